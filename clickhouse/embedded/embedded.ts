@@ -1,0 +1,107 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { type EmbeddedLease, joinEmbedded } from './join.ts';
+import { spawnModule, storeLockedExitCode } from './spawn.ts';
+import { type EmbeddedState, logFile, readState } from './state.ts';
+
+export type { EmbeddedLease } from './join.ts';
+
+const startLimitMs = 30_000;
+const pollMs = 20;
+const lockedPauseMs = 200;
+
+/** There is no engine for this platform among the installed packages. */
+export class EmbeddedUnavailable extends Error {
+  override readonly name = 'EmbeddedUnavailable';
+}
+
+/**
+ * Joins the embedded ClickHouse of `dataDir`, or starts it. Any number of processes may do so at once: one
+ * engine runs. The lease ends with `release()` or with this process, however it ends, and keeps the
+ * process alive until then. Throws EmbeddedUnavailable, and an Error that names DATA_DIR or the log file.
+ */
+export async function acquireEmbedded(dataDir: string): Promise<EmbeddedLease> {
+  const home = prepareDataDir(dataDir);
+  const deadline = Date.now() + startLimitMs;
+  let own: ChildProcess | undefined;
+  let rejected: EmbeddedState | undefined;
+
+  for (;;) {
+    const state = readState(home);
+    // A file that names nobody is asked again only when the supervisor started because of it has ended.
+    if (state !== undefined && !(own && isDeepStrictEqual(state, rejected))) {
+      const joined = await joinEmbedded(home, state.leasePort);
+      if (joined !== undefined) {
+        // Ours lost the race. It has to be gone before we release: it would start once the winner stops.
+        if (own && own.pid !== joined.supervisorPid) await dismiss(own);
+        return joined.lease;
+      }
+      rejected = state;
+    }
+    if (Date.now() > deadline) {
+      own?.kill('SIGTERM');
+      throw new Error(`the embedded ClickHouse did not start within 30 s; see ${logFile(home)}`);
+    }
+    own ??= await spawnSupervisor(home);
+    await delay(pollMs);
+    if (isRunning(own)) continue;
+    if (own.exitCode !== null && own.exitCode !== 0 && own.exitCode !== storeLockedExitCode) {
+      throw new Error(`the embedded ClickHouse could not be started; see ${logFile(home)}`);
+    }
+    own = undefined;
+    await delay(lockedPauseMs);
+  }
+}
+
+function prepareDataDir(dataDir: string): string {
+  try {
+    // Login tokens are in there, if only as hashes.
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    accessSync(dataDir, constants.W_OK | constants.X_OK);
+    return realpathSync(dataDir);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`DATA_DIR ${dataDir} cannot be created or written: ${reason}`, { cause });
+  }
+}
+
+async function spawnSupervisor(home: string): Promise<ChildProcess> {
+  await requireEngine();
+  const log = openSync(logFile(home), 'a', 0o600);
+  try {
+    // A session of its own: Ctrl-C in the terminal of a holder does not reach it.
+    const supervisor = spawnModule('supervisor', [home], { detached: true, stdio: ['ignore', log, log] });
+    await once(supervisor, 'spawn');
+    supervisor.unref();
+    return supervisor;
+  } finally {
+    closeSync(log);
+  }
+}
+
+async function dismiss(supervisor: ChildProcess): Promise<void> {
+  if (!isRunning(supervisor)) return;
+  supervisor.kill('SIGTERM');
+  await once(supervisor, 'exit');
+}
+
+function isRunning(process: ChildProcess): boolean {
+  return process.exitCode === null && process.signalCode === null;
+}
+
+async function requireEngine(): Promise<void> {
+  try {
+    const { resolveLibchdb } = await import('chdb/libchdb');
+    resolveLibchdb();
+    await import('ffi-rs');
+  } catch (cause) {
+    const platform = `${process.platform}-${process.arch}`;
+    throw new EmbeddedUnavailable(
+      `there is no embedded ClickHouse for ${platform} here; set CLICKHOUSE_URL to a ClickHouse server`,
+      { cause },
+    );
+  }
+}

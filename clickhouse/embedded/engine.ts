@@ -1,0 +1,18 @@
+/**
+ * The engine process: runs clickhouse-local with the arguments it is given until the last query of
+ * `--query` ends, which is when standard input closes. Started by the supervisor only.
+ */
+import { libchdbPath } from 'chdb/libchdb';
+import { DataType, load, open } from 'ffi-rs';
+
+const argv = ['clickhouse-local', ...process.argv.slice(2)];
+
+open({ library: 'chdb', path: libchdbPath() });
+// Blocks this thread for the life of the server; the result is a pointer that nobody reads.
+load({
+  library: 'chdb',
+  funcName: 'chdb_query_cmdline',
+  retType: DataType.External,
+  paramsType: [DataType.I32, DataType.StringArray],
+  paramsValue: [argv.length, argv],
+});

@@ -1,0 +1,42 @@
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, extname } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+// Credentials of the service, NODE_OPTIONS and a test runner's variables stay out of the children.
+const passedOn = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'LANG',
+  'LD_LIBRARY_PATH',
+  'CHDB_LIBCHDB_PATH',
+  'CHDB_LIBCHDB_DIR',
+];
+
+/** Exit code of a supervisor that found another engine on its store (EX_TEMPFAIL: try again). */
+export const storeLockedExitCode = 75;
+
+/**
+ * Starts a module of this folder as a process of its own, from a checkout (through tsx) and from the
+ * compiled package alike, whatever the caller's working directory, flags and environment are.
+ */
+export function spawnModule(
+  name: 'supervisor' | 'engine',
+  args: readonly string[],
+  options: { stdio: StdioOptions; detached?: boolean },
+): ChildProcess {
+  const here = fileURLToPath(import.meta.url);
+  const extension = extname(here);
+  const module = fileURLToPath(new URL(`./${name}${extension}`, import.meta.url));
+  const loader = extension === '.ts' ? ['--import', tsxLoader()] : [];
+  return spawn(process.execPath, [...loader, module, ...args], {
+    ...options,
+    cwd: dirname(here),
+    env: Object.fromEntries(passedOn.map((variable) => [variable, process.env[variable]])),
+  });
+}
+
+function tsxLoader(): string {
+  return pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+}

@@ -1,0 +1,94 @@
+/**
+ * The supervisor process: `supervisor DATA_DIR` owns one engine, restarts it when it dies and stops it
+ * when nobody holds a lease any more. Exit codes: 0 stopped, 1 failed, 75 another engine has the store.
+ */
+import { appendFileSync } from 'node:fs';
+import { launchEngine, type Ports, PortTaken, StoreLocked } from './launch.ts';
+import { Leases } from './leases.ts';
+import { storeLockedExitCode } from './spawn.ts';
+import { logFile, readState, removeState, writeState } from './state.ts';
+
+const shortLifeMs = 10_000;
+const maxShortLives = 3;
+const anyPorts: Ports = { http: 0, tcp: 0 };
+
+const [dataDir] = process.argv.slice(2);
+if (dataDir === undefined) throw new Error('usage: supervisor DATA_DIR');
+
+const leases = await Leases.listen();
+const signalled = new Promise<string>((resolve) => {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, resolve);
+});
+
+try {
+  await supervise(dataDir, leases, Promise.race([signalled, leases.unused]));
+} catch (error) {
+  process.exitCode = error instanceof StoreLocked ? storeLockedExitCode : 1;
+  if (!(error instanceof StoreLocked)) log(dataDir, String(error));
+  removeState(dataDir, leases.port);
+} finally {
+  leases.close();
+}
+
+/** Runs engines, one after the other on the same ports, until `stopping`. Throws when it gives up. */
+async function supervise(dataDir: string, leases: Leases, stopping: Promise<string>): Promise<void> {
+  let ports = lastPorts(dataDir);
+  let engine = launchEngine(dataDir, ports);
+  let served = false;
+  let shortLives = 0;
+
+  let stopped = false;
+  const stop = stopping.then(async (reason) => {
+    stopped = true;
+    log(dataDir, `stopping: ${reason}`);
+    leases.refuse();
+    await engine.stop();
+    removeState(dataDir, leases.port);
+  });
+
+  for (;;) {
+    const startedAt = Date.now();
+    const start = await engine.ready.catch(asError);
+    if (stopped) return stop;
+    if (!(start instanceof Error)) {
+      ports = start;
+      served = true;
+      announce(dataDir, leases, engine.pid, ports);
+    } else if (served || start instanceof PortTaken) {
+      log(dataDir, start.message);
+      if (!served) ports = anyPorts;
+    } else {
+      throw start;
+    }
+
+    const end = await engine.exited;
+    if (stopped) return stop;
+    leases.holdGreetings();
+    log(dataDir, `engine ${engine.pid} ended (${end}): ${await engine.lastWords}`);
+    shortLives = Date.now() - startedAt < shortLifeMs ? shortLives + 1 : 0;
+    if (shortLives === maxShortLives) throw new Error(`gave up: ${shortLives} engines ended within 10 s`);
+    engine = launchEngine(dataDir, ports);
+  }
+}
+
+function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): void {
+  const server = { url: `http://127.0.0.1:${ports.http}`, tcpPort: ports.tcp, pid };
+  writeState(dataDir, { ...server, leasePort: leases.port });
+  leases.greet({ ...server, dataDir, supervisorPid: process.pid });
+  log(dataDir, `engine ${pid} serves ${server.url}`);
+}
+
+/** The ports of a server that was not stopped cleanly: its holders still know them. */
+function lastPorts(dataDir: string): Ports {
+  const last = readState(dataDir);
+  return last === undefined ? anyPorts : { http: Number(new URL(last.url).port), tcp: last.tcpPort };
+}
+
+// By name, not through the inherited descriptor: the engine rotates the same file.
+function log(dataDir: string, message: string): void {
+  appendFileSync(logFile(dataDir), `${new Date().toISOString()} supervisor ${process.pid}: ${message}\n`);
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

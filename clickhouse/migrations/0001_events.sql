@@ -1,0 +1,58 @@
+-- Raw events, one row for each line of input. Everything else can be recomputed from this table.
+--
+-- Sort key: verify and rebuild read whole days, then one account of a day; advertiser before publisher
+-- because campaign rollups are the larger side. Equal ids lie together and compress.
+-- Partitions by month: a month is the unit of retention and of a rebuild.
+-- The deduplication window remembers the last 10,000 parts by the name of their chunk, so that a chunk
+-- sent twice is stored once; the load ledger remembers for ever.
+--
+-- The constraints are the rules of an event, in the engine, so that no client can store a broken line.
+-- Columns left out of an INSERT get their type's zero value, which the constraints refuse.
+CREATE TABLE IF NOT EXISTS events
+(
+    event_id String,
+    event_time DateTime64(3, 'UTC'),
+    -- '' is the value of a missing field; no event may have it.
+    event_type Enum8('' = 0, 'ad_request' = 1, 'impression' = 2, 'referral' = 3, 'conversion' = 4, 'revenue' = 5),
+    advertiser_id String,
+    campaign_id String,
+    creative_id String,
+    publisher_id String,
+    ad_unit_id String,
+    site_id String,
+    device LowCardinality(String) DEFAULT 'unknown',
+    quantity UInt32 DEFAULT 1,
+    -- Currency units with 6 places. Sums widen to Decimal(38, 6), so adding up cannot overflow or round.
+    spend Decimal(18, 6),
+    revenue Decimal(18, 6),
+    -- The money on this line is already final.
+    confirmed Bool,
+    -- The report day, in the time zone that is fixed when the store is created.
+    day Date MATERIALIZED toDate(event_time, '{timezone}'),
+    -- Which chunk brought the row (sha256, see load_chunks): answers "did this chunk arrive?" long after
+    -- the deduplication window has forgotten it. One value for a whole insert, so it costs next to nothing.
+    chunk LowCardinality(String),
+    -- When the chunk was sent; unconfirmed_at of the rollups derives from it, so a rebuild gives the same.
+    loaded_at DateTime64(6, 'UTC') DEFAULT now64(6),
+
+    CONSTRAINT event_id CHECK lengthUTF8(event_id) BETWEEN 1 AND 64 AND isValidUTF8(event_id),
+    -- Before 1971 it is a missing field or a unit mistake; after 2149-06-05 no Date can hold the day.
+    CONSTRAINT event_time CHECK event_time >= toDateTime64('1971-01-01 00:00:00', 3, 'UTC')
+        AND event_time < toDateTime64('2149-06-05 00:00:00', 3, 'UTC'),
+    CONSTRAINT event_type CHECK event_type != '',
+    CONSTRAINT advertiser_side CHECK if(advertiser_id = '', campaign_id = '' AND creative_id = '', campaign_id != ''),
+    CONSTRAINT publisher_side CHECK if(publisher_id = '', ad_unit_id = '' AND site_id = '', ad_unit_id != ''),
+    CONSTRAINT one_whole_side CHECK advertiser_id != '' OR publisher_id != '',
+    CONSTRAINT advertiser_text CHECK lengthUTF8(advertiser_id) <= 128 AND lengthUTF8(campaign_id) <= 128
+        AND lengthUTF8(creative_id) <= 128
+        AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id),
+    CONSTRAINT publisher_text CHECK lengthUTF8(publisher_id) <= 128 AND lengthUTF8(ad_unit_id) <= 128
+        AND lengthUTF8(site_id) <= 128
+        AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id),
+    CONSTRAINT device CHECK lengthUTF8(device) BETWEEN 1 AND 32 AND isValidUTF8(device),
+    CONSTRAINT quantity CHECK quantity >= 1
+)
+ENGINE = MergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (day, advertiser_id, publisher_id)
+SETTINGS non_replicated_deduplication_window = 10000;

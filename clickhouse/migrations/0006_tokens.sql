@@ -1,0 +1,15 @@
+-- Login tokens. Only the sha256 of a token is stored; the latest version of an id is its state.
+CREATE TABLE IF NOT EXISTS tokens
+(
+    id String,
+    account_id String,
+    hash String,
+    label String,
+    created_at DateTime64(3, 'UTC'),
+    expires_at Nullable(DateTime64(3, 'UTC')),
+    revoked_at Nullable(DateTime64(3, 'UTC')),
+    version DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT account_id CHECK lengthUTF8(account_id) BETWEEN 1 AND 128 AND isValidUTF8(account_id)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id;

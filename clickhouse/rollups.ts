@@ -1,0 +1,106 @@
+import { combinations, dimensionOf, familyOf, rollupTable } from '../src/breakdowns.ts';
+import type { Catalog, Measure } from '../src/catalog.ts';
+
+export interface Column {
+  readonly name: string;
+  readonly type: string;
+}
+
+/** One pre-aggregated table and the view that fills it, as the catalog wants them. */
+export interface Rollup {
+  readonly table: string;
+  readonly columns: readonly Column[];
+  /** Sort key: owner and range are its prefix, so a report reads one contiguous run of it. */
+  readonly sortingKey: readonly string[];
+  readonly view: string;
+  /** The statement of the view, which groups by exactly the sort key. */
+  readonly select: string;
+}
+
+/** Months keep a night's load in one or two parts and let a month be replaced whole. */
+export const rollupPartition = 'toYYYYMM(day)';
+
+/**
+ * Every rollup of the catalog, each after the one its view reads: the finest reads `events`, a coarser one
+ * reads the finer rollup that has the first missing dimension (a cascade is 1.3–1.5 times faster than
+ * reading `events` for each, and a retried chunk fills just what is missing).
+ */
+export function rollups(catalog: Catalog): Rollup[] {
+  return Object.keys(catalog.families).flatMap((family) =>
+    combinations(familyOf(catalog, family))
+      .reverse()
+      .sort((a, b) => b.length - a.length)
+      .map((dimensions) => rollup(catalog, family, dimensions)),
+  );
+}
+
+function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rollup {
+  const family = familyOf(catalog, familyName);
+  const keys = [family.entity, ...dimensions].map((name) => dimensionOf(catalog, name));
+  const sortingKey = ['account_id', 'day', ...keys.map(({ key }) => key)];
+  const table = rollupTable(familyName, dimensions);
+  const missing = family.dimensions.find((name) => !dimensions.includes(name));
+  const measures = Object.entries(family.measures);
+
+  const select = missing
+    ? [
+        `SELECT ${[
+          ...sortingKey,
+          ...measures.map(([name]) => `sum(r.${name}) AS ${name}`),
+          'max(r.unconfirmed_at) AS unconfirmed_at',
+        ].join(', ')}`,
+        `FROM ${rollupTable(
+          familyName,
+          family.dimensions.filter((name) => name === missing || dimensions.includes(name)),
+        )} AS r`,
+      ]
+    : [
+        `SELECT ${[
+          `${family.owner} AS account_id`,
+          ...sortingKey.slice(1),
+          ...measures.map(([name, measure]) => `${sumOfEvents(measure)} AS ${name}`),
+          `maxIf(loaded_at, ${family.money} != 0 AND NOT confirmed) AS unconfirmed_at`,
+        ].join(', ')}`,
+        `FROM events WHERE ${family.owner} != ''`,
+      ];
+
+  return {
+    table,
+    columns: [
+      { name: 'account_id', type: 'String' },
+      { name: 'day', type: 'Date' },
+      ...keys.map(({ key, storage }) => ({ name: key, type: storage })),
+      ...measures.map(([name, measure]) => ({ name, type: sumType(measure) })),
+      { name: 'unconfirmed_at', type: "SimpleAggregateFunction(max, DateTime64(6, 'UTC'))" },
+    ],
+    sortingKey,
+    view: `${table}_view`,
+    select: [...select, `GROUP BY ${sortingKey.join(', ')}`].join(' '),
+  };
+}
+
+/** The CREATE statements of a rollup, as a migration holds them. */
+export function rollupDdl(rollup: Rollup): string {
+  const columns = rollup.columns.map(({ name, type }) => `    ${name} ${type}`).join(',\n');
+  const select = rollup.select.replace(/ (FROM|GROUP BY) /g, '\n$1 ');
+  return `CREATE TABLE IF NOT EXISTS ${rollup.table}
+(
+${columns}
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY ${rollupPartition}
+ORDER BY (${rollup.sortingKey.join(', ')})
+SETTINGS non_replicated_deduplication_window = 10000;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS ${rollup.view} TO ${rollup.table} AS
+${select};
+`;
+}
+
+function sumOfEvents({ sumOf, eventType }: Measure): string {
+  return eventType ? `sumIf(${sumOf}, event_type = '${eventType}')` : `sum(${sumOf})`;
+}
+
+function sumType({ sumOf }: Measure): string {
+  return `SimpleAggregateFunction(sum, ${sumOf === 'quantity' ? 'UInt64' : 'Decimal(38, 6)'})`;
+}

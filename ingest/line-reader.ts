@@ -1,0 +1,184 @@
+import { InputError } from './formats.ts';
+
+export interface LineReaderOptions {
+  /** For messages. */
+  readonly file: string;
+  /** Whether quoted fields may hold line ends. */
+  readonly csv: boolean;
+}
+
+/** A single line longer than this is not an event. */
+const maxLineBytes = 16 << 20;
+const newline = 10;
+const carriageReturn = 13;
+const quote = 34;
+
+/** Bytes that have been read but not yet taken, and where in the file they begin. */
+export class LineReader {
+  readonly #source: AsyncIterator<Buffer>;
+  readonly #options: LineReaderOptions;
+  #buffer: Buffer = Buffer.alloc(0);
+  #ended = false;
+  /** Line of the file at which the buffer begins, from 1. */
+  line = 1;
+
+  constructor(source: AsyncIterable<Buffer>, options: LineReaderOptions) {
+    this.#source = source[Symbol.asyncIterator]();
+    this.#options = options;
+  }
+
+  async skipByteOrderMark(): Promise<void> {
+    await this.#fill(3);
+    if (this.#buffer.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf]))) this.#drop(3);
+  }
+
+  async takeHeader(): Promise<Buffer> {
+    if (!(await this.skipBlankLines())) return Buffer.alloc(0);
+    const header = Buffer.from(await this.peekLine());
+    this.take(header.length);
+    return header;
+  }
+
+  /** Moves to the next byte that begins a line with content; false at the end of the file. */
+  async skipBlankLines(): Promise<boolean> {
+    for (;;) {
+      await this.#fill(1);
+      if (this.#buffer.length === 0) return false;
+      let blank = 0;
+      for (; blank < this.#buffer.length; blank++) {
+        const byte = this.#buffer[blank];
+        if (byte === newline) this.line++;
+        else if (byte !== carriageReturn) break;
+      }
+      this.#drop(blank);
+      if (this.#buffer.length > 0) return true;
+    }
+  }
+
+  /** The line that begins here, without its end. */
+  async peekLine(): Promise<Buffer> {
+    return this.#buffer.subarray(0, trimEnd(this.#buffer, await this.#lineEndFrom(0)));
+  }
+
+  /** The next `length` bytes if they end where a line ends, else undefined. */
+  async peekLines(length: number): Promise<Buffer | undefined> {
+    await this.#fill(length + 1);
+    const next = this.#buffer[length];
+    const whole = this.#buffer.length >= length && (next === undefined || isLineEnd(next));
+    return whole ? this.#buffer.subarray(0, length) : undefined;
+  }
+
+  /** Bytes of as many whole lines as fit into `limit`, at least one. */
+  async lengthOfLines(limit: number): Promise<number> {
+    await this.#fill(limit);
+    if (this.#buffer.length < limit) return trimEnd(this.#buffer, this.#buffer.length);
+    const end = this.#options.csv
+      ? lastRecordEnd(this.#buffer, limit)
+      : this.#buffer.lastIndexOf(newline, limit - 1);
+    return trimEnd(this.#buffer, end > 0 ? end : await this.#lineEndFrom(0));
+  }
+
+  take(length: number): Buffer {
+    const taken = this.#buffer.subarray(0, length);
+    this.line += count(taken, newline);
+    this.#drop(length);
+    return taken;
+  }
+
+  countRows(body: Buffer): number {
+    return this.#options.csv && body.includes(quote) ? countRecords(body) : countLines(body);
+  }
+
+  /** Position of the end of the line that goes on at `from`; in CSV, of the record. */
+  async #lineEndFrom(from: number): Promise<number> {
+    for (let size = Math.max(from + 1, 1 << 16); ; size *= 2) {
+      await this.#fill(size);
+      const end = this.#options.csv
+        ? firstRecordEnd(this.#buffer, from)
+        : this.#buffer.indexOf(newline, from);
+      if (end >= 0) return end;
+      if (this.#ended) return this.#buffer.length;
+      if (this.#buffer.length - from > maxLineBytes) {
+        throw new InputError(
+          `${this.#options.file} line ${this.line}: no line end within ${maxLineBytes >> 20} MiB; is the file one event a line?`,
+        );
+      }
+    }
+  }
+
+  async #fill(size: number): Promise<void> {
+    const parts = [this.#buffer];
+    let length = this.#buffer.length;
+    while (length < size && !this.#ended) {
+      const { value, done } = await this.#source.next();
+      if (done) this.#ended = true;
+      else {
+        parts.push(value);
+        length += value.length;
+      }
+    }
+    if (parts.length > 1) this.#buffer = Buffer.concat(parts, length);
+  }
+
+  #drop(length: number): void {
+    this.#buffer = this.#buffer.subarray(length);
+  }
+}
+
+function trimEnd(buffer: Buffer, length: number): number {
+  let end = length;
+  while (end > 0 && isLineEnd(buffer[end - 1])) end--;
+  return end;
+}
+
+function count(buffer: Buffer, byte: number): number {
+  let found = 0;
+  for (let at = buffer.indexOf(byte); at >= 0; at = buffer.indexOf(byte, at + 1)) found++;
+  return found;
+}
+
+/** Lines with content. */
+function countLines(body: Buffer): number {
+  let lines = 1;
+  for (let at = body.indexOf(newline); at >= 0; at = body.indexOf(newline, at + 1)) {
+    if (!isLineEnd(body[at + 1])) lines++;
+  }
+  return lines;
+}
+
+function isLineEnd(byte: number | undefined): boolean {
+  return byte === newline || byte === carriageReturn;
+}
+
+// In CSV a line end inside quotes belongs to the field: a record ends where the quotes before it are even.
+
+function firstRecordEnd(buffer: Buffer, from: number): number {
+  let quoted = false;
+  for (let at = from; at < buffer.length; at++) {
+    if (buffer[at] === quote) quoted = !quoted;
+    else if (buffer[at] === newline && !quoted) return at;
+  }
+  return -1;
+}
+
+function lastRecordEnd(buffer: Buffer, limit: number): number {
+  const first = buffer.indexOf(quote);
+  if (first < 0 || first >= limit) return buffer.lastIndexOf(newline, limit - 1);
+  let quoted = false;
+  let end = -1;
+  for (let at = 0; at < limit; at++) {
+    if (buffer[at] === quote) quoted = !quoted;
+    else if (buffer[at] === newline && !quoted) end = at;
+  }
+  return end;
+}
+
+function countRecords(body: Buffer): number {
+  let quoted = false;
+  let rows = 1;
+  for (let at = 0; at < body.length; at++) {
+    if (body[at] === quote) quoted = !quoted;
+    else if (body[at] === newline && !quoted && !isLineEnd(body[at + 1])) rows++;
+  }
+  return rows;
+}

@@ -1,0 +1,85 @@
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { HTTPException } from 'hono/http-exception';
+import { requestId } from 'hono/request-id';
+import type { Logger } from 'pino';
+import { endpoints } from './breakdowns.ts';
+import { type Accounts, authentication, challenge } from './http/authentication.ts';
+import type { Edge } from './http/edge.ts';
+import { health } from './http/health.ts';
+import { Problem, problemResponse } from './http/problems.ts';
+import { type RateLimitOptions, rateLimit } from './http/rate-limit.ts';
+import { type ReportDeps, report } from './http/reports.ts';
+import { InvalidRequest } from './report/request.ts';
+
+export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
+  readonly accounts: Accounts;
+  readonly rateLimit: RateLimitOptions;
+  readonly log: Logger;
+}
+
+/** Larger than any sensible body: two dates and some unknown fields. */
+const maxBodyBytes = 16 * 1024;
+
+/**
+ * The HTTP service: every route and middleware in the order they apply. Nothing happens on import or before
+ * the first request.
+ */
+export function createApp(deps: AppDeps): Hono<Edge> {
+  const { log } = deps;
+  const app = new Hono<Edge>();
+  const onBroken = (error: unknown, request: string) =>
+    log.warn({ err: error, request }, 'answer broken off');
+  const authenticated = authentication(deps.accounts);
+  const limited = rateLimit(deps.rateLimit);
+  const bodyLimited = bodyLimit({
+    maxSize: maxBodyBytes,
+    onError: () => {
+      throw new Problem('body_too_large', `the body is larger than ${maxBodyBytes} bytes`);
+    },
+  });
+
+  app.use(requestId());
+  app.route('/', health(deps.store));
+  for (const { path, breakdown } of endpoints(deps.catalog)) {
+    app.post(path, authenticated, limited, bodyLimited, report({ ...deps, onBroken }, breakdown));
+    app.all(path, () => {
+      throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
+    });
+  }
+
+  app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
+  app.onError((error, c) => {
+    const problem = asProblem(error);
+    if (problem.code === 'internal_error' || problem.code === 'report_timeout') {
+      log.error({ err: error, request: c.get('requestId') }, 'request failed');
+    }
+    return problemResponse(c, problem);
+  });
+  return app;
+}
+
+function asProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof InvalidRequest) {
+    return new Problem('invalid_request', error.message, error.field ? { field: error.field } : {});
+  }
+  // Thrown by the bearer middleware only, for a missing, malformed or invalid token alike.
+  if (error instanceof HTTPException) {
+    const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
+    return new Problem(
+      'unauthorized',
+      'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>',
+      {
+        headers: { 'WWW-Authenticate': header },
+      },
+    );
+  }
+  if (error instanceof Error && 'type' in error && error.type === 'TIMEOUT_EXCEEDED') {
+    return new Problem('report_timeout', 'the report took too long; ask for a shorter range');
+  }
+  return new Problem(
+    'internal_error',
+    'the report could not be produced; the request id finds the reason in the log',
+  );
+}

@@ -1,0 +1,61 @@
+import type { Catalog, Dimension, Family } from './catalog.ts';
+
+/** A family and the dimensions its rows are broken down by; `day` says whether each row covers one day. */
+export interface Breakdown {
+  readonly family: string;
+  readonly dimensions: readonly string[];
+  readonly day: boolean;
+}
+
+/** An endpoint of the contract: a path and the breakdown it returns. */
+export interface Endpoint {
+  readonly path: string;
+  readonly breakdown: Breakdown;
+}
+
+/** Every subset of the family's breakdown dimensions, coarsest first, each in catalog order. */
+export function combinations(family: Family): string[][] {
+  const subsets: string[][] = [[]];
+  for (const dimension of family.dimensions) {
+    subsets.push(...subsets.map((subset) => [...subset, dimension]));
+  }
+  return subsets;
+}
+
+/** Every path of the contract (§4.1–4.3), aliases last. */
+export function endpoints(catalog: Catalog): Endpoint[] {
+  const paths = Object.entries(catalog.families).flatMap(([name, family]) =>
+    combinations(family).flatMap((dimensions) =>
+      [false, true].map((day) => {
+        const parts = [...dimensions, ...(day ? ['date'] : [])];
+        const path = parts.length ? `/v1/${name}/breakdowns/${parts.join('_')}` : `/v1/${name}`;
+        return { path, breakdown: { family: name, dimensions, day } };
+      }),
+    ),
+  );
+  const aliases = Object.entries(catalog.aliases).map(([path, target]) => {
+    const endpoint = paths.find((candidate) => candidate.path === target);
+    if (!endpoint) throw new Error(`alias ${path} points at ${target}, which is no endpoint`);
+    return { path, breakdown: endpoint.breakdown };
+  });
+  return [...paths, ...aliases];
+}
+
+/** The family of that name. @throws when the catalog has none */
+export function familyOf(catalog: Catalog, name: string): Family {
+  const family = catalog.families[name];
+  if (!family) throw new Error(`the catalog has no family ${name}`);
+  return family;
+}
+
+/** The dimension of that name. @throws when the catalog has none */
+export function dimensionOf(catalog: Catalog, name: string): Dimension {
+  const dimension = catalog.dimensions[name];
+  if (!dimension) throw new Error(`the catalog has no dimension ${name}`);
+  return dimension;
+}
+
+/** The table that answers a breakdown, dated or not: rollups are always by day. */
+export function rollupTable(family: string, dimensions: readonly string[]): string {
+  return [family, ...dimensions, 'date'].join('_');
+}

@@ -1,0 +1,76 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Store, select } from '../clickhouse/client.ts';
+import { loadEvents } from '../ingest/events.ts';
+import { listTables, loadList } from '../ingest/names.ts';
+import { eventProgress } from '../ingest/progress.ts';
+import { sampleAccounts, writeSample } from '../ingest/sample.ts';
+import { createToken, listTokens } from './tokens.ts';
+
+/** Where the demo keeps its sample, so that anyone can look at it, and an interrupted load goes on with it. */
+const sampleFolder = 'sample';
+
+export interface DemoAccount {
+  readonly account: string;
+  readonly token: string;
+}
+
+/**
+ * Fills an empty store with the sample, through the real loader, and makes a token for each of its accounts.
+ * Returns the tokens; none when the store has events of its own or the sample is loaded already.
+ */
+export async function loadDemo(
+  store: Store,
+  options: { dataDir: string; now: Date; say: (text: string) => void },
+): Promise<DemoAccount[]> {
+  const folder = join(options.dataDir, sampleFolder);
+  const [row] = await select<{ empty: number }>(store, 'SELECT count() = 0 AS empty FROM events');
+  const begun = await access(folder).then(
+    () => true,
+    () => false,
+  );
+  // Tokens come last: a sample without them was interrupted.
+  const finished = (await listTokens(store)).some(({ account }) => sampleAccounts.includes(account));
+  if (finished || !(row?.empty || begun)) return [];
+
+  if (!begun) {
+    options.say(`The store is empty: writing a sample of half a million events to ${folder}`);
+    const lastDay = new Date(options.now.getTime() - 86_400_000).toISOString().slice(0, 10);
+    await writeSample(store, folder, { lastDay, days: 90, events: 500_000, seed: 1 });
+  }
+  for (const name of ['campaigns', 'creatives', 'ad_units', 'sites'] as const) {
+    await loadList(store, listTables[name], join(folder, `${name}.csv`));
+  }
+  const file = join(folder, 'events.csv.gz');
+  const progress = await eventProgress([file]);
+  try {
+    const now = () => new Date();
+    await loadEvents({ store, file, chunkBytes: 16 << 20, now, onProgress: progress.onProgress });
+  } finally {
+    progress.stop();
+  }
+  await loadList(store, listTables.confirmations, join(folder, 'confirmations.csv'));
+
+  const accounts: DemoAccount[] = [];
+  for (const account of sampleAccounts) {
+    accounts.push({ account, token: await createToken(store, { account, label: 'demo' }) });
+  }
+  return accounts;
+}
+
+/** `curl` lines to paste, for three endpoints. */
+export function curlLines(url: string, accounts: readonly DemoAccount[], now: Date): string {
+  const tokenOf = (account: string) => accounts.find((demo) => demo.account === account)?.token ?? '$TOKEN';
+  const day = (ago: number) => new Date(now.getTime() - ago * 86_400_000).toISOString().slice(0, 10);
+  const lines: [string, string, number][] = [
+    ['/v1/campaigns', 'northwind-outdoor', 30],
+    ['/v1/campaigns/breakdowns/device_creative_date', 'northwind-outdoor', 7],
+    ['/v1/ad_units/breakdowns/site', 'daily-harbor', 30],
+  ];
+  return lines
+    .map(
+      ([path, account, days]) =>
+        `curl -sS --compressed ${url}${path} -H 'authorization: Bearer ${tokenOf(account)}' -H 'content-type: application/json' -d '{"start_time":"${day(days)}","end_time":"${day(1)}"}'`,
+    )
+    .join('\n\n');
+}

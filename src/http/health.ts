@@ -1,0 +1,18 @@
+import { Hono } from 'hono';
+import type { Store } from '../../clickhouse/client.ts';
+import { pendingMigrations } from '../../clickhouse/migrate.ts';
+import type { Edge } from './edge.ts';
+import { Problem } from './problems.ts';
+
+/** `/healthz`: the process answers. `/readyz`: the store is reachable and migrated. Neither needs a token. */
+export function health(store: Store): Hono<Edge> {
+  return new Hono<Edge>()
+    .get('/healthz', (c) => c.json({ status: 'ok' }))
+    .get('/readyz', async (c) => {
+      const pending = await pendingMigrations(store).catch((cause: unknown) => {
+        throw new Problem('not_ready', 'the store cannot be reached', { cause });
+      });
+      if (pending.length > 0) throw new Problem('not_ready', 'the store needs adtally migrate');
+      return c.json({ status: 'ok' });
+    });
+}

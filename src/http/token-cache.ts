@@ -1,0 +1,84 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Store } from '../../clickhouse/client.ts';
+import { hashToken, isWellFormed, listTokens, type StoredToken } from '../tokens.ts';
+
+export interface TokenCacheOptions {
+  readonly store: Store;
+  /** How old the copy in memory may get before it is fetched again. */
+  readonly refreshMs?: number;
+  readonly now?: () => number;
+  /** Told when a refresh fails; reports go on with the copy until `maxAgeMs`. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A copy older than this is not trusted: a revocation takes effect within 5 seconds. */
+const maxAgeMs = 4_500;
+/** Changes are fetched again for this long, in case a row became visible after a younger one. */
+const overlapSeconds = 60;
+
+/**
+ * The login tokens in memory, refreshed in the background, so that no report waits for a token query.
+ * A well-formed token that is not known yet causes one refresh, shared by all who wait for it.
+ */
+export class TokenCache {
+  readonly #options: Required<TokenCacheOptions>;
+  readonly #byHash = new Map<string, StoredToken>();
+  #latestVersion: string | undefined;
+  #refreshedAt = Number.NEGATIVE_INFINITY;
+  #refreshing: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: TokenCacheOptions) {
+    this.#options = { refreshMs: 1_500, now: Date.now, ...options };
+  }
+
+  /** Loads all tokens and starts refreshing. @throws when the store cannot be read */
+  async start(): Promise<void> {
+    await this.#refresh();
+    const { refreshMs, onError } = this.#options;
+    this.#timer = setInterval(() => void this.#refresh().catch(onError), refreshMs);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /**
+   * The account a token stands for; undefined when it is malformed, unknown, expired or revoked.
+   * @throws when the copy in memory is too old and the store cannot be read
+   */
+  async accountOf(token: string): Promise<string | undefined> {
+    if (!isWellFormed(token)) return undefined;
+    const hash = hashToken(token);
+    const age = this.#options.now() - this.#refreshedAt;
+    if (age > maxAgeMs || !this.#byHash.has(hash)) await this.#refresh();
+    const stored = this.#byHash.get(hash);
+    if (!stored || !timingSafeEqual(Buffer.from(stored.hash), Buffer.from(hash))) return undefined;
+    const expired = stored.expires !== null && Date.parse(stored.expires) <= this.#options.now();
+    return expired || stored.revoked !== null ? undefined : stored.account;
+  }
+
+  #refresh(): Promise<void> {
+    this.#refreshing ??= this.#fetch().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  async #fetch(): Promise<void> {
+    const startedAt = this.#options.now();
+    const since = this.#latestVersion && earlier(this.#latestVersion, overlapSeconds);
+    for (const token of await listTokens(this.#options.store, since ? { since } : {})) {
+      this.#byHash.set(token.hash, token);
+      if (!this.#latestVersion || token.version > this.#latestVersion) this.#latestVersion = token.version;
+    }
+    this.#refreshedAt = startedAt;
+  }
+}
+
+/** `yyyy-mm-dd hh:mm:ss.ffffff` minus some seconds, in the same form. */
+function earlier(version: string, seconds: number): string {
+  const time = Date.parse(`${version.slice(0, 19).replace(' ', 'T')}Z`) - seconds * 1000;
+  return new Date(time).toISOString().slice(0, 19).replace('T', ' ');
+}

@@ -1,0 +1,126 @@
+import { familyOf, rollupTable } from '../breakdowns.ts';
+import type { Catalog } from '../catalog.ts';
+import { groupingDimensions, type RowColumn, rowColumns } from './columns.ts';
+import type { Plan } from './plan.ts';
+
+/** A statement for the store: the text is ours, values are typed parameters. */
+export interface CompiledStatement {
+  readonly query: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly settings: Readonly<Record<string, string | number>>;
+}
+
+/** What the envelope says beside the rows. */
+export interface Envelope {
+  /** `yyyy-mm-dd hh:mm:ss TZ` */
+  readonly lastUpdateTime: string;
+  /** `yyyy-mm-dd`, ascending */
+  readonly unconfirmedDates: readonly string[];
+}
+
+// The owner and the days of the range: every statement of a report reads through this one condition.
+const owned = 'account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}';
+
+/**
+ * The statement whose answer is the whole response body (contract §2.2), envelope included, rows ordered by
+ * the grouping keys, day first. Pure: the same plan gives the same text.
+ */
+export function compileReport(catalog: Catalog, plan: Plan, envelope: Envelope): CompiledStatement {
+  const { breakdown } = plan;
+  const columns = rowColumns(catalog, breakdown);
+  const keys = [
+    ...(breakdown.day ? ['day'] : []),
+    ...groupingDimensions(catalog, breakdown).map(({ key }) => key),
+  ];
+  const measures = Object.keys(familyOf(catalog, breakdown.family).measures);
+  const query = [
+    `SELECT ${columns
+      .filter((column) => breakdown.day || column.source.kind !== 'range')
+      .map(expression)
+      .join(', ')}`,
+    `FROM (SELECT ${[...keys, ...measures.map((name) => `sum(r.${name}) AS ${name}`)].join(', ')}`,
+    `FROM ${rollupTable(breakdown.family, breakdown.dimensions)} AS r`,
+    `WHERE ${owned}`,
+    `GROUP BY ${keys.join(', ')})`,
+    `ORDER BY ${keys.join(', ')}`,
+    'FORMAT Template',
+  ].join('\n');
+  return {
+    query,
+    params: parameters(plan),
+    settings: {
+      // A dated report is grouped in the order of the sort key, while it is read.
+      optimize_aggregation_in_order: breakdown.day ? 1 : 0,
+      output_format_json_quote_64bit_integers: 0,
+      output_format_json_quote_decimals: 0,
+      output_format_json_escape_forward_slashes: 0,
+      output_format_decimal_trailing_zeros: 0,
+      format_template_resultset_format: envelopeTemplate(columns, envelope),
+      format_template_row_format: `{${columns.map((column) => field(column, plan)).join(',')}}`,
+      format_template_rows_between_delimiter: ',',
+    },
+  };
+}
+
+/** The statement that lists the unconfirmed days of the range, ascending, one column `day`. */
+export function compileUnconfirmedDates(plan: Plan): CompiledStatement {
+  const query = [
+    'SELECT day FROM (',
+    'SELECT day, max(r.unconfirmed_at) AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at',
+    `FROM ${rollupTable(plan.breakdown.family, [])} AS r WHERE ${owned} GROUP BY day`,
+    'UNION ALL',
+    'SELECT day, toDateTime64(0, 6) AS unconfirmed_at, max(c.confirmed_at) AS confirmed_at',
+    `FROM confirmations AS c WHERE ${owned} GROUP BY day)`,
+    'GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day',
+  ].join('\n');
+  return { query, params: parameters(plan), settings: {} };
+}
+
+function parameters({ account, days }: Plan): Record<string, string> {
+  return { account, first: days.first, last: days.last };
+}
+
+function expression({ id, source }: RowColumn): string {
+  switch (source.kind) {
+    case 'range':
+      return `day AS ${id}`;
+    case 'dimension': {
+      const { key } = source.dimension;
+      const { name } = source.column;
+      if (!name) return id === key ? key : `${key} AS ${id}`;
+      const otherwise = name.otherwise === 'id' ? key : "''";
+      return `dictGetOrDefault('${name.dictionary}', '${name.attribute}', ({account:String}, ${key}), ${otherwise}) AS ${id}`;
+    }
+    case 'measure':
+      return id;
+    case 'ratio': {
+      const { numerator, denominator, times } = source;
+      const scaled = times === 1 ? numerator : `${times} * ${numerator}`;
+      // Decimal division cuts off after the dividend's scale: 7 places, then rounding to 6, is exact.
+      return `if(${denominator} = 0, toDecimal128(0, 6), CAST(round(toDecimal128(${scaled}, 7) / greatest(${denominator}, 1), 6), 'Decimal(38, 6)')) AS ${id}`;
+    }
+  }
+}
+
+/** A row field in the row template: text as JSON, numbers as the database prints them. */
+function field({ id, type, source }: RowColumn, plan: Plan): string {
+  if (source.kind === 'range' && !plan.breakdown.day) {
+    return `"${id}":"${id === 'start_time' ? plan.range.start : plan.range.end}"`;
+  }
+  return `"${id}":${type === 'String' || type === 'Date' ? `\${${id}:JSON}` : `\${${id}:Raw}`}`;
+}
+
+function envelopeTemplate(columns: RowColumn[], { lastUpdateTime, unconfirmedDates }: Envelope): string {
+  const metadata = columns.map(({ id, type }) => ({ id, type }));
+  return [
+    `{"result":{"last_update_time":${literal(lastUpdateTime)},"rows":[`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
+    '${data}',
+    `],"column_metadata":${literal(metadata)},"unconfirmed_revenue_dates":${literal(unconfirmedDates)}}}`,
+  ].join('');
+}
+
+/** JSON as literal text of a template, where `$` begins a placeholder. */
+function literal(value: unknown): string {
+  return JSON.stringify(value).replaceAll('$', '$$$$');
+}

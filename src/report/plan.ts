@@ -1,0 +1,28 @@
+import type { Breakdown } from '../breakdowns.ts';
+import type { DateRange } from './request.ts';
+
+/** Everything a report's statement depends on. */
+export interface Plan {
+  readonly breakdown: Breakdown;
+  /** The owner of every row, from the login token and from nowhere else. */
+  readonly account: string;
+  /** As asked for: what rows of an undated breakdown carry as start_time and end_time. */
+  readonly range: DateRange;
+  /** The part of the range that a day of the store can lie in; first > last when there is none. */
+  readonly days: { readonly first: string; readonly last: string };
+}
+
+// The range of ClickHouse's Date. Any calendar date is a valid request, also one that no event can have.
+const firstDay = '1970-01-01';
+const lastDay = '2149-06-06';
+
+export function planReport(breakdown: Breakdown, account: string, range: DateRange): Plan {
+  const outside = range.end < firstDay || range.start > lastDay;
+  const days = outside
+    ? { first: lastDay, last: firstDay }
+    : {
+        first: range.start < firstDay ? firstDay : range.start,
+        last: range.end > lastDay ? lastDay : range.end,
+      };
+  return { breakdown, account, range, days };
+}

@@ -1,0 +1,58 @@
+import type { Readable } from 'node:stream';
+import { type Store, select } from '../../clickhouse/client.ts';
+import type { Catalog } from '../catalog.ts';
+import { compileReport, compileUnconfirmedDates } from './compile.ts';
+import type { Plan } from './plan.ts';
+
+export type ContentCoding = 'identity' | 'zstd' | 'gzip' | 'br';
+
+/** A response body as the database writes it, already compressed. */
+export interface ReportStream {
+  /** Fails when the database fails after the first byte; the reader must then break off its own answer. */
+  readonly body: Readable;
+  readonly coding: ContentCoding;
+}
+
+export interface StreamOptions {
+  readonly queryId: string;
+  readonly coding: ContentCoding;
+  readonly timeoutSeconds: number;
+  /** `yyyy-mm-dd hh:mm:ss TZ` */
+  readonly lastUpdateTime: string;
+  /** Aborting it cancels the statement, also before the first byte. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Starts a report and returns its body before the last row is computed. No row is parsed here.
+ * Destroying the body cancels the statement.
+ * @throws what the client throws when the store is unreachable or refuses the statement
+ */
+export async function streamReport(
+  store: Store,
+  catalog: Catalog,
+  plan: Plan,
+  options: StreamOptions,
+): Promise<ReportStream> {
+  const dates = compileUnconfirmedDates(plan);
+  const unconfirmed = await select<{ day: string }>(store, dates.query, dates.params);
+  const report = compileReport(catalog, plan, {
+    lastUpdateTime: options.lastUpdateTime,
+    unconfirmedDates: unconfirmed.map(({ day }) => day),
+  });
+  const { stream } = await store.exec({
+    query: report.query,
+    query_params: report.params,
+    query_id: options.queryId,
+    abort_signal: options.signal,
+    clickhouse_settings: {
+      ...report.settings,
+      max_execution_time: options.timeoutSeconds,
+      cancel_http_readonly_queries_on_client_close: 1,
+      enable_http_compression: options.coding === 'identity' ? 0 : 1,
+    },
+    http_headers: { 'Accept-Encoding': options.coding },
+    decompress_response_stream: false,
+  });
+  return { body: stream, coding: options.coding };
+}

@@ -1,0 +1,51 @@
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+/** A process that holds a lease until it is told to leave, or killed. */
+export interface Holder {
+  readonly url: string;
+  /** Of the engine. */
+  readonly pid: number;
+  readonly process: ChildProcess;
+  /** Resolves when the holder has released and ended. */
+  leave(): Promise<void>;
+}
+
+export function startHolder(
+  dataDir: string,
+  env: NodeJS.ProcessEnv = process.env,
+): ChildProcessWithoutNullStreams {
+  const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
+  const script = fileURLToPath(new URL('./embedded-holder.ts', import.meta.url));
+  return spawn(process.execPath, ['--import', tsx, script, dataDir], { env });
+}
+
+/** Waits until `holder` has its lease. Throws with what it said when it ends without one. */
+export async function leaseOf(holder: ChildProcessWithoutNullStreams): Promise<Holder> {
+  for await (const line of createInterface({ input: holder.stdout })) {
+    const leave = async (): Promise<void> => {
+      holder.stdin.end();
+      await once(holder, 'exit');
+    };
+    return { ...(JSON.parse(line) as { url: string; pid: number }), process: holder, leave };
+  }
+  throw new Error(`the holder got no lease: ${await text(holder.stderr)}`);
+}
+
+/** A process that ended and was not collected by its parent yet is not alive. */
+export function isAlive(pid: number): boolean {
+  return existsSync(`/proc/${pid}`) && statusOf(pid, 'State') !== 'Z';
+}
+
+export function parentOf(pid: number): number {
+  return Number(statusOf(pid, 'PPid'));
+}
+
+function statusOf(pid: number, field: 'State' | 'PPid'): string | undefined {
+  return new RegExp(`^${field}:\\s+(\\w+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+}

@@ -1,0 +1,69 @@
+import pino from 'pino';
+import { afterAll, beforeAll } from 'vitest';
+import { loadConfig } from '../../src/config.ts';
+import { type Service, startService } from '../../src/serve.ts';
+import { createToken } from '../../src/tokens.ts';
+import type { TestStore } from './store.ts';
+
+export interface ReportRow {
+  [column: string]: string | number;
+}
+
+export interface Report {
+  last_update_time: string;
+  rows: ReportRow[];
+  column_metadata: { id: string; type: string }[];
+  unconfirmed_revenue_dates: string[];
+}
+
+export interface TestService {
+  readonly url: string;
+  /** A token of the account, made once. */
+  token(account: string): Promise<string>;
+  post(path: string, account: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** The result of a report that must succeed. */
+  report(path: string, account: string, start: string, end: string): Promise<Report>;
+}
+
+/** The service of one test file, over HTTP on a port of its own, on the store of that file. */
+export function useService(test: TestStore, env: NodeJS.ProcessEnv = {}): TestService {
+  const tokens = new Map<string, Promise<string>>();
+  let service: Service | undefined;
+  beforeAll(async () => {
+    const config = loadConfig({ PORT: '0', RATE_LIMIT_REQUESTS: '1000000', ...env });
+    const { address } = test;
+    const opened = { address, reporter: address, lost: new Promise<void>(() => {}), close: async () => {} };
+    service = await startService(config, opened, pino({ level: 'silent' }));
+  });
+  afterAll(() => service?.stop());
+
+  const url = () => service?.url ?? '';
+  const token = (account: string): Promise<string> => {
+    const known = tokens.get(account) ?? createToken(test.store, { account, label: 'test' });
+    tokens.set(account, known);
+    return known;
+  };
+  const post: TestService['post'] = async (path, account, body, headers = {}) =>
+    fetch(`${url()}${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await token(account)}`,
+        'content-type': 'application/json',
+        ...headers,
+      },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  return {
+    get url() {
+      return url();
+    },
+    token,
+    post,
+    report: async (path, account, start, end) => {
+      const response = await post(path, account, { start_time: start, end_time: end });
+      const text = await response.text();
+      if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text}`);
+      return JSON.parse(text).result;
+    },
+  };
+}
