@@ -6,8 +6,6 @@ export interface KnownChunk {
   /** sha256 of the content, hex: its name everywhere. */
   readonly chunk: string;
   readonly bytes: number;
-  /** Loaded whole; otherwise in doubt: it was sent, but the answer is not known. */
-  readonly loaded: boolean;
 }
 
 export interface Chunk {
@@ -19,13 +17,14 @@ export interface Chunk {
   readonly rows: number;
   /** Line of the file that the chunk begins with, from 1. */
   readonly firstLine: number;
-  readonly known?: KnownChunk;
 }
 
 export interface ChunkOptions {
   /** For messages. */
   readonly file: string;
-  /** CSV: the first line names the columns and belongs to every chunk; quoted fields may hold line ends. */
+  /** The first line names the columns and belongs to every chunk. */
+  readonly header: boolean;
+  /** Quoted fields may hold line ends. */
   readonly csv: boolean;
   /** What a chunk aims at; a longer line makes a longer chunk. */
   readonly chunkBytes: number;
@@ -47,8 +46,8 @@ export async function* cutChunks(
 ): AsyncGenerator<Chunk & { header: Buffer }> {
   const reader = new LineReader(source, options);
   await reader.skipByteOrderMark();
-  const header = options.csv ? await reader.takeHeader() : Buffer.alloc(0);
-  if (options.csv && header.length > 0) options.onHeader?.(header.toString());
+  const header = options.header ? await reader.takeHeader() : Buffer.alloc(0);
+  if (options.header && header.length > 0) options.onHeader?.(header.toString());
   const nameOf = (content: Buffer) =>
     createHash('sha256').update(header).update('\n').update(content).digest('hex');
 
@@ -66,7 +65,6 @@ export async function* cutChunks(
       rows,
       firstLine,
       header,
-      ...(known && { known }),
     };
   }
 }

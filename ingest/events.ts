@@ -1,121 +1,157 @@
-import { finished } from 'node:stream/promises';
-import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../clickhouse/client.ts';
-import type { RowFault } from './explain.ts';
-import { type FileFormat, type Format, formatOf, InputError } from './formats.ts';
-import { Ledger, type Load, type LoadCounts } from './ledger.ts';
-import { lineChunks, parquetChunk, type Sendable } from './sources.ts';
-import { insertEvents, insertSettings } from './statement.ts';
+import { type Format, formatOf } from './formats.ts';
+import { type Claim, Ledger } from './ledger.ts';
+import { Load, type LoadCounts, noCounts } from './loads.ts';
+import type { RejectLimit } from './reject-limit.ts';
+import { keepRejected, type RejectedRow } from './rejects.ts';
+import { Sender } from './send.ts';
+import { chunksOf, type SendableChunk } from './sources.ts';
 
 export interface EventLoadOptions {
   readonly store: Store;
   /** Path, or `-` for standard input. */
   readonly file: string;
+  readonly kind?: 'events' | 'replay';
+  /** What the load history calls the file; absent: its path. */
+  readonly label?: string;
   readonly format?: Format['name'];
   readonly chunkBytes: number;
+  /** Chunks sent at a time. */
+  readonly parallel?: number;
+  readonly ignoreUnknown?: boolean;
+  readonly dedupe?: boolean;
+  /** Everything is checked and nothing stored. */
+  readonly dryRun?: boolean;
+  readonly rejectLimit?: RejectLimit;
   readonly now: () => Date;
+  /** Ends the load after the chunks in flight. */
+  readonly signal?: AbortSignal;
   /** Told after every step; the object changes as the load goes on. */
   readonly onProgress?: (counts: Readonly<LoadCounts>) => void;
+  readonly onRejected?: (rows: readonly RejectedRow[]) => void;
+  /** Told when another load has to end first. */
+  readonly onWait?: (other: string) => void;
+  /** Told when the store does not answer and is tried again. */
+  readonly onRetry?: (error: Error) => void;
 }
+
+export interface LoadResult extends Readonly<LoadCounts> {
+  /** Absent for a dry run. */
+  readonly loadId?: string;
+}
+
+/** The load was asked to stop; what is loaded stays loaded. */
+export class Stopped extends Error {}
 
 /**
  * Loads one file of events: every line is counted exactly once, however often and by whomever the same bytes
- * are loaded. A chunk with a faulty line is not loaded at all, and the load stops there.
- * @throws {InputError} that names the file, the line, the field and the reason
+ * are loaded. Lines that are no events are kept as rejected rows and do not hold up the others.
+ * @throws {InputError} that names the file and what is wrong with it, {@link Stopped} after a signal
  */
-export async function loadEvents(options: EventLoadOptions): Promise<LoadCounts> {
-  const { store, file, now } = options;
+export async function loadEvents(options: EventLoadOptions): Promise<LoadResult> {
+  const { store, file, kind = 'events', dedupe = false, now } = options;
   const fileFormat = formatOf(file, options.format);
+  const load = options.dryRun
+    ? undefined
+    : await Load.begin(store, { kind, file: options.label ?? file, dedupe }, now(), options.onWait);
+  const counts = load?.counts ?? noCounts();
   const ledger = new Ledger(store);
-  const counts: LoadCounts = { rows: 0, repeatedRows: 0, bytes: 0, chunks: 0 };
-  /** Chunks of this run: the same lines again in one file are the same events. */
-  const sent = new Set<string>();
-  const load = await ledger.begin(file, now());
-  try {
-    const cut = fileFormat.format.name === 'parquet' ? parquetChunk : lineChunks;
-    const source = {
-      file,
-      fileFormat,
-      chunkBytes: options.chunkBytes,
-      knownChunks: (head: string) => ledger.knownChunks(head),
-      onBytes: (bytes: number) => {
-        counts.bytes += bytes;
-        options.onProgress?.(counts);
-      },
-    };
-    for await (const chunk of readAhead(cut(source))) {
-      if (chunk.known?.loaded || sent.has(chunk.chunk)) counts.repeatedRows += chunk.rows;
-      else {
-        await sendChunk(store, ledger, load, chunk, fileFormat, file);
-        sent.add(chunk.chunk);
-        counts.rows += chunk.rows;
-      }
-      counts.chunks++;
+  const sender = new Sender(options);
+  const chunks = chunksOf({
+    file,
+    fileFormat,
+    chunkBytes: options.chunkBytes,
+    ignoreUnknown: options.ignoreUnknown ?? false,
+    knownChunks: (head) => ledger.knownChunks(head),
+    onBytes: (bytes) => {
+      counts.bytes += bytes;
       options.onProgress?.(counts);
+    },
+  });
+
+  const finishChunk = async ({ chunk, claim }: ClaimedChunk): Promise<void> => {
+    if (claim.loaded) counts.repeatedRows += claim.rows;
+    else {
+      const { rows, rejected, duplicates } = await sender.send(
+        chunk,
+        load ? await ledger.loadTime(chunk.chunk) : undefined,
+      );
+      if (load) {
+        await keepRejected(store, { loadId: load.id, file, chunk: chunk.chunk }, rejected);
+        await ledger.markLoaded(load, chunk, rows, rejected.length);
+      }
+      counts.rows += rows;
+      counts.rejectedRows += rejected.length;
+      counts.duplicateRows += duplicates;
+      options.onRejected?.(rejected);
     }
-    await ledger.finish(load, counts);
-    return counts;
+    counts.chunks++;
+    options.onProgress?.(counts);
+  };
+
+  try {
+    const parallel = dedupe ? 1 : (options.parallel ?? 2);
+    await inParallel(claimed(chunks, ledger, load), parallel, finishChunk, options.signal);
+    if (options.signal?.aborted) throw new Stopped('stopped');
+    await load?.finish();
+    return { ...counts, ...(load && { loadId: load.id }) };
   } catch (error) {
-    await ledger.fail(load, counts, error instanceof Error ? error.message : String(error)).catch(() => {
-      // The store is gone: the load stays visible as running, and the failure itself is what matters.
-    });
+    await load?.fail(error);
     throw error;
   }
 }
 
-async function sendChunk(
-  store: Store,
-  ledger: Ledger,
-  load: Load,
-  chunk: Sendable,
-  { format }: FileFormat,
-  file: string,
-): Promise<void> {
-  await ledger.markSent(load, chunk);
-  const loadTime = await ledger.loadTime(chunk.chunk, chunk.known !== undefined);
-  try {
-    const { stream } = await store.exec({
-      query: insertEvents(format),
-      values: chunk.content(),
-      query_params: { chunk: chunk.chunk, loadTime },
-      clickhouse_settings: insertSettings(chunk.chunk),
-    });
-    await finished(stream.resume());
-  } catch (error) {
-    if (!(error instanceof ClickHouseError)) throw error;
-    const fault = await chunk.explain();
-    throw fault ? faultError(file, chunk, fault) : refusal(file, chunk, error);
-  }
-  await ledger.markLoaded(load, chunk);
+interface ClaimedChunk {
+  readonly chunk: SendableChunk;
+  readonly claim: Claim;
 }
 
-/** Cuts and hashes the next chunk while the store works on this one. */
-async function* readAhead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
-  let next = source.next();
+/**
+ * Claims chunks in the order of the file: none is sent before the boundaries of those before it are in the
+ * ledger, so that whoever goes on after a crash cuts the file at the same places.
+ */
+async function* claimed(
+  chunks: AsyncGenerator<SendableChunk>,
+  ledger: Ledger,
+  load: Load | undefined,
+): AsyncGenerator<ClaimedChunk> {
+  const seen = new Set<string>();
+  for await (const chunk of chunks) {
+    // The same lines again in one file are the same events.
+    const repeated: Claim = { loaded: true, rows: chunk.rows };
+    const claim = seen.has(chunk.chunk)
+      ? repeated
+      : load
+        ? await ledger.claim(load, chunk)
+        : { loaded: false as const };
+    seen.add(chunk.chunk);
+    yield { chunk, claim };
+  }
+}
+
+/** Works on up to `most` items at a time; the first failure ends it once the others in flight are done. */
+async function inParallel<T>(
+  items: AsyncGenerator<T>,
+  most: number,
+  work: (item: T) => Promise<void>,
+  signal?: AbortSignal,
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  let failure: { error: unknown } | undefined;
   try {
-    for (;;) {
-      const { value, done } = await next;
-      if (done) return;
-      next = source.next();
-      next.catch(() => {
-        // Seen when it is awaited above.
-      });
-      yield value;
+    for await (const item of items) {
+      if (signal?.aborted || failure) break;
+      const task = work(item)
+        .catch((error: unknown) => {
+          failure ??= { error };
+        })
+        .finally(() => running.delete(task));
+      running.add(task);
+      if (running.size >= most) await Promise.race(running);
+      if (signal?.aborted || failure) break;
     }
   } finally {
-    await source.return(undefined);
+    await Promise.all(running);
   }
-}
-
-function faultError(file: string, { where }: Sendable, { line, field, reason }: RowFault): InputError {
-  const place = `${file} ${where.startsWith('rows') ? 'row' : 'line'} ${line}`;
-  return new InputError(
-    `${place}: ${field ? `${field} ` : ''}${reason}\nNothing of ${where} was loaded. Correct it and load the file again: what is loaded already is not counted twice.`,
-  );
-}
-
-function refusal(file: string, { where }: Sendable, cause: ClickHouseError): InputError {
-  return new InputError(`${file} ${where}: ClickHouse refused them (${cause.type}): ${cause.message}`, {
-    cause,
-  });
+  if (failure) throw failure.error;
 }

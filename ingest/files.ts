@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PassThrough, pipeline, type Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { PassThrough, pipeline, type Readable, Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip } from 'node:zlib';
+import { Decompress } from 'fzstd';
 import { glob, isDynamicPattern } from 'tinyglobby';
-import { type FileFormat, InputError } from './formats.ts';
+import { type Compression, InputError } from './formats.ts';
 
 /**
  * The files that arguments stand for: a file itself, `-` for standard input, every file of a folder, every
@@ -33,11 +34,11 @@ async function expand(arg: string): Promise<string[]> {
 /**
  * The bytes of a file, unpacked.
  * @param onBytes told how many bytes of the file itself were read
- * @throws {InputError} when the file cannot be read, or its gzip data is damaged or cut off, at that point
+ * @throws {InputError} when the file cannot be read, or its packed data is damaged or cut off, at that point
  */
 export async function* readInput(
   file: string,
-  { gzip }: FileFormat,
+  compression: Compression,
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<Buffer> {
   const raw: Readable = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 1 << 20 });
@@ -47,17 +48,45 @@ export async function* readInput(
       done(null, data);
     },
   });
-  const failed = () => {
-    // Seen by the reader of the last stream.
-  };
-  const bytes = gzip
-    ? pipeline(raw, counted, createGunzip({ chunkSize: 1 << 20 }), failed)
-    : pipeline(raw, counted, failed);
+  const unpacked = unpackers[compression]();
   try {
-    yield* bytes;
+    yield* pipeline(raw, counted, unpacked, () => {
+      // A failure destroys `unpacked` with it, which is where it is seen.
+    });
   } catch (cause) {
     throw cause instanceof Error ? new InputError(`${file}: ${readable(cause)}`, { cause }) : cause;
   }
+}
+
+const unpackers: Readonly<Record<Compression, () => Transform>> = {
+  none: () => new PassThrough(),
+  gzip: () => createGunzip({ chunkSize: 1 << 20 }),
+  brotli: () => createBrotliDecompress({ chunkSize: 1 << 20 }),
+  zstd: unpackZstd,
+};
+
+function unpackZstd(): Transform {
+  const zstd = new Decompress();
+  return new Transform({
+    transform(data: Buffer, _, done) {
+      zstd.ondata = (unpacked) => this.push(unpacked);
+      try {
+        // Small steps bound what one call can unpack to.
+        for (let at = 0; at < data.length; at += 1 << 16) zstd.push(data.subarray(at, at + (1 << 16)));
+        done();
+      } catch (cause) {
+        done(new InputError('the zstd data is damaged', { cause }));
+      }
+    },
+    flush(done) {
+      try {
+        zstd.push(new Uint8Array(), true);
+        done();
+      } catch (cause) {
+        done(new InputError('the zstd data ends too early: the file is truncated', { cause }));
+      }
+    },
+  });
 }
 
 /** What went wrong with a file, in words. */

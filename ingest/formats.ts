@@ -2,14 +2,15 @@ import { basename } from 'node:path';
 
 /** How lines or rows are written in a file. */
 export interface Format {
-  readonly name: 'ndjson' | 'csv' | 'parquet';
+  readonly name: 'ndjson' | 'csv' | 'tsv' | 'parquet';
   /** The format's name in ClickHouse. */
-  readonly clickhouse: 'JSONEachRow' | 'CSVWithNames' | 'Parquet';
+  readonly clickhouse: 'JSONEachRow' | 'CSVWithNames' | 'TabSeparatedWithNames' | 'Parquet';
 }
 
 export const formats: Readonly<Record<Format['name'], Format>> = {
   ndjson: { name: 'ndjson', clickhouse: 'JSONEachRow' },
   csv: { name: 'csv', clickhouse: 'CSVWithNames' },
+  tsv: { name: 'tsv', clickhouse: 'TabSeparatedWithNames' },
   parquet: { name: 'parquet', clickhouse: 'Parquet' },
 };
 
@@ -18,33 +19,41 @@ const extensions: Readonly<Record<string, Format['name']>> = {
   jsonl: 'ndjson',
   json: 'ndjson',
   csv: 'csv',
+  tsv: 'tsv',
   parquet: 'parquet',
 };
 
 /** An input file cannot be used; the message names it and says why. */
 export class InputError extends Error {}
 
+export type Compression = 'none' | 'gzip' | 'zstd' | 'brotli';
+
+const compressions: Readonly<Record<string, Compression>> = { gz: 'gzip', zst: 'zstd', br: 'brotli' };
+
 export interface FileFormat {
   readonly format: Format;
-  readonly gzip: boolean;
+  readonly compression: Compression;
 }
 
 /**
- * The format of a file by its name, `.gz` aside; `forced` wins over the name. Standard input (`-`) is NDJSON
- * unless told otherwise.
+ * The format of a file by its name; `forced` wins over the name. Standard input (`-`) is NDJSON unless told
+ * otherwise.
  * @throws {InputError} when the name says nothing and none is forced
  */
 export function formatOf(file: string, forced?: Format['name']): FileFormat {
-  const [, stem = '', gz] = /^(.*?)(\.gz)?$/i.exec(basename(file)) ?? [];
-  const extension = stem.slice(stem.lastIndexOf('.') + 1).toLowerCase();
-  const name = forced ?? (file === '-' ? 'ndjson' : extensions[extension]);
+  const endings = basename(file).toLowerCase().split('.').slice(1);
+  const compression = compressions[endings.at(-1) ?? ''] ?? 'none';
+  const ending = endings.at(compression === 'none' ? -1 : -2) ?? '';
+  const name = forced ?? (file === '-' ? 'ndjson' : extensions[ending]);
   if (!name) {
+    const known = Object.keys(extensions).map((known) => `.${known}`);
+    const packed = Object.keys(compressions).map((known) => `.${known}`);
     throw new InputError(
-      `${file}: the name does not tell the format; end it in ${Object.keys(extensions)
-        .map((ext) => `.${ext}`)
-        .join(', ')} (also .gz) or pass --format`,
+      `${file}: the name does not tell the format; end it in ${known.join(', ')} (also ${packed.join(', ')} after it) or pass --format`,
     );
   }
-  if (name === 'parquet' && gz) throw new InputError(`${file}: Parquet is compressed inside; unpack the .gz`);
-  return { format: formats[name], gzip: gz !== undefined };
+  if (name === 'parquet' && compression !== 'none') {
+    throw new InputError(`${file}: Parquet is compressed inside; unpack it first`);
+  }
+  return { format: formats[name], compression };
 }

@@ -1,3 +1,4 @@
+import { scanRecords } from './csv-scan.ts';
 import { InputError } from './formats.ts';
 
 export interface LineReaderOptions {
@@ -57,7 +58,7 @@ export class LineReader {
 
   /** The line that begins here, without its end. */
   async peekLine(): Promise<Buffer> {
-    return this.#buffer.subarray(0, trimEnd(this.#buffer, await this.#lineEndFrom(0)));
+    return this.#buffer.subarray(0, trimEnd(this.#buffer, await this.#lineEnd()));
   }
 
   /** The next `length` bytes if they end where a line ends, else undefined. */
@@ -72,10 +73,11 @@ export class LineReader {
   async lengthOfLines(limit: number): Promise<number> {
     await this.#fill(limit);
     if (this.#buffer.length < limit) return trimEnd(this.#buffer, this.#buffer.length);
-    const end = this.#options.csv
-      ? lastRecordEnd(this.#buffer, limit)
-      : this.#buffer.lastIndexOf(newline, limit - 1);
-    return trimEnd(this.#buffer, end > 0 ? end : await this.#lineEndFrom(0));
+    const inQuotes = this.#options.csv && hasQuote(this.#buffer, limit);
+    const end = inQuotes ? scanRecords(this.#buffer, 0, limit).last : -1;
+    // A quote that is never closed must not swallow the file: its line is left to be examined.
+    const cut = end > 0 ? end : this.#buffer.lastIndexOf(newline, limit - 1);
+    return trimEnd(this.#buffer, cut > 0 ? cut : await this.#lineEnd());
   }
 
   take(length: number): Buffer {
@@ -86,19 +88,18 @@ export class LineReader {
   }
 
   countRows(body: Buffer): number {
-    return this.#options.csv && body.includes(quote) ? countRecords(body) : countLines(body);
+    const inQuotes = this.#options.csv && hasQuote(body, body.length);
+    return inQuotes ? scanRecords(body, 0, body.length).records + 1 : countLines(body);
   }
 
-  /** Position of the end of the line that goes on at `from`; in CSV, of the record. */
-  async #lineEndFrom(from: number): Promise<number> {
-    for (let size = Math.max(from + 1, 1 << 16); ; size *= 2) {
+  /** Position of the end of the line that begins here. */
+  async #lineEnd(): Promise<number> {
+    for (let size = 1 << 16; ; size *= 2) {
       await this.#fill(size);
-      const end = this.#options.csv
-        ? firstRecordEnd(this.#buffer, from)
-        : this.#buffer.indexOf(newline, from);
+      const end = this.#buffer.indexOf(newline);
       if (end >= 0) return end;
       if (this.#ended) return this.#buffer.length;
-      if (this.#buffer.length - from > maxLineBytes) {
+      if (this.#buffer.length > maxLineBytes) {
         throw new InputError(
           `${this.#options.file} line ${this.line}: no line end within ${maxLineBytes >> 20} MiB; is the file one event a line?`,
         );
@@ -146,39 +147,11 @@ function countLines(body: Buffer): number {
   return lines;
 }
 
+function hasQuote(buffer: Buffer, limit: number): boolean {
+  const at = buffer.indexOf(quote);
+  return at >= 0 && at < limit;
+}
+
 function isLineEnd(byte: number | undefined): boolean {
   return byte === newline || byte === carriageReturn;
-}
-
-// In CSV a line end inside quotes belongs to the field: a record ends where the quotes before it are even.
-
-function firstRecordEnd(buffer: Buffer, from: number): number {
-  let quoted = false;
-  for (let at = from; at < buffer.length; at++) {
-    if (buffer[at] === quote) quoted = !quoted;
-    else if (buffer[at] === newline && !quoted) return at;
-  }
-  return -1;
-}
-
-function lastRecordEnd(buffer: Buffer, limit: number): number {
-  const first = buffer.indexOf(quote);
-  if (first < 0 || first >= limit) return buffer.lastIndexOf(newline, limit - 1);
-  let quoted = false;
-  let end = -1;
-  for (let at = 0; at < limit; at++) {
-    if (buffer[at] === quote) quoted = !quoted;
-    else if (buffer[at] === newline && !quoted) end = at;
-  }
-  return end;
-}
-
-function countRecords(body: Buffer): number {
-  let quoted = false;
-  let rows = 1;
-  for (let at = 0; at < body.length; at++) {
-    if (body[at] === quote) quoted = !quoted;
-    else if (body[at] === newline && !quoted && !isLineEnd(body[at + 1])) rows++;
-  }
-  return rows;
 }

@@ -11,10 +11,10 @@ import {
 /** A field of an event line as text, whatever the format; absent and empty mean the same. */
 export type LineFields = Readonly<Record<string, string | undefined>>;
 
-/** The first rule a line breaks. */
+/** A rule that a line breaks. */
 export interface LineFault {
-  /** Absent when the line as a whole cannot be read. */
-  readonly field?: string;
+  /** Empty when the line as a whole cannot be read. */
+  readonly field: string;
   readonly reason: string;
 }
 
@@ -63,49 +63,51 @@ const eventLine = z
   .required({ event_id: true, event_time: true, event_type: true })
   .strict();
 
-/** The first fault of a line, or undefined when every rule of an event holds. */
-export function faultOf(line: LineFields): LineFault | undefined {
+/** Every rule that a line breaks; none when it is an event. @param ignoreUnknown a field no event has is no fault */
+export function faultsOf(line: LineFields, ignoreUnknown = false): LineFault[] {
   const present = Object.fromEntries(
-    Object.entries(line).filter(([, value]) => value !== undefined && value !== ''),
+    Object.entries(line).filter(([name, value]) => value && (!ignoreUnknown || isEventField(name))),
   );
   const parsed = eventLine.safeParse(present);
-  if (!parsed.success) return explain(parsed.error.issues[0], present);
-  return (
-    sideFault(present, ['advertiser_id', 'campaign_id', 'creative_id']) ??
-    sideFault(present, ['publisher_id', 'ad_unit_id', 'site_id']) ??
-    (present.advertiser_id || present.publisher_id
-      ? undefined
-      : {
-          field: 'advertiser_id',
-          reason: 'the line has neither advertiser_id and campaign_id nor publisher_id and ad_unit_id',
-        })
-  );
+  const faults = parsed.success ? [] : parsed.error.issues.flatMap((issue) => explain(issue, present));
+  return [
+    // One field may break several rules of its own; the first says enough.
+    ...faults.filter(({ field }, n) => faults.findIndex((other) => other.field === field) === n),
+    ...sideFaults(present, ['advertiser_id', 'campaign_id', 'creative_id']),
+    ...sideFaults(present, ['publisher_id', 'ad_unit_id', 'site_id']),
+    ...(eventFields.some((field) => field.endsWith('_id') && field !== 'event_id' && present[field])
+      ? []
+      : [
+          { field: 'advertiser_id', reason: 'is required with campaign_id, or publisher_id with ad_unit_id' },
+        ]),
+  ];
 }
 
-function explain(issue: z.core.$ZodIssue | undefined, line: LineFields): LineFault {
-  if (issue?.code === 'unrecognized_keys') {
-    return {
-      field: issue.keys[0] ?? '',
+function explain(issue: z.core.$ZodIssue, line: LineFields): LineFault[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((field) => ({
+      field,
       reason: `is not a field of an event; there are ${eventFields.join(', ')}`,
-    };
+    }));
   }
-  const field = String(issue?.path[0]);
+  const field = String(issue.path[0]);
   const value = line[field];
-  return value === undefined
-    ? { field, reason: 'is required' }
-    : {
-        field,
-        reason: `${issue?.message}, not ${JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value)}`,
-      };
+  if (value === undefined) return [{ field, reason: 'is required' }];
+  const shown = JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  return [{ field, reason: `${issue.message}, not ${shown}` }];
 }
 
-function sideFault(
+function sideFaults(
   line: LineFields,
   [account, entity, detail]: readonly [EventField, EventField, EventField],
-): LineFault | undefined {
-  if (line[account] && !line[entity]) return { field: entity, reason: `is required beside ${account}` };
-  const begun = line[entity] ? entity : line[detail] ? detail : undefined;
-  return begun && !line[account] ? { field: account, reason: `is required beside ${begun}` } : undefined;
+): LineFault[] {
+  if (line[account]) return line[entity] ? [] : [{ field: entity, reason: `is required beside ${account}` }];
+  const begun = line[entity] ? entity : detail;
+  return line[begun] ? [{ field: account, reason: `is required beside ${begun}` }] : [];
+}
+
+function isEventField(name: string): name is EventField {
+  return eventFields.some((field) => field === name);
 }
 
 function isCalendarDay(text: string): boolean {

@@ -57,7 +57,7 @@ export async function loadList(
   if (fileFormat.format.name === 'parquet')
     throw new InputError(`${file}: ${list.table} come as CSV or NDJSON`);
   const input = list.columns.map((name) => `${name} String`).join(', ');
-  const content = readInput(file, fileFormat, () => {});
+  const content = readInput(file, fileFormat.compression, () => {});
   try {
     const { stream, summary } = await store.exec({
       query: `INSERT INTO ${list.table} (${list.columns.join(', ')}, ${list.latest})

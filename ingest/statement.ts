@@ -1,4 +1,5 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
+import { eventTypes } from '../src/catalog.ts';
 import type { Format } from './formats.ts';
 
 /**
@@ -45,14 +46,18 @@ const expressions: Partial<Record<EventField, string>> = {
   revenue: "toDecimal64(if(revenue = '', '0', revenue), 6)",
 };
 
-/** Loads the lines of one chunk; the constraints of `events` check what the expressions do not. */
-export function insertEvents(format: Format): string {
+/** Where lines go: counted, only checked, or held back to be compared with what is there. */
+export type EventTable = 'events' | 'events_check' | 'events_staging';
+
+/** Stores the lines of one chunk; the constraints of the table check what the expressions do not. */
+export function insertEvents(format: Format, table: EventTable): string {
   const columns = eventFields.map((name) => (expressions[name] ? `${expressions[name]} AS ${name}_` : name));
   return [
-    `INSERT INTO events (${eventFields.join(', ')}, chunk, loaded_at)`,
+    `INSERT INTO ${table} (${eventFields.join(', ')}, chunk, loaded_at)`,
     `SELECT ${columns.join(', ')}, {chunk:String}, {loadTime:DateTime64(6, 'UTC')}`,
     `FROM input('${input}')`,
-    `WHERE ${refuse('event_time', eventTimePattern)}`,
+    `WHERE throwIf(event_type NOT IN (${eventTypes.map((type) => `'${type}'`).join(', ')}), 'event_type') = 0`,
+    `AND ${refuse('event_time', eventTimePattern)}`,
     `AND ${refuse('spend', moneyPattern, true)} AND ${refuse('revenue', moneyPattern, true)}`,
     `FORMAT ${format.clickhouse}`,
   ].join('\n');
@@ -62,9 +67,9 @@ export function insertEvents(format: Format): string {
  * One chunk is one block of one part for each partition, stored once under its name, in every rollup too.
  * Every deduplication setting is explicit, because their defaults changed in 24.7 and in 26.2.
  */
-export function insertSettings(chunk: string): ClickHouseSettings {
+export function insertSettings(token: string): ClickHouseSettings {
   return {
-    insert_deduplication_token: chunk,
+    insert_deduplication_token: token,
     insert_deduplicate: 1,
     deduplicate_insert: 'enable',
     deduplicate_insert_select: 'force_enable',
@@ -99,6 +104,20 @@ export const readerSettings: ClickHouseSettings = {
   input_format_json_read_arrays_as_strings: 0,
   input_format_parquet_allow_missing_columns: 1,
 };
+
+/**
+ * Counts the events of a chunk that is held in `events_staging`, leaving out those whose event_id is already
+ * present on the days the chunk touches, and repetitions within the chunk. What an earlier attempt at the same
+ * chunk stored does not count as present.
+ */
+export const insertNewEvents = `
+INSERT INTO events (${eventFields.join(', ')}, chunk, loaded_at)
+SELECT ${eventFields.join(', ')}, chunk, loaded_at FROM events_staging
+WHERE chunk = {chunk:String} AND event_id NOT IN (
+  SELECT event_id FROM events
+  WHERE chunk != {chunk:String} AND day IN (SELECT day FROM events_staging WHERE chunk = {chunk:String}))
+ORDER BY event_id, event_time
+LIMIT 1 BY event_id`;
 
 function matches(field: EventField, pattern: string): string {
   return `match(${field}, '${pattern.replaceAll('\\', '\\\\')}')`;

@@ -1,65 +1,160 @@
 import type { Store } from '../clickhouse/client.ts';
-import { loadEvents } from '../ingest/events.ts';
+import { type EventLoadOptions, loadEvents, Stopped } from '../ingest/events.ts';
 import { expandFiles } from '../ingest/files.ts';
 import type { Format } from '../ingest/formats.ts';
+import { requireLoad } from '../ingest/history.ts';
+import { noCounts } from '../ingest/loads.ts';
 import { type ListTable, loadList } from '../ingest/names.ts';
 import { eventProgress } from '../ingest/progress.ts';
+import { RejectLimit } from '../ingest/reject-limit.ts';
+import { replay } from '../ingest/replay.ts';
+import { describeRejected } from '../ingest/send.ts';
 
-interface EventOptions {
+/** Loaded, but some rows were rejected. */
+export const exitRejected = 4;
+
+export interface EventFlags {
   readonly chunkBytes: number;
+  readonly parallel: number;
   readonly format?: Format['name'];
+  readonly maxRejects?: { readonly rows?: number; readonly percent?: number };
+  readonly ignoreUnknown?: boolean;
+  readonly dedupe?: boolean;
+  readonly dryRun?: boolean;
+  readonly quiet?: boolean;
   readonly json?: boolean;
 }
 
-const number = (value: number) => value.toLocaleString('en');
+/** Rejected rows that are printed; all of them are kept. */
+const shownRejects = 10;
 
-/** `ingest events`: one file after the other; the first that fails ends the run. */
-export async function ingestEvents(store: Store, args: string[], options: EventOptions): Promise<void> {
+const number = (value: number) => value.toLocaleString('en');
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/**
+ * `ingest events`: one file after the other; the first that fails ends the run. Returns the exit code.
+ * A signal ends it after the chunks in flight; a second one at once.
+ */
+export async function ingestEvents(
+  store: Store,
+  args: readonly string[],
+  flags: EventFlags,
+  kind: EventLoadOptions['kind'] = 'events',
+): Promise<number> {
   const files = await expandFiles(args);
-  const progress = await eventProgress(files);
+  const progress = await eventProgress(files, flags.quiet ?? false);
+  const stop = stopOnSignal();
+  const rejectLimit = flags.maxRejects && new RejectLimit(flags.maxRejects);
   const startedAt = performance.now();
-  const total = { files: files.length, rows: 0, repeated_rows: 0, bytes: 0, seconds: 0 };
+  const loads: string[] = [];
+  const total = noCounts();
+  let shown = 0;
   try {
     for (const file of files) {
-      const counts = await loadEvents({
+      const result = await loadEvents({
+        ...flags,
         store,
         file,
-        chunkBytes: options.chunkBytes,
-        ...(options.format && { format: options.format }),
+        kind,
+        ...(rejectLimit && { rejectLimit }),
         now: () => new Date(),
+        signal: stop.signal,
         onProgress: progress.onProgress,
+        onRejected: (rows) => {
+          for (const row of rows)
+            if (shown++ < shownRejects) progress.say(`rejected: ${describeRejected(file, row)}`);
+        },
+        onWait: (other) => progress.say(`waiting for load ${other}`),
+        onRetry: (error) => progress.say(`${error.message}: trying again for two minutes`),
       });
-      total.rows += counts.rows;
-      total.repeated_rows += counts.repeatedRows;
-      total.bytes += counts.bytes;
+      if (result.loadId) loads.push(result.loadId);
+      for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += result[name];
     }
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    throw new Error('stopped. What is loaded stays loaded; the same command goes on where this one stopped', {
+      cause: error,
+    });
   } finally {
+    stop.release();
     progress.stop();
   }
-  total.seconds = Math.round(performance.now() - startedAt) / 1000;
-  if (options.json) process.stdout.write(`${JSON.stringify(total)}\n`);
-  process.stderr.write(`${summary(total)}\n`);
+  const seconds = Math.round(performance.now() - startedAt) / 1000;
+  report(total, { files: files.length, seconds, loads, shown }, flags);
+  return total.rejectedRows > 0 ? exitRejected : 0;
 }
 
-function summary(total: { files: number; rows: number; repeated_rows: number; seconds: number }): string {
-  const files = total.files === 1 ? '1 file' : `${number(total.files)} files`;
-  if (total.rows === 0 && total.repeated_rows > 0) {
-    return `nothing to do: all ${number(total.repeated_rows)} events of ${files} were already loaded`;
+function report(
+  total: ReturnType<typeof noCounts>,
+  run: { files: number; seconds: number; loads: string[]; shown: number },
+  flags: EventFlags,
+): void {
+  const { rows, repeatedRows, rejectedRows, duplicateRows, bytes } = total;
+  if (flags.json) {
+    process.stdout.write(
+      `${JSON.stringify({ loads: run.loads, files: run.files, rows, repeated_rows: repeatedRows, rejected_rows: rejectedRows, duplicate_rows: duplicateRows, bytes, seconds: run.seconds })}\n`,
+    );
   }
-  const repeated = total.repeated_rows ? `, ${number(total.repeated_rows)} were already loaded` : '';
-  const rate = Math.round(total.rows / Math.max(0.001, total.seconds));
-  return `${number(total.rows)} events loaded from ${files} in ${total.seconds} s (${number(rate)}/s)${repeated}`;
+  const files = run.files === 1 ? '1 file' : `${number(run.files)} files`;
+  if (rows + rejectedRows + duplicateRows === 0 && repeatedRows > 0) {
+    say(`nothing to do: all ${number(repeatedRows)} events of ${files} were already loaded`);
+    return;
+  }
+  const rate = number(Math.round(rows / Math.max(0.001, run.seconds)));
+  const parts = [
+    `${number(rows)} events ${flags.dryRun ? 'can be loaded' : 'loaded'} from ${files} in ${run.seconds} s (${rate}/s)`,
+    ...(repeatedRows ? [`${number(repeatedRows)} were already loaded`] : []),
+    ...(duplicateRows ? [`${number(duplicateRows)} repeated an event_id`] : []),
+    ...(rejectedRows ? [`${number(rejectedRows)} rejected`] : []),
+  ];
+  if (run.shown > shownRejects) say(`… and ${number(run.shown - shownRejects)} more rejected rows`);
+  say(parts.join(', '));
+  if (rejectedRows && !flags.dryRun) {
+    say(`Rejected rows are kept: adtally rejects ${run.loads.join(' ')} lists them`);
+  }
+}
+
+function stopOnSignal(): { signal: AbortSignal; release(): void } {
+  const controller = new AbortController();
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  const stop = () => {
+    if (controller.signal.aborted) process.exit(1);
+    say('stopping after the chunks in flight; once more stops at once');
+    controller.abort();
+  };
+  for (const signal of signals) process.on(signal, stop);
+  return {
+    signal: controller.signal,
+    release: () => {
+      for (const signal of signals) process.off(signal, stop);
+    },
+  };
+}
+
+/** `replay`: returns the exit code. */
+export async function replayRejects(store: Store, load: string, file: string): Promise<number> {
+  await requireLoad(store, load);
+  const { replayed, skipped, faulty } = await replay(store, load, file, () => new Date());
+  for (const row of faulty) say(`still faulty: ${describeRejected(load, row)}`);
+  say(
+    [
+      `${number(replayed)} rows replayed`,
+      ...(faulty.length ? [`${number(faulty.length)} still faulty`] : []),
+      ...(skipped ? [`${number(skipped)} replayed before or not of load ${load}`] : []),
+    ].join(', '),
+  );
+  return faulty.length > 0 ? exitRejected : 0;
 }
 
 /** `ingest campaigns` and the other lists. */
 export async function ingestLists(
   store: Store,
   list: ListTable,
-  args: string[],
+  args: readonly string[],
   format?: Format['name'],
 ): Promise<void> {
   for (const file of await expandFiles(args)) {
     const rows = await loadList(store, list, file, format);
-    process.stderr.write(`${file}: ${number(rows)} ${list.table} loaded\n`);
+    say(`${file}: ${number(rows)} ${list.table} loaded`);
   }
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env node
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { z } from 'zod';
+import { Command, CommanderError, Option } from 'commander';
 import { check } from '../clickhouse/check.ts';
 import { connect, type Store } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { migrate } from '../clickhouse/migrate.ts';
+import { formats } from '../ingest/formats.ts';
+import { requireLoad, writeLoad, writeLoads, writeRejects } from '../ingest/history.ts';
 import { confirmDays, listTables } from '../ingest/names.ts';
 import { catalog } from './catalog.ts';
-import { ingestEvents, ingestLists } from './cli-ingest.ts';
+import { accountId, day, instant, positiveInteger, rejectLimit, usage } from './cli-arguments.ts';
+import { ingestEvents, ingestLists, replayRejects } from './cli-ingest.ts';
 import { runDemo, runService, untilStopped } from './cli-serve.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { openStore } from './store.ts';
@@ -72,20 +74,28 @@ program
 
 const ingest = program.command('ingest').description('load events, names and confirmations');
 const format = () =>
-  new Option('--format <format>', 'the format, where the file name does not tell').choices([
-    'ndjson',
-    'csv',
-    'parquet',
-  ]);
+  new Option('--format <format>', 'the format, where the file name does not tell').choices(
+    Object.keys(formats),
+  );
 
 ingest
   .command('events')
   .description('load events; - is standard input, a folder or a quoted pattern is many files')
   .argument('<file...>')
-  .option('--chunk-bytes <bytes>', 'how much is sent at once', positiveInteger, 64 << 20)
   .addOption(format())
+  .option('--dry-run', 'check everything, load nothing')
+  .option('--max-rejects <N|P%>', 'stop before the chunk with which more rows are faulty', rejectLimit)
+  .option('--ignore-unknown', 'leave out columns that no event has, instead of refusing the file')
+  .option('--dedupe', 'count an event_id once that is already present on the days touched')
+  .option('--chunk-bytes <bytes>', 'how much is sent at once', positiveInteger, 64 << 20)
+  .option('--parallel <chunks>', 'how many chunks are sent at a time', positiveInteger, 2)
+  .option('--quiet', 'no progress bar')
   .option('--json', 'print what was loaded as JSON')
-  .action((files: string[], options) => withStore((store) => ingestEvents(store, files, options)));
+  .action((files: string[], flags) =>
+    withStore(async (store) => {
+      process.exitCode = await ingestEvents(store, files, flags);
+    }),
+  );
 
 for (const [name, list] of Object.entries(listTables)) {
   ingest
@@ -110,6 +120,47 @@ program
         throw new CommanderError(2, 'adtally.range', `error: --to ${to} is before --from ${from}`);
       const days = await confirmDays(store, account, from, to);
       say(`${account}: revenue of ${days} ${days === 1 ? 'day' : 'days'} confirmed`);
+    }),
+  );
+
+program
+  .command('loads')
+  .description('list what was loaded, newest first; loads show LOAD shows one')
+  .argument('[show]')
+  .argument('[load]')
+  .option('--json', 'as JSON')
+  .option('--most <loads>', 'how many', positiveInteger, 50)
+  .action(
+    (show: string | undefined, load: string | undefined, { json, most }: { json?: boolean; most: number }) =>
+      withStore(async (store) => {
+        if (show === undefined) return writeLoads(store, process.stdout, json ? 'json' : 'table', most);
+        if (show !== 'show' || load === undefined)
+          throw usage('error: it is adtally loads, or adtally loads show LOAD');
+        return writeLoad(store, process.stdout, load, json ?? false);
+      }),
+  );
+
+program
+  .command('rejects')
+  .description('list rejected rows that are not replayed yet')
+  .argument('[load...]')
+  .option('--json', 'one JSON object a line; correct "event" and replay it')
+  .option('--csv', 'as CSV; correct the event columns and replay it')
+  .action((loads: string[], { json, csv }: { json?: boolean; csv?: boolean }) =>
+    withStore(async (store) => {
+      for (const load of loads) await requireLoad(store, load);
+      await writeRejects(store, process.stdout, loads, csv ? 'csv' : json ? 'ndjson' : 'table');
+    }),
+  );
+
+program
+  .command('replay')
+  .description("load the corrected export of a load's rejected rows, each row once")
+  .argument('<load>')
+  .argument('<file>', 'what adtally rejects LOAD --csv or --json wrote, corrected')
+  .action((load: string, file: string) =>
+    withStore(async (store) => {
+      process.exitCode = await replayRejects(store, load, file);
     }),
   );
 
@@ -177,32 +228,6 @@ async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
     await store.close();
     await opened.close();
   }
-}
-
-function positiveInteger(text: string): number {
-  const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < 1)
-    throw new InvalidArgumentError('It must be a whole number above 0.');
-  return number;
-}
-
-function day(text: string): string {
-  if (!z.iso.date().safeParse(text).success)
-    throw new InvalidArgumentError('It must be a day that exists, as yyyy-mm-dd.');
-  return text;
-}
-
-function instant(text: string): Date {
-  if (!z.union([z.iso.date(), z.iso.datetime({ offset: true })]).safeParse(text).success) {
-    throw new InvalidArgumentError('It must be yyyy-mm-dd or an ISO 8601 time such as 2027-01-31T12:00:00Z.');
-  }
-  return new Date(text);
-}
-
-function accountId(text: string): string {
-  if (text === '' || [...text].length > 128)
-    throw new InvalidArgumentError('It must have 1 to 128 characters.');
-  return text;
 }
 
 try {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '../../clickhouse/client.ts';
 import { loadEvents } from '../../ingest/events.ts';
-import type { LoadCounts } from '../../ingest/ledger.ts';
+import type { LoadCounts } from '../../ingest/loads.ts';
 import { listTables, loadList } from '../../ingest/names.ts';
 import type { EventType } from '../../src/catalog.ts';
 

@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import type { ClickHouseSettings } from '@clickhouse/client';
+import type { Catalog } from '../src/catalog.ts';
+import { type Store, select } from './client.ts';
+import { type Rollup, rollupPartition, rollups } from './rollups.ts';
+import { type DayRange, everyDay, months } from './verify.ts';
+
+export interface RebuildStep {
+  readonly table: string;
+  /** `yyyymm` */
+  readonly month: number;
+  /** Of `total`, this step included. */
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Rebuilding now would lead to wrong sums; the message says what to do first. */
+export class RebuildError extends Error {
+  override readonly name = 'RebuildError';
+}
+
+/** No other table of the store begins like this. */
+const stagingPrefix = 'rebuild_';
+
+/** A staging table is new and its rows are grouped: nothing in it can be a repetition. */
+const fillSettings: ClickHouseSettings = {
+  insert_deduplicate: 0,
+  deduplicate_insert: 'disable',
+  deduplicate_insert_select: 'disable',
+};
+
+/**
+ * Recomputes every rollup from the raw events, for the whole months that the range touches, and returns how
+ * many months and rollups that were. A month without events ends up empty.
+ *
+ * A reader sees the old month of a rollup or the new one, never a part. It may be killed at any point, as may
+ * the server, and repeated: the result is the same. What a killed run left behind, the next one removes.
+ *
+ * The caller sees to it that nothing is loaded and no other rebuild runs meanwhile: a chunk that arrives
+ * between the counting and the replacing of a month would be lost from that rollup.
+ *
+ * REPLACE PARTITION keeps a rollup's memory of chunks (tried), so a chunk counted before is not counted again
+ * when it is repeated. But a chunk that a view missed is counted by the rebuild under no name: only the
+ * ledger (`load_chunks`) keeps it from being sent, and counted, again.
+ * @throws {RebuildError} when the ledger does not know whether a chunk with events in these months arrived
+ */
+export async function rebuild(
+  store: Store,
+  catalog: Catalog,
+  range: DayRange = everyDay,
+  onStep?: (step: RebuildStep) => void,
+): Promise<{ months: number; rollups: number }> {
+  const all = rollups(catalog);
+  await dropStaging(store);
+  const touched = await months(store, all, await wholeMonths(store, range));
+  await requireKnownChunks(store, touched);
+  try {
+    let done = 0;
+    for (const month of touched) {
+      // In the order of the cascade: a coarser rollup is counted from the finer one that was just replaced.
+      for (const rollup of all) {
+        await rebuildMonth(store, rollup, month);
+        onStep?.({ table: rollup.table, month, done: ++done, total: touched.length * all.length });
+      }
+    }
+  } finally {
+    await dropStaging(store);
+  }
+  return { months: touched.length, rollups: all.length };
+}
+
+async function rebuildMonth(store: Store, rollup: Rollup, month: number): Promise<void> {
+  // A name of its own: what a killed run has still under way at the server cannot meet this table.
+  const staging = `${stagingPrefix}${rollup.table}_${randomBytes(4).toString('hex')}`;
+  const columns = rollup.columns.map(({ name }) => name).join(', ');
+  await store.command({ query: `CREATE TABLE ${staging} AS ${rollup.table}` });
+  await store.command({
+    query: `INSERT INTO ${staging} (${columns})
+            SELECT ${columns} FROM (${rollup.select}) WHERE ${rollupPartition} = {month:UInt32}`,
+    query_params: { month },
+    clickhouse_settings: fillSettings,
+  });
+  const [found] = await select<{ filled: number }>(
+    store,
+    `SELECT toUInt8(count() > 0) AS filled FROM ${staging}`,
+  );
+  // REPLACE PARTITION refuses to replace something by nothing.
+  await store.command({
+    query: found?.filled
+      ? `ALTER TABLE ${rollup.table} REPLACE PARTITION ${month} FROM ${staging}`
+      : `ALTER TABLE ${rollup.table} DROP PARTITION ${month}`,
+  });
+  await store.command({ query: `DROP TABLE ${staging} SYNC` });
+}
+
+async function dropStaging(store: Store): Promise<void> {
+  const left = await select<{ name: string }>(
+    store,
+    'SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {prefix:String})',
+    { prefix: stagingPrefix },
+  );
+  for (const { name } of left) await store.command({ query: `DROP TABLE IF EXISTS ${name} SYNC` });
+}
+
+async function wholeMonths(store: Store, { from, to }: DayRange): Promise<DayRange> {
+  const [range] = await select<DayRange>(
+    store,
+    `SELECT toString(toStartOfMonth({from:Date})) AS from,
+            toString(if({to:Date} >= '2149-06-01', toDate('2149-06-06'), toLastDayOfMonth({to:Date}))) AS to`,
+    { from, to },
+  );
+  if (!range) throw new Error('the store did not tell the months of the range');
+  return range;
+}
+
+/**
+ * A chunk in doubt is sent again by the next load of its file. Where a view had missed it, the rebuild would
+ * have counted it already, and the rollup would take it for new.
+ */
+async function requireKnownChunks(store: Store, touched: readonly number[]): Promise<void> {
+  const inDoubt = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
+  const [found] = await select<{ chunk: string; load: string; file: string }>(
+    store,
+    `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
+     FROM load_chunks AS c LEFT JOIN loads AS l ON l.load_id = c.load_id
+     WHERE c.chunk IN (
+       SELECT chunk FROM events WHERE ${rollupPartition} IN ({touched:Array(UInt32)}) AND chunk IN ${inDoubt})
+     GROUP BY c.chunk ORDER BY load LIMIT 1`,
+    { touched },
+  );
+  if (!found) return;
+  throw new RebuildError(
+    `load ${found.load} was cut off: it is not known whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again, which completes it, then rebuild. The other way round, its events could be counted twice.`,
+  );
+}

@@ -1,0 +1,146 @@
+import type { Catalog } from '../src/catalog.ts';
+import { type Store, select } from './client.ts';
+import { type Rollup, rollupPartition, rollups } from './rollups.ts';
+
+/** Days, `yyyy-mm-dd`, both included. */
+export interface DayRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What a rollup and the raw events disagree about, for one account and day. Values are exact, as text. */
+export interface Difference {
+  readonly table: string;
+  readonly account: string;
+  /** `yyyy-mm-dd` */
+  readonly day: string;
+  /**
+   * A measure of the rollup, `unconfirmed_at`, `keys` (how many distinct grouping keys there are), or `rows`
+   * (how many of them have other sums, said only where everything else agrees: the sums sit at wrong keys).
+   */
+  readonly measure: string;
+  readonly events: string;
+  readonly rollup: string;
+}
+
+export interface Verification {
+  /** By month, then rollup, then account and day; at most `maxDifferences`. */
+  readonly differences: readonly Difference[];
+  /** There are more differences than are listed. */
+  readonly more: boolean;
+}
+
+const maxDifferences = 1000;
+
+/** All that a `Date` of the store can be. */
+export const everyDay: DayRange = { from: '1970-01-01', to: '2149-06-06' };
+
+/**
+ * Compares every rollup with the raw events, key by key, on the days of the range, and names the differences
+ * by account and day. Everything is compared in the store, month by month; only differences leave it. Changes
+ * nothing. Rows that a load adds meanwhile can show up as differences: run it while nothing is loaded.
+ */
+export async function verify(
+  store: Store,
+  catalog: Catalog,
+  range: DayRange = everyDay,
+): Promise<Verification> {
+  const all = rollups(catalog);
+  const differences: Difference[] = [];
+  for (const month of await months(store, all, range)) {
+    const wrong: Rollup[] = [];
+    for (const rollup of all) {
+      const limit = maxDifferences - differences.length + 1;
+      const found = await select<Difference>(store, comparison(rollup, wrong), { ...range, month, limit });
+      if (found.length) wrong.push(rollup);
+      differences.push(...found);
+      if (differences.length > maxDifferences) {
+        return { differences: differences.slice(0, maxDifferences), more: true };
+      }
+    }
+  }
+  return { differences, more: false };
+}
+
+/** The months (`yyyymm`) of the range in which there are events or rows of a rollup, ascending. */
+export async function months(store: Store, all: readonly Rollup[], range: DayRange): Promise<number[]> {
+  const tables = ['events', ...all.map(({ table }) => table)];
+  const found = await select<{ month: number }>(
+    store,
+    `SELECT DISTINCT month FROM (${tables
+      .map(
+        (table) =>
+          `SELECT DISTINCT ${rollupPartition} AS month FROM ${table} WHERE day BETWEEN {from:Date} AND {to:Date}`,
+      )
+      .join(' UNION ALL ')}) ORDER BY month`,
+    { ...range },
+  );
+  return found.map(({ month }) => month);
+}
+
+/**
+ * One row for each difference of a rollup in a month. What it should hold is counted by the statement of its
+ * view, which reads a finer rollup: as it is stored where that was found to equal the events, key by key;
+ * where it was not (`wrong`), the statement of that one's view takes its place under its name.
+ */
+function comparison(rollup: Rollup, wrong: readonly Rollup[]): string {
+  const { table, sortingKey } = rollup;
+  const measures = measuresOf(rollup);
+  const days = `${rollupPartition} = {month:UInt32} AND day BETWEEN {from:Date} AND {to:Date}`;
+  const columns = rollup.columns.map(({ name }) => name);
+  const counted = (each: Rollup) => `SELECT * FROM (${each.select}) WHERE ${days}`;
+  const pair = (name: string, events: string, stored: string) =>
+    `('${name}', toString(${events}), toString(${stored}))`;
+  const differing = measures.map(({ name }) => `events_${name} != rollup_${name}`);
+
+  return `
+WITH
+${[...wrong.map((each) => `${each.table} AS (${counted(each)})`), `expected AS (${counted(rollup)})`].join(',\n')},
+both_sides AS (
+  SELECT ${columns.join(', ')}, 1 AS counted FROM expected
+  UNION ALL
+  SELECT ${columns.join(', ')}, 0 AS counted FROM ${table} WHERE ${days}
+),
+by_key AS (
+  SELECT ${sortingKey.join(', ')},
+    ${measures
+      .map(
+        ({ name, merge }) =>
+          `${merge}If(s.${name}, counted = 1) AS events_${name}, ${merge}If(s.${name}, counted = 0) AS rollup_${name}`,
+      )
+      .join(',\n    ')},
+    max(counted = 1) AS in_events, max(counted = 0) AS in_rollup
+  FROM both_sides AS s GROUP BY ${sortingKey.join(', ')}
+),
+by_day AS (
+  SELECT account_id, day,
+    ${measures
+      .map(
+        ({ name, merge }) =>
+          `${merge}(k.events_${name}) AS events_${name}, ${merge}(k.rollup_${name}) AS rollup_${name}`,
+      )
+      .join(',\n    ')},
+    sum(in_events) AS events_keys, sum(in_rollup) AS rollup_keys,
+    countIf(in_events != in_rollup OR ${measures.map(({ name }) => `k.events_${name} != k.rollup_${name}`).join(' OR ')}) AS wrong_keys
+  FROM by_key AS k GROUP BY account_id, day HAVING wrong_keys > 0
+)
+SELECT '${table}' AS table, account_id AS account, toString(day) AS day, difference.1 AS measure,
+  difference.2 AS events, difference.3 AS rollup
+FROM by_day ARRAY JOIN arrayFilter(pair -> pair.2 != pair.3, [
+  ${measures.map(({ name }) => pair(name, `events_${name}`, `rollup_${name}`)).join(', ')},
+  ${pair('keys', 'events_keys', 'rollup_keys')},
+  ('rows', '0', if(events_keys != rollup_keys OR ${differing.join(' OR ')}, '0', toString(wrong_keys)))
+]) AS difference
+ORDER BY account, by_day.day, measure LIMIT {limit:UInt32}`;
+}
+
+/** Columns that are no keys, with the function that their type says they are merged by. */
+function measuresOf({ table, columns, sortingKey }: Rollup): { name: string; merge: string }[] {
+  return columns
+    .filter(({ name }) => !sortingKey.includes(name))
+    .map(({ name, type }) => {
+      const merge = /^SimpleAggregateFunction\((\w+),/.exec(type)?.[1];
+      if (!merge) throw new Error(`${table}.${name} has type ${type}, which does not say how it adds up`);
+      return { name, merge };
+    });
+}

@@ -1,0 +1,176 @@
+import { randomBytes } from 'node:crypto';
+import { hostname, userInfo } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Store, select } from '../clickhouse/client.ts';
+import { retrying } from './retry.ts';
+
+/** What a file of a run came to. */
+export interface LoadCounts {
+  /** Events counted now. */
+  rows: number;
+  /** Events found already loaded by an earlier run. */
+  repeatedRows: number;
+  /** Lines refused and kept as rejected rows. */
+  rejectedRows: number;
+  /** Events left out because their event_id was present. */
+  duplicateRows: number;
+  /** Bytes of the file itself, read so far. */
+  bytes: number;
+  chunks: number;
+}
+
+export function noCounts(): LoadCounts {
+  return { rows: 0, repeatedRows: 0, rejectedRows: 0, duplicateRows: 0, bytes: 0, chunks: 0 };
+}
+
+export interface LoadDescription {
+  readonly kind: 'events' | 'replay' | 'rebuild';
+  readonly file: string;
+  readonly dedupe?: boolean;
+}
+
+/** A running load says so this often; one that has been silent for `deadAfterSeconds` is dead. */
+const heartbeatMs = 3_000;
+export const deadAfterSeconds = 15;
+/** By then a load that began before is visible, whichever machine it runs on. */
+const settleMs = 2_000;
+const pollMs = 250;
+
+/** One row of the load history, kept current while the load runs. */
+export class Load {
+  readonly id: string;
+  readonly counts: LoadCounts = noCounts();
+  readonly #store: Store;
+  readonly #description: LoadDescription;
+  readonly #startedAt: Date;
+  #heartbeat: NodeJS.Timeout | undefined;
+
+  private constructor(store: Store, description: LoadDescription, now: Date) {
+    // Ids begin with the time, so that they sort by it.
+    this.id = `${now.toISOString().replace(/\D/g, '').slice(0, 14)}-${randomBytes(4).toString('hex')}`;
+    this.#store = store;
+    this.#description = description;
+    this.#startedAt = now;
+  }
+
+  /**
+   * Records a load as running and waits for its turn: a load waits for a rebuild that began before it and,
+   * with `dedupe`, for other such loads; a rebuild waits for every load that began before it.
+   * @param onWait told once, when it has to wait, for which load
+   */
+  static async begin(
+    store: Store,
+    description: LoadDescription,
+    now: Date,
+    onWait?: (other: string) => void,
+  ): Promise<Load> {
+    const load = new Load(store, description, now);
+    await load.#record('running');
+    load.#heartbeat = setInterval(() => {
+      // A missed heartbeat only makes the load look dead; the next statement of the load tells the failure.
+      load.#record('running').catch(() => {});
+    }, heartbeatMs);
+    load.#heartbeat.unref();
+    await load.#waitForTurn(onWait);
+    return load;
+  }
+
+  async finish(): Promise<void> {
+    clearInterval(this.#heartbeat);
+    await retrying(() => this.#record('loaded'));
+  }
+
+  /** Records the failure; where the store is gone, the load is dead once its heartbeats are old. */
+  async fail(error: unknown): Promise<void> {
+    clearInterval(this.#heartbeat);
+    await this.#record('failed', error instanceof Error ? error.message : String(error)).catch(() => {});
+  }
+
+  async #waitForTurn(onWait?: (other: string) => void): Promise<void> {
+    const { kind, dedupe } = this.#description;
+    const blockers = [
+      ...(kind === 'rebuild' ? ['events', 'replay', 'rebuild'] : ['rebuild']).map(
+        (name) => `kind = '${name}'`,
+      ),
+      ...(dedupe ? ['dedupe'] : []),
+    ].join(' OR ');
+    if (kind === 'rebuild' || dedupe) await delay(settleMs);
+    let waiting = false;
+    for (;;) {
+      const [other] = await this.#aliveBefore(blockers);
+      if (!other) return;
+      if (!waiting) onWait?.(other);
+      waiting = true;
+      await delay(pollMs);
+    }
+  }
+
+  async #aliveBefore(condition: string): Promise<string[]> {
+    const rows = await retrying(() =>
+      select<LoadLife & { id: string }>(
+        this.#store,
+        `SELECT load_id AS id, ${lifeColumns} FROM loads AS l FINAL
+         WHERE load_id < {id:String} AND state = 'running' AND (${condition})`,
+        { id: this.id },
+      ),
+    );
+    return rows.filter(isAlive).map(({ id }) => id);
+  }
+
+  async #record(state: 'running' | 'failed' | 'loaded', error = ''): Promise<void> {
+    const { kind, file, dedupe = false } = this.#description;
+    await this.#store.command({
+      query: `INSERT INTO loads (load_id, kind, dedupe, file, user, host, pid, started_at, finished_at, state, rows,
+                                 repeated_rows, rejected_rows, duplicate_rows, bytes, chunks, error)
+              SELECT {id:String}, {kind:String}, {dedupe:Bool}, {file:String}, {user:String}, {host:String}, {pid:UInt32},
+                     fromUnixTimestamp64Milli({startedAt:Int64}, 'UTC'),
+                     ${state === 'running' ? 'toDateTime64(0, 3)' : 'now64(3)'}, {state:String},
+                     {rows:UInt64}, {repeatedRows:UInt64}, {rejectedRows:UInt64}, {duplicateRows:UInt64},
+                     {bytes:UInt64}, {chunks:UInt32}, {error:String}`,
+      query_params: {
+        id: this.id,
+        kind,
+        dedupe,
+        file,
+        user: userInfo().username,
+        host: hostname(),
+        pid: process.pid,
+        startedAt: this.#startedAt.getTime(),
+        state,
+        error,
+        ...this.counts,
+      },
+    });
+  }
+}
+
+interface LoadLife {
+  readonly host: string;
+  readonly pid: number;
+  readonly fresh: number;
+}
+
+const lifeColumns = `host, pid, l.version > now64(6) - toIntervalSecond(${deadAfterSeconds}) AS fresh`;
+
+/** Whether a load that says it runs still does: its heartbeats are fresh and, on this host, its process lives. */
+function isAlive({ host, pid, fresh }: LoadLife): boolean {
+  if (!fresh) return false;
+  if (host !== hostname() || pid === process.pid) return true;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/** Which of these loads are running now. */
+export async function aliveLoads(store: Store, ids: readonly string[]): Promise<string[]> {
+  const rows = await select<LoadLife & { id: string }>(
+    store,
+    `SELECT load_id AS id, ${lifeColumns} FROM loads AS l FINAL
+     WHERE load_id IN {ids:Array(String)} AND state = 'running'`,
+    { ids },
+  );
+  return rows.filter(isAlive).map(({ id }) => id);
+}

@@ -1,0 +1,161 @@
+import { isUtf8 } from 'node:buffer';
+import { CsvError, parse as parseCsv } from 'csv-parse/sync';
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
+import { isLosslessNumber, parse as parseJson } from 'lossless-json';
+import { scanRecords } from './csv-scan.ts';
+import type { LineFault, LineFields } from './line.ts';
+
+/** One line of a chunk, read by itself. */
+export interface LineRecord {
+  /** Line of the file, from 1; in Parquet the row. */
+  readonly line: number;
+  /** The line as it came. */
+  readonly raw: Buffer;
+  /** What could be read of it, as text. */
+  readonly fields: LineFields;
+  /** Why it cannot be read, where it cannot. */
+  readonly faults: readonly LineFault[];
+}
+
+const newline = 10;
+const quote = 34;
+/** A quoted field longer than this was never closed. */
+const maxRecordBytes = 1 << 20;
+const unreadable = (reason: string): LineFault[] => [{ field: '', reason }];
+
+/** The lines of NDJSON, blank ones left out. */
+export function* ndjsonRecords(body: Buffer, firstLine: number): Generator<LineRecord> {
+  for (const { line, raw } of lines(body, firstLine)) yield { line, raw, ...jsonFields(raw) };
+}
+
+/** The records of CSV. One with damaged quotes ends at the end of its line, so that it harms no other. */
+export function* csvRecords(
+  body: Buffer,
+  firstLine: number,
+  columns: readonly string[],
+): Generator<LineRecord> {
+  let line = firstLine;
+  for (let start = 0; start < body.length; ) {
+    const lineEnd = endOf(body, body.indexOf(newline, start));
+    const limit = Math.min(body.length, start + maxRecordBytes);
+    const record = readCsv(
+      body.subarray(start, endOf(body, scanRecords(body, start, limit, 1).last)),
+      columns,
+    );
+    const damaged = record.faults.length > 0 && record.bytes > lineEnd - start;
+    const { bytes, ...read } = damaged ? readCsv(body.subarray(start, lineEnd), columns) : record;
+    if (read.raw.length > 0) yield { line, ...read };
+    for (const byte of body.subarray(start, start + bytes + 1)) if (byte === newline) line++;
+    start += bytes + 1;
+  }
+}
+
+function readCsv(bytes: Buffer, columns: readonly string[]): Omit<LineRecord, 'line'> & { bytes: number } {
+  const raw = trimmed(bytes);
+  return { bytes: bytes.length, raw, ...csvFields(raw, columns) };
+}
+
+/** The lines of TSV with ClickHouse's escapes (`\t`, `\n`, `\\`). */
+export function* tsvRecords(
+  body: Buffer,
+  firstLine: number,
+  columns: readonly string[],
+): Generator<LineRecord> {
+  for (const { line, raw } of lines(body, firstLine)) {
+    const cells = raw.toString().split('\t').map(unescapeTsv);
+    yield { line, raw, ...cellFields(raw, cells, columns) };
+  }
+}
+
+/** The rows of a Parquet file. */
+export async function* parquetRecords(path: string, rows: number): AsyncGenerator<LineRecord> {
+  const file = await asyncBufferFromFile(path);
+  const step = 50_000;
+  for (let rowStart = 0; rowStart < rows; rowStart += step) {
+    const slice = await parquetReadObjects({ file, rowStart, rowEnd: Math.min(rows, rowStart + step) });
+    for (const [index, row] of slice.entries()) {
+      const fields = Object.fromEntries(
+        Object.entries(row).map(([name, value]) => [name, parquetText(value)]),
+      );
+      yield { line: rowStart + index + 1, raw: Buffer.from(JSON.stringify(fields)), fields, faults: [] };
+    }
+  }
+}
+
+function* lines(body: Buffer, firstLine: number): Generator<{ line: number; raw: Buffer }> {
+  let line = firstLine;
+  for (let start = 0; start < body.length; line++) {
+    const end = endOf(body, body.indexOf(newline, start));
+    const raw = trimmed(body.subarray(start, end));
+    if (raw.length > 0) yield { line, raw };
+    start = end + 1;
+  }
+}
+
+type Read = Pick<LineRecord, 'fields' | 'faults'>;
+
+function jsonFields(raw: Buffer): Read {
+  if (!isUtf8(raw)) return { fields: {}, faults: unreadable('is not valid UTF-8') };
+  let value: unknown;
+  try {
+    value = parseJson(raw.toString());
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { fields: {}, faults: unreadable(`is not one JSON object: ${reason}`) };
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || isLosslessNumber(value)) {
+    return { fields: {}, faults: unreadable('is not one JSON object') };
+  }
+  const fields: Record<string, string | undefined> = {};
+  const faults: LineFault[] = [];
+  for (const [field, content] of Object.entries(value)) {
+    const fits =
+      isLosslessNumber(content) || typeof content === (field === 'confirmed' ? 'boolean' : 'string');
+    if (fits) fields[field] = String(content);
+    else if (content !== null) {
+      const wanted = field === 'confirmed' ? 'true or false' : 'text or a number';
+      const found = Array.isArray(content) ? 'list' : typeof content;
+      faults.push({ field, reason: `must be ${wanted}, not ${found === 'object' ? 'an' : 'a'} ${found}` });
+    }
+  }
+  return { fields, faults };
+}
+
+function csvFields(raw: Buffer, columns: readonly string[]): Read {
+  if (!raw.includes(quote)) return cellFields(raw, raw.toString().split(','), columns);
+  try {
+    const [cells = []] = parseCsv(raw, { relax_column_count: true, relax_quotes: true }) as string[][];
+    return cellFields(raw, cells, columns);
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    return { fields: {}, faults: unreadable(`is not readable as CSV: ${error.message}`) };
+  }
+}
+
+function cellFields(raw: Buffer, cells: readonly string[], columns: readonly string[]): Read {
+  if (!isUtf8(raw)) return { fields: {}, faults: unreadable('is not valid UTF-8') };
+  const fields = Object.fromEntries(columns.map((name, n) => [name, cells[n]]));
+  return cells.length === columns.length
+    ? { fields, faults: [] }
+    : { fields, faults: unreadable(`has ${cells.length} columns, the header has ${columns.length}`) };
+}
+
+function unescapeTsv(cell: string): string {
+  const escapes: Record<string, string> = { t: '\t', n: '\n', r: '\r', '\\': '\\' };
+  if (cell === '\\N') return '';
+  return cell.replace(/\\(.)/g, (whole, letter: string) => escapes[letter] ?? whole);
+}
+
+function parquetText(value: unknown): string | undefined {
+  if (value === null || value === undefined) return undefined;
+  return value instanceof Date ? value.toISOString() : String(value);
+}
+
+/** The end of the last line is the end of the body. */
+function endOf(body: Buffer, found: number): number {
+  return found < 0 ? body.length : found;
+}
+
+function trimmed(line: Buffer): Buffer {
+  return line.at(-1) === 13 ? line.subarray(0, -1) : line;
+}

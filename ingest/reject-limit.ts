@@ -1,0 +1,28 @@
+/** How many rejected rows a run puts up with, over all its files. */
+export class RejectLimit {
+  readonly #most: { readonly rows?: number; readonly percent?: number };
+  #rows = 0;
+  #rejected = 0;
+
+  /** @param most a number of rows, or a share of all rows read so far; neither means no limit */
+  constructor(most: { readonly rows?: number; readonly percent?: number }) {
+    this.#most = most;
+  }
+
+  /** Counts a chunk's rows; returns false, and counts nothing, when its rejected rows exceed the limit. */
+  admit(rows: number, rejected: number): boolean {
+    const { rows: mostRows = Number.POSITIVE_INFINITY, percent = 100 } = this.#most;
+    const fits =
+      this.#rejected + rejected <= mostRows &&
+      (this.#rejected + rejected) * 100 <= percent * (this.#rows + rows);
+    if (fits) {
+      this.#rows += rows;
+      this.#rejected += rejected;
+    }
+    return fits;
+  }
+
+  toString(): string {
+    return this.#most.percent === undefined ? `${this.#most.rows}` : `${this.#most.percent}%`;
+  }
+}

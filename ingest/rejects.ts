@@ -1,0 +1,62 @@
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import type { Store } from '../clickhouse/client.ts';
+import { faultsOf, type LineFault, type LineFields } from './line.ts';
+import type { LineRecord } from './records.ts';
+import { retrying } from './retry.ts';
+
+/** A line that is no event, as it came. */
+export interface RejectedRow {
+  readonly line: number;
+  readonly faults: readonly LineFault[];
+  readonly raw: Buffer;
+  readonly fields: LineFields;
+}
+
+/** The lines of a chunk that was refused, told apart. */
+export interface Examined {
+  readonly good: readonly LineRecord[];
+  readonly rejected: readonly RejectedRow[];
+}
+
+/** Reads a refused chunk line by line. @param ignoreUnknown whether fields that no event has are no fault */
+export async function examine(
+  records: Iterable<LineRecord> | AsyncIterable<LineRecord>,
+  ignoreUnknown: boolean,
+): Promise<Examined> {
+  const good: LineRecord[] = [];
+  const rejected: RejectedRow[] = [];
+  for await (const record of records) {
+    const faults = record.faults.length > 0 ? record.faults : faultsOf(record.fields, ignoreUnknown);
+    if (faults.length === 0) good.push(record);
+    else rejected.push({ ...record, faults });
+  }
+  return { good, rejected };
+}
+
+/** Keeps rejected rows until they are replayed; keeping them again changes nothing. */
+export async function keepRejected(
+  store: Store,
+  origin: { readonly loadId: string; readonly file: string; readonly chunk: string },
+  rejected: readonly RejectedRow[],
+): Promise<void> {
+  if (rejected.length === 0) return;
+  const rows = rejected.map(({ line, faults, raw, fields }) => ({
+    line,
+    faults: faults.map(({ field, reason }) => [field, reason]),
+    // A raw line need not be text.
+    raw: raw.toString('base64'),
+    fields: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+  }));
+  await retrying(async () => {
+    const { stream } = await store.exec({
+      query: `INSERT INTO rejected_rows (chunk, load_id, file, line, faults, raw, fields)
+              SELECT {chunk:String}, {loadId:String}, {file:String}, line, faults, base64Decode(raw), fields
+              FROM input('line UInt64, faults Array(Tuple(String, String)), raw String, fields Map(String, String)')
+              FORMAT JSONEachRow`,
+      query_params: { ...origin },
+      values: Readable.from([rows.map((row) => JSON.stringify(row)).join('\n')], { objectMode: false }),
+    });
+    await finished(stream.resume());
+  });
+}

@@ -1,0 +1,206 @@
+import { finished } from 'node:stream/promises';
+import { ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
+import { type Store, select } from '../clickhouse/client.ts';
+import { InputError } from './formats.ts';
+import type { LineRecord } from './records.ts';
+import type { RejectLimit } from './reject-limit.ts';
+import { examine, type RejectedRow } from './rejects.ts';
+import { retrying } from './retry.ts';
+import type { Content, SendableChunk } from './sources.ts';
+import { type EventTable, insertEvents, insertNewEvents, insertSettings } from './statement.ts';
+
+export interface SendOptions {
+  readonly store: Store;
+  readonly file: string;
+  readonly ignoreUnknown?: boolean;
+  readonly dedupe?: boolean;
+  readonly dryRun?: boolean;
+  readonly rejectLimit?: RejectLimit;
+  readonly onRetry?: (error: Error) => void;
+}
+
+export interface SentRows {
+  /** Events counted now. */
+  readonly rows: number;
+  readonly rejected: readonly RejectedRow[];
+  /** Events left out because their event_id was present. */
+  readonly duplicates: number;
+}
+
+/** What can be wrong with the lines of a chunk, as the engine names it; anything else is the engine's trouble. */
+const dataErrors =
+  /PARSE|CONSTRAINT|THROW_IF|INCORRECT_DATA|ENUM|OUT_OF_BOUND|OVERFLOW|TYPE_MISMATCH|ILLEGAL|UNEXPECTED|BOOL|ESCAPE|QUOTED/;
+
+/** Sends chunks. The fast path sends bytes; only a chunk that the engine refuses is read line by line. */
+export class Sender {
+  readonly #options: SendOptions;
+  readonly #table: EventTable;
+
+  constructor(options: SendOptions) {
+    this.#options = options;
+    this.#table = options.dryRun ? 'events_check' : options.dedupe ? 'events_staging' : 'events';
+  }
+
+  /**
+   * Stores a chunk whole but for the lines that are no events, which it returns. Sending it again changes
+   * nothing.
+   * @param loadTime what its rows carry as `loaded_at`
+   * @throws {InputError} when more lines are rejected than the limit admits; nothing of the chunk is stored then
+   */
+  async send(chunk: SendableChunk, loadTime = '1970-01-01 00:00:00'): Promise<SentRows> {
+    const { rejectLimit } = this.#options;
+    const refused = await this.#insert(this.#table, chunk, chunk.content, loadTime);
+    if (!refused) {
+      rejectLimit?.admit(chunk.rows, 0);
+      const duplicates = await this.#countNew(chunk);
+      return { rows: chunk.rows - duplicates, rejected: [], duplicates };
+    }
+    const { good, rejected } = await this.#examine(chunk, loadTime, refused);
+    if (rejectLimit && !rejectLimit.admit(chunk.rows, rejected.length)) {
+      throw this.#tooMany(chunk, rejected, rejectLimit);
+    }
+    if (good.length > 0) {
+      const again = await this.#insert(this.#table, chunk, chunk.contentOf(good), loadTime);
+      if (again) throw this.#refusal(chunk, again);
+    }
+    const duplicates = good.length > 0 ? await this.#countNew(chunk) : 0;
+    return { rows: good.length - duplicates, rejected, duplicates };
+  }
+
+  /** Tells the faulty lines apart, by our own rules first and, where these find nothing, by asking the engine. */
+  async #examine(
+    chunk: SendableChunk,
+    loadTime: string,
+    refused: ClickHouseError,
+  ): Promise<{ good: readonly LineRecord[]; rejected: readonly RejectedRow[] }> {
+    if (!dataErrors.test(refused.type ?? '')) throw this.#refusal(chunk, refused);
+    const examined = await examine(chunk.records(), this.#options.ignoreUnknown ?? false);
+    const strangers = await this.#findRefused(chunk, examined.good, loadTime);
+    if (examined.rejected.length === 0 && strangers.size === 0) throw this.#refusal(chunk, refused);
+    const rejected = [
+      ...examined.rejected,
+      ...[...strangers].map(([record, reason]) => ({ ...record, faults: [{ field: '', reason }] })),
+    ];
+    return {
+      good: examined.good.filter((record) => !strangers.has(record)),
+      rejected: rejected.sort((a, b) => a.line - b.line),
+    };
+  }
+
+  /** Lines that pass our rules and yet are refused by the engine, found by halving, with the engine's reason. */
+  async #findRefused(
+    chunk: SendableChunk,
+    records: readonly LineRecord[],
+    loadTime: string,
+  ): Promise<Map<LineRecord, string>> {
+    const [only] = records;
+    if (!only) return new Map();
+    const refused = await this.#insert('events_check', chunk, chunk.contentOf(records), loadTime);
+    if (!refused) return new Map();
+    if (!dataErrors.test(refused.type ?? '')) throw this.#refusal(chunk, refused);
+    if (records.length === 1)
+      return new Map([[only, `ClickHouse refuses it: ${firstLine(refused.message)}`]]);
+    const middle = records.length >> 1;
+    return new Map([
+      ...(await this.#findRefused(chunk, records.slice(0, middle), loadTime)),
+      ...(await this.#findRefused(chunk, records.slice(middle), loadTime)),
+    ]);
+  }
+
+  /** Counts what of a held-back chunk is new; returns how many of its events are not. */
+  async #countNew({ chunk }: SendableChunk): Promise<number> {
+    const { store, dedupe, dryRun, onRetry } = this.#options;
+    if (!dedupe || dryRun) return 0;
+    return retrying(async () => {
+      await store.command({
+        query: insertNewEvents,
+        query_params: { chunk },
+        clickhouse_settings: insertSettings(chunk),
+      });
+      const [row] = await select<{ duplicates: number }>(
+        store,
+        `SELECT toUInt32((SELECT count() FROM events_staging WHERE chunk = {chunk:String})
+                       - (SELECT sum(d.events) FROM chunk_days AS d WHERE chunk = {chunk:String})) AS duplicates`,
+        { chunk },
+      );
+      await store.command({
+        query: 'ALTER TABLE events_staging DROP PARTITION {chunk:String}',
+        query_params: { chunk },
+      });
+      return row?.duplicates ?? 0;
+    }, retryOptions(onRetry));
+  }
+
+  /** One statement; returns the engine's refusal of the lines, throws any other failure. */
+  async #insert(
+    table: EventTable,
+    { chunk }: SendableChunk,
+    { format, stream }: Content,
+    loadTime: string,
+  ): Promise<ClickHouseError | undefined> {
+    const { store, ignoreUnknown, onRetry } = this.#options;
+    const settings: ClickHouseSettings = {
+      ...insertSettings(chunk),
+      ...(ignoreUnknown && { input_format_skip_unknown_fields: 1 }),
+    };
+    return retrying(async () => {
+      try {
+        if (table === 'events_staging') {
+          // Left there by an attempt that was cut off.
+          const query = 'ALTER TABLE events_staging DROP PARTITION {chunk:String}';
+          await store.command({ query, query_params: { chunk } });
+        }
+        const { stream: answer } = await store.exec({
+          query: insertEvents(format, table),
+          values: stream(),
+          query_params: { chunk, loadTime },
+          clickhouse_settings: settings,
+        });
+        await finished(answer.resume());
+        return undefined;
+      } catch (error) {
+        if (error instanceof ClickHouseError && dataErrors.test(error.type ?? '')) return error;
+        throw error;
+      }
+    }, retryOptions(onRetry));
+  }
+
+  #refusal({ where }: SendableChunk, cause: ClickHouseError): InputError {
+    const { file } = this.#options;
+    return new InputError(
+      `${file}, chunk ${where}: ClickHouse refused it (${cause.type}): ${firstLine(cause.message)}`,
+      { cause },
+    );
+  }
+
+  #tooMany({ where }: SendableChunk, rejected: readonly RejectedRow[], limit: RejectLimit): InputError {
+    const { file } = this.#options;
+    const examples = rejected.slice(0, 5).map((row) => `  ${describeRejected(file, row)}`);
+    const more =
+      rejected.length > examples.length ? [`  … and ${rejected.length - examples.length} more`] : [];
+    return new InputError(
+      [
+        `${file}: more than ${limit} rows are faulty; nothing of the chunk ${where} was loaded`,
+        ...examples,
+        ...more,
+      ].join('\n'),
+    );
+  }
+}
+
+/** `events.csv line 7: quantity must be …; device must be …` */
+export function describeRejected(
+  file: string,
+  { line, faults }: Pick<RejectedRow, 'line' | 'faults'>,
+): string {
+  const what = faults.map(({ field, reason }) => (field ? `${field} ${reason}` : reason)).join('; ');
+  return `${file} ${file.endsWith('.parquet') ? 'row' : 'line'} ${line}: ${what}`;
+}
+
+function firstLine(message: string): string {
+  return message.split('\n')[0] ?? message;
+}
+
+function retryOptions(onRetry: ((error: Error) => void) | undefined) {
+  return { giveUpAfterMs: 120_000, ...(onRetry && { onRetry }) };
+}

@@ -1,0 +1,146 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
+
+/** How a process ended and everything it wrote. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Command {
+  readonly pid: number;
+  readonly ended: Promise<Ended>;
+  /** Resolves with the first match in what it wrote to either stream; rejects if it ends without one. */
+  said(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Sends the signal, if it still runs, and waits for its end. */
+  kill(signal: NodeJS.Signals): Promise<Ended>;
+}
+
+export interface Commands {
+  /** Starts `adtally` from the checkout. */
+  start(args: readonly string[], env?: Record<string, string>): Command;
+  /** Runs `adtally` from the checkout to its end, with `input` as its standard input. */
+  run(args: readonly string[], env?: Record<string, string>, input?: string | Buffer): Promise<Ended>;
+}
+
+export const checkout = fileURLToPath(new URL('../../', import.meta.url));
+
+/** `adtally` as a process of its own; what still runs when the tests of the file end is killed. */
+export function useCommands(): Commands {
+  const running = new Set<Command>();
+  const start = (args: readonly string[], env: Record<string, string> = {}, input?: string | Buffer) => {
+    const command = startProcess(
+      process.execPath,
+      ['--import', 'tsx', 'src/cli.ts', ...args],
+      { CLICKHOUSE_URL: '', ...env },
+      input,
+    );
+    running.add(command);
+    void command.ended.then(() => running.delete(command));
+    return command;
+  };
+  afterAll(async () => {
+    await Promise.all([...running].map((command) => command.kill('SIGKILL')));
+  });
+  return { start, run: (args, env, input) => start(args, env, input).ended };
+}
+
+/** Any program, in the checkout, with nothing of the test runner's environment but the search path. */
+export function startProcess(
+  program: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  input?: string | Buffer,
+): Command {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(program, args, { cwd: checkout, env: { PATH, HOME, ...env } });
+  const written = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    written.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    written.stderr += text;
+  });
+  // It may end without having read its input.
+  child.stdin.on('error', () => undefined).end(input);
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve({ code, signal, ...written }));
+  });
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    said: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const match = pattern.exec(written.stdout) ?? pattern.exec(written.stderr);
+          if (match) resolve(match);
+        };
+        look();
+        child.stdout.on('data', look);
+        child.stderr.on('data', look);
+        void ended.then(({ code, signal, stderr }) =>
+          reject(new Error(`it ended (${signal ?? code}) and did not say ${pattern}: ${stderr}`)),
+        );
+      }),
+    kill: (signal) => {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** The address a `serve` or `demo` command says it listens on. */
+export async function listening(command: Command): Promise<string> {
+  const [, url = ''] = await command.said(/listening on (http:\/\/[^"; ]+)/);
+  return url;
+}
+
+/** Whether a process runs; one that ended and was not collected by its parent yet does not. */
+export function isAlive(pid: number): boolean {
+  return /^State:\s+[^ZX]/m.test(processStatus(pid));
+}
+
+/** The largest resident memory of a process up to now, in MB. */
+export function peakMemoryMb(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(processStatus(pid))?.[1]) / 1024;
+}
+
+function processStatus(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+export interface Ask {
+  readonly token: string;
+  readonly path?: string;
+  readonly start?: string;
+  readonly end?: string;
+  /** Accept-Encoding; absent: none is sent. */
+  readonly accept?: string;
+}
+
+/** Asks for a report over a bare connection; the answer is read at the test's own pace and not unpacked. */
+export function openReport(url: string, ask: Ask): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}${ask.path ?? '/v1/campaigns/breakdowns/device_creative_date'}`, {
+      method: 'POST',
+      agent: false,
+      headers: {
+        authorization: `Bearer ${ask.token}`,
+        'content-type': 'application/json',
+        ...(ask.accept && { 'accept-encoding': ask.accept }),
+      },
+    });
+    sent.once('response', resolve).once('error', reject);
+    sent.end(JSON.stringify({ start_time: ask.start ?? '2026-01-01', end_time: ask.end ?? '2026-12-31' }));
+  });
+}
