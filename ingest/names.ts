@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ClickHouseError } from '@clickhouse/client';
-import { type Store, select } from '../clickhouse/client.ts';
+import type { Store } from '../clickhouse/client.ts';
 import { readInput } from './files.ts';
 import { type Format, formatOf, InputError } from './formats.ts';
 import { readerSettings } from './statement.ts';
@@ -84,20 +84,4 @@ export async function loadList(
       { cause: error },
     );
   }
-}
-
-/** Declares an account's revenue of the days `from` to `to` confirmed; returns the number of days. */
-export async function confirmDays(store: Store, account: string, from: string, to: string): Promise<number> {
-  const days = { from, to };
-  await store.command({
-    query: `INSERT INTO confirmations (account_id, day, confirmed_at)
-            SELECT {account:String}, arrayJoin(arrayMap(n -> {from:Date} + n, range(toUInt32({to:Date} - {from:Date} + 1)))), now64(6, 'UTC')`,
-    query_params: { account, ...days },
-  });
-  const [row] = await select<{ days: number }>(
-    store,
-    'SELECT toUInt32({to:Date} - {from:Date} + 1) AS days',
-    days,
-  );
-  return row?.days ?? 0;
 }

@@ -1,10 +1,11 @@
 import type { Store } from '../clickhouse/client.ts';
+import { unconfirmedDays } from '../ingest/confirm.ts';
 import { type EventLoadOptions, loadEvents, Stopped } from '../ingest/events.ts';
 import { expandFiles } from '../ingest/files.ts';
 import type { Format } from '../ingest/formats.ts';
 import { requireLoad } from '../ingest/history.ts';
 import { noCounts } from '../ingest/loads.ts';
-import { type ListTable, loadList } from '../ingest/names.ts';
+import { type ListTable, listTables, loadList } from '../ingest/names.ts';
 import { eventProgress } from '../ingest/progress.ts';
 import { RejectLimit } from '../ingest/reject-limit.ts';
 import { replay } from '../ingest/replay.ts';
@@ -154,7 +155,13 @@ export async function ingestLists(
   format?: Format['name'],
 ): Promise<void> {
   for (const file of await expandFiles(args)) {
-    const rows = await loadList(store, list, file, format);
-    say(`${file}: ${number(rows)} ${list.table} loaded`);
+    if (list === listTables.confirmations) {
+      const before = await unconfirmedDays(store);
+      const rows = await loadList(store, list, file, format);
+      const changed = before - (await unconfirmedDays(store));
+      say(`${file}: ${number(rows)} days confirmed, ${number(changed)} of them held unconfirmed revenue`);
+    } else {
+      say(`${file}: ${number(await loadList(store, list, file, format))} ${list.table} loaded`);
+    }
   }
 }

@@ -4,9 +4,10 @@ import { check } from '../clickhouse/check.ts';
 import { connect, type Store } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { migrate } from '../clickhouse/migrate.ts';
+import { confirmDays } from '../ingest/confirm.ts';
 import { formats } from '../ingest/formats.ts';
 import { requireLoad, writeLoad, writeLoads, writeRejects } from '../ingest/history.ts';
-import { confirmDays, listTables } from '../ingest/names.ts';
+import { listTables } from '../ingest/names.ts';
 import { catalog } from './catalog.ts';
 import { accountId, day, instant, positiveInteger, rejectLimit, usage } from './cli-arguments.ts';
 import { ingestEvents, ingestLists, replayRejects } from './cli-ingest.ts';
@@ -118,8 +119,10 @@ program
     withStore(async (store) => {
       if (to < from)
         throw new CommanderError(2, 'adtally.range', `error: --to ${to} is before --from ${from}`);
-      const days = await confirmDays(store, account, from, to);
-      say(`${account}: revenue of ${days} ${days === 1 ? 'day' : 'days'} confirmed`);
+      const { days, changed } = await confirmDays(store, account, from, to);
+      say(
+        `${account}: ${days} ${days === 1 ? 'day' : 'days'} confirmed, ${changed} of them held unconfirmed revenue`,
+      );
     }),
   );
 

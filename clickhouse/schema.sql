@@ -1,0 +1,699 @@
+-- The schema as the migrations leave it. Written by npm run schema; the reasons are in migrations/.
+
+CREATE TABLE events
+(
+    `event_id` String,
+    `event_time` DateTime64(3, 'UTC'),
+    `event_type` Enum8('' = 0, 'ad_request' = 1, 'impression' = 2, 'referral' = 3, 'conversion' = 4, 'revenue' = 5),
+    `advertiser_id` String,
+    `campaign_id` String,
+    `creative_id` String,
+    `publisher_id` String,
+    `ad_unit_id` String,
+    `site_id` String,
+    `device` LowCardinality(String) DEFAULT 'unknown',
+    `quantity` UInt32 DEFAULT 1,
+    `spend` Decimal(18, 6),
+    `revenue` Decimal(18, 6),
+    `confirmed` Bool,
+    `day` Date MATERIALIZED toDate(event_time, 'UTC'),
+    `chunk` LowCardinality(String),
+    `loaded_at` DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT event_id CHECK ((lengthUTF8(event_id) >= 1) AND (lengthUTF8(event_id) <= 64)) AND isValidUTF8(event_id),
+    CONSTRAINT event_time CHECK (event_time >= toDateTime64('1971-01-01 00:00:00', 3, 'UTC')) AND (event_time < toDateTime64('2149-06-05 00:00:00', 3, 'UTC')),
+    CONSTRAINT event_type CHECK event_type != '',
+    CONSTRAINT advertiser_side CHECK if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
+    CONSTRAINT publisher_side CHECK if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
+    CONSTRAINT one_whole_side CHECK (advertiser_id != '') OR (publisher_id != ''),
+    CONSTRAINT advertiser_text CHECK (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id),
+    CONSTRAINT publisher_text CHECK (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id),
+    CONSTRAINT device CHECK ((lengthUTF8(device) >= 1) AND (lengthUTF8(device) <= 32)) AND isValidUTF8(device),
+    CONSTRAINT quantity CHECK quantity >= 1
+)
+ENGINE = MergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (day, advertiser_id, publisher_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE ad_units
+(
+    `account_id` String,
+    `ad_unit_id` String,
+    `name` String,
+    `version` DateTime64(9, 'UTC'),
+    CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
+    CONSTRAINT ad_unit_id CHECK ((lengthUTF8(ad_unit_id) >= 1) AND (lengthUTF8(ad_unit_id) <= 128)) AND isValidUTF8(ad_unit_id),
+    CONSTRAINT name CHECK ((lengthUTF8(name) >= 1) AND (lengthUTF8(name) <= 1024)) AND isValidUTF8(name)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account_id, ad_unit_id)
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE ad_units_date
+(
+    `account_id` String,
+    `day` Date,
+    `ad_unit_id` String,
+    `estimated_revenue` SimpleAggregateFunction(sum, Decimal(38, 6)),
+    `ad_requests` SimpleAggregateFunction(sum, UInt64),
+    `impressions` SimpleAggregateFunction(sum, UInt64),
+    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, ad_unit_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE ad_units_device_date
+(
+    `account_id` String,
+    `day` Date,
+    `ad_unit_id` String,
+    `device` LowCardinality(String),
+    `estimated_revenue` SimpleAggregateFunction(sum, Decimal(38, 6)),
+    `ad_requests` SimpleAggregateFunction(sum, UInt64),
+    `impressions` SimpleAggregateFunction(sum, UInt64),
+    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, ad_unit_id, device)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE ad_units_device_site_date
+(
+    `account_id` String,
+    `day` Date,
+    `ad_unit_id` String,
+    `device` LowCardinality(String),
+    `site_id` String,
+    `estimated_revenue` SimpleAggregateFunction(sum, Decimal(38, 6)),
+    `ad_requests` SimpleAggregateFunction(sum, UInt64),
+    `impressions` SimpleAggregateFunction(sum, UInt64),
+    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, ad_unit_id, device, site_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE ad_units_site_date
+(
+    `account_id` String,
+    `day` Date,
+    `ad_unit_id` String,
+    `site_id` String,
+    `estimated_revenue` SimpleAggregateFunction(sum, Decimal(38, 6)),
+    `ad_requests` SimpleAggregateFunction(sum, UInt64),
+    `impressions` SimpleAggregateFunction(sum, UInt64),
+    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, ad_unit_id, site_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE campaigns
+(
+    `account_id` String,
+    `campaign_id` String,
+    `name` String,
+    `version` DateTime64(9, 'UTC'),
+    CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
+    CONSTRAINT campaign_id CHECK ((lengthUTF8(campaign_id) >= 1) AND (lengthUTF8(campaign_id) <= 128)) AND isValidUTF8(campaign_id),
+    CONSTRAINT name CHECK ((lengthUTF8(name) >= 1) AND (lengthUTF8(name) <= 1024)) AND isValidUTF8(name)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account_id, campaign_id)
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE campaigns_creative_date
+(
+    `account_id` String,
+    `day` Date,
+    `campaign_id` String,
+    `creative_id` String,
+    `impressions` SimpleAggregateFunction(sum, UInt64),
+    `conversions` SimpleAggregateFunction(sum, UInt64),
+    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `spent` SimpleAggregateFunction(sum, Decimal(38, 6)),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, campaign_id, creative_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE campaigns_date
+(
+    `account_id` String,
+    `day` Date,
+    `campaign_id` String,
+    `impressions` SimpleAggregateFunction(sum, UInt64),
+    `conversions` SimpleAggregateFunction(sum, UInt64),
+    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `spent` SimpleAggregateFunction(sum, Decimal(38, 6)),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, campaign_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE campaigns_device_creative_date
+(
+    `account_id` String,
+    `day` Date,
+    `campaign_id` String,
+    `device` LowCardinality(String),
+    `creative_id` String,
+    `impressions` SimpleAggregateFunction(sum, UInt64),
+    `conversions` SimpleAggregateFunction(sum, UInt64),
+    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `spent` SimpleAggregateFunction(sum, Decimal(38, 6)),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, campaign_id, device, creative_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE campaigns_device_date
+(
+    `account_id` String,
+    `day` Date,
+    `campaign_id` String,
+    `device` LowCardinality(String),
+    `impressions` SimpleAggregateFunction(sum, UInt64),
+    `conversions` SimpleAggregateFunction(sum, UInt64),
+    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `spent` SimpleAggregateFunction(sum, Decimal(38, 6)),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, campaign_id, device)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE chunk_days
+(
+    `chunk` String,
+    `day` Date,
+    `events` SimpleAggregateFunction(sum, UInt64),
+    `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (chunk, day)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE confirmations
+(
+    `account_id` String,
+    `day` Date,
+    `confirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
+    CONSTRAINT day CHECK day > '1970-12-31'
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (account_id, day)
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE creatives
+(
+    `account_id` String,
+    `creative_id` String,
+    `headline` String,
+    `version` DateTime64(9, 'UTC'),
+    CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
+    CONSTRAINT creative_id CHECK ((lengthUTF8(creative_id) >= 1) AND (lengthUTF8(creative_id) <= 128)) AND isValidUTF8(creative_id),
+    CONSTRAINT headline CHECK ((lengthUTF8(headline) >= 1) AND (lengthUTF8(headline) <= 1024)) AND isValidUTF8(headline)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account_id, creative_id)
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE events_check
+(
+    `event_id` String,
+    `event_time` DateTime64(3, 'UTC'),
+    `event_type` Enum8('' = 0, 'ad_request' = 1, 'impression' = 2, 'referral' = 3, 'conversion' = 4, 'revenue' = 5),
+    `advertiser_id` String,
+    `campaign_id` String,
+    `creative_id` String,
+    `publisher_id` String,
+    `ad_unit_id` String,
+    `site_id` String,
+    `device` LowCardinality(String) DEFAULT 'unknown',
+    `quantity` UInt32 DEFAULT 1,
+    `spend` Decimal(18, 6),
+    `revenue` Decimal(18, 6),
+    `confirmed` Bool,
+    `day` Date MATERIALIZED toDate(event_time, 'UTC'),
+    `chunk` LowCardinality(String),
+    `loaded_at` DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT event_id CHECK ((lengthUTF8(event_id) >= 1) AND (lengthUTF8(event_id) <= 64)) AND isValidUTF8(event_id),
+    CONSTRAINT event_time CHECK (event_time >= toDateTime64('1971-01-01 00:00:00', 3, 'UTC')) AND (event_time < toDateTime64('2149-06-05 00:00:00', 3, 'UTC')),
+    CONSTRAINT event_type CHECK event_type != '',
+    CONSTRAINT advertiser_side CHECK if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
+    CONSTRAINT publisher_side CHECK if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
+    CONSTRAINT one_whole_side CHECK (advertiser_id != '') OR (publisher_id != ''),
+    CONSTRAINT advertiser_text CHECK (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id),
+    CONSTRAINT publisher_text CHECK (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id),
+    CONSTRAINT device CHECK ((lengthUTF8(device) >= 1) AND (lengthUTF8(device) <= 32)) AND isValidUTF8(device),
+    CONSTRAINT quantity CHECK quantity >= 1
+)
+ENGINE = `Null`;
+
+CREATE TABLE events_staging
+(
+    `event_id` String,
+    `event_time` DateTime64(3, 'UTC'),
+    `event_type` Enum8('' = 0, 'ad_request' = 1, 'impression' = 2, 'referral' = 3, 'conversion' = 4, 'revenue' = 5),
+    `advertiser_id` String,
+    `campaign_id` String,
+    `creative_id` String,
+    `publisher_id` String,
+    `ad_unit_id` String,
+    `site_id` String,
+    `device` LowCardinality(String) DEFAULT 'unknown',
+    `quantity` UInt32 DEFAULT 1,
+    `spend` Decimal(18, 6),
+    `revenue` Decimal(18, 6),
+    `confirmed` Bool,
+    `day` Date MATERIALIZED toDate(event_time, 'UTC'),
+    `chunk` LowCardinality(String),
+    `loaded_at` DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT event_id CHECK ((lengthUTF8(event_id) >= 1) AND (lengthUTF8(event_id) <= 64)) AND isValidUTF8(event_id),
+    CONSTRAINT event_time CHECK (event_time >= toDateTime64('1971-01-01 00:00:00', 3, 'UTC')) AND (event_time < toDateTime64('2149-06-05 00:00:00', 3, 'UTC')),
+    CONSTRAINT event_type CHECK event_type != '',
+    CONSTRAINT advertiser_side CHECK if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
+    CONSTRAINT publisher_side CHECK if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
+    CONSTRAINT one_whole_side CHECK (advertiser_id != '') OR (publisher_id != ''),
+    CONSTRAINT advertiser_text CHECK (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id),
+    CONSTRAINT publisher_text CHECK (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id),
+    CONSTRAINT device CHECK ((lengthUTF8(device) >= 1) AND (lengthUTF8(device) <= 32)) AND isValidUTF8(device),
+    CONSTRAINT quantity CHECK quantity >= 1
+)
+ENGINE = MergeTree
+PARTITION BY chunk
+ORDER BY event_id
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE load_chunks
+(
+    `head` FixedString(32),
+    `chunk` String,
+    `load_id` String,
+    `bytes` SimpleAggregateFunction(max, UInt64),
+    `rows` SimpleAggregateFunction(max, UInt64),
+    `rejected_rows` SimpleAggregateFunction(max, UInt64),
+    `sent_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (head, chunk, load_id)
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE loads
+(
+    `load_id` String,
+    `kind` Enum8('events' = 1, 'replay' = 2, 'rebuild' = 3),
+    `dedupe` Bool,
+    `file` String,
+    `user` String,
+    `host` String,
+    `pid` UInt32,
+    `started_at` DateTime64(3, 'UTC'),
+    `finished_at` DateTime64(3, 'UTC'),
+    `state` Enum8('running' = 1, 'failed' = 2, 'loaded' = 3),
+    `rows` UInt64,
+    `repeated_rows` UInt64,
+    `rejected_rows` UInt64,
+    `duplicate_rows` UInt64,
+    `bytes` UInt64,
+    `chunks` UInt32,
+    `error` String,
+    `version` DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY load_id
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE migrations
+(
+    `version` UInt32,
+    `name` String,
+    `checksum` String,
+    `applied_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree
+ORDER BY version
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE rejected_rows
+(
+    `chunk` String,
+    `line` UInt64,
+    `load_id` String,
+    `file` String,
+    `faults` Array(Tuple(
+        field String,
+        reason String)),
+    `raw` String,
+    `fields` Map(String, String),
+    `replay_id` String,
+    `replayed_at` DateTime64(3, 'UTC'),
+    `version` DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (chunk, line)
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE sites
+(
+    `account_id` String,
+    `site_id` String,
+    `name` String,
+    `version` DateTime64(9, 'UTC'),
+    CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
+    CONSTRAINT site_id CHECK ((lengthUTF8(site_id) >= 1) AND (lengthUTF8(site_id) <= 128)) AND isValidUTF8(site_id),
+    CONSTRAINT name CHECK ((lengthUTF8(name) >= 1) AND (lengthUTF8(name) <= 1024)) AND isValidUTF8(name)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (account_id, site_id)
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE tokens
+(
+    `id` String,
+    `account_id` String,
+    `hash` String,
+    `label` String,
+    `created_at` DateTime64(3, 'UTC'),
+    `expires_at` Nullable(DateTime64(3, 'UTC')),
+    `revoked_at` Nullable(DateTime64(3, 'UTC')),
+    `version` DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id
+SETTINGS index_granularity = 8192;
+
+CREATE DICTIONARY ad_unit_names
+(
+    `account_id` String,
+    `ad_unit_id` String,
+    `name` String
+)
+PRIMARY KEY account_id, ad_unit_id
+SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name FROM ad_units FINAL' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
+LIFETIME(MIN 30 MAX 60)
+LAYOUT(COMPLEX_KEY_HASHED());
+
+CREATE DICTIONARY campaign_names
+(
+    `account_id` String,
+    `campaign_id` String,
+    `name` String
+)
+PRIMARY KEY account_id, campaign_id
+SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name FROM campaigns FINAL' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
+LIFETIME(MIN 30 MAX 60)
+LAYOUT(COMPLEX_KEY_HASHED());
+
+CREATE DICTIONARY creative_headlines
+(
+    `account_id` String,
+    `creative_id` String,
+    `headline` String
+)
+PRIMARY KEY account_id, creative_id
+SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline FROM creatives FINAL' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
+LIFETIME(MIN 30 MAX 60)
+LAYOUT(COMPLEX_KEY_HASHED());
+
+CREATE DICTIONARY site_names
+(
+    `account_id` String,
+    `site_id` String,
+    `name` String
+)
+PRIMARY KEY account_id, site_id
+SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name FROM sites FINAL' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
+LIFETIME(MIN 30 MAX 60)
+LAYOUT(COMPLEX_KEY_HASHED());
+
+CREATE MATERIALIZED VIEW ad_units_date_view TO ad_units_date
+(
+    `account_id` String,
+    `day` Date,
+    `ad_unit_id` String,
+    `estimated_revenue` Decimal(38, 6),
+    `ad_requests` UInt64,
+    `impressions` UInt64,
+    `referrals` UInt64,
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+AS SELECT
+    account_id,
+    day,
+    ad_unit_id,
+    sum(r.estimated_revenue) AS estimated_revenue,
+    sum(r.ad_requests) AS ad_requests,
+    sum(r.impressions) AS impressions,
+    sum(r.referrals) AS referrals,
+    max(r.unconfirmed_at) AS unconfirmed_at
+FROM ad_units_device_date AS r
+GROUP BY
+    account_id,
+    day,
+    ad_unit_id;
+
+CREATE MATERIALIZED VIEW ad_units_device_date_view TO ad_units_device_date
+(
+    `account_id` String,
+    `day` Date,
+    `ad_unit_id` String,
+    `device` LowCardinality(String),
+    `estimated_revenue` Decimal(38, 6),
+    `ad_requests` UInt64,
+    `impressions` UInt64,
+    `referrals` UInt64,
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+AS SELECT
+    account_id,
+    day,
+    ad_unit_id,
+    device,
+    sum(r.estimated_revenue) AS estimated_revenue,
+    sum(r.ad_requests) AS ad_requests,
+    sum(r.impressions) AS impressions,
+    sum(r.referrals) AS referrals,
+    max(r.unconfirmed_at) AS unconfirmed_at
+FROM ad_units_device_site_date AS r
+GROUP BY
+    account_id,
+    day,
+    ad_unit_id,
+    device;
+
+CREATE MATERIALIZED VIEW ad_units_device_site_date_view TO ad_units_device_site_date
+(
+    `account_id` String,
+    `day` Date,
+    `ad_unit_id` String,
+    `device` LowCardinality(String),
+    `site_id` String,
+    `estimated_revenue` Decimal(38, 6),
+    `ad_requests` UInt64,
+    `impressions` UInt64,
+    `referrals` UInt64,
+    `unconfirmed_at` DateTime64(6, 'UTC')
+)
+AS SELECT
+    publisher_id AS account_id,
+    day,
+    ad_unit_id,
+    device,
+    site_id,
+    sum(revenue) AS estimated_revenue,
+    sumIf(quantity, event_type = 'ad_request') AS ad_requests,
+    sumIf(quantity, event_type = 'impression') AS impressions,
+    sumIf(quantity, event_type = 'referral') AS referrals,
+    maxIf(loaded_at, (revenue != 0) AND (NOT confirmed)) AS unconfirmed_at
+FROM events
+WHERE publisher_id != ''
+GROUP BY
+    account_id,
+    day,
+    ad_unit_id,
+    device,
+    site_id;
+
+CREATE MATERIALIZED VIEW ad_units_site_date_view TO ad_units_site_date
+(
+    `account_id` String,
+    `day` Date,
+    `ad_unit_id` String,
+    `site_id` String,
+    `estimated_revenue` Decimal(38, 6),
+    `ad_requests` UInt64,
+    `impressions` UInt64,
+    `referrals` UInt64,
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+AS SELECT
+    account_id,
+    day,
+    ad_unit_id,
+    site_id,
+    sum(r.estimated_revenue) AS estimated_revenue,
+    sum(r.ad_requests) AS ad_requests,
+    sum(r.impressions) AS impressions,
+    sum(r.referrals) AS referrals,
+    max(r.unconfirmed_at) AS unconfirmed_at
+FROM ad_units_device_site_date AS r
+GROUP BY
+    account_id,
+    day,
+    ad_unit_id,
+    site_id;
+
+CREATE MATERIALIZED VIEW campaigns_creative_date_view TO campaigns_creative_date
+(
+    `account_id` String,
+    `day` Date,
+    `campaign_id` String,
+    `creative_id` String,
+    `impressions` UInt64,
+    `conversions` UInt64,
+    `referrals` UInt64,
+    `spent` Decimal(38, 6),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+AS SELECT
+    account_id,
+    day,
+    campaign_id,
+    creative_id,
+    sum(r.impressions) AS impressions,
+    sum(r.conversions) AS conversions,
+    sum(r.referrals) AS referrals,
+    sum(r.spent) AS spent,
+    max(r.unconfirmed_at) AS unconfirmed_at
+FROM campaigns_device_creative_date AS r
+GROUP BY
+    account_id,
+    day,
+    campaign_id,
+    creative_id;
+
+CREATE MATERIALIZED VIEW campaigns_date_view TO campaigns_date
+(
+    `account_id` String,
+    `day` Date,
+    `campaign_id` String,
+    `impressions` UInt64,
+    `conversions` UInt64,
+    `referrals` UInt64,
+    `spent` Decimal(38, 6),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+AS SELECT
+    account_id,
+    day,
+    campaign_id,
+    sum(r.impressions) AS impressions,
+    sum(r.conversions) AS conversions,
+    sum(r.referrals) AS referrals,
+    sum(r.spent) AS spent,
+    max(r.unconfirmed_at) AS unconfirmed_at
+FROM campaigns_device_date AS r
+GROUP BY
+    account_id,
+    day,
+    campaign_id;
+
+CREATE MATERIALIZED VIEW campaigns_device_creative_date_view TO campaigns_device_creative_date
+(
+    `account_id` String,
+    `day` Date,
+    `campaign_id` String,
+    `device` LowCardinality(String),
+    `creative_id` String,
+    `impressions` UInt64,
+    `conversions` UInt64,
+    `referrals` UInt64,
+    `spent` Decimal(38, 6),
+    `unconfirmed_at` DateTime64(6, 'UTC')
+)
+AS SELECT
+    advertiser_id AS account_id,
+    day,
+    campaign_id,
+    device,
+    creative_id,
+    sumIf(quantity, event_type = 'impression') AS impressions,
+    sumIf(quantity, event_type = 'conversion') AS conversions,
+    sumIf(quantity, event_type = 'referral') AS referrals,
+    sum(spend) AS spent,
+    maxIf(loaded_at, (spend != 0) AND (NOT confirmed)) AS unconfirmed_at
+FROM events
+WHERE advertiser_id != ''
+GROUP BY
+    account_id,
+    day,
+    campaign_id,
+    device,
+    creative_id;
+
+CREATE MATERIALIZED VIEW campaigns_device_date_view TO campaigns_device_date
+(
+    `account_id` String,
+    `day` Date,
+    `campaign_id` String,
+    `device` LowCardinality(String),
+    `impressions` UInt64,
+    `conversions` UInt64,
+    `referrals` UInt64,
+    `spent` Decimal(38, 6),
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+AS SELECT
+    account_id,
+    day,
+    campaign_id,
+    device,
+    sum(r.impressions) AS impressions,
+    sum(r.conversions) AS conversions,
+    sum(r.referrals) AS referrals,
+    sum(r.spent) AS spent,
+    max(r.unconfirmed_at) AS unconfirmed_at
+FROM campaigns_device_creative_date AS r
+GROUP BY
+    account_id,
+    day,
+    campaign_id,
+    device;
+
+CREATE MATERIALIZED VIEW chunk_days_view TO chunk_days
+(
+    `chunk` LowCardinality(String),
+    `day` Date,
+    `events` UInt64,
+    `loaded_at` DateTime64(6, 'UTC')
+)
+AS SELECT
+    chunk,
+    day,
+    count() AS events,
+    max(e.loaded_at) AS loaded_at
+FROM events AS e
+GROUP BY
+    chunk,
+    day;

@@ -1,0 +1,42 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { connect, type Store, select } from './client.ts';
+import { acquireEmbedded } from './embedded/embedded.ts';
+import { migrate } from './migrate.ts';
+
+/** The whole schema on one page, as the migrations leave it; `npm run schema` writes it. */
+export const schemaFile = fileURLToPath(new URL('./schema.sql', import.meta.url));
+
+/** Every table, view and dictionary of a migrated store as it would be created now, in order of creation. */
+export async function describeSchema(store: Store): Promise<string> {
+  const tables = await select<{ statement: string }>(
+    store,
+    `SELECT replaceAll(replaceAll(formatQuery(create_table_query), concat(currentDatabase(), '.'), ''),
+                       concat('DB ''', currentDatabase(), ''''), 'DB ''adtally''') AS statement
+     FROM system.tables WHERE database = currentDatabase() AND name NOT LIKE '.inner%'
+     ORDER BY multiIf(engine = 'MaterializedView', 3, engine = 'Dictionary', 2, 1), name != 'events', name`,
+  );
+  const page = tables.map(
+    ({ statement }) => `${statement.replace(/ DEFINER = \w+ SQL SECURITY DEFINER/, '')};\n`,
+  );
+  return `-- The schema as the migrations leave it. Written by npm run schema; the reasons are in migrations/.\n\n${page.join('\n')}`;
+}
+
+async function main(): Promise<void> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'adtally-schema-'));
+  const lease = await acquireEmbedded(dataDir);
+  try {
+    const address = { url: lease.url, user: 'default', password: '', database: 'adtally' };
+    await migrate(address);
+    const store = connect(address);
+    await writeFile(schemaFile, await describeSchema(store));
+    await store.close();
+  } finally {
+    await lease.release();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();
