@@ -18,9 +18,14 @@ export class MigrationError extends Error {}
  * Brings the store at `address` up to this version and returns the names of the migrations applied now.
  * Every statement can be repeated, so a run that was interrupted, or two runs at once, end in the same store.
  * @param reportTimezone fixes the report day of a new store; absent means UTC, or what the store has
+ * @param options.renewDictionaries gives dictionaries, which keep a password, the one of `address`
  * @throws {MigrationError} when an applied migration was edited, the store is newer, or the time zone differs
  */
-export async function migrate(address: Address, reportTimezone?: string): Promise<string[]> {
+export async function migrate(
+  address: Address,
+  reportTimezone?: string,
+  { renewDictionaries = false } = {},
+): Promise<string[]> {
   const server = connect({ ...address, database: 'default' });
   const store = connect(address);
   try {
@@ -40,6 +45,15 @@ export async function migrate(address: Address, reportTimezone?: string): Promis
       });
     }
     await requireTimezone(store, timezone);
+    if (renewDictionaries) {
+      for (const statement of (await readMigrations()).flatMap(({ statements }) => statements)) {
+        const renewed = statement.replace(
+          /^CREATE DICTIONARY IF NOT EXISTS/m,
+          'CREATE OR REPLACE DICTIONARY',
+        );
+        if (renewed !== statement) await store.command({ query: fill(renewed, { ...address, timezone }) });
+      }
+    }
     return pending.map(({ name }) => name);
   } finally {
     await Promise.all([server.close(), store.close()]);

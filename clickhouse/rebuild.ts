@@ -3,7 +3,7 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import type { Catalog } from '../src/catalog.ts';
 import { type Store, select } from './client.ts';
 import { type Rollup, rollupPartition, rollups } from './rollups.ts';
-import { type DayRange, everyDay, months } from './verify.ts';
+import { type DayRange, everyDay, slices } from './verify.ts';
 
 export interface RebuildStep {
   readonly table: string;
@@ -52,14 +52,15 @@ export async function rebuild(
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await dropStaging(store);
-  const touched = await months(store, all, await wholeMonths(store, range));
+  const touched = await months(store, all, range);
   await requireKnownChunks(store, touched);
   try {
     let done = 0;
-    for (const month of touched) {
+    for (const { month, ...days } of touched) {
+      const runs = await slices(store, ['events'], days);
       // In the order of the cascade: a coarser rollup is counted from the finer one that was just replaced.
       for (const rollup of all) {
-        await rebuildMonth(store, rollup, month);
+        await rebuildMonth(store, rollup, month, runs);
         onStep?.({ table: rollup.table, month, done: ++done, total: touched.length * all.length });
       }
     }
@@ -69,17 +70,19 @@ export async function rebuild(
   return { months: touched.length, rollups: all.length };
 }
 
-async function rebuildMonth(store: Store, rollup: Rollup, month: number): Promise<void> {
+async function rebuildMonth(store: Store, rollup: Rollup, month: number, runs: DayRange[]): Promise<void> {
   // A name of its own: what a killed run has still under way at the server cannot meet this table.
   const staging = `${stagingPrefix}${rollup.table}_${randomBytes(4).toString('hex')}`;
   const columns = rollup.columns.map(({ name }) => name).join(', ');
   await store.command({ query: `CREATE TABLE ${staging} AS ${rollup.table}` });
-  await store.command({
-    query: `INSERT INTO ${staging} (${columns})
-            SELECT ${columns} FROM (${rollup.select}) WHERE ${rollupPartition} = {month:UInt32}`,
-    query_params: { month },
-    clickhouse_settings: fillSettings,
-  });
+  for (const days of runs) {
+    await store.command({
+      query: `INSERT INTO ${staging} (${columns})
+              SELECT ${columns} FROM (${rollup.select}) WHERE day BETWEEN {from:Date} AND {to:Date}`,
+      query_params: { ...days },
+      clickhouse_settings: fillSettings,
+    });
+  }
   const [found] = await select<{ filled: number }>(
     store,
     `SELECT toUInt8(count() > 0) AS filled FROM ${staging}`,
@@ -102,22 +105,31 @@ async function dropStaging(store: Store): Promise<void> {
   for (const { name } of left) await store.command({ query: `DROP TABLE IF EXISTS ${name} SYNC` });
 }
 
-async function wholeMonths(store: Store, { from, to }: DayRange): Promise<DayRange> {
-  const [range] = await select<DayRange>(
-    store,
-    `SELECT toString(toStartOfMonth({from:Date})) AS from,
-            toString(if({to:Date} >= '2149-06-01', toDate('2149-06-06'), toLastDayOfMonth({to:Date}))) AS to`,
-    { from, to },
+interface Month extends DayRange {
+  /** `yyyymm` */
+  readonly month: number;
+}
+
+/** The months that the range touches in which there are events or rows of a rollup, with the days that have any. */
+async function months(store: Store, all: readonly Rollup[], range: DayRange): Promise<Month[]> {
+  const days = ['events', ...all.map(({ table }) => table)].map(
+    (table) =>
+      `SELECT DISTINCT day FROM ${table}
+       WHERE ${rollupPartition} BETWEEN toYYYYMM({from:Date}) AND toYYYYMM({to:Date})`,
   );
-  if (!range) throw new Error('the store did not tell the months of the range');
-  return range;
+  return select<Month>(
+    store,
+    `SELECT ${rollupPartition} AS month, toString(min(d.day)) AS from, toString(max(d.day)) AS to
+     FROM (${days.join(' UNION ALL ')}) AS d GROUP BY month ORDER BY month`,
+    { ...range },
+  );
 }
 
 /**
  * A chunk in doubt is sent again by the next load of its file. Where a view had missed it, the rebuild would
  * have counted it already, and the rollup would take it for new.
  */
-async function requireKnownChunks(store: Store, touched: readonly number[]): Promise<void> {
+async function requireKnownChunks(store: Store, touched: readonly Month[]): Promise<void> {
   const inDoubt = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
@@ -126,7 +138,7 @@ async function requireKnownChunks(store: Store, touched: readonly number[]): Pro
      WHERE c.chunk IN (
        SELECT chunk FROM events WHERE ${rollupPartition} IN ({touched:Array(UInt32)}) AND chunk IN ${inDoubt})
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
-    { touched },
+    { touched: touched.map(({ month }) => month) },
   );
   if (!found) return;
   throw new RebuildError(

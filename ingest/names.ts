@@ -57,6 +57,7 @@ export async function loadList(
   if (fileFormat.format.name === 'parquet')
     throw new InputError(`${file}: ${list.table} come as CSV or NDJSON`);
   const input = list.columns.map((name) => `${name} String`).join(', ');
+  let rows: number;
   const content = readInput(file, fileFormat.compression, () => {});
   try {
     const { stream, summary } = await store.exec({
@@ -75,8 +76,7 @@ export async function loadList(
       },
     });
     await finished(stream.resume());
-    if (list.dictionary) await store.command({ query: `SYSTEM RELOAD DICTIONARY ${list.dictionary}` });
-    return Number(summary?.written_rows ?? 0);
+    rows = Number(summary?.written_rows ?? 0);
   } catch (error) {
     if (!(error instanceof ClickHouseError)) throw error;
     throw new InputError(
@@ -84,4 +84,6 @@ export async function loadList(
       { cause: error },
     );
   }
+  if (list.dictionary) await store.command({ query: `SYSTEM RELOAD DICTIONARY ${list.dictionary}` });
+  return rows;
 }

@@ -9,12 +9,13 @@ import { formats } from '../ingest/formats.ts';
 import { requireLoad, writeLoad, writeLoads, writeRejects } from '../ingest/history.ts';
 import { listTables } from '../ingest/names.ts';
 import { catalog } from './catalog.ts';
-import { accountId, day, instant, positiveInteger, rejectLimit, usage } from './cli-arguments.ts';
-import { ingestEvents, ingestLists, replayRejects } from './cli-ingest.ts';
-import { runDemo, runService, untilStopped } from './cli-serve.ts';
+import { accountId, day, instant, positiveInteger, rejectLimit, usage } from './cli/arguments.ts';
+import { ingestEvents, ingestLists, replayRejects } from './cli/ingest.ts';
+import { type MaintenanceFlags, rebuildRollups, verifyRollups } from './cli/maintenance.ts';
+import { runDemo, runService, untilStopped } from './cli/serve.ts';
+import { createLogin, listLogins, revokeLogin } from './cli/tokens.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
 import { openStore } from './store.ts';
-import { createToken, listTokens, revokeToken } from './tokens.ts';
 
 /** Exit codes: 0 done, 1 failed, 2 wrong usage. Human output on stderr, machine output on stdout. */
 const program = new Command('adtally')
@@ -57,7 +58,9 @@ program
       return;
     }
     const { url, user, password, database } = clickhouse;
-    const applied = await migrate({ url, user, password, database }, reportTimezone);
+    const applied = await migrate({ url, user, password, database }, reportTimezone, {
+      renewDictionaries: true,
+    });
     say(applied.length ? `applied ${applied.join(', ')}` : 'the store is up to date');
   });
 
@@ -72,6 +75,23 @@ program
       if (differences.length) process.exitCode = 1;
     }),
   );
+
+for (const [name, description, action] of [
+  ['verify', 'compare every rollup with the raw events', verifyRollups],
+  ['rebuild', 'recompute rollups from the raw events, whole months at a time', rebuildRollups],
+] as const) {
+  program
+    .command(name)
+    .description(description)
+    .option('--from <day>', 'first day, yyyy-mm-dd', day)
+    .option('--to <day>', 'last day, yyyy-mm-dd', day)
+    .option('--json', 'as JSON')
+    .action((flags: MaintenanceFlags) =>
+      withStore(async (store) => {
+        process.exitCode = await action(store, flags);
+      }),
+    );
+}
 
 const ingest = program.command('ingest').description('load events, names and confirmations');
 const format = () =>
@@ -174,47 +194,18 @@ token
   .argument('<account>', 'whose reports it opens', accountId)
   .option('--expires <time>', 'when it ends, yyyy-mm-dd or ISO 8601', instant)
   .option('--label <text>', 'what it is for', '')
-  .action((account: string, options: { expires?: Date; label: string }) =>
-    withStore(async (store) => print(await createToken(store, { account, ...options }))),
-  );
+  .action((account: string, flags) => withStore((store) => createLogin(store, account, flags)));
 token
   .command('list')
   .description('list tokens; the tokens themselves are not stored')
   .argument('[account]')
   .option('--json', 'as JSON')
-  .action((account: string | undefined, { json }: { json?: boolean }) =>
-    withStore(async (store) => {
-      const tokens = (await listTokens(store, account === undefined ? {} : { account })).map(
-        ({ id, account, label, created, expires, revoked }) => ({
-          id,
-          account,
-          label,
-          created,
-          expires,
-          revoked,
-        }),
-      );
-      if (json) print(JSON.stringify(tokens));
-      else
-        for (const row of tokens)
-          print(
-            Object.values(row)
-              .map((value) => value || '-')
-              .join('\t'),
-          );
-    }),
-  );
+  .action((account: string | undefined, flags) => withStore((store) => listLogins(store, account, flags)));
 token
   .command('revoke')
   .description('end a token; services refuse it within 5 seconds')
   .argument('<id>')
-  .action((id: string) =>
-    withStore(async (store) => {
-      if (!(await revokeToken(store, id)))
-        throw new Error(`there is no token ${id}; adtally token list shows them`);
-      say(`token ${id} is revoked`);
-    }),
-  );
+  .action((id: string) => withStore((store) => revokeLogin(store, id)));
 
 let loaded: Config | undefined;
 function config(): Config {

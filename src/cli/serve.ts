@@ -1,9 +1,9 @@
 import pino, { type Logger } from 'pino';
-import { connect } from '../clickhouse/client.ts';
-import type { Config } from './config.ts';
+import { connect } from '../../clickhouse/client.ts';
+import type { Config } from '../config.ts';
+import { startService } from '../serve.ts';
+import { type OpenStore, openStore } from '../store.ts';
 import { curlLines, loadDemo } from './demo.ts';
-import { startService } from './serve.ts';
-import { type OpenStore, openStore } from './store.ts';
 
 /** `serve`: runs until a signal, then stops the service before the store it opened. */
 export async function runService(config: Config): Promise<void> {

@@ -1,15 +1,15 @@
-import type { Store } from '../clickhouse/client.ts';
-import { unconfirmedDays } from '../ingest/confirm.ts';
-import { type EventLoadOptions, loadEvents, Stopped } from '../ingest/events.ts';
-import { expandFiles } from '../ingest/files.ts';
-import type { Format } from '../ingest/formats.ts';
-import { requireLoad } from '../ingest/history.ts';
-import { noCounts } from '../ingest/loads.ts';
-import { type ListTable, listTables, loadList } from '../ingest/names.ts';
-import { eventProgress } from '../ingest/progress.ts';
-import { RejectLimit } from '../ingest/reject-limit.ts';
-import { replay } from '../ingest/replay.ts';
-import { describeRejected } from '../ingest/send.ts';
+import type { Store } from '../../clickhouse/client.ts';
+import { unconfirmedDays } from '../../ingest/confirm.ts';
+import { type EventLoadOptions, loadEvents, Stopped } from '../../ingest/events.ts';
+import { expandFiles } from '../../ingest/files.ts';
+import type { Format } from '../../ingest/formats.ts';
+import { requireLoad } from '../../ingest/history.ts';
+import { noCounts } from '../../ingest/loads.ts';
+import { type ListTable, listTables, loadList } from '../../ingest/names.ts';
+import { eventProgress } from '../../ingest/progress.ts';
+import { RejectLimit } from '../../ingest/reject-limit.ts';
+import { replay } from '../../ingest/replay.ts';
+import { describeRejected } from '../../ingest/send.ts';
 
 /** Loaded, but some rows were rejected. */
 export const exitRejected = 4;

@@ -1,0 +1,55 @@
+import type { Store } from '../../clickhouse/client.ts';
+import { rebuild } from '../../clickhouse/rebuild.ts';
+import { type DayRange, everyDay, verify } from '../../clickhouse/verify.ts';
+import { Load } from '../../ingest/loads.ts';
+import { catalog } from '../catalog.ts';
+
+export interface MaintenanceFlags {
+  readonly from?: string;
+  readonly to?: string;
+  readonly json?: boolean;
+}
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/** `verify`: one line for each difference. Returns the exit code: 1 where rollups and events disagree. */
+export async function verifyRollups(store: Store, flags: MaintenanceFlags): Promise<number> {
+  const { differences, more } = await verify(store, catalog, rangeOf(flags));
+  if (flags.json) process.stdout.write(`${JSON.stringify(differences)}\n`);
+  else {
+    for (const { table, account, day, measure, events, rollup } of differences) {
+      process.stdout.write(
+        `${table}\t${account}\t${day}\t${measure}: ${events} in events, ${rollup} in the rollup\n`,
+      );
+    }
+  }
+  say(
+    differences.length === 0
+      ? 'every rollup agrees with the raw events'
+      : `${differences.length}${more ? ' and more' : ''} differences; adtally rebuild --from DAY --to DAY mends them`,
+  );
+  return differences.length === 0 ? 0 : 1;
+}
+
+/** `rebuild`: waits for loads that run, and loads that begin meanwhile wait for it. Returns the exit code. */
+export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Promise<number> {
+  const { from, to } = rangeOf(flags);
+  const description = { kind: 'rebuild', file: `rollups ${from} to ${to}` } as const;
+  const load = await Load.begin(store, description, new Date(), (other) => say(`waiting for load ${other}`));
+  try {
+    const built = await rebuild(store, catalog, { from, to }, ({ table, month, done, total }) => {
+      if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
+    });
+    await load.finish();
+    if (flags.json) process.stdout.write(`${JSON.stringify(built)}\n`);
+    say(`${built.rollups} rollups rebuilt for ${built.months} ${built.months === 1 ? 'month' : 'months'}`);
+    return 0;
+  } catch (error) {
+    await load.fail(error);
+    throw error;
+  }
+}
+
+function rangeOf({ from = everyDay.from, to = everyDay.to }: MaintenanceFlags): DayRange {
+  return { from, to };
+}
