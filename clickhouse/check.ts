@@ -7,6 +7,9 @@ interface Table {
   engine: string;
   sorting_key: string;
   partition_key: string;
+  engine_full: string;
+  /** The table a materialized view writes to. */
+  target: string;
   as_select: string;
 }
 
@@ -19,7 +22,8 @@ export async function check(store: Store, catalog: Catalog): Promise<string[]> {
     (
       await select<Table>(
         store,
-        `SELECT name, engine, sorting_key, partition_key,
+        `SELECT name, engine, sorting_key, partition_key, engine_full,
+                extract(replaceAll(create_table_query, concat(currentDatabase(), '.'), ''), ' TO ([^ ]+)') AS target,
                 replaceAll(as_select, concat(currentDatabase(), '.'), '') AS as_select
          FROM system.tables WHERE database = currentDatabase()`,
       )
@@ -54,6 +58,9 @@ function tableDifferences(rollup: Rollup, table: Table | undefined, live: Column
   expect('the engine', 'AggregatingMergeTree', table.engine);
   expect('the sort key', rollup.sortingKey.join(', '), table.sorting_key);
   expect('the partition', rollupPartition, table.partition_key);
+  // Without it a chunk that is sent twice is counted twice.
+  const window = / non_replicated_deduplication_window = (\d+)/.exec(table.engine_full)?.[1] ?? '0';
+  expect('non_replicated_deduplication_window', '10000', window);
   for (const { name, type } of rollup.columns) {
     expect(`column ${name}`, type, live.find((column) => column.name === name)?.type ?? 'missing');
   }
@@ -67,6 +74,9 @@ function tableDifferences(rollup: Rollup, table: Table | undefined, live: Column
 
 function viewDifferences(rollup: Rollup, wanted: string, view: Table | undefined): string[] {
   if (!view) return [`${rollup.view}: the view is missing, loads do not reach ${rollup.table}`];
+  if (view.engine !== 'MaterializedView' || view.target !== rollup.table) {
+    return [`${rollup.view}: does not write to ${rollup.table}, loads do not reach it`];
+  }
   return view.as_select === wanted
     ? []
     : [`${rollup.view}: selects «${view.as_select}», the catalog wants «${wanted}»`];

@@ -6,6 +6,8 @@ export interface KnownChunk {
   /** sha256 of the content, hex: its name everywhere. */
   readonly chunk: string;
   readonly bytes: number;
+  /** Events counted from it; undefined while it is in doubt: it was sent, but the answer is not known. */
+  readonly loadedRows: number | undefined;
 }
 
 export interface Chunk {
@@ -17,6 +19,7 @@ export interface Chunk {
   readonly rows: number;
   /** Line of the file that the chunk begins with, from 1. */
   readonly firstLine: number;
+  readonly known: KnownChunk | undefined;
 }
 
 export interface ChunkOptions {
@@ -65,6 +68,7 @@ export async function* cutChunks(
       rows,
       firstLine,
       header,
+      known,
     };
   }
 }

@@ -72,10 +72,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const finishChunk = async ({ chunk, claim }: ClaimedChunk): Promise<void> => {
     if (claim.loaded) counts.repeatedRows += claim.rows;
     else {
-      const { rows, rejected, duplicates } = await sender.send(
-        chunk,
-        load ? await ledger.loadTime(chunk.chunk) : undefined,
-      );
+      const { rows, rejected, duplicates } = await sender.send(chunk, claim.loadTime);
       if (load) {
         await keepRejected(store, { loadId: load.id, file, chunk: chunk.chunk }, rejected);
         await ledger.markLoaded(load, chunk, rows, rejected.length);
@@ -118,12 +115,13 @@ async function* claimed(
   const seen = new Set<string>();
   for await (const chunk of chunks) {
     // The same lines again in one file are the same events.
-    const repeated: Claim = { loaded: true, rows: chunk.rows };
-    const claim = seen.has(chunk.chunk)
-      ? repeated
-      : load
-        ? await ledger.claim(load, chunk)
-        : { loaded: false as const };
+    const loadedRows = seen.has(chunk.chunk) ? chunk.rows : load && chunk.known?.loadedRows;
+    const claim: Claim =
+      loadedRows !== undefined
+        ? { loaded: true, rows: loadedRows }
+        : load
+          ? await ledger.claim(load, chunk)
+          : { loaded: false, loadTime: '1970-01-01 00:00:00' };
     seen.add(chunk.chunk);
     yield { chunk, claim };
   }

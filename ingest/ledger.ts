@@ -14,7 +14,21 @@ export interface SentChunk {
 }
 
 /** What to do with a chunk: it is loaded already, or it is this load's to send. */
-export type Claim = { readonly loaded: true; readonly rows: number } | { readonly loaded: false };
+export type Claim =
+  | { readonly loaded: true; readonly rows: number }
+  /**
+   * `loadTime` is what its rows shall carry: now, or the time that they already carry if any of them arrived in
+   * an earlier attempt, so that events and rollups agree; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
+   */
+  | { readonly loaded: false; readonly loadTime: string };
+
+interface ChunkClaim {
+  readonly loadId: string;
+  readonly loaded: number;
+  readonly counted: number;
+}
+
+const loaded = 'toUInt8(toUInt64(max(c.loaded_at)) > 0)';
 
 const pollMs = 250;
 
@@ -29,14 +43,18 @@ export class Ledger {
   /** Chunks of earlier runs whose first line has this hash. */
   async knownChunks(head: string): Promise<KnownChunk[]> {
     const rows = await retrying(() =>
-      select<{ chunk: string; length: number }>(
+      select<{ chunk: string; length: number; loaded: number; counted: number }>(
         this.#store,
-        `SELECT chunk, toUInt32(max(c.bytes)) AS length FROM load_chunks AS c
-         WHERE head = unhex({head:String}) GROUP BY chunk`,
+        `SELECT chunk, toUInt32(max(c.bytes)) AS length, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted
+         FROM load_chunks AS c WHERE head = unhex({head:String}) GROUP BY chunk`,
         { head },
       ),
     );
-    return rows.map(({ chunk, length }) => ({ chunk, bytes: length }));
+    return rows.map(({ chunk, length, loaded, counted }) => ({
+      chunk,
+      bytes: length,
+      loadedRows: loaded ? counted : undefined,
+    }));
   }
 
   /**
@@ -44,24 +62,17 @@ export class Ledger {
    * that one; tells when it is loaded by then.
    */
   async claim(load: Load, chunk: SentChunk): Promise<Claim> {
-    const done = (await this.#claims(chunk)).find(({ loaded }) => loaded);
-    if (done) return { loaded: true, rows: done.rows };
     await this.#record(load, chunk, 'sent_at');
     for (;;) {
-      const claims = await this.#claims(chunk);
+      const { claims, loadTime } = await this.#claims(chunk);
       const done = claims.find(({ loaded }) => loaded);
-      if (done) return { loaded: true, rows: done.rows };
+      if (done) return { loaded: true, rows: done.counted };
       const before = claims.slice(
         0,
         claims.findIndex(({ loadId }) => loadId === load.id),
       );
-      const alive = await retrying(() =>
-        aliveLoads(
-          this.#store,
-          before.map(({ loadId }) => loadId),
-        ),
-      );
-      if (alive.length === 0) return { loaded: false };
+      const alive = await this.#alive(before.map(({ loadId }) => loadId));
+      if (alive.length === 0) return { loaded: false, loadTime };
       await delay(pollMs);
     }
   }
@@ -71,34 +82,26 @@ export class Ledger {
     await this.#record(load, chunk, 'loaded_at', rows, rejectedRows);
   }
 
-  /**
-   * The load time for the rows of a chunk, `yyyy-mm-dd hh:mm:ss.ffffff` UTC: now, or for a chunk in doubt the
-   * time that its rows already carry if any of them arrived, so that events and rollups agree.
-   */
-  async loadTime(chunk: string): Promise<string> {
-    const [row] = await retrying(() =>
-      select<{ time: string }>(
+  /** The loads that have claimed a chunk, first one first, and the load time for its rows. */
+  async #claims({ head, chunk }: SentChunk): Promise<{ claims: ChunkClaim[]; loadTime: string }> {
+    const claims = await retrying(() =>
+      select<ChunkClaim & { time: string }>(
         this.#store,
-        `SELECT toString(if(count() = 0, now64(6, 'UTC'), max(d.loaded_at))) AS time
-         FROM chunk_days AS d WHERE chunk = {chunk:String}`,
-        { chunk },
-      ),
-    );
-    if (!row) throw new Error('the store did not tell the time');
-    return row.time;
-  }
-
-  /** The loads that have claimed a chunk, first one first. */
-  #claims({ head, chunk }: SentChunk): Promise<{ loadId: string; loaded: number; rows: number }[]> {
-    return retrying(() =>
-      select(
-        this.#store,
-        `SELECT load_id AS loadId, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toUInt32(max(c.rows)) AS rows FROM load_chunks AS c
-         WHERE head = unhex({head:String}) AND chunk = {chunk:String}
+        `SELECT load_id AS loadId, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted,
+                (SELECT toString(if(count() = 0, now64(6, 'UTC'), max(d.loaded_at)))
+                 FROM chunk_days AS d WHERE chunk = {chunk:String}) AS time
+         FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk = {chunk:String}
          GROUP BY load_id ORDER BY max(c.sent_at), load_id`,
         { head, chunk },
       ),
     );
+    const [first] = claims;
+    if (!first) throw new Error(`the ledger has lost the claim on chunk ${chunk}`);
+    return { claims, loadTime: first.time };
+  }
+
+  #alive(ids: readonly string[]): Promise<string[]> {
+    return ids.length === 0 ? Promise.resolve([]) : retrying(() => aliveLoads(this.#store, ids));
   }
 
   async #record(

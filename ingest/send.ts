@@ -47,7 +47,7 @@ export class Sender {
    * @param loadTime what its rows carry as `loaded_at`
    * @throws {InputError} when more lines are rejected than the limit admits; nothing of the chunk is stored then
    */
-  async send(chunk: SendableChunk, loadTime = '1970-01-01 00:00:00'): Promise<SentRows> {
+  async send(chunk: SendableChunk, loadTime: string): Promise<SentRows> {
     const { rejectLimit } = this.#options;
     const refused = await this.#insert(this.#table, chunk, chunk.content, loadTime);
     if (!refused) {

@@ -24,6 +24,8 @@ export interface SendableChunk extends SentChunk {
   readonly records: () => Iterable<LineRecord> | AsyncIterable<LineRecord>;
   /** Some of its lines, as they can be sent. */
   readonly contentOf: (records: readonly LineRecord[]) => Content;
+  /** What an earlier run left of it in the ledger. */
+  readonly known: KnownChunk | undefined;
   /** For messages: `from line 1`. */
   readonly where: string;
 }
@@ -93,7 +95,7 @@ function joined(records: readonly LineRecord[]): Buffer {
 
 /** A Parquet file is one chunk: its footer is at the end, so no part of it can be read alone. */
 async function* parquetChunk(source: Source): AsyncGenerator<SendableChunk> {
-  const { file, onBytes } = source;
+  const { file, knownChunks, onBytes } = source;
   if (file === '-') throw new InputError('-: Parquet cannot be read from standard input, it needs a file');
   const metadata = await parquetMetadataAsync(await asyncBufferFromFile(file)).catch((cause: unknown) => {
     throw new InputError(`${file}: is not a Parquet file, or it is cut off`, { cause });
@@ -125,6 +127,7 @@ async function* parquetChunk(source: Source): AsyncGenerator<SendableChunk> {
       format: formats.ndjson,
       stream: () => Readable.from([joined(records)], { objectMode: false }),
     }),
+    known: (await knownChunks(chunk)).find((known) => known.chunk === chunk),
     where: 'from row 1',
   };
 }

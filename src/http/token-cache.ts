@@ -51,6 +51,8 @@ export class TokenCache {
   async accountOf(token: string): Promise<string | undefined> {
     if (!isWellFormed(token)) return undefined;
     const hash = hashToken(token);
+    // A refresh that is already under way may have read the tokens before this one was stored.
+    if (!this.#byHash.has(hash)) await Promise.allSettled([this.#refreshing]);
     const age = this.#options.now() - this.#refreshedAt;
     if (age > maxAgeMs || !this.#byHash.has(hash)) await this.#refresh();
     const stored = this.#byHash.get(hash);

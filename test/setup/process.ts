@@ -26,6 +26,8 @@ export interface Commands {
   start(args: readonly string[], env?: Record<string, string>): Command;
   /** Runs `adtally` from the checkout to its end, with `input` as its standard input. */
   run(args: readonly string[], env?: Record<string, string>, input?: string | Buffer): Promise<Ended>;
+  /** Kills what still runs. */
+  killAll(): Promise<void>;
 }
 
 export const checkout = fileURLToPath(new URL('../../', import.meta.url));
@@ -44,10 +46,11 @@ export function useCommands(): Commands {
     void command.ended.then(() => running.delete(command));
     return command;
   };
-  afterAll(async () => {
+  const killAll = async () => {
     await Promise.all([...running].map((command) => command.kill('SIGKILL')));
-  });
-  return { start, run: (args, env, input) => start(args, env, input).ended };
+  };
+  afterAll(killAll);
+  return { start, run: (args, env, input) => start(args, env, input).ended, killAll };
 }
 
 /** Any program, in the checkout, with nothing of the test runner's environment but the search path. */

@@ -1,0 +1,15 @@
+import { Command } from 'commander';
+import { crashRounds } from './setup/crash.ts';
+
+/** The long run of the crash tests: `node --import tsx test/crash-rounds.ts --loader 100 --clickhouse 50`. */
+const { loader, clickhouse, seed } = new Command('crash-rounds')
+  .option('--loader <rounds>', 'rounds in which the loader is killed', Number, 100)
+  .option('--clickhouse <rounds>', 'rounds in which ClickHouse is killed', Number, 50)
+  .option('--seed <n>', 'of input and moments', Number, 1)
+  .parse()
+  .opts<{ loader: number; clickhouse: number; seed: number }>();
+
+const onRound = (text: string): void => void process.stdout.write(`${text}\n`);
+await crashRounds({ rounds: loader, victim: 'loader', seed, onRound });
+await crashRounds({ rounds: clickhouse, victim: 'clickhouse', seed, onRound });
+process.stdout.write(`seed ${seed}: ${loader} and ${clickhouse} rounds, every one equal to the recount\n`);

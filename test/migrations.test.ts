@@ -1,0 +1,248 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { check } from '../clickhouse/check.ts';
+import { type Address, connect, type Store, select } from '../clickhouse/client.ts';
+import { migrate, pendingMigrations, requireTimezone, storedTimezone } from '../clickhouse/migrate.ts';
+import { catalog } from '../src/catalog.ts';
+import { event, load } from './setup/events.ts';
+
+const all = ['0001_events', '0002_rollups', '0003_names', '0004_confirmations', '0005_loads', '0006_tokens'];
+
+let address: Address;
+let store: Store;
+
+beforeEach(() => {
+  address = { ...inject('clickhouse'), database: `test_${randomBytes(6).toString('hex')}` };
+  store = connect(address);
+});
+
+afterEach(async () => {
+  await store.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });
+  await store.close();
+});
+
+async function command(query: string): Promise<void> {
+  await store.command({ query });
+}
+
+/** Every table, view and dictionary as the server would create it again. */
+function schema(): Promise<{ name: string; create: string }[]> {
+  return select(
+    store,
+    `SELECT name, replaceAll(create_table_query, currentDatabase(), 'db') AS create
+     FROM system.tables WHERE database = currentDatabase() AND name NOT LIKE '.%' ORDER BY name`,
+  );
+}
+
+async function expectWhole(): Promise<void> {
+  expect(await check(store, catalog)).toEqual([]);
+  expect(await pendingMigrations(store)).toEqual([]);
+  const recorded = await select<{ name: string }>(
+    store,
+    'SELECT name FROM migrations FINAL ORDER BY version',
+  );
+  expect(recorded.map(({ name }) => name).slice(0, all.length)).toEqual(all);
+}
+
+describe('migrate', () => {
+  it('applies every migration once, and changes neither schema nor data when it is run again', async () => {
+    const applied = await migrate(address);
+    expect(applied.slice(0, all.length)).toEqual(all);
+    await expectWhole();
+    await load(store, [event(), event()]);
+    const before = await schema();
+
+    expect(await migrate(address)).toEqual([]);
+    expect(await schema()).toEqual(before);
+    await expectWhole();
+    expect(await select(store, 'SELECT toUInt32(count()) AS events FROM events')).toEqual([{ events: 2 }]);
+  });
+
+  it('finishes what an interrupted run began, without losing what is loaded', async () => {
+    await migrate(address);
+    const whole = await schema();
+    await load(store, [event()]);
+    await command('ALTER TABLE migrations DELETE WHERE version > 1 SETTINGS mutations_sync = 1');
+    for (const lost of ['TABLE ad_units_date_view', 'TABLE tokens', 'DICTIONARY site_names']) {
+      await command(`DROP ${lost} SYNC`);
+    }
+
+    expect((await migrate(address))[0]).toBe('0002_rollups');
+    expect(await schema()).toEqual(whole);
+    await expectWhole();
+    expect(await select(store, 'SELECT toUInt32(count()) AS events FROM events')).toEqual([{ events: 1 }]);
+  });
+
+  it.each([1, 2, 3, 4, 5])('of several calls at once ends in one whole schema (attempt %i)', async () => {
+    await Promise.all([migrate(address), migrate(address), migrate(address)]);
+    await expectWhole();
+  });
+
+  it('of two processes at once ends in one whole schema', async () => {
+    const runs = await Promise.all([migrateInProcess(), migrateInProcess()]);
+    expect(
+      runs.map(({ code }) => code),
+      runs.map(({ said }) => said).join(),
+    ).toEqual([0, 0]);
+    await expectWhole();
+  });
+
+  it('refuses a store on which a migration was applied that has been edited since', async () => {
+    await migrate(address);
+    await command(`INSERT INTO migrations (version, name, checksum) VALUES (3, '0003_names', 'other')`);
+    const message =
+      'migration 0003_names was edited after it was applied: restore the file, put the change into a new one';
+    await expect(migrate(address)).rejects.toThrow(message);
+    await expect(pendingMigrations(store)).rejects.toThrow(message);
+  });
+
+  it('refuses a store that is newer, and leaves it as it is', async () => {
+    await migrate(address);
+    await command(`INSERT INTO migrations (version, name, checksum) VALUES (9000, '9000_future', 'other')`);
+    await command('DROP TABLE tokens SYNC');
+    const before = await schema();
+    await expect(migrate(address)).rejects.toThrow(
+      'the store has migration 9000_future, which is newer than this adtally: update adtally',
+    );
+    expect(await schema()).toEqual(before);
+    const { code, said } = await migrateInProcess();
+    expect(code).toBe(1);
+    expect(said).toContain('9000_future');
+  });
+});
+
+describe('the report time zone', () => {
+  it('is UTC unless told otherwise, and is then kept by a run that is told nothing', async () => {
+    await migrate(address);
+    expect(await storedTimezone(store)).toBe('UTC');
+    await command(`DROP DATABASE ${address.database} SYNC`);
+    await migrate(address, 'America/New_York');
+    expect(await migrate(address)).toEqual([]);
+    expect(await storedTimezone(store)).toBe('America/New_York');
+    expect(await requireTimezone(store)).toBe('America/New_York');
+  });
+
+  it('of a store cannot be changed by another REPORT_TIMEZONE', async () => {
+    await migrate(address, 'America/New_York');
+    const message =
+      'REPORT_TIMEZONE=Europe/Vienna: the store was created with America/New_York, which is fixed; unset it or use a new store';
+    await expect(migrate(address, 'Europe/Vienna')).rejects.toThrow(message);
+    await expect(requireTimezone(store, 'Europe/Vienna')).rejects.toThrow(message);
+    const { code, said } = await migrateInProcess({ REPORT_TIMEZONE: 'Europe/Vienna' });
+    expect(code).toBe(1);
+    expect(said).toContain(message);
+    expect(await storedTimezone(store)).toBe('America/New_York');
+  });
+
+  it('of two first runs at once with different zones is that of one of them, and the other is refused', async () => {
+    const zones = ['America/New_York', 'Europe/Vienna'];
+    const runs = await Promise.allSettled(zones.map((zone) => migrate(address, zone)));
+    const stored = await storedTimezone(store);
+    expect(zones).toContain(stored);
+    expect(runs.map(({ status }) => status)).toEqual(
+      zones.map((zone) => (zone === stored ? 'fulfilled' : 'rejected')),
+    );
+  });
+
+  it('cannot be told of a store without events', async () => {
+    await migrate(address);
+    await command('DROP TABLE events SYNC');
+    await expect(requireTimezone(store)).rejects.toThrow(
+      'the store has no events table: run adtally migrate',
+    );
+    expect(await storedTimezone(store)).toBeUndefined();
+  });
+});
+
+describe('pendingMigrations', () => {
+  it('lists what a store still needs, in order', async () => {
+    await migrate(address);
+    await command('ALTER TABLE migrations DELETE WHERE version IN (2, 5) SETTINGS mutations_sync = 1');
+    const pending = await pendingMigrations(store);
+    expect(pending.map(({ version, name }) => [version, name])).toEqual([
+      [2, '0002_rollups'],
+      [5, '0005_loads'],
+    ]);
+  });
+});
+
+describe('check', () => {
+  const statementOf = async (view: string) => {
+    const [row] = await select<{ as_select: string }>(
+      store,
+      'SELECT as_select FROM system.tables WHERE database = currentDatabase() AND name = {view:String}',
+      { view },
+    );
+    return row?.as_select ?? '';
+  };
+
+  it('names every difference between the live schema and the catalog', async () => {
+    await migrate(address);
+    const finest = (await statementOf('ad_units_device_site_date_view')).replace("!= ''", "!= 'x'");
+    for (const change of [
+      'DROP TABLE campaigns_date_view SYNC',
+      'DROP TABLE campaigns_creative_date SYNC',
+      'ALTER TABLE campaigns_device_date ADD COLUMN extra UInt8',
+      'ALTER TABLE ad_units_date MODIFY COLUMN impressions SimpleAggregateFunction(max, UInt64)',
+      'DROP DICTIONARY site_names SYNC',
+      'DROP TABLE ad_units_device_site_date_view SYNC',
+      `CREATE MATERIALIZED VIEW ad_units_device_site_date_view TO ad_units_device_site_date AS ${finest}`,
+      'DROP TABLE ad_units_site_date SYNC',
+      'CREATE TABLE ad_units_site_date AS ad_units_device_site_date ENGINE = SummingMergeTree PARTITION BY day ORDER BY account_id SETTINGS non_replicated_deduplication_window = 10000',
+    ]) {
+      await command(change);
+    }
+    const differences = await check(store, catalog);
+    expect(differences.sort()).toEqual([
+      'ad_units_date: column impressions is SimpleAggregateFunction(max, UInt64), the catalog wants SimpleAggregateFunction(sum, UInt64)',
+      expect.stringMatching(
+        /^ad_units_device_site_date_view: selects «.*!= 'x'.*», the catalog wants «.*!= ''.*»$/,
+      ),
+      'ad_units_site_date: column device is not in the catalog',
+      'ad_units_site_date: the engine is SummingMergeTree, the catalog wants AggregatingMergeTree',
+      'ad_units_site_date: the partition is day, the catalog wants toYYYYMM(day)',
+      'ad_units_site_date: the sort key is account_id, the catalog wants account_id, day, ad_unit_id, site_id',
+      'campaigns_creative_date: the table is missing',
+      'campaigns_date_view: the view is missing, loads do not reach campaigns_date',
+      'campaigns_device_date: column extra is not in the catalog',
+      'site_names: the dictionary is missing',
+    ]);
+  });
+
+  it.each([
+    ['writes into another table', 'MATERIALIZED VIEW campaigns_date_view TO elsewhere'],
+    ['writes nowhere', 'VIEW campaigns_date_view'],
+  ])('names a view that %s', async (_, view) => {
+    await migrate(address);
+    const statement = await statementOf('campaigns_date_view');
+    await command('CREATE TABLE elsewhere AS campaigns_date');
+    await command('DROP TABLE campaigns_date_view SYNC');
+    await command(`CREATE ${view} AS ${statement}`);
+    expect(await check(store, catalog)).toEqual([expect.stringContaining('campaigns_date_view')]);
+  });
+
+  it('names a table that would count a retried chunk twice', async () => {
+    await migrate(address);
+    await command('ALTER TABLE campaigns_date RESET SETTING non_replicated_deduplication_window');
+    expect(await check(store, catalog)).toEqual([expect.stringContaining('campaigns_date')]);
+  });
+});
+
+async function migrateInProcess(env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; said: string }> {
+  const { url, user, password, database } = address;
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli.ts', 'migrate'], {
+    env: {
+      ...process.env,
+      CLICKHOUSE_URL: url,
+      CLICKHOUSE_USER: user,
+      CLICKHOUSE_PASSWORD: password,
+      CLICKHOUSE_DATABASE: database,
+      ...env,
+    },
+  });
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  return { code, said };
+}

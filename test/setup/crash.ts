@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
+import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
+import { migrate } from '../../clickhouse/migrate.ts';
+import { verify } from '../../clickhouse/verify.ts';
+import { catalog } from '../../src/catalog.ts';
+import { type EventLine, ndjson } from './events.ts';
+import { startProcess } from './process.ts';
+
+/** Numbers in [0, 1) that depend on the seed alone. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    // mulberry32
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Files to load and what they come to, counted line by line. */
+interface Input {
+  readonly files: readonly string[];
+  readonly rejected: number;
+  readonly totals: Totals;
+}
+
+/** Sums as text: money in micros. */
+interface Totals {
+  readonly events: string;
+  readonly impressions: string;
+  readonly spend: string;
+  readonly revenue: string;
+}
+
+const events = 60_000;
+
+/** NDJSON, CSV and packed NDJSON, months apart, with a faulty line here and there. */
+async function writeInput(folder: string, random: () => number): Promise<Input> {
+  let rejected = 0;
+  const sums = { events: 0n, impressions: 0n, spend: 0n, revenue: 0n };
+  const lines = Array.from({ length: events }, (_, n): EventLine => {
+    const quantity = 1 + Math.floor(random() * 9);
+    const [spend, revenue] = [Math.floor(random() * 1e7) - 1e6, Math.floor(random() * 1e7)];
+    const faulty = random() < 0.0005;
+    if (faulty) rejected++;
+    else {
+      sums.events += 1n;
+      sums.impressions += BigInt(quantity);
+      sums.spend += BigInt(spend);
+      sums.revenue += BigInt(revenue);
+    }
+    return {
+      event_id: `crash-${n}`,
+      event_time: new Date(Date.UTC(2026, n % 3, 1 + Math.floor(random() * 28), 12)).toISOString(),
+      event_type: 'impression',
+      advertiser_id: `advertiser-${Math.floor(random() * 3)}`,
+      campaign_id: `campaign-${Math.floor(random() * 9)}`,
+      creative_id: `creative-${Math.floor(random() * 9)}`,
+      publisher_id: `publisher-${Math.floor(random() * 3)}`,
+      ad_unit_id: `ad-unit-${Math.floor(random() * 9)}`,
+      device: faulty ? 'a device whose name is longer than it may be' : 'mobile',
+      quantity,
+      spend: micros(spend),
+      revenue: micros(revenue),
+    };
+  });
+  const third = events / 3;
+  const columns = Object.keys(lines[0] ?? {}) as (keyof EventLine)[];
+  const csv = lines.slice(third, 2 * third).map((line) => columns.map((name) => line[name]).join(','));
+  const files = ['a.ndjson', 'b.csv', 'c.ndjson.gz'].map((name) => join(folder, name));
+  const contents = [
+    ndjson(lines.slice(0, third)),
+    `${columns.join(',')}\n${csv.join('\n')}\n`,
+    gzipSync(ndjson(lines.slice(2 * third))),
+  ];
+  await Promise.all(files.map((file, n) => writeFile(file, contents[n] ?? '')));
+  const totals = Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, String(sum)]));
+  return { files, rejected, totals: totals as unknown as Totals };
+}
+
+function micros(amount: number): string {
+  return `${amount < 0 ? '-' : ''}${Math.floor(Math.abs(amount) / 1e6)}.${String(Math.abs(amount) % 1e6).padStart(6, '0')}`;
+}
+
+export interface CrashRun {
+  /** Rounds in which the victim is killed. */
+  readonly rounds: number;
+  readonly victim: 'loader' | 'clickhouse';
+  readonly seed: number;
+  readonly onRound?: (text: string) => void;
+}
+
+/**
+ * Loads the same input into a fresh database in every round, kills the victim with SIGKILL at a random moment,
+ * repeats the same command until it succeeds, and compares events, rollups and rejected rows with the recount.
+ * @throws at the first round that differs, naming seed, round and difference
+ */
+export async function crashRounds({ rounds, victim, seed, onRound }: CrashRun): Promise<void> {
+  const random = seededRandom(seed);
+  const folder = await mkdtemp(join(tmpdir(), 'adtally-crash-'));
+  const dataDir = join(folder, 'data');
+  const lease = await acquireEmbedded(dataDir);
+  try {
+    const input = await writeInput(folder, random);
+    let fullMs = 0;
+    // Round 0 is not disturbed: it shows how long a load takes.
+    for (let round = 0; round <= rounds; round++) {
+      const address = {
+        url: lease.url,
+        user: 'default',
+        password: '',
+        database: `crash_${randomBytes(4).toString('hex')}`,
+      };
+      await migrate(address);
+      const startedAt = performance.now();
+      const killAfterMs = round === 0 ? undefined : fullMs * (0.1 + 0.95 * random());
+      const attempts = await loadUntilDone(address, input.files, victim, killAfterMs, dataDir);
+      if (round === 0) fullMs = performance.now() - startedAt;
+      const difference = await compare(address, input);
+      if (difference) throw new Error(`seed ${seed}, ${victim} killed, round ${round}: ${difference}`);
+      onRound?.(
+        `${victim} round ${round}: killed after ${Math.round(killAfterMs ?? 0)} of ${Math.round(fullMs)} ms, ${attempts} attempts, equal`,
+      );
+    }
+  } finally {
+    await lease.release();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function loadUntilDone(
+  { url, database }: Address,
+  files: readonly string[],
+  victim: CrashRun['victim'],
+  killAfterMs: number | undefined,
+  dataDir: string,
+): Promise<number> {
+  const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database };
+  for (let attempt = 1; ; attempt++) {
+    const loader = startProcess(
+      process.execPath,
+      ['--import', 'tsx', 'src/cli.ts', 'ingest', 'events', '--chunk-bytes', '300000', ...files],
+      env,
+    );
+    if (attempt === 1 && killAfterMs !== undefined) {
+      await delay(killAfterMs);
+      if (victim === 'loader') await loader.kill('SIGKILL');
+      else process.kill(JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8')).pid, 'SIGKILL');
+    }
+    const { code, stderr } = await loader.ended;
+    if (code === 0 || code === 4) return attempt;
+    if (attempt === 5) throw new Error(`the load failed ${attempt} times: ${stderr}`);
+  }
+}
+
+/** The first difference between the store and the recount; undefined when there is none. */
+async function compare(address: Address, input: Input): Promise<string | undefined> {
+  const store = connect(address);
+  try {
+    const expected = JSON.stringify({ ...input.totals, rejected: String(input.rejected) });
+    const found = JSON.stringify(await totals(store));
+    if (found !== expected) return `the store has ${found}, the recount is ${expected}`;
+    const { differences } = await verify(store, catalog);
+    return differences.length > 0 ? JSON.stringify(differences.slice(0, 3)) : undefined;
+  } finally {
+    await store.command({ query: `DROP DATABASE ${address.database} SYNC` });
+    await store.close();
+  }
+}
+
+async function totals(store: Store): Promise<unknown> {
+  const [row] = await select(
+    store,
+    `SELECT toString(count()) AS events, toString(sum(quantity)) AS impressions,
+            toString(toInt64(sum(spend) * 1000000)) AS spend, toString(toInt64(sum(revenue) * 1000000)) AS revenue,
+            toString((SELECT count() FROM rejected_rows FINAL)) AS rejected FROM events`,
+  );
+  return row;
+}
