@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { CsvError, parse as parseCsv } from 'csv-parse/sync';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
 import { isLosslessNumber, parse as parseJson } from 'lossless-json';
 import { scanRecords } from './csv-scan.ts';
 import type { LineFault, LineFields } from './line.ts';
@@ -72,7 +73,12 @@ export async function* parquetRecords(path: string, rows: number): AsyncGenerato
   const file = await asyncBufferFromFile(path);
   const step = 50_000;
   for (let rowStart = 0; rowStart < rows; rowStart += step) {
-    const slice = await parquetReadObjects({ file, rowStart, rowEnd: Math.min(rows, rowStart + step) });
+    const slice = await parquetReadObjects({
+      file,
+      compressors,
+      rowStart,
+      rowEnd: Math.min(rows, rowStart + step),
+    });
     for (const [index, row] of slice.entries()) {
       const fields = Object.fromEntries(
         Object.entries(row).map(([name, value]) => [name, parquetText(value)]),

@@ -9,7 +9,7 @@ import type { Edge } from './http/edge.ts';
 import { health } from './http/health.ts';
 import { Problem, problemResponse } from './http/problems.ts';
 import { type RateLimitOptions, rateLimit } from './http/rate-limit.ts';
-import { type ReportDeps, report } from './http/reports.ts';
+import { type ReportDeps, report, requireJson } from './http/reports.ts';
 import { InvalidRequest } from './report/request.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
@@ -42,7 +42,14 @@ export function createApp(deps: AppDeps): Hono<Edge> {
   app.use(requestId());
   app.route('/', health(deps.store));
   for (const { path, breakdown } of endpoints(deps.catalog)) {
-    app.post(path, authenticated, limited, bodyLimited, report({ ...deps, onBroken }, breakdown));
+    app.post(
+      path,
+      authenticated,
+      limited,
+      requireJson,
+      bodyLimited,
+      report({ ...deps, onBroken }, breakdown),
+    );
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
     });

@@ -1,7 +1,7 @@
 import pino, { type Logger } from 'pino';
 import { connect } from '../../clickhouse/client.ts';
 import type { Config } from '../config.ts';
-import { startService } from '../serve.ts';
+import { type Service, startService } from '../serve.ts';
 import { type OpenStore, openStore } from '../store.ts';
 import { curlLines, loadDemo } from './demo.ts';
 
@@ -10,9 +10,7 @@ export async function runService(config: Config): Promise<void> {
   await withOpenStore(config, async (opened, log) => {
     const service = await startService(config, opened, log);
     log.info(`listening on ${service.url}`);
-    await untilStopped(opened.lost);
-    log.info('stopping');
-    await service.stop();
+    await stopAtEnd(service, opened, log);
   });
 }
 
@@ -33,10 +31,18 @@ export async function runDemo(config: Config): Promise<void> {
     );
     say(`${curlLines(service.url, accounts, new Date())}\n`);
     log.info(`listening on ${service.url}; Ctrl-C stops`);
+    await stopAtEnd(service, opened, log);
+  });
+}
+
+/** Stops the service at a signal, and when its store is gone for good, which fails. */
+async function stopAtEnd(service: Service, opened: OpenStore, log: Logger): Promise<void> {
+  try {
     await untilStopped(opened.lost);
     log.info('stopping');
+  } finally {
     await service.stop();
-  });
+  }
 }
 
 async function withOpenStore(

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import type { Context, Handler } from 'hono';
+import type { Context, Handler, MiddlewareHandler } from 'hono';
 import Negotiator from 'negotiator';
 import type { Store } from '../../clickhouse/client.ts';
 import type { Breakdown } from '../breakdowns.ts';
@@ -26,7 +26,6 @@ export interface ReportDeps {
 /** Answers one endpoint: body → plan → statement → bytes. */
 export function report(deps: ReportDeps, breakdown: Breakdown): Handler<Edge> {
   return async function reportHandler(c) {
-    requireJson(c);
     const range = parseRequest(await c.req.text());
     const stream = await streamReport(
       deps.store,
@@ -64,12 +63,14 @@ async function send(c: Context<Edge>, deps: ReportDeps, { body, coding }: Report
   return RESPONSE_ALREADY_SENT;
 }
 
-function requireJson(c: Context<Edge>): void {
+/** Refuses a body of another media type (contract §5), before it is read. */
+export const requireJson: MiddlewareHandler<Edge> = async (c, next) => {
   const mediaType = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (mediaType !== 'application/json') {
     throw new Problem('unsupported_media_type', 'the request needs content-type: application/json');
   }
-}
+  await next();
+};
 
 /** The coding the caller prefers (RFC 9110 §12.5.3); identity when it accepts none of ours. */
 function contentCoding(c: Context<Edge>): ContentCoding {

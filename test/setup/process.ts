@@ -30,7 +30,7 @@ export interface Commands {
   killAll(): Promise<void>;
 }
 
-export const checkout = fileURLToPath(new URL('../../', import.meta.url));
+const checkout = fileURLToPath(new URL('../../', import.meta.url));
 
 /** `adtally` as a process of its own; what still runs when the tests of the file end is killed. */
 export function useCommands(): Commands {

@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { GenericContainer } from 'testcontainers';
 import type { TestProject } from 'vitest/node';
 import { acquireEmbedded, EmbeddedUnavailable } from '../../clickhouse/embedded/embedded.ts';
 
@@ -60,6 +59,7 @@ async function startClickHouse(): Promise<Started<{ url: string; user: string; p
     };
   } catch (error) {
     if (!(error instanceof EmbeddedUnavailable)) throw error;
+    const { GenericContainer } = await import('testcontainers');
     const container = await new GenericContainer(clickhouseImage)
       .withEnvironment({ CLICKHOUSE_PASSWORD: 'test' })
       .withExposedPorts(8123)
@@ -81,6 +81,7 @@ async function startClickHouse(): Promise<Started<{ url: string; user: string; p
 async function startRedis(): Promise<Started<string>> {
   if (process.env.REDIS_URL) return { value: process.env.REDIS_URL, stop: async () => {} };
   if (hasRedisServer()) return startRedisServer();
+  const { GenericContainer } = await import('testcontainers');
   const container = await new GenericContainer(redisImage)
     .withExposedPorts(6379)
     .start()
