@@ -12,7 +12,7 @@ export interface Migration {
 }
 
 /** The store and this version of adtally do not fit; the message says what to do. */
-export class MigrationError extends Error {}
+class MigrationError extends Error {}
 
 /**
  * Brings the store at `address` up to this version and returns the names of the migrations applied now.

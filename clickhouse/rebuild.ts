@@ -15,7 +15,7 @@ export interface RebuildStep {
 }
 
 /** Rebuilding now would lead to wrong sums; the message says what to do first. */
-export class RebuildError extends Error {
+class RebuildError extends Error {
   override readonly name = 'RebuildError';
 }
 

@@ -134,6 +134,7 @@ test.each([
   ['deflate', undefined],
   ['gzip', 'gzip'],
   ['GZIP', 'gzip'],
+  ['gzip, deflate, br, zstd', 'zstd'],
   ['br;q=0.9, gzip;q=0.5', 'br'],
   ['br;q=0.2, gzip;q=0.5', 'gzip'],
   ['zstd;q=0, gzip', 'gzip'],

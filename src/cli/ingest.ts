@@ -12,7 +12,7 @@ import { replay } from '../../ingest/replay.ts';
 import { describeRejected } from '../../ingest/send.ts';
 
 /** Loaded, but some rows were rejected. */
-export const exitRejected = 4;
+const exitRejected = 4;
 
 export interface EventFlags {
   readonly chunkBytes: number;
