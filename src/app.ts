@@ -41,15 +41,9 @@ export function createApp(deps: AppDeps): Hono<Edge> {
 
   app.use(requestId());
   app.route('/', health(deps.store));
-  for (const { path, breakdown } of endpoints(deps.catalog)) {
-    app.post(
-      path,
-      authenticated,
-      limited,
-      requireJson,
-      bodyLimited,
-      report({ ...deps, onBroken }, breakdown),
-    );
+  for (const endpoint of endpoints(deps.catalog)) {
+    const { path } = endpoint;
+    app.post(path, authenticated, limited, requireJson, bodyLimited, report({ ...deps, onBroken }, endpoint));
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
     });

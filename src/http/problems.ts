@@ -7,6 +7,7 @@ export const problemStatus = {
   unauthorized: 401,
   not_found: 404,
   method_not_allowed: 405,
+  not_acceptable: 406,
   body_too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,

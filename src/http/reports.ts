@@ -1,15 +1,18 @@
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
-import Negotiator from 'negotiator';
 import type { Store } from '../../clickhouse/client.ts';
-import type { Breakdown } from '../breakdowns.ts';
+import type { Endpoint } from '../breakdowns.ts';
 import type { Catalog } from '../catalog.ts';
+import { rowColumns } from '../report/columns.ts';
 import { planReport } from '../report/plan.ts';
 import { parseRequest } from '../report/request.ts';
-import { type ContentCoding, type ReportStream, streamReport } from '../report/stream.ts';
+import { streamReport } from '../report/stream.ts';
 import type { Edge } from './edge.ts';
+import { acceptedCoding, acceptedFormat } from './negotiation.ts';
 import { Problem } from './problems.ts';
+import { reportHeaders } from './report-headers.ts';
 
 export interface ReportDeps {
   readonly store: Store;
@@ -24,22 +27,24 @@ export interface ReportDeps {
 }
 
 /** Answers one endpoint: body → plan → statement → bytes. */
-export function report(deps: ReportDeps, breakdown: Breakdown): Handler<Edge> {
+export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler<Edge> {
+  const columns = rowColumns(deps.catalog, breakdown);
   return async function reportHandler(c) {
+    const format = acceptedFormat(c);
     const range = parseRequest(await c.req.text());
-    const stream = await streamReport(
-      deps.store,
-      deps.catalog,
-      planReport(breakdown, c.get('account'), range),
-      {
-        queryId: crypto.randomUUID(),
-        coding: contentCoding(c),
-        timeoutSeconds: deps.timeoutSeconds,
-        lastUpdateTime: deps.lastUpdateTime(),
-        signal: c.req.raw.signal,
-      },
-    );
-    return send(c, deps, stream);
+    const lastUpdateTime = deps.lastUpdateTime();
+    const plan = planReport(breakdown, c.get('account'), range);
+    const stream = await streamReport(deps.store, deps.catalog, plan, {
+      queryId: crypto.randomUUID(),
+      format,
+      coding: acceptedCoding(c),
+      timeoutSeconds: deps.timeoutSeconds,
+      lastUpdateTime,
+      signal: c.req.raw.signal,
+    });
+    const facts = { path, range, format, columns, lastUpdateTime, lastLoad: deps.lastLoad() };
+    for (const [name, value] of Object.entries(reportHeaders(facts, stream))) c.header(name, value);
+    return send(c, stream.body, deps.onBroken);
   };
 }
 
@@ -47,18 +52,13 @@ export function report(deps: ReportDeps, breakdown: Breakdown): Handler<Edge> {
  * Pipes the body to the socket untouched. When the database fails in the middle, or the caller goes away,
  * both sides are destroyed: the caller sees a broken transfer, never an answer that looks complete.
  */
-async function send(c: Context<Edge>, deps: ReportDeps, { body, coding }: ReportStream): Promise<Response> {
+async function send(c: Context<Edge>, body: Readable, onBroken: ReportDeps['onBroken']): Promise<Response> {
   const { outgoing } = c.env;
-  const lastLoad = deps.lastLoad();
-  c.header('Content-Type', 'application/json; charset=utf-8');
-  c.header('Vary', 'Accept-Encoding');
-  if (coding !== 'identity') c.header('Content-Encoding', coding);
-  if (lastLoad) c.header('Last-Modified', lastLoad.toUTCString());
   outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
   try {
     await pipeline(body, outgoing);
   } catch (error) {
-    deps.onBroken(error, c.get('requestId'));
+    onBroken(error, c.get('requestId'));
   }
   return RESPONSE_ALREADY_SENT;
 }
@@ -71,11 +71,3 @@ export const requireJson: MiddlewareHandler<Edge> = async (c, next) => {
   }
   await next();
 };
-
-/** The coding the caller prefers (RFC 9110 §12.5.3), among equals the fastest; identity when it accepts none of ours. */
-function contentCoding(c: Context<Edge>): ContentCoding {
-  const negotiator = new Negotiator({ headers: { 'accept-encoding': c.req.header('accept-encoding') } });
-  const offered: ContentCoding[] = ['zstd', 'gzip', 'br', 'identity'];
-  const accepted = negotiator.encoding(offered, { preferred: offered });
-  return offered.find((coding) => coding === accepted) ?? 'identity';
-}

@@ -1,6 +1,7 @@
 import { familyOf, rollupTable } from '../breakdowns.ts';
 import type { Catalog } from '../catalog.ts';
 import { groupingDimensions, type RowColumn, rowColumns } from './columns.ts';
+import { type ReportFormatName, reportFormats } from './formats.ts';
 import type { Plan } from './plan.ts';
 
 /** A statement for the store: the text is ours, values are typed parameters. */
@@ -22,11 +23,20 @@ export interface Envelope {
 const owned = 'account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}';
 
 /**
- * The statement whose answer is the whole response body (contract §2.2), envelope included, rows ordered by
- * the grouping keys, day first. Pure: the same plan gives the same text.
+ * The statement whose answer is the whole response body, in JSON with the envelope (contract §2.2), rows ordered
+ * by the grouping keys, day first. Pure: the same plan gives the same text.
  */
-export function compileReport(catalog: Catalog, plan: Plan, envelope: Envelope): CompiledStatement {
+export function compileReport(
+  catalog: Catalog,
+  plan: Plan,
+  envelope: Envelope,
+  format: ReportFormatName = 'json',
+): CompiledStatement {
   const { breakdown } = plan;
+  const { clickhouse, settings } = reportFormats[format];
+  const template = clickhouse === 'Template';
+  // Of an undated report the range is the same on every row: a template writes it as literal text.
+  const constantRange = !breakdown.day && !template;
   const columns = rowColumns(catalog, breakdown);
   const keys = [
     ...(breakdown.day ? ['day'] : []),
@@ -35,29 +45,28 @@ export function compileReport(catalog: Catalog, plan: Plan, envelope: Envelope):
   const measures = Object.keys(familyOf(catalog, breakdown.family).measures);
   const query = [
     `SELECT ${columns
-      .filter((column) => breakdown.day || column.source.kind !== 'range')
-      .map(expression)
+      .filter(({ source }) => source.kind !== 'range' || breakdown.day || constantRange)
+      .map((column) => expression(column, { template, constantRange }))
       .join(', ')}`,
     `FROM (SELECT ${[...keys, ...measures.map((name) => `sum(r.${name}) AS ${name}`)].join(', ')}`,
     `FROM ${rollupTable(breakdown.family, breakdown.dimensions)} AS r`,
     `WHERE ${owned}`,
     `GROUP BY ${keys.join(', ')})`,
     `ORDER BY ${keys.join(', ')}`,
-    'FORMAT Template',
+    `FORMAT ${clickhouse}`,
   ].join('\n');
   return {
     query,
-    params: parameters(plan),
+    params: { ...parameters(plan), ...(constantRange && { start: plan.range.start, end: plan.range.end }) },
     settings: {
       // A dated report is grouped in the order of the sort key, while it is read.
       optimize_aggregation_in_order: breakdown.day ? 1 : 0,
-      output_format_json_quote_64bit_integers: 0,
-      output_format_json_quote_decimals: 0,
-      output_format_json_escape_forward_slashes: 0,
-      output_format_decimal_trailing_zeros: 0,
-      format_template_resultset_format: envelopeTemplate(columns, envelope),
-      format_template_row_format: `{${columns.map((column) => field(column, plan)).join(',')}}`,
-      format_template_rows_between_delimiter: ',',
+      ...settings,
+      ...(template && {
+        format_template_resultset_format: envelopeTemplate(columns, envelope),
+        format_template_row_format: `{${columns.map((column) => field(column, plan)).join(',')}}`,
+        format_template_rows_between_delimiter: ',',
+      }),
     },
   };
 }
@@ -80,10 +89,14 @@ function parameters({ account, days }: Plan): Record<string, string> {
   return { account, first: days.first, last: days.last };
 }
 
-function expression({ id, source }: RowColumn): string {
+function expression(
+  { id, source }: RowColumn,
+  { template, constantRange }: { template: boolean; constantRange: boolean },
+): string {
   switch (source.kind) {
     case 'range':
-      return `day AS ${id}`;
+      if (constantRange) return `{${id === 'start_time' ? 'start' : 'end'}:String} AS ${id}`;
+      return template ? `day AS ${id}` : `toString(day) AS ${id}`;
     case 'dimension': {
       const { key } = source.dimension;
       const { name } = source.column;

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { type Store, select } from '../../clickhouse/client.ts';
 import type { Catalog } from '../catalog.ts';
 import { compileReport, compileUnconfirmedDates } from './compile.ts';
+import type { ReportFormatName } from './formats.ts';
 import type { Plan } from './plan.ts';
 
 export type ContentCoding = 'identity' | 'zstd' | 'gzip' | 'br';
@@ -11,6 +12,8 @@ export interface ReportStream {
   /** Fails when the database fails after the first byte; the reader must then break off its own answer. */
   readonly body: Readable;
   readonly coding: ContentCoding;
+  /** `yyyy-mm-dd`, ascending: the days of the range whose revenue is unconfirmed. */
+  readonly unconfirmedDates: readonly string[];
 }
 
 /**
@@ -26,6 +29,7 @@ const compressionLevel: Readonly<Record<ContentCoding, string>> = {
 
 export interface StreamOptions {
   readonly queryId: string;
+  readonly format: ReportFormatName;
   readonly coding: ContentCoding;
   readonly timeoutSeconds: number;
   /** `yyyy-mm-dd hh:mm:ss TZ` */
@@ -47,10 +51,9 @@ export async function streamReport(
 ): Promise<ReportStream> {
   const dates = compileUnconfirmedDates(plan);
   const unconfirmed = await select<{ day: string }>(store, dates.query, dates.params);
-  const report = compileReport(catalog, plan, {
-    lastUpdateTime: options.lastUpdateTime,
-    unconfirmedDates: unconfirmed.map(({ day }) => day),
-  });
+  const unconfirmedDates = unconfirmed.map(({ day }) => day);
+  const { lastUpdateTime } = options;
+  const report = compileReport(catalog, plan, { lastUpdateTime, unconfirmedDates }, options.format);
   const { stream } = await store.exec({
     query: report.query,
     query_params: report.params,
@@ -66,5 +69,5 @@ export async function streamReport(
     http_headers: { 'Accept-Encoding': options.coding },
     decompress_response_stream: false,
   });
-  return { body: stream, coding: options.coding };
+  return { body: stream, coding: options.coding, unconfirmedDates };
 }

@@ -1,0 +1,51 @@
+/** A way to write the rows of a report; only the FORMAT of the statement changes with it. */
+export interface ReportFormat {
+  readonly mediaType: string;
+  /** Of a file that holds it. */
+  readonly extension: string;
+  /** Its name in ClickHouse. */
+  readonly clickhouse: 'Template' | 'JSONEachRow' | 'CSVWithNames' | 'ArrowStream' | 'Parquet';
+  readonly settings: Readonly<Record<string, string | number>>;
+}
+
+const json = {
+  output_format_json_quote_64bit_integers: 0,
+  output_format_json_quote_decimals: 0,
+  output_format_json_escape_forward_slashes: 0,
+  output_format_decimal_trailing_zeros: 0,
+};
+
+/**
+ * Every format a caller can ask for with `Accept`, the preferred one first. Only JSON has the envelope of the
+ * contract (§2.2); the others are the rows alone, with the same columns and text dates.
+ */
+export const reportFormats = {
+  json: { mediaType: 'application/json', extension: 'json', clickhouse: 'Template', settings: json },
+  ndjson: {
+    mediaType: 'application/x-ndjson',
+    extension: 'ndjson',
+    clickhouse: 'JSONEachRow',
+    settings: json,
+  },
+  csv: {
+    mediaType: 'text/csv',
+    extension: 'csv',
+    clickhouse: 'CSVWithNames',
+    settings: { output_format_decimal_trailing_zeros: 0 },
+  },
+  arrow: {
+    mediaType: 'application/vnd.apache.arrow.stream',
+    extension: 'arrows',
+    clickhouse: 'ArrowStream',
+    // Compressed by Content-Encoding instead, which every reader of HTTP undoes.
+    settings: { output_format_arrow_string_as_string: 1, output_format_arrow_compression_method: 'none' },
+  },
+  parquet: {
+    mediaType: 'application/vnd.apache.parquet',
+    extension: 'parquet',
+    clickhouse: 'Parquet',
+    settings: { output_format_parquet_string_as_string: 1, output_format_parquet_compression_method: 'zstd' },
+  },
+} as const satisfies Record<string, ReportFormat>;
+
+export type ReportFormatName = keyof typeof reportFormats;
