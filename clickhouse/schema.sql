@@ -32,7 +32,7 @@ CREATE TABLE events
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(day)
-ORDER BY (day, advertiser_id, publisher_id)
+ORDER BY (day, advertiser_id)
 SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
 
 CREATE TABLE ad_units

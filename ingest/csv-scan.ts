@@ -1,5 +1,7 @@
+const tab = 9;
 const newline = 10;
 const carriageReturn = 13;
+const space = 32;
 const quote = 34;
 const comma = 44;
 
@@ -13,7 +15,8 @@ export interface RecordEnds {
 
 /**
  * Finds the records that end in `buffer[start, limit)`, at most `most`. A line end inside a quoted field belongs
- * to the field; a quote opens a field only at its beginning.
+ * to the field; a quote opens a field only at its beginning,
+ * blanks before it do not count.
  */
 export function scanRecords(
   buffer: Buffer,
@@ -41,7 +44,7 @@ export function scanRecords(
       if (!blank) records++;
       recordStart = at + 1;
       fieldStart = true;
-    } else fieldStart = byte === comma;
+    } else fieldStart = byte === comma || (fieldStart && (byte === space || byte === tab));
   }
   return { last, records };
 }

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PassThrough, pipeline, type Readable, Transform } from 'node:stream';
+import { Duplex, PassThrough, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
 import { glob, isDynamicPattern } from 'tinyglobby';
@@ -24,11 +24,19 @@ async function expand(arg: string): Promise<string[]> {
     throw new InputError(`${arg}: ${readable(cause)}`, { cause });
   });
   if (found?.isFile() || found?.isFIFO()) return [arg];
-  const files = found
-    ? (await glob('*', { cwd: arg, expandDirectories: false })).map((name) => join(arg, name))
-    : await glob(arg, { expandDirectories: false });
+  const files = found ? await filesIn(arg) : await glob(arg, { expandDirectories: false });
   if (files.length === 0) throw new InputError(`${arg}: no file there`);
   return files.sort();
+}
+
+/** Every file of a folder but hidden ones. */
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((cause: NodeJS.ErrnoException) => {
+    throw new InputError(`${folder}: ${readable(cause)}`, { cause });
+  });
+  return entries
+    .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.'))
+    .map(({ name }) => join(folder, name));
 }
 
 /**
@@ -58,34 +66,39 @@ export async function* readInput(
   }
 }
 
-const unpackers: Readonly<Record<Compression, () => Transform>> = {
+const unpackers: Readonly<Record<Compression, () => Duplex>> = {
   none: () => new PassThrough(),
   gzip: () => createGunzip({ chunkSize: 1 << 20 }),
   brotli: () => createBrotliDecompress({ chunkSize: 1 << 20 }),
   zstd: unpackZstd,
 };
 
-function unpackZstd(): Transform {
-  const zstd = new Decompress();
-  return new Transform({
-    transform(data: Buffer, _, done) {
-      zstd.ondata = (unpacked) => this.push(unpacked);
+/** A few bytes can unpack to 128 KiB: small steps, each passed on before the next, bound the memory. */
+const zstdStepBytes = 1 << 10;
+
+function unpackZstd(): Duplex {
+  return Duplex.from(async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array> {
+    let unpacked: Uint8Array[] = [];
+    const zstd = new Decompress((data) => unpacked.push(data));
+    const push = (data: Uint8Array, last: boolean, otherwise: string): Uint8Array[] => {
+      unpacked = [];
       try {
-        // Small steps bound what one call can unpack to.
-        for (let at = 0; at < data.length; at += 1 << 16) zstd.push(data.subarray(at, at + (1 << 16)));
-        done();
+        zstd.push(data, last);
+        return unpacked;
       } catch (cause) {
-        done(new InputError('the zstd data is damaged', { cause }));
+        throw new InputError(otherwise, { cause });
       }
-    },
-    flush(done) {
-      try {
-        zstd.push(new Uint8Array(), true);
-        done();
-      } catch (cause) {
-        done(new InputError('the zstd data ends too early: the file is truncated', { cause }));
+    };
+    let empty = true;
+    for await (const data of source) {
+      empty = false;
+      for (let at = 0; at < data.length; at += zstdStepBytes) {
+        yield* push(data.subarray(at, at + zstdStepBytes), false, 'the zstd data is damaged');
       }
-    },
+    }
+    const truncated = 'the zstd data ends too early: the file is truncated';
+    if (empty) throw new InputError(truncated);
+    yield* push(new Uint8Array(), true, truncated);
   });
 }
 
@@ -99,10 +112,13 @@ function readable(cause: NodeJS.ErrnoException): string {
     case 'EISDIR':
       return 'it is a folder';
     case 'Z_BUF_ERROR':
-      return 'the gzip data ends too early: the file is truncated';
+      return 'the packed data ends too early: the file is truncated';
     case 'Z_DATA_ERROR':
       return 'the gzip data is damaged';
+    case 'ENOTDIR':
+      return 'it is neither a file nor a folder';
     default:
-      return cause.message;
+      // Brotli's codes begin so, whatever is wrong.
+      return cause.code?.startsWith('ERR__ERROR_') ? 'the brotli data is damaged' : cause.message;
   }
 }

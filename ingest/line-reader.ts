@@ -72,12 +72,24 @@ export class LineReader {
   /** Bytes of as many whole lines as fit into `limit`, at least one. */
   async lengthOfLines(limit: number): Promise<number> {
     await this.#fill(limit);
-    if (this.#buffer.length < limit) return trimEnd(this.#buffer, this.#buffer.length);
+    if (this.#buffer.length < limit) return this.#lengthOfRest();
     const inQuotes = this.#options.csv && hasQuote(this.#buffer, limit);
     const end = inQuotes ? scanRecords(this.#buffer, 0, limit).last : -1;
     // A quote that is never closed must not swallow the file: its line is left to be examined.
     const cut = end > 0 ? end : this.#buffer.lastIndexOf(newline, limit - 1);
     return trimEnd(this.#buffer, cut > 0 ? cut : await this.#lineEnd());
+  }
+
+  /**
+   * All that is left of the file. A last line without an end may be one that is still being written: it is left
+   * for a chunk of its own, so that the lines before it are known again when the file has grown.
+   */
+  #lengthOfRest(): number {
+    const rest = this.#buffer;
+    if (isLineEnd(rest.at(-1))) return trimEnd(rest, rest.length);
+    const inQuotes = this.#options.csv && hasQuote(rest, rest.length);
+    const end = inQuotes ? scanRecords(rest, 0, rest.length).last : rest.lastIndexOf(newline);
+    return end > 0 ? trimEnd(rest, end) : rest.length;
   }
 
   take(length: number): Buffer {

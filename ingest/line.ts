@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { eventTypes } from '../src/catalog.ts';
 import {
+  confirmedPattern,
   type EventField,
   eventFields,
   eventTimePattern,
@@ -57,7 +58,7 @@ const eventLine = z
       ),
     spend: money,
     revenue: money,
-    confirmed: z.enum(['true', 'false', '1', '0'], 'must be true or false'),
+    confirmed: z.string().regex(new RegExp(confirmedPattern), 'must be true or false'),
   } satisfies Record<EventField, z.ZodType>)
   .partial()
   .required({ event_id: true, event_time: true, event_type: true })
@@ -66,7 +67,7 @@ const eventLine = z
 /** Every rule that a line breaks; none when it is an event. @param ignoreUnknown a field no event has is no fault */
 export function faultsOf(line: LineFields, ignoreUnknown = false): LineFault[] {
   const present = Object.fromEntries(
-    Object.entries(line).filter(([name, value]) => value && (!ignoreUnknown || isEventField(name))),
+    Object.entries(line).filter(([name, value]) => (isEventField(name) ? value : !ignoreUnknown)),
   );
   const parsed = eventLine.safeParse(present);
   const faults = parsed.success ? [] : parsed.error.issues.flatMap((issue) => explain(issue, present));
@@ -106,7 +107,8 @@ function sideFaults(
   return line[begun] ? [{ field: account, reason: `is required beside ${begun}` }] : [];
 }
 
-function isEventField(name: string): name is EventField {
+/** Whether events have a field of that name. */
+export function isEventField(name: string): name is EventField {
   return eventFields.some((field) => field === name);
 }
 

@@ -46,8 +46,9 @@ export class Load {
   #heartbeat: NodeJS.Timeout | undefined;
 
   private constructor(store: Store, description: LoadDescription, now: Date) {
-    // Ids begin with the time, so that they sort by it.
-    this.id = `${now.toISOString().replace(/\D/g, '').slice(0, 14)}-${randomBytes(4).toString('hex')}`;
+    // Ids begin with the time, to the millisecond, so that they sort by it.
+    const time = now.toISOString().replace(/\D/g, '');
+    this.id = `${time.slice(0, 14)}-${time.slice(14)}${randomBytes(3).toString('hex')}`;
     this.#store = store;
     this.#description = description;
     this.#startedAt = now;

@@ -4,7 +4,7 @@ import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { isLosslessNumber, parse as parseJson } from 'lossless-json';
 import { scanRecords } from './csv-scan.ts';
-import type { LineFault, LineFields } from './line.ts';
+import { isEventField, type LineFault, type LineFields } from './line.ts';
 
 /** One line of a chunk, read by itself. */
 export interface LineRecord {
@@ -101,10 +101,12 @@ function* lines(body: Buffer, firstLine: number): Generator<{ line: number; raw:
 type Read = Pick<LineRecord, 'fields' | 'faults'>;
 
 function jsonFields(raw: Buffer): Read {
-  if (!isUtf8(raw)) return { fields: {}, faults: unreadable('is not valid UTF-8') };
+  const damage = damageOf(raw);
+  if (damage) return { fields: {}, faults: unreadable(damage) };
   let value: unknown;
   try {
-    value = parseJson(raw.toString());
+    // Like the engine, which takes a tab inside a text as it is.
+    value = parseJson(raw.toString().replace(/"(?:[^"\\]|\\.)*"/g, (text) => text.replaceAll('\t', '\\t')));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return { fields: {}, faults: unreadable(`is not one JSON object: ${reason}`) };
@@ -118,7 +120,9 @@ function jsonFields(raw: Buffer): Read {
     const fits =
       isLosslessNumber(content) || typeof content === (field === 'confirmed' ? 'boolean' : 'string');
     if (fits) fields[field] = String(content);
-    else if (content !== null) {
+    // Nothing counts as empty; what no event has is told by its name, whatever it holds.
+    else if (content === null || !isEventField(field)) fields[field] = '';
+    else {
       const wanted = field === 'confirmed' ? 'true or false' : 'text or a number';
       const found = Array.isArray(content) ? 'list' : typeof content;
       faults.push({ field, reason: `must be ${wanted}, not ${found === 'object' ? 'an' : 'a'} ${found}` });
@@ -128,10 +132,21 @@ function jsonFields(raw: Buffer): Read {
 }
 
 function csvFields(raw: Buffer, columns: readonly string[]): Read {
-  if (!raw.includes(quote)) return cellFields(raw, raw.toString().split(','), columns);
+  // Like the engine: blanks around a cell are not part of it, and a comma may end the line.
+  const read = (cells: readonly string[]) =>
+    cellFields(
+      raw,
+      (cells.length > columns.length && cells.at(-1) === '' ? cells.slice(0, -1) : cells).map(csvText),
+      columns,
+    );
+  if (!raw.includes(quote)) return read(raw.toString().split(','));
   try {
-    const [cells = []] = parseCsv(raw, { relax_column_count: true, relax_quotes: true }) as string[][];
-    return cellFields(raw, cells, columns);
+    const [cells = []] = parseCsv(raw, {
+      relax_column_count: true,
+      relax_quotes: true,
+      trim: true,
+    }) as string[][];
+    return read(cells);
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     return { fields: {}, faults: unreadable(`is not readable as CSV: ${error.message}`) };
@@ -139,11 +154,23 @@ function csvFields(raw: Buffer, columns: readonly string[]): Read {
 }
 
 function cellFields(raw: Buffer, cells: readonly string[], columns: readonly string[]): Read {
-  if (!isUtf8(raw)) return { fields: {}, faults: unreadable('is not valid UTF-8') };
+  const damage = damageOf(raw);
+  if (damage) return { fields: {}, faults: unreadable(damage) };
   const fields = Object.fromEntries(columns.map((name, n) => [name, cells[n]]));
   return cells.length === columns.length
     ? { fields, faults: [] }
     : { fields, faults: unreadable(`has ${cells.length} columns, the header has ${columns.length}`) };
+}
+
+/** Why the bytes are no text, whatever the format. */
+function damageOf(raw: Buffer): string | undefined {
+  if (!isUtf8(raw)) return 'is not valid UTF-8';
+  return raw.includes(0) ? 'has a NUL byte: the file is damaged' : undefined;
+}
+
+function csvText(cell: string): string {
+  const text = cell.replace(/^[ \t]+|[ \t]+$/g, '');
+  return text === '\\N' ? '' : text;
 }
 
 function unescapeTsv(cell: string): string {

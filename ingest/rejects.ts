@@ -34,7 +34,7 @@ export async function examine(
   return { good, rejected };
 }
 
-/** Keeps rejected rows until they are replayed; keeping them again changes nothing. */
+/** Keeps rejected rows until they are replayed; keeping them again changes nothing, nor what was replayed since. */
 export async function keepRejected(
   store: Store,
   origin: { readonly loadId: string; readonly file: string; readonly chunk: string },
@@ -53,8 +53,11 @@ export async function keepRejected(
       query: `INSERT INTO rejected_rows (chunk, load_id, file, line, faults, raw, fields)
               SELECT {chunk:String}, {loadId:String}, {file:String}, line, faults, base64Decode(raw), fields
               FROM input('line UInt64, faults Array(Tuple(String, String)), raw String, fields Map(String, String)')
+              WHERE line NOT IN (SELECT r.line FROM rejected_rows AS r FINAL WHERE r.chunk = {chunk:String} AND r.replay_id != '')
               FORMAT JSONEachRow`,
       query_params: { ...origin },
+      // Half a surrogate pair is kept as it was written.
+      clickhouse_settings: { input_format_json_throw_on_bad_escape_sequence: 0 },
       values: Readable.from([rows.map((row) => JSON.stringify(row)).join('\n')], { objectMode: false }),
     });
     await finished(stream.resume());

@@ -176,5 +176,5 @@ async function readCorrections(file: string): Promise<Correction[]> {
 }
 
 function isTrue(text: string | undefined): boolean {
-  return text === 'true' || text === '1';
+  return text?.toLowerCase() === 'true' || text === '1';
 }

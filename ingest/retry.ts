@@ -41,7 +41,8 @@ export async function retrying<T>(work: () => Promise<T>, options: RetryOptions 
   }
 }
 
-function mayPass(error: Error): boolean {
+/** Whether a failure is one of the connection or of a busy server, which may pass by itself. */
+export function mayPass(error: Error): boolean {
   if (error instanceof ClickHouseError) return passing.has(error.type ?? '');
   const code = 'code' in error ? String(error.code) : '';
   return (

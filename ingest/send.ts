@@ -49,11 +49,11 @@ export class Sender {
    */
   async send(chunk: SendableChunk, loadTime: string): Promise<SentRows> {
     const { rejectLimit } = this.#options;
-    const refused = await this.#insert(this.#table, chunk, chunk.content, loadTime);
+    const refused = chunk.damaged || (await this.#insert(this.#table, chunk, chunk.content, loadTime));
     if (!refused) {
       rejectLimit?.admit(chunk.rows, 0);
       const duplicates = await this.#countNew(chunk);
-      return { rows: chunk.rows - duplicates, rejected: [], duplicates };
+      return { rows: await this.#countStored(chunk, chunk.rows), rejected: [], duplicates };
     }
     const { good, rejected } = await this.#examine(chunk, loadTime, refused);
     if (rejectLimit && !rejectLimit.admit(chunk.rows, rejected.length)) {
@@ -64,19 +64,20 @@ export class Sender {
       if (again) throw this.#refusal(chunk, again);
     }
     const duplicates = good.length > 0 ? await this.#countNew(chunk) : 0;
-    return { rows: good.length - duplicates, rejected, duplicates };
+    return { rows: await this.#countStored(chunk, good.length), rejected, duplicates };
   }
 
   /** Tells the faulty lines apart, by our own rules first and, where these find nothing, by asking the engine. */
   async #examine(
     chunk: SendableChunk,
     loadTime: string,
-    refused: ClickHouseError,
+    refused: ClickHouseError | true,
   ): Promise<{ good: readonly LineRecord[]; rejected: readonly RejectedRow[] }> {
-    if (!dataErrors.test(refused.type ?? '')) throw this.#refusal(chunk, refused);
     const examined = await examine(chunk.records(), this.#options.ignoreUnknown ?? false);
     const strangers = await this.#findRefused(chunk, examined.good, loadTime);
-    if (examined.rejected.length === 0 && strangers.size === 0) throw this.#refusal(chunk, refused);
+    if (refused !== true && examined.rejected.length === 0 && strangers.size === 0) {
+      throw this.#refusal(chunk, refused);
+    }
     const rejected = [
       ...examined.rejected,
       ...[...strangers].map(([record, reason]) => ({ ...record, faults: [{ field: '', reason }] })),
@@ -105,6 +106,16 @@ export class Sender {
       ...(await this.#findRefused(chunk, records.slice(0, middle), loadTime)),
       ...(await this.#findRefused(chunk, records.slice(middle), loadTime)),
     ]);
+  }
+
+  /** Events that the store has of a chunk: a line need not be one event, the engine reads two objects on one as two. */
+  async #countStored({ chunk }: SendableChunk, lines: number): Promise<number> {
+    if (this.#options.dryRun) return lines;
+    const query =
+      'SELECT toUInt32(sum(d.events)) AS stored FROM chunk_days AS d WHERE chunk = {chunk:String}';
+    const [row] = await retrying(() => select<{ stored: number }>(this.#options.store, query, { chunk }));
+    if (!row) throw new Error('the store did not count the events of a chunk');
+    return row.stored;
   }
 
   /** Counts what of a held-back chunk is new; returns how many of its events are not. */

@@ -24,6 +24,8 @@ export interface SendableChunk extends SentChunk {
   readonly records: () => Iterable<LineRecord> | AsyncIterable<LineRecord>;
   /** Some of its lines, as they can be sent. */
   readonly contentOf: (records: readonly LineRecord[]) => Content;
+  /** It has a NUL byte, which the engine would take as text: its lines are to be examined. */
+  readonly damaged: boolean;
   /** What an earlier run left of it in the ledger. */
   readonly known: KnownChunk | undefined;
   /** For messages: `from line 1`. */
@@ -76,6 +78,7 @@ async function* lineChunks(source: Source): AsyncGenerator<SendableChunk> {
     yield {
       ...chunk,
       bytes: body.length,
+      damaged: body.includes(0),
       content: contentOf([body]),
       records: () => {
         if (format.name === 'ndjson') return ndjsonRecords(body, firstLine);
@@ -127,6 +130,7 @@ async function* parquetChunk(source: Source): AsyncGenerator<SendableChunk> {
       format: formats.ndjson,
       stream: () => Readable.from([joined(records)], { objectMode: false }),
     }),
+    damaged: false,
     known: (await knownChunks(chunk)).find((known) => known.chunk === chunk),
     where: 'from row 1',
   };

@@ -5,16 +5,23 @@ import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
 import { endpoints } from './breakdowns.ts';
 import { type Accounts, authentication, challenge } from './http/authentication.ts';
+import { docs } from './http/docs.ts';
 import type { Edge } from './http/edge.ts';
 import { health } from './http/health.ts';
-import { Problem, problemResponse } from './http/problems.ts';
-import { type RateLimitOptions, rateLimit } from './http/rate-limit.ts';
+import type { Limiter } from './http/limiter.ts';
+import { type Metrics, observe } from './http/observe.ts';
+import { Problem, problemResponse, problemStatus } from './http/problems.ts';
+import { rateLimit } from './http/rate-limit.ts';
 import { type ReportDeps, report, requireJson } from './http/reports.ts';
 import { InvalidRequest } from './report/request.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
   readonly accounts: Accounts;
-  readonly rateLimit: RateLimitOptions;
+  /** Counts requests by account. */
+  readonly requests: Limiter;
+  /** Counts failed logins by address. */
+  readonly failures: Limiter;
+  readonly metrics: Metrics;
   readonly log: Logger;
 }
 
@@ -26,12 +33,14 @@ const maxBodyBytes = 16 * 1024;
  * the first request.
  */
 export function createApp(deps: AppDeps): Hono<Edge> {
-  const { log } = deps;
+  const { log, metrics } = deps;
   const app = new Hono<Edge>();
-  const onBroken = (error: unknown, request: string) =>
+  const onBroken = (error: unknown, request: string) => {
+    metrics.broken.inc();
     log.warn({ err: error, request }, 'answer broken off');
-  const authenticated = authentication(deps.accounts);
-  const limited = rateLimit(deps.rateLimit);
+  };
+  const authenticated = authentication(deps.accounts, deps.failures);
+  const limited = rateLimit(deps.requests);
   const bodyLimited = bodyLimit({
     maxSize: maxBodyBytes,
     onError: () => {
@@ -40,9 +49,18 @@ export function createApp(deps: AppDeps): Hono<Edge> {
   });
 
   app.use(requestId());
+  app.use(observe(log, metrics));
+  app.get('/metrics', async (c) =>
+    c.body(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType }),
+  );
   app.route('/', health(deps.store));
+  app.route('/', docs({ ...deps, rateLimit: deps.requests.quota, maxBodyBytes }));
   for (const endpoint of endpoints(deps.catalog)) {
     const { path } = endpoint;
+    app.use(path, (c, next) => {
+      c.set('endpoint', path);
+      return next();
+    });
     app.post(path, authenticated, limited, requireJson, bodyLimited, report({ ...deps, onBroken }, endpoint));
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
@@ -52,6 +70,7 @@ export function createApp(deps: AppDeps): Hono<Edge> {
   app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
   app.onError((error, c) => {
     const problem = asProblem(error);
+    if (problemStatus[problem.code] === 429) metrics.limited.inc({ code: problem.code });
     if (problem.code === 'internal_error' || problem.code === 'report_timeout') {
       log.error({ err: error, request: c.get('requestId') }, 'request failed');
     }

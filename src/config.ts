@@ -21,7 +21,9 @@ const environment = z.object({
   REPORT_TIMEZONE: timezone.optional(),
   RATE_LIMIT_REQUESTS: positive(120),
   RATE_LIMIT_WINDOW_SECONDS: positive(60),
+  MAX_CONCURRENT_REPORTS: positive(8),
   REPORT_TIMEOUT_SECONDS: positive(300),
+  SEND_TIMEOUT_SECONDS: positive(60),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
 });
 
@@ -35,7 +37,10 @@ export type Config = Readonly<{
   /** Absent: what the store was created with, or UTC for a new store. */
   reportTimezone?: string;
   rateLimit: Readonly<{ requests: number; windowSeconds: number }>;
+  maxConcurrentReports: number;
   reportTimeoutSeconds: number;
+  /** How long a caller may leave an answer unread. */
+  sendTimeoutSeconds: number;
   logLevel: z.infer<typeof environment>['LOG_LEVEL'];
 }>;
 
@@ -52,7 +57,9 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const name = String(issue?.path[0]);
-    throw new ConfigError(`${name}=${present[name]}: ${issue?.message}`);
+    // An address can hold a password.
+    const value = name.endsWith('_URL') ? '' : `=${present[name]}`;
+    throw new ConfigError(`${name}${value}: ${issue?.message}`);
   }
   const values = parsed.data;
   return Object.freeze({
@@ -71,7 +78,9 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       requests: values.RATE_LIMIT_REQUESTS,
       windowSeconds: values.RATE_LIMIT_WINDOW_SECONDS,
     }),
+    maxConcurrentReports: values.MAX_CONCURRENT_REPORTS,
     reportTimeoutSeconds: values.REPORT_TIMEOUT_SECONDS,
+    sendTimeoutSeconds: values.SEND_TIMEOUT_SECONDS,
     logLevel: values.LOG_LEVEL,
   });
 }

@@ -2,13 +2,18 @@ import type { Server } from 'node:http';
 import { serve as listen } from '@hono/node-server';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { connect } from '../clickhouse/client.ts';
+import { connect, type Store } from '../clickhouse/client.ts';
 import { requireTimezone } from '../clickhouse/migrate.ts';
+import { mayPass, retrying } from '../ingest/retry.ts';
 import { createApp } from './app.ts';
 import { catalog } from './catalog.ts';
 import { timestampIn } from './clock.ts';
 import type { Config } from './config.ts';
+import { ReportGate } from './http/concurrency.ts';
 import { LastLoad } from './http/last-load.ts';
+import { Limiter } from './http/limiter.ts';
+import { Metrics } from './http/observe.ts';
+import { Problem } from './http/problems.ts';
 import { TokenCache } from './http/token-cache.ts';
 import type { OpenStore } from './store.ts';
 
@@ -24,8 +29,8 @@ const stopSeconds = 30;
 /** Wires the service on an open store and listens; resolves once it accepts requests. */
 export async function startService(config: Config, opened: OpenStore, log: Logger): Promise<Service> {
   const store = connect(opened.reporter, { idleTimeoutMs: config.reportTimeoutSeconds * 1000 });
-  const tokens = new TokenCache({ store, onError: (err) => log.error({ err }, 'tokens not refreshed') });
-  const lastLoad = new LastLoad(store, (err) => log.error({ err }, 'time of the last load not refreshed'));
+  const tokens = new TokenCache({ store, onError: once(log, 'tokens not refreshed') });
+  const lastLoad = new LastLoad(store, once(log, 'time of the last load not refreshed'));
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
   const closeAll = async () => {
     tokens.stop();
@@ -34,16 +39,36 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     await store.close();
   };
   try {
-    const timestamp = timestampIn(await requireTimezone(store, config.reportTimezone));
-    await Promise.all([tokens.start(), lastLoad.start()]);
+    let timestamp: ((time: Date) => string) | undefined;
+    const prepare = async () => {
+      timestamp = timestampIn(await requireTimezone(store, config.reportTimezone));
+      await Promise.all([tokens.start(), lastLoad.start()]);
+    };
+    await prepare().catch((error: unknown) => {
+      // A store that does not fit is for a person to mend; one that does not answer may come back by itself.
+      if (!(error instanceof Error) || !mayPass(error)) throw error;
+      log.warn({ err: error }, 'ClickHouse does not answer: not ready until it does');
+      void retrying(prepare, { giveUpAfterMs: Number.POSITIVE_INFINITY })
+        .then(() => log.info('ClickHouse answers: ready'))
+        .catch((err: unknown) => log.fatal({ err }, 'never ready: the store does not fit'));
+    });
+    const gate = new ReportGate({ most: config.maxConcurrentReports });
+    const quota = { ...config.rateLimit, ...(redis && { redis }) };
     const app = createApp({
       store,
       catalog,
       accounts: tokens,
       log,
       timeoutSeconds: config.reportTimeoutSeconds,
-      rateLimit: { ...config.rateLimit, ...(redis && { redis }) },
-      lastUpdateTime: () => timestamp(new Date()),
+      gate,
+      metrics: measure(store, gate, redis),
+      requests: new Limiter({ name: 'requests', ...quota }),
+      failures: new Limiter({ name: 'failures', ...quota }),
+      sendTimeoutSeconds: config.sendTimeoutSeconds,
+      lastUpdateTime: () => {
+        if (!timestamp) throw new Problem('internal_error', 'the service is starting; try again');
+        return timestamp(new Date());
+      },
       lastLoad: () => lastLoad.finishedAt,
     });
     const { server, url } = await new Promise<{ server: Server; url: string }>((resolve, reject) => {
@@ -78,8 +103,42 @@ async function stopServer(server: Server): Promise<void> {
   clearTimeout(limit);
 }
 
+/** Logs a failure that repeats every second or two only once in a minute. */
+function once(log: Logger, message: string): (error: unknown) => void {
+  let quietUntil = 0;
+  return (err) => {
+    if (Date.now() < quietUntil) return;
+    quietUntil = Date.now() + 60_000;
+    log.error({ err }, message);
+  };
+}
+
+function measure(store: Store, gate: ReportGate, redis: Redis | undefined): Metrics {
+  const metrics = new Metrics();
+  metrics.gauge('adtally_reports_running', 'Reports that run now.', () => gate.running);
+  metrics.gauge('adtally_reports_waiting', 'Reports that wait for a place.', () => gate.waiting);
+  metrics.gauge('adtally_clickhouse_up', 'Whether ClickHouse answers.', async () =>
+    (await store.ping()).success ? 1 : 0,
+  );
+  if (redis) {
+    metrics.gauge('adtally_redis_up', 'Whether Redis is connected.', () =>
+      redis.status === 'ready' ? 1 : 0,
+    );
+  }
+  return metrics;
+}
+
+/** Redis for the limits; one log line when it fails and one when it is back. */
 function openRedis(url: string, log: Logger): Redis {
-  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1 });
-  redis.on('error', (err) => log.warn({ err }, 'Redis fails; this process limits requests alone'));
+  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 500 });
+  let failing = false;
+  redis.on('error', (err) => {
+    if (!failing) log.warn({ err }, 'Redis fails: this process limits requests alone');
+    failing = true;
+  });
+  redis.on('ready', () => {
+    if (failing) log.info('Redis is back: limits are shared again');
+    failing = false;
+  });
   return redis;
 }

@@ -1,7 +1,7 @@
 -- Raw events, one row for each line of input. Everything else can be recomputed from this table.
 --
--- Sort key: verify and rebuild read whole days, then one account of a day; advertiser before publisher
--- because campaign rollups are the larger side. Equal ids lie together and compress.
+-- Sort key: verify and rebuild read whole days; within a day the lines of an advertiser lie together and
+-- compress. Sorting by the publisher too would cost a tenth of the CPU of a load (2 M lines: 5.3 s, not 4.8 s).
 -- Partitions by month: a month is the unit of retention and of a rebuild.
 -- The deduplication window remembers the last 10,000 parts by the name of their chunk, so that a chunk
 -- sent twice is stored once; the load ledger remembers for ever.
@@ -54,5 +54,5 @@ CREATE TABLE IF NOT EXISTS events
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(day)
-ORDER BY (day, advertiser_id, publisher_id)
+ORDER BY (day, advertiser_id)
 SETTINGS non_replicated_deduplication_window = 10000;

@@ -2,7 +2,7 @@ import type { Store } from '../../clickhouse/client.ts';
 import { unconfirmedDays } from '../../ingest/confirm.ts';
 import { type EventLoadOptions, loadEvents, Stopped } from '../../ingest/events.ts';
 import { expandFiles } from '../../ingest/files.ts';
-import type { Format } from '../../ingest/formats.ts';
+import { type Format, formatOf } from '../../ingest/formats.ts';
 import { requireLoad } from '../../ingest/history.ts';
 import { noCounts } from '../../ingest/loads.ts';
 import { type ListTable, listTables, loadList } from '../../ingest/names.ts';
@@ -43,6 +43,8 @@ export async function ingestEvents(
   kind: EventLoadOptions['kind'] = 'events',
 ): Promise<number> {
   const files = await expandFiles(args);
+  // A name that does not tell the format stops the run before its first file, not in the middle.
+  for (const file of files) formatOf(file, flags.format);
   const progress = await eventProgress(files, flags.quiet ?? false);
   const stop = stopOnSignal();
   const rejectLimit = flags.maxRejects && new RejectLimit(flags.maxRejects);

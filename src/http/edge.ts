@@ -7,5 +7,9 @@ export interface Edge {
     requestId: string;
     /** The owner of everything the request may read. */
     account: string;
+    /** Path of the endpoint, for logs and metrics; absent for unknown paths. */
+    endpoint: string | undefined;
+    /** What is worth logging of a report. */
+    report: { format: string; coding: string; query: string; first_byte_ms: number } | undefined;
   };
 }

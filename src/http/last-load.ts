@@ -14,9 +14,10 @@ export class LastLoad {
 
   /** @throws when the store cannot be read */
   async start(refreshMs = 2_000): Promise<void> {
-    await this.#refresh();
+    clearInterval(this.#timer);
     this.#timer = setInterval(() => void this.#refresh().catch(this.#onError), refreshMs);
     this.#timer.unref();
+    await this.#refresh();
   }
 
   stop(): void {

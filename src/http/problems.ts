@@ -11,6 +11,7 @@ export const problemStatus = {
   body_too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,
+  too_many_reports: 429,
   internal_error: 500,
   report_timeout: 500,
   not_ready: 503,

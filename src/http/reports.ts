@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import type { Store } from '../../clickhouse/client.ts';
@@ -8,7 +9,8 @@ import type { Catalog } from '../catalog.ts';
 import { rowColumns } from '../report/columns.ts';
 import { planReport } from '../report/plan.ts';
 import { parseRequest } from '../report/request.ts';
-import { streamReport } from '../report/stream.ts';
+import { isSmall, streamReport } from '../report/stream.ts';
+import type { ReportGate } from './concurrency.ts';
 import type { Edge } from './edge.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
 import { Problem } from './problems.ts';
@@ -22,6 +24,9 @@ export interface ReportDeps {
   readonly lastUpdateTime: () => string;
   /** End of the last load; undefined for a store without one. */
   readonly lastLoad: () => Date | undefined;
+  readonly gate: ReportGate;
+  /** How long a caller may leave an answer unread. */
+  readonly sendTimeoutSeconds: number;
   /** Told when a response breaks off after its first byte. */
   readonly onBroken: (error: unknown, requestId: string) => void;
 }
@@ -34,33 +39,60 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
     const range = parseRequest(await c.req.text());
     const lastUpdateTime = deps.lastUpdateTime();
     const plan = planReport(breakdown, c.get('account'), range);
-    const stream = await streamReport(deps.store, deps.catalog, plan, {
-      queryId: crypto.randomUUID(),
-      format,
-      coding: acceptedCoding(c),
-      timeoutSeconds: deps.timeoutSeconds,
-      lastUpdateTime,
-      signal: c.req.raw.signal,
-    });
-    const facts = { path, range, format, columns, lastUpdateTime, lastLoad: deps.lastLoad() };
-    for (const [name, value] of Object.entries(reportHeaders(facts, stream))) c.header(name, value);
-    return send(c, stream.body, deps.onBroken);
+    const { signal } = c.req.raw;
+    const leave = await deps.gate.enter(c.get('account'), () => isSmall(deps.store, plan), signal);
+    try {
+      const startedAt = performance.now();
+      const queryId = crypto.randomUUID();
+      const stream = await streamReport(deps.store, deps.catalog, plan, {
+        queryId,
+        format,
+        coding: acceptedCoding(c),
+        timeoutSeconds: deps.timeoutSeconds,
+        lastUpdateTime,
+        signal,
+        traceparent: c.req.header('traceparent'),
+      });
+      const firstByteMs = Math.round(performance.now() - startedAt);
+      c.set('report', { format, coding: stream.coding, query: queryId, first_byte_ms: firstByteMs });
+      const facts = { path, range, format, columns, lastUpdateTime, lastLoad: deps.lastLoad() };
+      for (const [name, value] of Object.entries(reportHeaders(facts, stream))) c.header(name, value);
+      return await send(c, stream.body, deps);
+    } finally {
+      leave();
+    }
   };
 }
 
 /**
- * Pipes the body to the socket untouched. When the database fails in the middle, or the caller goes away,
- * both sides are destroyed: the caller sees a broken transfer, never an answer that looks complete.
+ * Pipes the body to the socket untouched. When the database fails in the middle, or the caller goes away or
+ * stops reading, both sides are destroyed: the caller sees a broken transfer, never an answer that looks
+ * complete.
  */
-async function send(c: Context<Edge>, body: Readable, onBroken: ReportDeps['onBroken']): Promise<Response> {
+async function send(c: Context<Edge>, body: Readable, deps: ReportDeps): Promise<Response> {
   const { outgoing } = c.env;
   outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
+  const unread = cutOffUnread(outgoing, deps.sendTimeoutSeconds);
   try {
     await pipeline(body, outgoing);
   } catch (error) {
-    onBroken(error, c.get('requestId'));
+    deps.onBroken(error, c.get('requestId'));
+  } finally {
+    clearInterval(unread);
   }
   return RESPONSE_ALREADY_SENT;
+}
+
+/** Destroys an answer of which nothing was read for so long, though there was something to read. */
+function cutOffUnread(outgoing: HttpBindings['outgoing'], seconds: number): NodeJS.Timeout {
+  let progress = { bytes: 0, at: performance.now() };
+  return setInterval(() => {
+    const bytes = outgoing.socket?.bytesWritten ?? 0;
+    if (bytes !== progress.bytes || !outgoing.writableNeedDrain) progress = { bytes, at: performance.now() };
+    else if (performance.now() - progress.at > seconds * 1000) {
+      outgoing.destroy(new Error(`the caller read nothing for ${seconds} s`));
+    }
+  }, 1_000);
 }
 
 /** Refuses a body of another media type (contract §5), before it is read. */

@@ -32,12 +32,13 @@ export class TokenCache {
     this.#options = { refreshMs: 1_500, now: Date.now, ...options };
   }
 
-  /** Loads all tokens and starts refreshing. @throws when the store cannot be read */
+  /** Loads all tokens and starts refreshing, also when the first time fails. @throws when it does */
   async start(): Promise<void> {
-    await this.#refresh();
     const { refreshMs, onError } = this.#options;
+    clearInterval(this.#timer);
     this.#timer = setInterval(() => void this.#refresh().catch(onError), refreshMs);
     this.#timer.unref();
+    await this.#refresh();
   }
 
   stop(): void {
@@ -46,15 +47,17 @@ export class TokenCache {
 
   /**
    * The account a token stands for; undefined when it is malformed, unknown, expired or revoked.
+   * @param known only look among the tokens in memory, which are at most some seconds old
    * @throws when the copy in memory is too old and the store cannot be read
    */
-  async accountOf(token: string): Promise<string | undefined> {
+  async accountOf(token: string, known = false): Promise<string | undefined> {
     if (!isWellFormed(token)) return undefined;
     const hash = hashToken(token);
     // A refresh that is already under way may have read the tokens before this one was stored.
-    if (!this.#byHash.has(hash)) await Promise.allSettled([this.#refreshing]);
+    const unknown = !known && !this.#byHash.has(hash);
+    if (unknown) await Promise.allSettled([this.#refreshing]);
     const age = this.#options.now() - this.#refreshedAt;
-    if (age > maxAgeMs || !this.#byHash.has(hash)) await this.#refresh();
+    if (age > maxAgeMs || (unknown && !this.#byHash.has(hash))) await this.#refresh();
     const stored = this.#byHash.get(hash);
     if (!stored || !timingSafeEqual(Buffer.from(stored.hash), Buffer.from(hash))) return undefined;
     const expired = stored.expires !== null && Date.parse(stored.expires) <= this.#options.now();

@@ -85,6 +85,16 @@ export function compileUnconfirmedDates(plan: Plan): CompiledStatement {
   return { query, params: parameters(plan), settings: {} };
 }
 
+/** The statement that estimates how many rows of its rollup a report reads, in a column `rows`. */
+export function compileEstimate(plan: Plan): CompiledStatement {
+  const table = rollupTable(plan.breakdown.family, plan.breakdown.dimensions);
+  return {
+    query: `SELECT rows FROM (EXPLAIN ESTIMATE SELECT account_id FROM ${table} WHERE ${owned})`,
+    params: parameters(plan),
+    settings: {},
+  };
+}
+
 function parameters({ account, days }: Plan): Record<string, string> {
   return { account, first: days.first, last: days.last };
 }

@@ -5,7 +5,7 @@ const day = z.iso.date({
 });
 
 /** The request body of every endpoint (contract §2.1); unknown fields are ignored. */
-const reportBody = z
+export const reportBody = z
   .object({ start_time: day, end_time: day })
   .refine(({ start_time, end_time }) => start_time <= end_time, {
     path: ['end_time'],

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { Hono } from 'hono';
+import { etag } from 'hono/etag';
+import { secureHeaders } from 'hono/secure-headers';
+import type { Catalog } from '../catalog.ts';
+import { docsPage } from './docs/page.ts';
+import { docsScript } from './docs/script.ts';
+import { docsStyle } from './docs/style.ts';
+import type { Edge } from './edge.ts';
+import { openApiDocument } from './openapi.ts';
+import { Problem } from './problems.ts';
+
+export interface DocsDeps {
+  readonly catalog: Catalog;
+  readonly rateLimit: { readonly requests: number; readonly windowSeconds: number };
+  readonly maxBodyBytes: number;
+  readonly timeoutSeconds: number;
+}
+
+/**
+ * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and may talk
+ * to this service only. Neither needs a token; both are written at the first request.
+ */
+export function docs({ catalog, rateLimit, maxBodyBytes, timeoutSeconds }: DocsDeps): Hono<Edge> {
+  const { requests, windowSeconds } = rateLimit;
+  const document = once(() =>
+    openApiDocument(catalog, { requests, windowSeconds, maxBodyBytes, timeoutSeconds }),
+  );
+  const text = once(() => JSON.stringify(document()));
+  const page = once(() => docsPage(document()));
+
+  const app = new Hono<Edge>()
+    .use('/openapi.json', etag())
+    .use('/docs', etag(), pageSecurity())
+    .get('/openapi.json', (c) => c.body(text(), 200, { ...revalidated, 'Content-Type': 'application/json' }))
+    .get('/docs', (c) => c.html(page(), 200, revalidated));
+  for (const path of ['/openapi.json', '/docs']) {
+    app.all(path, () => {
+      throw new Problem('method_not_allowed', 'this path takes GET', { headers: { Allow: 'GET' } });
+    });
+  }
+  return app;
+}
+
+/** Kept by caches, but asked for again each time, so that a new version shows at once. */
+const revalidated = { 'Cache-Control': 'no-cache' };
+
+/** The page may run and apply its own script and style, and connect to where it comes from: nothing else. */
+function pageSecurity() {
+  const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+  return secureHeaders({
+    contentSecurityPolicy: {
+      defaultSrc: ["'none'"],
+      scriptSrc: [hash(docsScript)],
+      styleSrc: [hash(docsStyle)],
+      connectSrc: ["'self'"],
+      imgSrc: ['data:'],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+    },
+    xFrameOptions: 'DENY',
+    // Whether the host speaks TLS, on all its paths, is not ours to say.
+    strictTransportSecurity: false,
+  });
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

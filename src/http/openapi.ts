@@ -1,0 +1,122 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { endpoints } from '../breakdowns.ts';
+import type { Catalog } from '../catalog.ts';
+import { reportBody } from '../report/request.ts';
+import { documentHeaders } from './openapi/headers.ts';
+import type { JsonSchema, Limits, OpenApiDocument } from './openapi/model.ts';
+import { operationName, reportOperation, servicePaths, serviceTag } from './openapi/operations.ts';
+import { problemResponses, problemSchema, reportProblems } from './openapi/problems.ts';
+import { breakdownSchemas, sharedReportSchemas } from './openapi/reports.ts';
+
+const loginToken = 'login_token';
+const bearer = {
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat: 'adt_…',
+  description: 'A login token opens one account. The operator of the service hands it out.',
+};
+
+/**
+ * The service in OpenAPI 3.1: every path of the contract with what it takes, returns and refuses, derived from
+ * the catalog, the formats, the problems and the schema that validates the request.
+ */
+export function openApiDocument(catalog: Catalog, limits: Limits): OpenApiDocument {
+  const { name, version, description, license } = manifest();
+  const all = endpoints(catalog);
+  const breakdowns = all.filter(({ path }) => catalog.aliases[path] === undefined);
+  const reportPaths = all.map((endpoint) => [endpoint.path, { post: reportOperation(catalog, endpoint) }]);
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: name,
+      version,
+      summary: description,
+      description: introduction(limits),
+      license: { name: license, identifier: license },
+    },
+    servers: [{ url: '/', description: 'Where this document comes from.' }],
+    security: [{ [loginToken]: [] }],
+    tags: [
+      ...Object.entries(catalog.families).map(([family, { owner, entity }]) => ({
+        name: family,
+        description: `Reports for ${owner.replace('_id', '')}s, per ${entity.replaceAll('_', ' ')}.`,
+      })),
+      { name: serviceTag, description: 'What the service says of itself, to anyone.' },
+    ],
+    paths: { ...Object.fromEntries(reportPaths), ...servicePaths() },
+    components: {
+      securitySchemes: { [loginToken]: bearer },
+      parameters: {
+        'X-Request-Id': {
+          name: 'X-Request-Id',
+          in: 'header',
+          description: 'Comes back in the answer and names the request in the log. Without one we make one.',
+          schema: { type: 'string', pattern: '^[\\w=-]{1,255}$' },
+        },
+      },
+      headers: documentHeaders(limits),
+      schemas: {
+        ReportRequest: requestSchema(),
+        ...Object.fromEntries(
+          breakdowns.flatMap(({ path, breakdown }) =>
+            Object.entries(breakdownSchemas(catalog, breakdown, operationName(path))),
+          ),
+        ),
+        ...sharedReportSchemas(),
+        Health: {
+          type: 'object',
+          properties: { status: { type: 'string', const: 'ok' } },
+          required: ['status'],
+          additionalProperties: false,
+        },
+        Problem: problemSchema(),
+      },
+      responses: problemResponses([...reportProblems, 'not_ready']),
+    },
+    'x-limits': limits,
+  };
+}
+
+function introduction({ requests, windowSeconds, maxBodyBytes, timeoutSeconds }: Limits): string {
+  return [
+    'POST a range of days, receive every row of the breakdown: complete, exact, in the order of the grouping keys. There are no pages and no jobs to poll. An answer that breaks off is a broken transfer, never a short report that looks whole.',
+    'Money is decimal from end to end: the rows of every breakdown add up to the base report, to the last digit. Ratios are computed from the sums and rounded to 6 places; they are 0 where the denominator is 0.',
+    'JSON has the envelope `result`. With `Accept` the rows alone come in other formats, and headers say what the envelope would. `Accept-Encoding` compresses any of them.',
+    `An account has ${requests} requests in ${windowSeconds} s. A body has at most ${maxBodyBytes} bytes, a report takes at most ${timeoutSeconds} s. A range may be as wide as you like.`,
+  ].join('\n\n');
+}
+
+/** The schema that validates the request, as JSON Schema; its one rule between fields stays a sentence. */
+function requestSchema(): JsonSchema {
+  const { type, properties = {}, required } = z.toJSONSchema(reportBody, { io: 'input' }) as JsonSchema;
+  const descriptions: Record<string, string> = {
+    start_time: 'First day of the range, `yyyy-mm-dd`.',
+    end_time: 'Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.',
+  };
+  return {
+    type,
+    description: 'A range of days. Unknown fields are ignored.',
+    properties: Object.fromEntries(
+      Object.entries(properties).map(([id, field]) => [id, { description: descriptions[id], ...field }]),
+    ),
+    required,
+  };
+}
+
+const packageManifest = z.object({
+  name: z.string(),
+  version: z.string(),
+  description: z.string(),
+  license: z.string(),
+});
+
+/** @throws when package.json is neither where a checkout has it nor where an installed build has it */
+function manifest(): z.infer<typeof packageManifest> {
+  const places = ['../../package.json', '../../../package.json'].map(
+    (path) => new URL(path, import.meta.url),
+  );
+  const place = places.find((url) => existsSync(url));
+  if (!place) throw new Error('package.json of adtally is missing');
+  return packageManifest.parse(JSON.parse(readFileSync(place, 'utf8')));
+}

@@ -1,0 +1,74 @@
+import type { HeaderObject, Limits } from './model.ts';
+
+const notInJson = 'Not with JSON, whose envelope says it.';
+
+/** The headers of answers, in the words of a caller. */
+export function documentHeaders({ requests, windowSeconds }: Limits): Record<string, HeaderObject> {
+  const text = { type: 'string' };
+  return {
+    'X-Request-Id': {
+      description: 'Names the request, also in the log of the service.',
+      required: true,
+      schema: text,
+      example: '5b0f6a0e-6a53-4d0b-9d5e-2f6f3a1c9a77',
+    },
+    RateLimit: {
+      description: 'How many requests the account has left, and in how many seconds its window ends.',
+      schema: text,
+      example: `"account";r=${requests - 1};t=${windowSeconds}`,
+    },
+    'RateLimit-Policy': {
+      description: 'How many requests an account has in a window, and the seconds of a window.',
+      schema: text,
+      example: `"account";q=${requests};w=${windowSeconds}`,
+    },
+    'Retry-After': {
+      description: 'Seconds until requests are accepted again.',
+      required: true,
+      schema: { type: 'integer', minimum: 1 },
+      example: 42,
+    },
+    'WWW-Authenticate': {
+      description: 'How to authenticate (RFC 6750).',
+      required: true,
+      schema: text,
+      example: 'Bearer realm="adtally"',
+    },
+    Allow: { description: 'The methods that the path takes.', required: true, schema: text, example: 'POST' },
+    Vary: {
+      description: 'The answer depends on these headers of the request.',
+      schema: text,
+      example: 'Accept, Accept-Encoding',
+    },
+    'Last-Modified': {
+      description: 'End of the last load: how fresh the data are. Absent while nothing was loaded.',
+      schema: text,
+      example: 'Mon, 02 Nov 2026 04:12:37 GMT',
+    },
+    'Content-Encoding': {
+      description: 'zstd, gzip or br, as `Accept-Encoding` asks; absent where it asks for none.',
+      schema: text,
+      example: 'zstd',
+    },
+    'Content-Disposition': {
+      description: 'A file name of endpoint and range. Not with JSON.',
+      schema: text,
+      example: 'attachment; filename="campaigns_date_2026-10-01_2026-10-31.csv"',
+    },
+    'Adtally-Last-Update-Time': {
+      description: `\`last_update_time\`, a string of RFC 9651. ${notInJson}`,
+      schema: text,
+      example: '"2026-11-02 09:30:00 UTC"',
+    },
+    'Adtally-Column-Types': {
+      description: `\`column_metadata\`, a dictionary of RFC 9651 in the order of the row. ${notInJson}`,
+      schema: text,
+      example: 'start_time=Date, end_time=Date, campaign=String, cpa=Money',
+    },
+    'Adtally-Unconfirmed-Revenue-Dates': {
+      description: `\`unconfirmed_revenue_dates\`, a list of RFC 9651; neighbouring days as one interval of ISO 8601. ${notInJson}`,
+      schema: text,
+      example: '"2026-10-14", "2026-10-30/2026-10-31"',
+    },
+  };
+}

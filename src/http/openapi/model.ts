@@ -1,0 +1,103 @@
+/** The part of OpenAPI 3.1 that the document uses and the page reads. */
+export interface OpenApiDocument {
+  readonly openapi: '3.1.1';
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly summary: string;
+    readonly description: string;
+    readonly license: { readonly name: string; readonly identifier: string };
+  };
+  readonly servers: readonly { readonly url: string; readonly description: string }[];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly paths: Readonly<Record<string, PathItem>>;
+  readonly components: {
+    readonly securitySchemes: Readonly<
+      Record<string, { readonly type: string; readonly description: string }>
+    >;
+    readonly parameters: Readonly<Record<string, HeaderParameter>>;
+    readonly headers: Readonly<Record<string, HeaderObject>>;
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly responses: Readonly<Record<string, ResponseObject>>;
+  };
+  readonly 'x-limits': Limits;
+}
+
+/** What a caller must stay within. */
+export interface Limits {
+  /** Of an account, in a window. */
+  readonly requests: number;
+  readonly windowSeconds: number;
+  readonly maxBodyBytes: number;
+  readonly timeoutSeconds: number;
+}
+
+export interface HeaderParameter {
+  readonly name: string;
+  readonly in: 'header';
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+
+export interface PathItem {
+  readonly get?: Operation;
+  readonly post?: Operation;
+}
+
+export interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly string[];
+  readonly summary: string;
+  readonly description: string;
+  /** Present on an alias: the path it is the same as. */
+  readonly 'x-alias-of'?: string;
+  readonly security?: readonly [];
+  readonly parameters?: readonly Reference[];
+  readonly requestBody?: { readonly required: true; readonly content: Content };
+  readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
+}
+
+export interface Reference {
+  readonly $ref: string;
+}
+
+export interface ResponseObject {
+  readonly description: string;
+  readonly headers?: Readonly<Record<string, Reference>>;
+  readonly content?: Content;
+}
+
+export type Content = Readonly<Record<string, MediaType>>;
+
+export interface MediaType {
+  readonly schema: JsonSchema;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
+}
+
+export interface HeaderObject {
+  readonly description: string;
+  readonly required?: boolean;
+  readonly schema: JsonSchema;
+  readonly example: string | number;
+}
+
+/** JSON Schema 2020-12, as OpenAPI 3.1 embeds it. */
+export interface JsonSchema {
+  readonly [keyword: string]: unknown;
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: JsonSchema;
+}
+
+export const schemaRef = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
+
+/** Headers of a response by name, each a reference to the one definition of it. */
+export function headerRefs(names: readonly string[]): Record<string, Reference> {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
