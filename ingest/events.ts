@@ -1,5 +1,6 @@
+import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../clickhouse/client.ts';
-import { type Format, formatOf } from './formats.ts';
+import { type Format, formatOf, InputError } from './formats.ts';
 import { type Claim, Ledger } from './ledger.ts';
 import { Load, type LoadCounts, noCounts } from './loads.ts';
 import type { RejectLimit } from './reject-limit.ts';
@@ -94,7 +95,11 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     return { ...counts, ...(load && { loadId: load.id }) };
   } catch (error) {
     await load?.fail(error);
-    throw error;
+    if (!(error instanceof ClickHouseError)) throw error;
+    throw new InputError(
+      `${file}: ClickHouse cannot go on: ${error.message.split('\n')[0]} What is loaded stays loaded; the same command goes on where this one stopped`,
+      { cause: error },
+    );
   }
 }
 

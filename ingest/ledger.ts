@@ -62,6 +62,10 @@ export class Ledger {
    * that one; tells when it is loaded by then.
    */
   async claim(load: Load, chunk: SentChunk): Promise<Claim> {
+    // Whoever takes an earlier turn can be seen before it does: a claim without a time comes before all others,
+    // so nobody is first until it is known whose turn is earlier. One statement would not do: its time is earlier
+    // than the moment at which it can be seen.
+    await this.#record(load, chunk);
     await this.#record(load, chunk, 'sent_at');
     for (;;) {
       const { claims, loadTime } = await this.#claims(chunk);
@@ -107,15 +111,15 @@ export class Ledger {
   async #record(
     load: Load,
     { head, chunk, bytes }: SentChunk,
-    time: 'sent_at' | 'loaded_at',
+    time?: 'sent_at' | 'loaded_at',
     rows = 0,
     rejectedRows = 0,
   ): Promise<void> {
     await retrying(() =>
       this.#store.command({
-        query: `INSERT INTO load_chunks (head, chunk, load_id, bytes, rows, rejected_rows, ${time})
+        query: `INSERT INTO load_chunks (head, chunk, load_id, bytes, rows, rejected_rows${time ? `, ${time}` : ''})
                 SELECT unhex({head:String}), {chunk:String}, {loadId:String}, {bytes:UInt64}, {rows:UInt64},
-                       {rejectedRows:UInt64}, now64(6)`,
+                       {rejectedRows:UInt64}${time ? ', now64(6)' : ''}`,
         query_params: { head, chunk, bytes, rows, rejectedRows, loadId: load.id },
       }),
     );

@@ -83,7 +83,7 @@ export async function* parquetRecords(path: string, rows: number): AsyncGenerato
       const fields = Object.fromEntries(
         Object.entries(row).map(([name, value]) => [name, parquetText(value)]),
       );
-      yield { line: rowStart + index + 1, raw: Buffer.from(JSON.stringify(fields)), fields, faults: [] };
+      yield { line: rowStart + index + 1, raw: Buffer.from(ndjsonOf(row, fields)), fields, faults: [] };
     }
   }
 }
@@ -177,6 +177,11 @@ function unescapeTsv(cell: string): string {
   const escapes: Record<string, string> = { t: '\t', n: '\n', r: '\r', '\\': '\\' };
   if (cell === '\\N') return '';
   return cell.replace(/\\(.)/g, (whole, letter: string) => escapes[letter] ?? whole);
+}
+
+/** The row as a line that is read again like the row: text, but for truth values. */
+function ndjsonOf(row: Record<string, unknown>, fields: LineFields): string {
+  return JSON.stringify(fields, (name, text) => (typeof row[name] === 'boolean' ? row[name] : text));
 }
 
 function parquetText(value: unknown): string | undefined {

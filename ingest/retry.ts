@@ -4,6 +4,8 @@ import { ClickHouseError } from '@clickhouse/client';
 export interface RetryOptions {
   /** How long a store that does not answer is waited for. */
   readonly giveUpAfterMs: number;
+  /** Ends the waiting, with an AbortError. */
+  readonly signal?: AbortSignal;
   /** Told at the first failure. */
   readonly onRetry?: (error: Error) => void;
 }
@@ -36,7 +38,7 @@ export async function retrying<T>(work: () => Promise<T>, options: RetryOptions 
     } catch (error) {
       if (!(error instanceof Error) || !mayPass(error) || Date.now() + pauseMs > deadline) throw error;
       if (pauseMs === 100) options.onRetry?.(error);
-      await delay(pauseMs);
+      await delay(pauseMs, undefined, { signal: options.signal });
     }
   }
 }

@@ -26,13 +26,26 @@ export interface Service {
 /** How long running answers may take after a stop was asked for. */
 const stopSeconds = 30;
 
+/**
+ * A request is two dates: who takes longer to send one, trickles. Idle connections outlast the 60 s of common
+ * load balancers, so that these close first and never send a request into a closing connection.
+ */
+const serverOptions = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 2_000,
+  keepAliveTimeout: 65_000,
+};
+
 /** Wires the service on an open store and listens; resolves once it accepts requests. */
 export async function startService(config: Config, opened: OpenStore, log: Logger): Promise<Service> {
   const store = connect(opened.reporter, { idleTimeoutMs: config.reportTimeoutSeconds * 1000 });
   const tokens = new TokenCache({ store, onError: once(log, 'tokens not refreshed') });
   const lastLoad = new LastLoad(store, once(log, 'time of the last load not refreshed'));
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
+  const stopping = new AbortController();
   const closeAll = async () => {
+    stopping.abort();
     tokens.stop();
     lastLoad.stop();
     redis?.disconnect();
@@ -48,9 +61,11 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       // A store that does not fit is for a person to mend; one that does not answer may come back by itself.
       if (!(error instanceof Error) || !mayPass(error)) throw error;
       log.warn({ err: error }, 'ClickHouse does not answer: not ready until it does');
-      void retrying(prepare, { giveUpAfterMs: Number.POSITIVE_INFINITY })
+      void retrying(prepare, { giveUpAfterMs: Number.POSITIVE_INFINITY, signal: stopping.signal })
         .then(() => log.info('ClickHouse answers: ready'))
-        .catch((err: unknown) => log.fatal({ err }, 'never ready: the store does not fit'));
+        .catch((err: unknown) => {
+          if (!stopping.signal.aborted) log.fatal({ err }, 'never ready: the store does not fit');
+        });
     });
     const gate = new ReportGate({ most: config.maxConcurrentReports });
     const quota = { ...config.rateLimit, ...(redis && { redis }) };
@@ -72,11 +87,9 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       lastLoad: () => lastLoad.finishedAt,
     });
     const { server, url } = await new Promise<{ server: Server; url: string }>((resolve, reject) => {
-      const server = listen({ fetch: app.fetch, hostname: config.host, port: config.port }, ({ port }) =>
-        resolve({
-          server,
-          url: `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`,
-        }),
+      const { host: hostname, port } = config;
+      const server = listen({ fetch: app.fetch, hostname, port, serverOptions }, ({ port }) =>
+        resolve({ server, url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}` }),
       ) as Server;
       server.once('error', reject);
     });
@@ -130,7 +143,13 @@ function measure(store: Store, gate: ReportGate, redis: Redis | undefined): Metr
 
 /** Redis for the limits; one log line when it fails and one when it is back. */
 function openRedis(url: string, log: Logger): Redis {
-  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 500 });
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    commandTimeout: 500,
+    // A Redis that hangs fails as a whole: not every request waits until it gives up on its own command.
+    socketTimeout: 1_000,
+  });
   let failing = false;
   redis.on('error', (err) => {
     if (!failing) log.warn({ err }, 'Redis fails: this process limits requests alone');

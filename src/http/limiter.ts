@@ -30,7 +30,12 @@ export class Limiter {
     const options = { points: requests, duration: windowSeconds, keyPrefix: `adtally:${name}` };
     const memory = new RateLimiterMemory(options);
     this.#limiter = redis
-      ? new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: memory })
+      ? new RateLimiterRedis({
+          ...options,
+          storeClient: redis,
+          rejectIfRedisNotReady: true,
+          insuranceLimiter: memory,
+        })
       : memory;
   }
 
