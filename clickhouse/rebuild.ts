@@ -44,6 +44,7 @@ const fillSettings: ClickHouseSettings = {
  * REPLACE PARTITION keeps a rollup's memory of chunks (tried), so a chunk counted before is not counted again
  * when it is repeated. But a chunk that a view missed is counted by the rebuild under no name: only the
  * ledger (`load_chunks`) keeps it from being sent, and counted, again.
+ * @param settled chunks in doubt that the caller knows to be whole in `events` and will not send again
  * @throws {RebuildError} when the ledger does not know whether a chunk with events in these months arrived
  */
 export async function rebuild(
@@ -51,11 +52,12 @@ export async function rebuild(
   catalog: Catalog,
   range: DayRange = everyDay,
   onStep?: (step: RebuildStep) => void,
+  settled: readonly string[] = [],
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await dropStaging(store);
   const touched = await months(store, all, range);
-  await requireKnownChunks(store, touched);
+  await requireKnownChunks(store, touched, settled);
   try {
     let done = 0;
     for (const { month, ...days } of touched) {
@@ -131,7 +133,11 @@ async function months(store: Store, all: readonly Rollup[], range: DayRange): Pr
  * A chunk in doubt is sent again by the next load of its file. Where a view had missed it, the rebuild would
  * have counted it already, and the rollup would take it for new.
  */
-async function requireKnownChunks(store: Store, touched: readonly Month[]): Promise<void> {
+async function requireKnownChunks(
+  store: Store,
+  touched: readonly Month[],
+  settled: readonly string[],
+): Promise<void> {
   const inDoubt = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
@@ -139,8 +145,9 @@ async function requireKnownChunks(store: Store, touched: readonly Month[]): Prom
      FROM load_chunks AS c LEFT JOIN loads AS l ON l.load_id = c.load_id
      WHERE c.chunk IN (
        SELECT chunk FROM events WHERE ${rollupPartition} IN ({touched:Array(UInt32)}) AND chunk IN ${inDoubt})
+       AND c.chunk NOT IN {settled:Array(String)}
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
-    { touched: touched.map(({ month }) => month) },
+    { touched: touched.map(({ month }) => month), settled },
   );
   if (!found) return;
   throw new RebuildError(

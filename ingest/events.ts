@@ -6,6 +6,7 @@ import { Load, type LoadCounts, noCounts } from './loads.ts';
 import type { RejectLimit } from './reject-limit.ts';
 import { keepRejected, type RejectedRow } from './rejects.ts';
 import { Sender } from './send.ts';
+import { type ForgottenChunk, settleChunks, withdrawChunk } from './settle.ts';
 import { chunksOf, type SendableChunk } from './sources.ts';
 
 export interface EventLoadOptions {
@@ -70,13 +71,19 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     },
   });
 
+  const forgotten: ForgottenChunk[] = [];
   const finishChunk = async ({ chunk, claim }: ClaimedChunk): Promise<void> => {
     if (claim.loaded) counts.repeatedRows += claim.rows;
     else {
-      const { rows, rejected, duplicates } = await sender.send(chunk, claim.loadTime);
+      if (claim.forgotten) await withdrawChunk(store, chunk.chunk);
+      const sent = claim.forgotten ? { ...chunk, token: `${chunk.chunk} ${load?.id}` } : chunk;
+      const { rows, rejected, duplicates } = await sender.send(sent, claim.loadTime);
       if (load) {
         await keepRejected(store, { loadId: load.id, file, chunk: chunk.chunk }, rejected);
-        await ledger.markLoaded(load, chunk, rows, rejected.length);
+        const { head, bytes } = chunk;
+        const identity = { chunk: chunk.chunk, head, bytes, rows: chunk.rows };
+        if (claim.forgotten) forgotten.push({ chunk: identity, rows, rejectedRows: rejected.length });
+        else await ledger.markLoaded(load, chunk, rows, rejected.length);
       }
       counts.rows += rows;
       counts.rejectedRows += rejected.length;
@@ -92,6 +99,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     await inParallel(claimed(chunks, ledger, load), parallel, finishChunk, options.signal);
     if (options.signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
+    if (load && forgotten.length > 0) {
+      await settleChunks(store, ledger, load, forgotten, now, options.onWait);
+    }
     return { ...counts, ...(load && { loadId: load.id }) };
   } catch (error) {
     await load?.fail(error);
@@ -126,7 +136,7 @@ async function* claimed(
         ? { loaded: true, rows: loadedRows }
         : load
           ? await ledger.claim(load, chunk)
-          : { loaded: false, loadTime: '1970-01-01 00:00:00' };
+          : { loaded: false, loadTime: '1970-01-01 00:00:00', forgotten: false };
     seen.add(chunk.chunk);
     yield { chunk, claim };
   }

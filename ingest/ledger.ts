@@ -18,18 +18,22 @@ export type Claim =
   | { readonly loaded: true; readonly rows: number }
   /**
    * `loadTime` is what its rows shall carry: now, or the time that they already carry if any of them arrived in
-   * an earlier attempt, so that events and rollups agree; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
+   * an earlier attempt, so that events and rollups agree; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. `forgotten`: it was
+   * sent so long ago, or rollups were rebuilt since, that the engine may no longer know whether it arrived.
    */
-  | { readonly loaded: false; readonly loadTime: string };
+  | { readonly loaded: false; readonly loadTime: string; readonly forgotten: boolean };
 
 interface ChunkClaim {
   readonly loadId: string;
   readonly loaded: number;
   readonly counted: number;
+  readonly sentAt: string;
 }
 
 const loaded = 'toUInt8(toUInt64(max(c.loaded_at)) > 0)';
 
+/** The engine remembers 10,000 parts of each table; a chunk makes one for each month it touches. */
+const rememberedChunks = 500;
 const pollMs = 250;
 
 /** Every chunk ever sent, and what became of it. Everything here can be repeated. */
@@ -76,7 +80,10 @@ export class Ledger {
         claims.findIndex(({ loadId }) => loadId === load.id),
       );
       const alive = await this.#alive(before.map(({ loadId }) => loadId));
-      if (alive.length === 0) return { loaded: false, loadTime };
+      if (alive.length === 0) {
+        const forgotten = before.length > 0 && (await this.#isForgotten(before[0]?.sentAt ?? ''));
+        return { loaded: false, loadTime, forgotten };
+      }
       await delay(pollMs);
     }
   }
@@ -92,6 +99,7 @@ export class Ledger {
       select<ChunkClaim & { time: string }>(
         this.#store,
         `SELECT load_id AS loadId, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted,
+                toString(max(c.sent_at)) AS sentAt,
                 (SELECT toString(if(count() = 0, now64(6, 'UTC'), max(d.loaded_at)))
                  FROM chunk_days AS d WHERE chunk = {chunk:String}) AS time
          FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk = {chunk:String}
@@ -102,6 +110,19 @@ export class Ledger {
     const [first] = claims;
     if (!first) throw new Error(`the ledger has lost the claim on chunk ${chunk}`);
     return { claims, loadTime: first.time };
+  }
+
+  async #isForgotten(sentAt: string): Promise<boolean> {
+    const [row] = await retrying(() =>
+      select<{ forgotten: number }>(
+        this.#store,
+        `SELECT toUInt8(
+           (SELECT uniqExact(chunk) FROM load_chunks WHERE loaded_at > toDateTime64({sentAt:String}, 6, 'UTC')) > ${rememberedChunks}
+           OR (SELECT count() FROM loads FINAL WHERE kind = 'rebuild' AND finished_at > toDateTime64({sentAt:String}, 6, 'UTC')) > 0) AS forgotten`,
+        { sentAt },
+      ),
+    );
+    return row?.forgotten === 1;
   }
 
   #alive(ids: readonly string[]): Promise<string[]> {

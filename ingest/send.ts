@@ -119,14 +119,14 @@ export class Sender {
   }
 
   /** Counts what of a held-back chunk is new; returns how many of its events are not. */
-  async #countNew({ chunk }: SendableChunk): Promise<number> {
+  async #countNew({ chunk, token = chunk }: SendableChunk): Promise<number> {
     const { store, dedupe, dryRun, onRetry } = this.#options;
     if (!dedupe || dryRun) return 0;
     return retrying(async () => {
       await store.command({
         query: insertNewEvents,
         query_params: { chunk },
-        clickhouse_settings: insertSettings(chunk),
+        clickhouse_settings: insertSettings(token),
       });
       const [row] = await select<{ duplicates: number }>(
         store,
@@ -145,13 +145,13 @@ export class Sender {
   /** One statement; returns the engine's refusal of the lines, throws any other failure. */
   async #insert(
     table: EventTable,
-    { chunk }: SendableChunk,
+    { chunk, token = chunk }: SendableChunk,
     { format, stream }: Content,
     loadTime: string,
   ): Promise<ClickHouseError | undefined> {
     const { store, ignoreUnknown, onRetry } = this.#options;
     const settings: ClickHouseSettings = {
-      ...insertSettings(chunk),
+      ...insertSettings(token),
       ...(ignoreUnknown && { input_format_skip_unknown_fields: 1 }),
     };
     return retrying(async () => {

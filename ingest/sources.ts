@@ -19,6 +19,8 @@ export interface Content {
 
 /** A chunk as it is sent, whatever the format. */
 export interface SendableChunk extends SentChunk {
+  /** What keeps it from being stored twice; absent: its name. */
+  readonly token?: string;
   readonly content: Content;
   /** Its lines, one by one; for a chunk that was refused. */
   readonly records: () => Iterable<LineRecord> | AsyncIterable<LineRecord>;
