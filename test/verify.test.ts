@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { beforeEach, expect, test } from 'vitest';
 import { select } from '../clickhouse/client.ts';
@@ -8,7 +7,6 @@ import { verify } from '../clickhouse/verify.ts';
 import { insertSettings } from '../ingest/statement.ts';
 import { catalog } from '../src/catalog.ts';
 import { event, load } from './setup/events.ts';
-import { startProcess } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
 const testStore = useStore();
@@ -159,86 +157,6 @@ test('a chunk that may be sent again has to be finished before the rebuild', asy
   });
 });
 
-test('a rebuild that fails leaves the rollups as they are and nothing behind', async () => {
-  await loadTwoMonths();
-  const before = await content();
-  const failing = testStore.store.command.bind(testStore.store);
-  for (const [at, statement] of ['CREATE', 'INSERT', 'ALTER'].entries()) {
-    let seen = 0;
-    const store = Object.create(testStore.store);
-    store.command = (params: { query: string }) =>
-      params.query.startsWith(statement) && ++seen > at
-        ? failing({ ...params, query: `${params.query} broken` })
-        : failing(params);
-    await expect(rebuild(store, catalog)).rejects.toThrow();
-    expect(await content()).toEqual(before);
-    expect(await staging()).toEqual([]);
-  }
-});
-
-test('a reader never sees a part of a month, and a rebuild of right rollups changes nothing', async () => {
-  await generate(500_000);
-  const before = await content();
-  const sums = () =>
-    ofEach(
-      (table) =>
-        `SELECT count() AS n, toString(sum(impressions)) AS s
-         FROM (SELECT account_id, day, sum(r.impressions) AS impressions FROM ${table} AS r GROUP BY ALL)`,
-    );
-  const expected = await sums();
-  let done = false;
-  const rebuilding = rebuild(testStore.store, catalog).finally(() => {
-    done = true;
-  });
-  const seen: unknown[] = [];
-  while (!done) seen.push(await sums());
-  await rebuilding;
-  for (const each of seen) expect(each).toEqual(expected);
-  expect(seen.length).toBeGreaterThan(5);
-  expect(await content()).toEqual(before);
-  expect((await verify(testStore.store, catalog)).differences).toEqual([]);
-});
-
-test('a rebuild that is killed at any point can be repeated', { timeout: 180_000 }, async () => {
-  await generate(20_000);
-  const before = await content();
-  const start = () =>
-    startProcess(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-      ADDRESS: JSON.stringify(testStore.address),
-    });
-  const whole = start();
-  await whole.said(/ready/);
-  const started = performance.now();
-  expect(await whole.ended).toMatchObject({ code: 0 });
-  const durationMs = performance.now() - started;
-
-  let cutOff = 0;
-  for (let round = 0; round < 10; round++) {
-    const table = all[round % all.length]?.table;
-    await run(`ALTER TABLE ${table} DELETE WHERE cityHash64(account_id, day) % 2 = 0`, {
-      mutations_sync: '2',
-    });
-    const rebuilding = start();
-    await rebuilding.said(/ready/);
-    await delay(durationMs * ((round + Math.random()) / 11));
-    if ((await rebuilding.kill('SIGKILL')).signal === 'SIGKILL') cutOff++;
-    await rebuild(testStore.store, catalog);
-    expect(await content()).toEqual(before);
-    expect(await staging()).toEqual([]);
-  }
-  expect(cutOff).toBeGreaterThan(4);
-});
-
-const script = `
-  const { connect } = await import('./clickhouse/client.ts');
-  const { rebuild } = await import('./clickhouse/rebuild.ts');
-  const { catalog } = await import('./src/catalog.ts');
-  const store = connect(JSON.parse(process.env.ADDRESS));
-  console.log('ready');
-  await rebuild(store, catalog);
-  await store.close();
-`;
-
 async function loadTwoMonths(): Promise<void> {
   await load(testStore.store, [
     event({ spend: '0.000001' }),
@@ -251,36 +169,6 @@ async function loadTwoMonths(): Promise<void> {
     }),
     event({ event_time: '2026-04-01T00:00:00Z', event_type: 'revenue', revenue: '0.5' }),
   ]);
-}
-
-/** Events of January and February 2026, made in the store. */
-async function generate(events: number): Promise<void> {
-  await run(
-    `INSERT INTO events (event_id, event_time, event_type, advertiser_id, campaign_id, creative_id,
-       publisher_id, ad_unit_id, site_id, device, spend, revenue, confirmed)
-     SELECT toString(number), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + cityHash64(number) % (59 * 86400),
-       ['impression', 'referral', 'conversion', 'ad_request', 'revenue'][1 + number % 5],
-       concat('a', toString(number % 7)), concat('c', toString(number % 11)), concat('x', toString(number % 13)),
-       concat('p', toString(number % 3)), concat('u', toString(number % 17)), concat('s', toString(number % 5)),
-       ['desktop', 'mobile', 'tablet'][1 + number % 3], 0.000001 * (number % 100), 0.01, number % 2
-     FROM numbers(${events})`,
-  );
-}
-
-/** A fingerprint of every rollup. */
-function content(): Promise<unknown[]> {
-  return ofEach((table) => `SELECT count() AS n, toString(sum(cityHash64(*))) AS h FROM ${table} FINAL`);
-}
-
-function ofEach(query: (table: string) => string): Promise<unknown[]> {
-  const queries = all.map(({ table }) => `SELECT '${table}' AS t, * FROM (${query(table)})`);
-  return rows(`SELECT * FROM (${queries.join(' UNION ALL ')}) ORDER BY t`);
-}
-
-function staging(): Promise<unknown[]> {
-  return rows(
-    "SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'rebuild_')",
-  );
 }
 
 function rows(query: string): Promise<unknown[]> {

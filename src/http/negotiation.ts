@@ -13,7 +13,9 @@ const codings: readonly ContentCoding[] = ['zstd', 'gzip', 'br', 'identity'];
  */
 export function acceptedFormat(c: Context): ReportFormatName {
   const offered = formatNames.map((name) => reportFormats[name].mediaType);
-  const accepted = new Negotiator({ headers: { accept: c.req.header('accept') } }).mediaType(offered);
+  // Parameters other than the quality ask for nothing that a format could have otherwise: charset, header.
+  const accept = c.req.header('accept')?.replace(/;(?!\s*q=)[^,;]*/gi, '') || undefined;
+  const accepted = new Negotiator({ headers: { accept } }).mediaType(offered);
   const name = formatNames.find((candidate) => reportFormats[candidate].mediaType === accepted);
   if (!name) throw new Problem('not_acceptable', `a report comes as ${offered.join(', ')}`);
   return name;
