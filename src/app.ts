@@ -50,6 +50,11 @@ export function createApp(deps: AppDeps): Hono<Edge> {
 
   app.use(requestId());
   app.use(observe(log, metrics));
+  app.use((c, next) => {
+    // The adapter lets a Host pass that no address can have (http://9999999999), and fails on it much later.
+    if (!URL.canParse(c.req.url)) throw new Problem('invalid_request', 'the Host header is not a host');
+    return next();
+  });
   app.get('/metrics', async (c) =>
     c.body(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType }),
   );

@@ -1,5 +1,5 @@
-import type { Server } from 'node:http';
-import { serve as listen } from '@hono/node-server';
+import { createServer, type Server } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { connect, type Store } from '../clickhouse/client.ts';
@@ -12,6 +12,7 @@ import type { Config } from './config.ts';
 import { ReportGate } from './http/concurrency.ts';
 import { LastLoad } from './http/last-load.ts';
 import { Limiter } from './http/limiter.ts';
+import { malformedResponse, refuseMalformed } from './http/malformed.ts';
 import { Metrics } from './http/observe.ts';
 import { Problem } from './http/problems.ts';
 import { TokenCache } from './http/token-cache.ts';
@@ -88,10 +89,15 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     });
     const { server, url } = await new Promise<{ server: Server; url: string }>((resolve, reject) => {
       const { host: hostname, port } = config;
-      const server = listen({ fetch: app.fetch, hostname, port, serverOptions }, ({ port }) =>
-        resolve({ server, url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}` }),
-      ) as Server;
+      const server = createServer(serverOptions);
+      refuseMalformed(server);
+      server.on('request', getRequestListener(app.fetch, { hostname, errorHandler: malformedResponse }));
       server.once('error', reject);
+      server.listen(port, hostname, () => {
+        const address = server.address();
+        const bound = address !== null && typeof address === 'object' ? address.port : port;
+        resolve({ server, url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${bound}` });
+      });
     });
     return {
       url,

@@ -16,7 +16,8 @@ interface Waiter {
 
 /**
  * Bounds the reports that run at a time, overall and per account, with a short queue. No account takes more than
- * half of the places, and large reports leave some free, so that a small one is never stuck behind them.
+ * half of the places, nor of the queue, and large reports leave some places free, so that a small one is never
+ * stuck behind them.
  */
 export class ReportGate {
   readonly #most: number;
@@ -95,7 +96,10 @@ export class ReportGate {
       new Problem('too_many_reports', `too many reports are running; try again in ${seconds} s`, {
         headers: { 'Retry-After': String(seconds) },
       });
-    if (this.#waiting.length >= this.#queue) throw refusal();
+    const ofAccount = this.#waiting.filter((waiter) => waiter.account === account).length;
+    const full = this.#waiting.length >= this.#queue || ofAccount >= Math.ceil(this.#queue / 2);
+    // A caller that went away meanwhile would never be told so: its signal has fired already.
+    if (full || signal.aborted) throw refusal();
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         const at = this.#waiting.indexOf(waiter);

@@ -39,9 +39,11 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
     const range = parseRequest(await c.req.text());
     const lastUpdateTime = deps.lastUpdateTime();
     const plan = planReport(breakdown, c.get('account'), range);
-    const { signal } = c.req.raw;
-    const leave = await deps.gate.enter(c.get('account'), () => isSmall(deps.store, plan), signal);
+    const caller = callerOf(c);
+    const { signal } = caller;
+    let leave: (() => void) | undefined;
     try {
+      leave = await deps.gate.enter(c.get('account'), () => isSmall(deps.store, plan), signal);
       const startedAt = performance.now();
       const queryId = crypto.randomUUID();
       const stream = await streamReport(deps.store, deps.catalog, plan, {
@@ -57,11 +59,26 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
       c.set('report', { format, coding: stream.coding, query: queryId, first_byte_ms: firstByteMs });
       const facts = { path, range, format, columns, lastUpdateTime, lastLoad: deps.lastLoad() };
       for (const [name, value] of Object.entries(reportHeaders(facts, stream))) c.header(name, value);
-      return await send(c, stream.body, deps);
+      return await send(c, stream.body, signal, deps);
     } finally {
-      leave();
+      leave?.();
+      caller.forget();
     }
   };
+}
+
+/**
+ * A signal that the caller is gone. It knows the connection, not the answer: one that waits behind another on the
+ * same connection is never told, nor is one whose caller left before anybody looked.
+ */
+function callerOf(c: Context<Edge>): { signal: AbortSignal; forget: () => void } {
+  const { socket } = c.env.incoming;
+  const gone = new AbortController();
+  const onClose = () => gone.abort();
+  // As many as there are requests under way on the connection.
+  socket.setMaxListeners(0).once('close', onClose);
+  if (socket.destroyed) gone.abort();
+  return { signal: gone.signal, forget: () => socket.off('close', onClose) };
 }
 
 /**
@@ -69,12 +86,17 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
  * stops reading, both sides are destroyed: the caller sees a broken transfer, never an answer that looks
  * complete.
  */
-async function send(c: Context<Edge>, body: Readable, deps: ReportDeps): Promise<Response> {
+async function send(
+  c: Context<Edge>,
+  body: Readable,
+  signal: AbortSignal,
+  deps: ReportDeps,
+): Promise<Response> {
   const { outgoing } = c.env;
   outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
   const unread = cutOffUnread(outgoing, deps.sendTimeoutSeconds);
   try {
-    await pipeline(body, outgoing);
+    await pipeline(body, outgoing, { signal });
   } catch (error) {
     deps.onBroken(error, c.get('requestId'));
   } finally {
@@ -88,7 +110,8 @@ function cutOffUnread(outgoing: HttpBindings['outgoing'], seconds: number): Node
   let progress = { bytes: 0, at: performance.now() };
   return setInterval(() => {
     const bytes = outgoing.socket?.bytesWritten ?? 0;
-    if (bytes !== progress.bytes || !outgoing.writableNeedDrain) progress = { bytes, at: performance.now() };
+    const waits = outgoing.writableLength > 0;
+    if (bytes !== progress.bytes || !waits) progress = { bytes, at: performance.now() };
     else if (performance.now() - progress.at > seconds * 1000) {
       outgoing.destroy(new Error(`the caller read nothing for ${seconds} s`));
     }

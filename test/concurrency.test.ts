@@ -1,0 +1,231 @@
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { setImmediate as turn } from 'node:timers/promises';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ReportGate } from '../src/http/concurrency.ts';
+import { Problem } from '../src/http/problems.ts';
+import { seededRandom } from './setup/crash.ts';
+import { openReport } from './setup/process.ts';
+import { useService } from './setup/service.ts';
+import { useStore } from './setup/store.ts';
+
+const large = async () => false;
+const small = async () => true;
+const patient = new AbortController().signal;
+
+describe('the gate', () => {
+  test('takes no more than half of the places for one account and leaves some to small reports', async () => {
+    const gate = new ReportGate({ most: 8, waitMs: 60_000 });
+    const leave: (() => void)[] = [];
+    for (let n = 0; n < 4; n++) leave.push(await gate.enter('greedy', large, patient));
+    const fifth = gate.enter('greedy', large, patient);
+    for (let n = 0; n < 2; n++) leave.push(await gate.enter(`other-${n}`, large, patient));
+    const seventh = gate.enter('other-2', large, patient);
+    await turn();
+    expect([gate.running, gate.waiting]).toEqual([6, 2]);
+    for (let n = 0; n < 2; n++) leave.push(await gate.enter(`little-${n}`, small, patient));
+    const ninth = gate.enter('little-3', small, patient);
+    await turn();
+    expect([gate.running, gate.waiting]).toEqual([8, 3]);
+
+    for (const free of leave) free();
+    for (const waited of await Promise.all([fifth, seventh, ninth])) waited();
+    expect([gate.running, gate.waiting]).toEqual([0, 0]);
+  });
+
+  test('refuses beyond its queue at once, and after the wait, with the time to come back', async () => {
+    const gate = new ReportGate({ most: 2, queue: 1, waitMs: 200 });
+    const leave = await gate.enter('a', large, patient);
+    const startedAt = performance.now();
+    const waiting = gate.enter('a', large, patient).catch((refusal: unknown) => refusal);
+    await turn();
+    const refusals = [await gate.enter('b', large, patient).catch((refusal: unknown) => refusal)];
+    expect(performance.now() - startedAt).toBeLessThan(150);
+    refusals.push(await waiting);
+    expect(performance.now() - startedAt).toBeGreaterThan(190);
+    for (const refusal of refusals) {
+      expect(refusal).toBeInstanceOf(Problem);
+      expect(refusal).toMatchObject({
+        code: 'too_many_reports',
+        options: { headers: { 'Retry-After': '1' } },
+      });
+    }
+    leave();
+    expect([gate.running, gate.waiting]).toEqual([0, 0]);
+  });
+
+  test('keeps no place in the queue for a caller that went away, also one that went before it queued', async () => {
+    const gate = new ReportGate({ most: 2, waitMs: 60_000 });
+    const leave = await gate.enter('a', large, patient);
+    const waiting = new AbortController();
+    const left = gate.enter('a', large, waiting.signal);
+    await turn();
+    expect(gate.waiting).toBe(1);
+    waiting.abort();
+    await expect(left).rejects.toThrow();
+
+    const asking = new AbortController();
+    const slow = async () => {
+      asking.abort();
+      return false;
+    };
+    await expect(gate.enter('a', slow, asking.signal)).rejects.toThrow();
+    expect(gate.waiting).toBe(0);
+    leave();
+    expect(gate.running).toBe(0);
+  });
+
+  test('does not let one account fill the queue', async () => {
+    const gate = new ReportGate({ most: 2, queue: 4, waitMs: 60_000 });
+    const running = await gate.enter('greedy', large, patient);
+    const asked = Array.from({ length: 6 }, () =>
+      gate.enter('greedy', large, patient).then(
+        (leave) => leave(),
+        () => undefined,
+      ),
+    );
+    await turn();
+    expect(gate.waiting).toBe(2);
+    const other = gate.enter('modest', large, patient);
+    await turn();
+    expect(gate.waiting).toBe(3);
+    running();
+    (await other)();
+    await Promise.all(asked);
+    expect([gate.running, gate.waiting]).toEqual([0, 0]);
+  });
+
+  test('keeps every promise and gets every place back, whatever the order of events', async () => {
+    for (let seed = 1; seed <= 60; seed++) await randomSchedule(seed);
+  });
+});
+
+/** Enters, leaves (also twice), departures and failures in an order that depends on the seed. */
+async function randomSchedule(seed: number): Promise<void> {
+  const random = seededRandom(seed);
+  const most = 1 + Math.floor(random() * 8);
+  const queue = Math.floor(random() * 6);
+  const gate = new ReportGate({ most, queue, waitMs: 60_000 });
+  const running: { account: string; leave: () => void }[] = [];
+  const callers: AbortController[] = [];
+  const asked: Promise<void>[] = [];
+  const check = () => {
+    const where = `seed ${seed}`;
+    expect(gate.running, where).toBeLessThanOrEqual(most);
+    expect(gate.waiting, where).toBeLessThanOrEqual(queue);
+    for (const account of ['a', 'b', 'c']) {
+      const ofAccount = running.filter((report) => report.account === account).length;
+      expect(ofAccount, where).toBeLessThanOrEqual(Math.max(1, Math.ceil(most / 2)));
+    }
+  };
+  for (let step = 0; step < 150; step++) {
+    const dice = random();
+    if (dice < 0.5) {
+      const caller = new AbortController();
+      callers.push(caller);
+      const account = 'abc'[Math.floor(random() * 3)] ?? '';
+      const kind = random();
+      const isSmall = async () => {
+        if (kind > 0.95) throw new Error('the store is gone');
+        return kind < 0.5;
+      };
+      asked.push(
+        gate.enter(account, isSmall, caller.signal).then(
+          (leave) => void running.push({ account, leave }),
+          () => undefined,
+        ),
+      );
+    } else if (dice < 0.85) {
+      const [report] = running.splice(Math.floor(random() * running.length), 1);
+      report?.leave();
+      if (random() < 0.3) report?.leave();
+    } else callers[Math.floor(random() * callers.length)]?.abort();
+    if (random() < 0.6) await turn();
+    check();
+  }
+  while (gate.running + gate.waiting > 0) {
+    await turn();
+    for (const { leave } of running.splice(0)) leave();
+  }
+  await Promise.all(asked);
+  expect([gate.running, gate.waiting, running.length], `seed ${seed}`).toEqual([0, 0, 0]);
+  (await gate.enter('a', large, patient))();
+}
+
+describe('over HTTP, with two places', () => {
+  const db = useStore();
+  const service = useService(db, { MAX_CONCURRENT_REPORTS: '2', SEND_TIMEOUT_SECONDS: '60' });
+  const ask = async (account: string, signal?: AbortSignal) =>
+    fetch(`${service.url}/v1/campaigns/breakdowns/device_creative_date`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await service.token(account)}`,
+        'content-type': 'application/json',
+        'accept-encoding': 'identity',
+      },
+      body: '{"start_time":"2026-01-01","end_time":"2026-12-31"}',
+      ...(signal && { signal }),
+    });
+  const gauge = async (name: string) => {
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    return Number(new RegExp(`^adtally_reports_${name} (\\d+)$`, 'm').exec(metrics)?.[1]);
+  };
+  const openLarge = async (account: string) => {
+    const answer = await openReport(service.url, { token: await service.token(account) });
+    await once(answer, 'readable');
+    return answer;
+  };
+  const nothingHeld = () =>
+    expect
+      .poll(async () => [await gauge('running'), await gauge('waiting')], { timeout: 10_000 })
+      .toEqual([0, 0]);
+
+  beforeAll(async () => {
+    // Creative ids that do not compress, in an answer larger than every buffer on its way.
+    await db.store.command({
+      query: `INSERT INTO campaigns_device_creative_date (account_id, day, campaign_id, device, creative_id, impressions)
+              SELECT arrayJoin(['huge', 'vast']), toDate('2026-01-01') + intDiv(number, 4000), 'campaign', 'mobile',
+                     lower(hex(SHA512(toString(number)))), 1
+              FROM numbers(200000)`,
+    });
+    await Promise.all(['huge', 'vast', 'little'].map(service.token));
+  });
+
+  test('too many are refused with a time to come back, a small one passes, and every place comes back', async () => {
+    const streaming = await openLarge('huge');
+    const queued = Array.from({ length: 8 }, (_, n) => ask(n % 2 ? 'vast' : 'huge'));
+    await expect.poll(() => gauge('waiting'), { timeout: 10_000 }).toBeGreaterThan(0);
+    const startedAt = performance.now();
+    const passed = await ask('little');
+    expect(passed.status).toBe(200);
+    expect(JSON.parse(await passed.text()).result.rows).toEqual([]);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+
+    const refused = await Promise.all(queued);
+    expect(refused.map(({ status }) => status)).toEqual(Array(8).fill(429));
+    for (const answer of refused) {
+      expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      expect(answer.headers.get('content-type')).toBe('application/problem+json');
+      expect(await answer.json()).toMatchObject({ status: 429, code: 'too_many_reports' });
+    }
+    expect(JSON.parse(await text(streaming)).result.rows).toHaveLength(200_000);
+    await nothingHeld();
+    expect(JSON.parse(await (await ask('vast')).text()).result.rows).toHaveLength(200_000);
+  });
+
+  test('callers that go away while they wait or read take no place with them', async () => {
+    await nothingHeld();
+    const streaming = await openLarge('huge');
+    const gone = new AbortController();
+    const waiting = Array.from({ length: 4 }, () => ask('huge', gone.signal).catch(() => 'gone'));
+    await expect.poll(() => gauge('waiting'), { timeout: 10_000 }).toBe(4);
+    gone.abort();
+    expect(await Promise.all(waiting)).toEqual(Array(4).fill('gone'));
+    await expect.poll(() => gauge('waiting'), { timeout: 2_000 }).toBe(0);
+    streaming.destroy();
+    await nothingHeld();
+    for (let n = 0; n < 6; n++) (await openLarge(n % 2 ? 'vast' : 'huge')).destroy();
+    await nothingHeld();
+    expect(JSON.parse(await (await ask('huge')).text()).result.rows).toHaveLength(200_000);
+  });
+});
