@@ -57,7 +57,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     ? undefined
     : await Load.begin(store, { kind, file: options.label ?? file, dedupe }, now(), options.onWait);
   const counts = load?.counts ?? noCounts();
-  const ledger = new Ledger(store);
+  const ledger = new Ledger(store, options.onRetry);
   const sender = new Sender(options);
   const chunks = chunksOf({
     file,
@@ -105,7 +105,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     return { ...counts, ...(load && { loadId: load.id }) };
   } catch (error) {
     await load?.fail(error);
-    if (!(error instanceof ClickHouseError)) throw error;
+    const lost = error instanceof Error && ('syscall' in error || /socket hang up/.test(error.message));
+    if (!(error instanceof ClickHouseError || lost)) throw error;
     throw new InputError(
       `${file}: ClickHouse cannot go on: ${error.message.split('\n')[0]} What is loaded stays loaded; the same command goes on where this one stopped`,
       { cause: error },

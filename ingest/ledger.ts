@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
 import type { KnownChunk } from './chunks.ts';
 import { aliveLoads, type Load } from './loads.ts';
-import { retrying } from './retry.ts';
+import { type RetryOptions, retrying } from './retry.ts';
 
 export interface SentChunk {
   /** sha256 of the content, hex: its name everywhere. */
@@ -39,20 +39,25 @@ const pollMs = 250;
 /** Every chunk ever sent, and what became of it. Everything here can be repeated. */
 export class Ledger {
   readonly #store: Store;
+  readonly #retries: RetryOptions;
 
-  constructor(store: Store) {
+  /** @param onRetry told when the store does not answer and is tried again */
+  constructor(store: Store, onRetry?: (error: Error) => void) {
     this.#store = store;
+    this.#retries = { giveUpAfterMs: 120_000, ...(onRetry && { onRetry }) };
   }
 
   /** Chunks of earlier runs whose first line has this hash. */
   async knownChunks(head: string): Promise<KnownChunk[]> {
-    const rows = await retrying(() =>
-      select<{ chunk: string; length: number; loaded: number; counted: number }>(
-        this.#store,
-        `SELECT chunk, toUInt32(max(c.bytes)) AS length, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted
+    const rows = await retrying(
+      () =>
+        select<{ chunk: string; length: number; loaded: number; counted: number }>(
+          this.#store,
+          `SELECT chunk, toUInt32(max(c.bytes)) AS length, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted
          FROM load_chunks AS c WHERE head = unhex({head:String}) GROUP BY chunk`,
-        { head },
-      ),
+          { head },
+        ),
+      this.#retries,
     );
     return rows.map(({ chunk, length, loaded, counted }) => ({
       chunk,
@@ -71,7 +76,7 @@ export class Ledger {
     // than the moment at which it can be seen.
     await this.#record(load, chunk);
     await this.#record(load, chunk, 'sent_at');
-    for (;;) {
+    for (let othersEnded = false; ; ) {
       const { claims, loadTime } = await this.#claims(chunk);
       const done = claims.find(({ loaded }) => loaded);
       if (done) return { loaded: true, rows: done.counted };
@@ -79,12 +84,15 @@ export class Ledger {
         0,
         claims.findIndex(({ loadId }) => loadId === load.id),
       );
-      const alive = await this.#alive(before.map(({ loadId }) => loadId));
-      if (alive.length === 0) {
-        const forgotten = before.length > 0 && (await this.#isForgotten(before[0]?.sentAt ?? ''));
+      if (before.length === 0 || othersEnded) {
+        // Without a time it was claimed but never sent.
+        const sent = before.find(({ sentAt }) => !sentAt.startsWith('1970'));
+        const forgotten = sent !== undefined && (await this.#isForgotten(sent.sentAt));
         return { loaded: false, loadTime, forgotten };
       }
-      await delay(pollMs);
+      // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
+      othersEnded = (await this.#alive(before.map(({ loadId }) => loadId))).length === 0;
+      if (!othersEnded) await delay(pollMs);
     }
   }
 
@@ -95,17 +103,19 @@ export class Ledger {
 
   /** The loads that have claimed a chunk, first one first, and the load time for its rows. */
   async #claims({ head, chunk }: SentChunk): Promise<{ claims: ChunkClaim[]; loadTime: string }> {
-    const claims = await retrying(() =>
-      select<ChunkClaim & { time: string }>(
-        this.#store,
-        `SELECT load_id AS loadId, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted,
+    const claims = await retrying(
+      () =>
+        select<ChunkClaim & { time: string }>(
+          this.#store,
+          `SELECT load_id AS loadId, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted,
                 toString(max(c.sent_at)) AS sentAt,
                 (SELECT toString(if(count() = 0, now64(6, 'UTC'), max(d.loaded_at)))
                  FROM chunk_days AS d WHERE chunk = {chunk:String}) AS time
          FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk = {chunk:String}
          GROUP BY load_id ORDER BY max(c.sent_at), load_id`,
-        { head, chunk },
-      ),
+          { head, chunk },
+        ),
+      this.#retries,
     );
     const [first] = claims;
     if (!first) throw new Error(`the ledger has lost the claim on chunk ${chunk}`);
@@ -113,20 +123,24 @@ export class Ledger {
   }
 
   async #isForgotten(sentAt: string): Promise<boolean> {
-    const [row] = await retrying(() =>
-      select<{ forgotten: number }>(
-        this.#store,
-        `SELECT toUInt8(
+    const [row] = await retrying(
+      () =>
+        select<{ forgotten: number }>(
+          this.#store,
+          `SELECT toUInt8(
            (SELECT uniqExact(chunk) FROM load_chunks WHERE loaded_at > toDateTime64({sentAt:String}, 6, 'UTC')) > ${rememberedChunks}
            OR (SELECT count() FROM loads FINAL WHERE kind = 'rebuild' AND finished_at > toDateTime64({sentAt:String}, 6, 'UTC')) > 0) AS forgotten`,
-        { sentAt },
-      ),
+          { sentAt },
+        ),
+      this.#retries,
     );
     return row?.forgotten === 1;
   }
 
   #alive(ids: readonly string[]): Promise<string[]> {
-    return ids.length === 0 ? Promise.resolve([]) : retrying(() => aliveLoads(this.#store, ids));
+    return ids.length === 0
+      ? Promise.resolve([])
+      : retrying(() => aliveLoads(this.#store, ids), this.#retries);
   }
 
   async #record(
@@ -136,13 +150,15 @@ export class Ledger {
     rows = 0,
     rejectedRows = 0,
   ): Promise<void> {
-    await retrying(() =>
-      this.#store.command({
-        query: `INSERT INTO load_chunks (head, chunk, load_id, bytes, rows, rejected_rows${time ? `, ${time}` : ''})
+    await retrying(
+      () =>
+        this.#store.command({
+          query: `INSERT INTO load_chunks (head, chunk, load_id, bytes, rows, rejected_rows${time ? `, ${time}` : ''})
                 SELECT unhex({head:String}), {chunk:String}, {loadId:String}, {bytes:UInt64}, {rows:UInt64},
                        {rejectedRows:UInt64}${time ? ', now64(6)' : ''}`,
-        query_params: { head, chunk, bytes, rows, rejectedRows, loadId: load.id },
-      }),
+          query_params: { head, chunk, bytes, rows, rejectedRows, loadId: load.id },
+        }),
+      this.#retries,
     );
   }
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { CsvError, parse as parseCsv } from 'csv-parse/sync';
-import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { isLosslessNumber, parse as parseJson } from 'lossless-json';
 import { scanRecords } from './csv-scan.ts';
@@ -71,17 +71,27 @@ export function* tsvRecords(
 /** The rows of a Parquet file. */
 export async function* parquetRecords(path: string, rows: number): AsyncGenerator<LineRecord> {
   const file = await asyncBufferFromFile(path);
+  const whole = await parquetMetadataAsync(file);
+  const decimals = whole.schema.filter(
+    (column) => column.converted_type === 'DECIMAL' || column.logical_type?.type === 'DECIMAL',
+  );
+  const scales = new Map(decimals.map(({ name, scale }) => [name, scale ?? 0]));
+  // The reader would make floating point numbers of decimals: it sees the whole numbers that they are stored as.
+  const plain = { converted_type: undefined, logical_type: undefined };
+  const schema = whole.schema.map((column) => (scales.has(column.name) ? { ...column, ...plain } : column));
   const step = 50_000;
   for (let rowStart = 0; rowStart < rows; rowStart += step) {
     const slice = await parquetReadObjects({
       file,
+      metadata: { ...whole, schema },
+      utf8: false,
       compressors,
       rowStart,
       rowEnd: Math.min(rows, rowStart + step),
     });
     for (const [index, row] of slice.entries()) {
       const fields = Object.fromEntries(
-        Object.entries(row).map(([name, value]) => [name, parquetText(value)]),
+        Object.entries(row).map(([name, value]) => [name, parquetText(value, scales.get(name))]),
       );
       yield { line: rowStart + index + 1, raw: Buffer.from(ndjsonOf(row, fields)), fields, faults: [] };
     }
@@ -184,9 +194,23 @@ function ndjsonOf(row: Record<string, unknown>, fields: LineFields): string {
   return JSON.stringify(fields, (name, text) => (typeof row[name] === 'boolean' ? row[name] : text));
 }
 
-function parquetText(value: unknown): string | undefined {
+/** @param scale of a decimal, which is stored as a whole number */
+function parquetText(value: unknown, scale?: number): string | undefined {
   if (value === null || value === undefined) return undefined;
+  if (scale !== undefined) return decimalText(wholeNumber(value), scale);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString();
   return value instanceof Date ? value.toISOString() : String(value);
+}
+
+function wholeNumber(value: unknown): bigint {
+  if (!(value instanceof Uint8Array)) return BigInt(String(value));
+  return BigInt.asIntN(8 * value.length, BigInt(`0x0${Buffer.from(value).toString('hex')}`));
+}
+
+function decimalText(value: bigint, scale: number): string {
+  const digits = String(value < 0 ? -value : value).padStart(scale + 1, '0');
+  const text = scale === 0 ? digits : `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
+  return value < 0 ? `-${text}` : text;
 }
 
 /** The end of the last line is the end of the body. */

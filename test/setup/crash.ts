@@ -8,6 +8,7 @@ import { type Address, connect, type Store, select } from '../../clickhouse/clie
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate.ts';
 import { verify } from '../../clickhouse/verify.ts';
+import { retrying } from '../../ingest/retry.ts';
 import { catalog } from '../../src/catalog.ts';
 import { type EventLine, ndjson } from './events.ts';
 import { startProcess } from './process.ts';
@@ -146,7 +147,7 @@ async function loadUntilDone(
   for (let attempt = 1; ; attempt++) {
     const loader = startProcess(
       process.execPath,
-      ['--import', 'tsx', 'src/cli.ts', 'ingest', 'events', '--chunk-bytes', '300000', ...files],
+      ['--import', 'tsx', 'src/cli.ts', 'ingest', 'events', '--chunk-bytes', '900000', ...files],
       env,
     );
     if (attempt === 1 && killAfterMs !== undefined) {
@@ -165,7 +166,8 @@ async function compare(address: Address, input: Input): Promise<string | undefin
   const store = connect(address);
   try {
     const expected = JSON.stringify({ ...input.totals, rejected: String(input.rejected) });
-    const found = JSON.stringify(await totals(store));
+    // Killed after the load had ended, it may still be on its way back.
+    const found = JSON.stringify(await retrying(() => totals(store)));
     if (found !== expected) return `the store has ${found}, the recount is ${expected}`;
     const { differences } = await verify(store, catalog);
     return differences.length > 0 ? JSON.stringify(differences.slice(0, 3)) : undefined;

@@ -1,0 +1,208 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parse as parseCsv } from 'csv-parse/sync';
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { select } from '../clickhouse/client.ts';
+import { verify } from '../clickhouse/verify.ts';
+import { catalog } from '../src/catalog.ts';
+import { seededRandom } from './setup/crash.ts';
+import { event, ndjson } from './setup/events.ts';
+import { type Command, type Ended, useCommands } from './setup/process.ts';
+import { useStore } from './setup/store.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+const db = useStore();
+const commands = useCommands();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-replay-test-'));
+const seed = Date.now() % 2 ** 31;
+
+let account: string;
+let home: string;
+let made = 0;
+
+beforeEach(async () => {
+  account = `account-${++made}`;
+  home = join(folder, account);
+  await mkdir(home);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function file(name: string, content: string): Promise<string> {
+  await writeFile(join(home, name), content);
+  return join(home, name);
+}
+
+function start(...args: string[]): Command {
+  const { url, user, password, database } = db.address;
+  const env = { CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password, CLICKHOUSE_DATABASE: database };
+  return commands.start(args, { CLICKHOUSE_URL: url, ...env });
+}
+
+const run = (...args: string[]): Promise<Ended> => start(...args).ended;
+
+/** Loads lines of which every fifth has no quantity that counts; returns the file and the id of the load. */
+async function loadWithRejects(count: number): Promise<{ path: string; load: string }> {
+  const lines = Array.from({ length: count }, (_, n) =>
+    event({
+      event_id: `${account}-${n}`,
+      advertiser_id: account,
+      quantity: n % 5 === 4 ? 0 : 1,
+      spend: '0.1',
+    }),
+  );
+  const path = await file('e.ndjson', ndjson(lines));
+  const { code, stdout } = await run('ingest', 'events', '--json', '--chunk-bytes', '20000', path);
+  expect(code).toBe(4);
+  return { path, load: JSON.parse(stdout).loads[0] };
+}
+
+type Kind = 'csv' | 'ndjson';
+
+/** Exports the rejected rows of a load and writes them again with other quantities. */
+async function corrected(
+  load: string,
+  kind: Kind,
+  quantity: (row: number) => number,
+  name = 'corrected',
+): Promise<string> {
+  const { code, stdout } = await run('rejects', load, kind === 'csv' ? '--csv' : '--json');
+  expect(code).toBe(0);
+  if (kind === 'ndjson') {
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    for (const [n, row] of rows.entries()) row.event.quantity = quantity(n);
+    return file(`${name}.ndjson`, rows.map((row) => JSON.stringify(row)).join('\n'));
+  }
+  const rows: Record<string, string>[] = parseCsv(stdout, { columns: true });
+  const lines = rows.map((row, n) => Object.values({ ...row, quantity: `${quantity(n)}` }));
+  const cells = [Object.keys(rows[0] ?? {}), ...lines].map((line) =>
+    line.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(','),
+  );
+  return file(`${name}.csv`, `${cells.join('\n')}\n`);
+}
+
+interface Totals {
+  readonly events: number;
+  readonly ids: number;
+  readonly impressions: number;
+}
+
+/** What the store counts for the current account; the rollups must agree with all that is stored. */
+async function totals(): Promise<Totals | undefined> {
+  expect(await verify(db.store, catalog)).toEqual({ differences: [], more: false });
+  const [row] = await select<Totals>(
+    db.store,
+    `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids, toUInt32(sum(quantity)) AS impressions
+     FROM events WHERE advertiser_id = {account:String}`,
+    { account },
+  );
+  return row;
+}
+
+describe.each<Kind>(['csv', 'ndjson'])('rejected rows, exported as %s', (kind) => {
+  test('complete the totals exactly once corrected, and replayed twice count once', async () => {
+    const { load } = await loadWithRejects(50);
+    expect(await totals()).toEqual({ events: 40, ids: 40, impressions: 40 });
+    const path = await corrected(load, kind, () => 3);
+    expect(await run('replay', load, path)).toMatchObject({ code: 0, stderr: '10 rows replayed\n' });
+    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+    expect(await run('replay', load, path)).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^0 rows replayed, 10 replayed before/),
+    });
+    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+    expect((await run('rejects', load, '--json')).stdout).toBe('');
+  });
+
+  test('that are still faulty are named and stay rejected: exit code 4', async () => {
+    const { load } = await loadWithRejects(50);
+    const first = await run('replay', load, await corrected(load, kind, (row) => (row < 2 ? 0 : 3)));
+    expect(first.code).toBe(4);
+    expect(first.stderr).toMatch(
+      /line 5: quantity .*\n.*line 10: quantity .*\n8 rows replayed, 2 still faulty/,
+    );
+    expect(await totals()).toEqual({ events: 48, ids: 48, impressions: 64 });
+    expect((await run('replay', load, await corrected(load, kind, () => 7))).code).toBe(0);
+    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 78 });
+  });
+
+  test('of another load are left alone', async () => {
+    const { load } = await loadWithRejects(50);
+    const path = await corrected(load, kind, () => 3);
+    account = `${account}-other`;
+    const other = await loadWithRejects(50);
+    const { code, stderr } = await run('replay', other.load, path);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: `0 rows replayed, 10 replayed before or not of load ${other.load}\n`,
+    });
+    expect(await totals()).toMatchObject({ events: 40, impressions: 40 });
+  });
+
+  test(`count once when the replay is killed and repeated, also with other corrections (seed ${seed})`, async () => {
+    const random = seededRandom(seed);
+    let fullMs = 0;
+    // Round 0 is not disturbed: it shows how long a replay takes.
+    for (let round = 0; round < 4; round++) {
+      account = `account-${kind}-killed-${round}`;
+      const { load } = await loadWithRejects(2_000);
+      const path = await corrected(load, kind, () => 3, 'first');
+      const other = await corrected(load, kind, () => 5, 'second');
+      const startedAt = performance.now();
+      const killed = start('replay', load, path);
+      if (round > 0) {
+        await delay(fullMs * (0.3 + 0.7 * random()));
+        await killed.kill('SIGKILL');
+      }
+      await killed.ended;
+      if (round === 0) fullMs = performance.now() - startedAt;
+      expect((await run('replay', load, other)).code).toBe(0);
+      const found = await totals();
+      expect(found, `seed ${seed}, round ${round}`).toMatchObject({ events: 2_000, ids: 2_000 });
+      // All rows as corrected first, or all as corrected later.
+      expect([1_600 + 3 * 400, 1_600 + 5 * 400], `seed ${seed}, round ${round}`).toContain(
+        found?.impressions,
+      );
+    }
+  });
+});
+
+test('rows that were replayed stay so when the file is loaded again by a loader that knows nothing of it', async () => {
+  const { path, load } = await loadWithRejects(50);
+  expect((await run('replay', load, await corrected(load, 'csv', () => 3))).code).toBe(0);
+  // As after a crash between keeping the rejected rows and marking their chunk as loaded.
+  await db.store.command({
+    query: 'ALTER TABLE load_chunks DELETE WHERE 1',
+    clickhouse_settings: { mutations_sync: '2' },
+  });
+  await run('ingest', 'events', path);
+  expect((await run('rejects', '--json')).stdout).not.toContain(account);
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+});
+
+test.each([
+  ['events.csv', 'event_id,quantity\na,1\n'],
+  ['events.ndjson', '{"event_id":"a","quantity":1}\n'],
+  ['broken.csv', 'chunk,line\n"never closed'],
+  ['broken.ndjson', '{"chunk":'],
+  ['list.ndjson', '[]'],
+])('%s, which is no export, is refused', async (name, content) => {
+  const { load } = await loadWithRejects(5);
+  const path = await file(name, content);
+  const { code, stderr } = await run('replay', load, path);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`${path}: is not a corrected export`);
+  expect(await totals()).toMatchObject({ events: 4 });
+});
+
+test('a load that does not exist is named', async () => {
+  const { code, stderr } = await run('replay', 'nowhere', await file('e.csv', 'chunk,line\n'));
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/there is no load nowhere/);
+});
