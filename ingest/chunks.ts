@@ -59,8 +59,7 @@ export async function* cutChunks(
     const firstLine = reader.line;
     const known = await findKnown(reader, await options.knownChunks(head), nameOf);
     const length = known ? known.bytes : await reader.lengthOfLines(options.chunkBytes);
-    const body = reader.take(length);
-    const rows = reader.countRows(body);
+    const { body, rows } = reader.take(length);
     yield {
       chunk: known?.chunk ?? nameOf(body),
       head,

@@ -11,6 +11,8 @@ export interface RecordEnds {
   readonly last: number;
   /** Whole records; blank lines are none. */
   readonly records: number;
+  /** Line ends up to the last record's own. */
+  readonly lines: number;
 }
 
 /**
@@ -26,13 +28,18 @@ export function scanRecords(
 ): RecordEnds {
   let last = -1;
   let records = 0;
+  let lines = 0;
+  let linesInRecord = 0;
   let recordStart = start;
   let quoted = false;
   let fieldStart = true;
   for (let at = start; at < limit && records < most; at++) {
     const byte = buffer[at];
     if (quoted) {
-      if (byte !== quote) continue;
+      if (byte !== quote) {
+        if (byte === newline) linesInRecord++;
+        continue;
+      }
       if (buffer[at + 1] === quote) at++;
       else quoted = false;
     } else if (byte === quote && fieldStart) {
@@ -40,11 +47,13 @@ export function scanRecords(
       fieldStart = false;
     } else if (byte === newline) {
       last = at;
+      lines += linesInRecord + 1;
+      linesInRecord = 0;
       const blank = at === recordStart || (at === recordStart + 1 && buffer[recordStart] === carriageReturn);
       if (!blank) records++;
       recordStart = at + 1;
       fieldStart = true;
     } else fieldStart = byte === comma || (fieldStart && (byte === space || byte === tab));
   }
-  return { last, records };
+  return { last, records, lines };
 }

@@ -20,6 +20,8 @@ export class LineReader {
   readonly #options: LineReaderOptions;
   #buffer: Buffer = Buffer.alloc(0);
   #ended = false;
+  /** What cutting has learned of the bytes that are taken next. */
+  #measured: { length: number; rows: number; lines: number } | undefined;
   /** Line of the file at which the buffer begins, from 1. */
   line = 1;
 
@@ -74,9 +76,19 @@ export class LineReader {
     await this.#fill(limit);
     if (this.#buffer.length < limit) return this.#lengthOfRest();
     const inQuotes = this.#options.csv && hasQuote(this.#buffer, limit);
-    const end = inQuotes ? scanRecords(this.#buffer, 0, limit).last : -1;
+    const scanned = inQuotes ? scanRecords(this.#buffer, 0, limit) : undefined;
+    if (scanned && scanned.last > 0) {
+      const { last, records, lines } = scanned;
+      const length = trimEnd(this.#buffer, last);
+      this.#measured = {
+        length,
+        rows: records,
+        lines: lines - count(this.#buffer.subarray(length, last + 1)),
+      };
+      return length;
+    }
     // A quote that is never closed must not swallow the file: its line is left to be examined.
-    const cut = end > 0 ? end : this.#buffer.lastIndexOf(newline, limit - 1);
+    const cut = this.#buffer.lastIndexOf(newline, limit - 1);
     return trimEnd(this.#buffer, cut > 0 ? cut : await this.#lineEnd());
   }
 
@@ -92,16 +104,21 @@ export class LineReader {
     return end > 0 ? trimEnd(rest, end) : rest.length;
   }
 
-  take(length: number): Buffer {
-    const taken = this.#buffer.subarray(0, length);
-    this.line += count(taken, newline);
+  /** The next bytes, and how many rows they hold. */
+  take(length: number): { body: Buffer; rows: number } {
+    const body = this.#buffer.subarray(0, length);
+    // Cutting has counted already, where it had to look at every byte.
+    const { rows, lines } = this.#measured?.length === length ? this.#measured : this.#measure(body);
+    this.#measured = undefined;
+    this.line += lines;
     this.#drop(length);
-    return taken;
+    return { body, rows };
   }
 
-  countRows(body: Buffer): number {
-    const inQuotes = this.#options.csv && hasQuote(body, body.length);
-    return inQuotes ? scanRecords(body, 0, body.length).records + 1 : countLines(body);
+  #measure(body: Buffer): { rows: number; lines: number } {
+    if (!this.#options.csv || !hasQuote(body, body.length)) return countLines(body);
+    const { last, records, lines } = scanRecords(body, 0, body.length);
+    return { rows: records + 1, lines: lines + count(body.subarray(last + 1)) };
   }
 
   /** Position of the end of the line that begins here. */
@@ -144,19 +161,21 @@ function trimEnd(buffer: Buffer, length: number): number {
   return end;
 }
 
-function count(buffer: Buffer, byte: number): number {
+function count(buffer: Buffer): number {
   let found = 0;
-  for (let at = buffer.indexOf(byte); at >= 0; at = buffer.indexOf(byte, at + 1)) found++;
+  for (let at = buffer.indexOf(newline); at >= 0; at = buffer.indexOf(newline, at + 1)) found++;
   return found;
 }
 
-/** Lines with content. */
-function countLines(body: Buffer): number {
-  let lines = 1;
+/** Lines with content, and line ends. */
+function countLines(body: Buffer): { rows: number; lines: number } {
+  let rows = 1;
+  let lines = 0;
   for (let at = body.indexOf(newline); at >= 0; at = body.indexOf(newline, at + 1)) {
-    if (!isLineEnd(body[at + 1])) lines++;
+    lines++;
+    if (!isLineEnd(body[at + 1])) rows++;
   }
-  return lines;
+  return { rows, lines };
 }
 
 function hasQuote(buffer: Buffer, limit: number): boolean {
