@@ -12,6 +12,8 @@ const json = {
   output_format_json_quote_64bit_integers: 0,
   output_format_json_quote_decimals: 0,
   output_format_json_escape_forward_slashes: 0,
+  // One thread formats as fast as several and leaves a core to the rest; a killed statement ends at once.
+  output_format_parallel_formatting: 0,
   output_format_decimal_trailing_zeros: 0,
 };
 

@@ -29,6 +29,7 @@ FORMAT Template;
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
+--   output_format_parallel_formatting = 0
 --   output_format_decimal_trailing_zeros = 0
 --   format_template_resultset_format = {"result":{"last_update_time":"2026-04-01 00:00:00 UTC","rows":[${data}],"column_metadata":[{"id":"start_time","type":"Date"},{"id":"end_time","type":"Date"},{"id":"ad_unit","type":"String"},{"id":"device","type":"String"},{"id":"estimated_revenue","type":"Money"},{"id":"ad_requests","type":"Numeric"},{"id":"impressions","type":"Numeric"},{"id":"referrals","type":"Numeric"},{"id":"cpm","type":"Money"},{"id":"fill_rate","type":"Numeric"},{"id":"rtr","type":"Numeric"}],"unconfirmed_revenue_dates":["2026-03-30","2026-03-31"]}}
 --   format_template_row_format = {"start_time":${start_time:JSON},"end_time":${end_time:JSON},"ad_unit":${ad_unit:JSON},"device":${device:JSON},"estimated_revenue":${estimated_revenue:Raw},"ad_requests":${ad_requests:Raw},"impressions":${impressions:Raw},"referrals":${referrals:Raw},"cpm":${cpm:Raw},"fill_rate":${fill_rate:Raw},"rtr":${rtr:Raw}}

@@ -29,6 +29,7 @@ FORMAT Template;
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
+--   output_format_parallel_formatting = 0
 --   output_format_decimal_trailing_zeros = 0
 --   format_template_resultset_format = {"result":{"last_update_time":"2026-04-01 00:00:00 UTC","rows":[${data}],"column_metadata":[{"id":"start_time","type":"Date"},{"id":"end_time","type":"Date"},{"id":"campaign","type":"String"},{"id":"creative_headline","type":"String"},{"id":"creative_id","type":"String"},{"id":"cpa","type":"Money"},{"id":"cpc","type":"Money"},{"id":"cpm","type":"Money"},{"id":"impressions","type":"Numeric"},{"id":"conversions","type":"Numeric"},{"id":"referrals","type":"Numeric"},{"id":"spent","type":"Money"}],"unconfirmed_revenue_dates":["2026-03-30","2026-03-31"]}}
 --   format_template_row_format = {"start_time":${start_time:JSON},"end_time":${end_time:JSON},"campaign":${campaign:JSON},"creative_headline":${creative_headline:JSON},"creative_id":${creative_id:JSON},"cpa":${cpa:Raw},"cpc":${cpc:Raw},"cpm":${cpm:Raw},"impressions":${impressions:Raw},"conversions":${conversions:Raw},"referrals":${referrals:Raw},"spent":${spent:Raw}}
