@@ -16,6 +16,8 @@ const refusals: Readonly<Record<string, { status: number; code: string; detail: 
 };
 const malformed = { status: 400, code: 'malformed_message', detail: 'the message is not valid HTTP/1.1' };
 
+const lingerMs = 1000;
+
 /** The answer to a request whose target or Host is none, which no route ever sees. */
 export function malformedResponse(): Response {
   const { body, headers } = answer(malformed);
@@ -39,11 +41,21 @@ export function refuseMalformed(server: Server): void {
     const refusal = refusals[error.code ?? ''] ?? malformed;
     const { body, headers } = answer(refusal);
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.write(
-      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body}`,
-    );
-    socket.destroy();
+    socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body}`);
+    linger(socket);
   });
+}
+
+/**
+ * Reads on for a moment what the caller is still sending: closing a connection with unread bytes resets it, and
+ * the caller would lose the answer.
+ */
+function linger(socket: Duplex): void {
+  socket.removeAllListeners('data');
+  socket.on('data', () => {});
+  const cut = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('end', () => socket.destroy());
+  socket.once('close', () => clearTimeout(cut));
 }
 
 function answer(refusal: typeof malformed): { body: string; headers: Record<string, string> } {
