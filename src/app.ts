@@ -3,6 +3,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
+import type { Store } from '../clickhouse/client.ts';
 import { endpoints } from './breakdowns.ts';
 import { type Accounts, authentication, challenge } from './http/authentication.ts';
 import { docs } from './http/docs.ts';
@@ -16,6 +17,7 @@ import { type ReportDeps, report, requireJson } from './http/reports.ts';
 import { InvalidRequest } from './report/request.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
+  readonly store: Store;
   readonly accounts: Accounts;
   /** Counts requests by account. */
   readonly requests: Limiter;

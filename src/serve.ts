@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { connect, type Store } from '../clickhouse/client.ts';
 import { requireTimezone } from '../clickhouse/migrate.ts';
+import { Reader } from '../clickhouse/reader.ts';
 import { mayPass, retrying } from '../ingest/retry.ts';
 import { createApp } from './app.ts';
 import { catalog } from './catalog.ts';
@@ -40,7 +41,9 @@ const serverOptions = {
 
 /** Wires the service on an open store and listens; resolves once it accepts requests. */
 export async function startService(config: Config, opened: OpenStore, log: Logger): Promise<Service> {
-  const store = connect(opened.reporter, { idleTimeoutMs: config.reportTimeoutSeconds * 1000 });
+  const idleTimeoutMs = config.reportTimeoutSeconds * 1000;
+  const store = connect(opened.reporter, { idleTimeoutMs });
+  const reader = new Reader(opened.reporter, idleTimeoutMs);
   const tokens = new TokenCache({ store, onError: once(log, 'tokens not refreshed') });
   const lastLoad = new LastLoad(store, once(log, 'time of the last load not refreshed'));
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
@@ -50,6 +53,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     tokens.stop();
     lastLoad.stop();
     redis?.disconnect();
+    reader.close();
     await store.close();
   };
   try {
@@ -72,6 +76,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     const quota = { ...config.rateLimit, ...(redis && { redis }) };
     const app = createApp({
       store,
+      reader,
       catalog,
       accounts: tokens,
       log,

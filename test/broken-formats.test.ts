@@ -80,7 +80,7 @@ async function withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
 /** Ids of the report statements that the database works on and that were not killed. */
 function reportsRunning(): Promise<string[]> {
   return ids(
-    `SELECT query_id FROM system.processes WHERE query LIKE '%sum(r.impressions)%'
+    `SELECT query_id FROM system.processes WHERE query LIKE '%campaigns_device_creative_date AS r%'
      AND query NOT LIKE '%system.processes%' AND NOT is_cancelled`,
   );
 }

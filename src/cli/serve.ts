@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import pino, { type Logger } from 'pino';
 import { connect } from '../../clickhouse/client.ts';
 import type { Config } from '../config.ts';
@@ -49,6 +50,9 @@ async function withOpenStore(
   config: Config,
   work: (opened: OpenStore, log: Logger) => Promise<void>,
 ): Promise<void> {
+  // Every 64 KiB that pass through are a buffer outside the heap, and make V8 mark the heap, little by little and
+  // with helper threads: a large report took a quarter longer. The heap is small; marked at once it takes 5 ms.
+  setFlagsFromString('--no-incremental-marking');
   const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: true }));
   const opened = await openStore(config);
   try {

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
-import type { Store } from '../../clickhouse/client.ts';
+import type { Reader } from '../../clickhouse/reader.ts';
 import type { Endpoint } from '../breakdowns.ts';
 import type { Catalog } from '../catalog.ts';
 import { rowColumns } from '../report/columns.ts';
@@ -17,7 +17,7 @@ import { Problem } from './problems.ts';
 import { reportHeaders } from './report-headers.ts';
 
 export interface ReportDeps {
-  readonly store: Store;
+  readonly reader: Reader;
   readonly catalog: Catalog;
   readonly timeoutSeconds: number;
   /** The time of the request as the envelope writes it. */
@@ -43,10 +43,10 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
     const { signal } = caller;
     let leave: (() => void) | undefined;
     try {
-      leave = await deps.gate.enter(c.get('account'), () => isSmall(deps.store, plan), signal);
+      leave = await deps.gate.enter(c.get('account'), () => isSmall(deps.reader, plan), signal);
       const startedAt = performance.now();
       const queryId = crypto.randomUUID();
-      const stream = await streamReport(deps.store, deps.catalog, plan, {
+      const stream = await streamReport(deps.reader, deps.catalog, plan, {
         queryId,
         format,
         coding: acceptedCoding(c),

@@ -1,15 +1,9 @@
+import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { familyOf, rollupTable } from '../breakdowns.ts';
 import type { Catalog } from '../catalog.ts';
 import { groupingDimensions, type RowColumn, rowColumns } from './columns.ts';
 import { type ReportFormatName, reportFormats } from './formats.ts';
 import type { Plan } from './plan.ts';
-
-/** A statement for the store: the text is ours, values are typed parameters. */
-export interface CompiledStatement {
-  readonly query: string;
-  readonly params: Readonly<Record<string, string>>;
-  readonly settings: Readonly<Record<string, string | number>>;
-}
 
 /** What the envelope says beside the rows. */
 export interface Envelope {
@@ -31,7 +25,7 @@ export function compileReport(
   plan: Plan,
   envelope: Envelope,
   format: ReportFormatName = 'json',
-): CompiledStatement {
+): ReadStatement {
   const { breakdown } = plan;
   const { clickhouse, settings } = reportFormats[format];
   const template = clickhouse === 'Template';
@@ -42,16 +36,12 @@ export function compileReport(
     ...(breakdown.day ? ['day'] : []),
     ...groupingDimensions(catalog, breakdown).map(({ key }) => key),
   ];
-  const measures = Object.keys(familyOf(catalog, breakdown.family).measures);
   const query = [
     `SELECT ${columns
       .filter(({ source }) => source.kind !== 'range' || breakdown.day || constantRange)
       .map((column) => expression(column, { template, constantRange }))
       .join(', ')}`,
-    `FROM (SELECT ${[...keys, ...measures.map((name) => `sum(r.${name}) AS ${name}`)].join(', ')}`,
-    `FROM ${rollupTable(breakdown.family, breakdown.dimensions)} AS r`,
-    `WHERE ${owned}`,
-    `GROUP BY ${keys.join(', ')})`,
+    `FROM ${source(catalog, plan, keys)}`,
     `ORDER BY ${keys.join(', ')}`,
     `FORMAT ${clickhouse}`,
   ].join('\n');
@@ -59,8 +49,7 @@ export function compileReport(
     query,
     params: { ...parameters(plan), ...(constantRange && { start: plan.range.start, end: plan.range.end }) },
     settings: {
-      // A dated report is grouped in the order of the sort key, while it is read.
-      optimize_aggregation_in_order: breakdown.day ? 1 : 0,
+      ...(breakdown.day && inOrder),
       ...settings,
       ...(template && {
         format_template_resultset_format: envelopeTemplate(columns, envelope),
@@ -71,8 +60,32 @@ export function compileReport(
   };
 }
 
+/**
+ * How a dated report is read: names and ratios are computed by all threads before the streams of the months come
+ * together, in blocks small enough that the first bytes leave early.
+ */
+const inOrder = {
+  query_plan_execute_functions_after_sorting: 0,
+  read_in_order_use_buffering: 0,
+  max_block_size: 16_384,
+};
+
+/**
+ * One row for each combination of the keys. A dated breakdown has the keys of its rollup: its rows only need the
+ * merge that the engine would do anyway, in the order of the sort key, which takes half the CPU of a GROUP BY and
+ * streams from the first row on.
+ */
+function source(catalog: Catalog, { breakdown }: Plan, keys: readonly string[]): string {
+  const table = `${rollupTable(breakdown.family, breakdown.dimensions)} AS r`;
+  if (breakdown.day) return `${table} FINAL WHERE ${owned}`;
+  const sums = Object.keys(familyOf(catalog, breakdown.family).measures).map(
+    (name) => `sum(r.${name}) AS ${name}`,
+  );
+  return `(SELECT ${[...keys, ...sums].join(', ')} FROM ${table} WHERE ${owned} GROUP BY ${keys.join(', ')})`;
+}
+
 /** The statement that lists the unconfirmed days of the range, ascending, one column `day`. */
-export function compileUnconfirmedDates(plan: Plan): CompiledStatement {
+export function compileUnconfirmedDates(plan: Plan): ReadStatement {
   const query = [
     'SELECT day FROM (',
     'SELECT day, max(r.unconfirmed_at) AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at',
@@ -86,7 +99,7 @@ export function compileUnconfirmedDates(plan: Plan): CompiledStatement {
 }
 
 /** The statement that estimates how many rows of its rollup a report reads, in a column `rows`. */
-export function compileEstimate(plan: Plan): CompiledStatement {
+export function compileEstimate(plan: Plan): ReadStatement {
   const table = rollupTable(plan.breakdown.family, plan.breakdown.dimensions);
   return {
     query: `SELECT rows FROM (EXPLAIN ESTIMATE SELECT account_id FROM ${table} WHERE ${owned})`,
@@ -125,12 +138,13 @@ function expression(
   }
 }
 
-/** A row field in the row template: text as JSON, numbers as the database prints them. */
+/** A row field in the row template: text as JSON, days and numbers as the database prints them. */
 function field({ id, type, source }: RowColumn, plan: Plan): string {
   if (source.kind === 'range' && !plan.breakdown.day) {
     return `"${id}":"${id === 'start_time' ? plan.range.start : plan.range.end}"`;
   }
-  return `"${id}":${type === 'String' || type === 'Date' ? `\${${id}:JSON}` : `\${${id}:Raw}`}`;
+  if (type === 'Date') return `"${id}":"\${${id}:Raw}"`;
+  return `"${id}":\${${id}:${type === 'String' ? 'JSON' : 'Raw'}}`;
 }
 
 function envelopeTemplate(columns: RowColumn[], { lastUpdateTime, unconfirmedDates }: Envelope): string {

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { type Store, select } from '../../clickhouse/client.ts';
+import type { Reader } from '../../clickhouse/reader.ts';
 import type { Catalog } from '../catalog.ts';
 import { compileEstimate, compileReport, compileUnconfirmedDates } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
@@ -46,46 +46,37 @@ const smallRows = 100_000;
 const traceContext = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** Whether a report is done in a moment, by the engine's own estimate of the rows it has to read. */
-export async function isSmall(store: Store, plan: Plan): Promise<boolean> {
-  const { query, params } = compileEstimate(plan);
-  const estimates = await select<{ rows: string }>(store, query, params);
+export async function isSmall(reader: Reader, plan: Plan): Promise<boolean> {
+  const estimates = await reader.rows<{ rows: string }>(compileEstimate(plan));
   return estimates.reduce((sum, { rows }) => sum + Number(rows), 0) <= smallRows;
 }
 
 /**
  * Starts a report and returns its body before the last row is computed. No row is parsed here.
  * Destroying the body cancels the statement.
- * @throws what the client throws when the store is unreachable or refuses the statement
+ * @throws what the reader throws when the store is unreachable or refuses the statement
  */
 export async function streamReport(
-  store: Store,
+  reader: Reader,
   catalog: Catalog,
   plan: Plan,
   options: StreamOptions,
 ): Promise<ReportStream> {
-  const dates = compileUnconfirmedDates(plan);
-  const unconfirmed = await select<{ day: string }>(store, dates.query, dates.params);
+  const { lastUpdateTime, queryId, signal, coding, traceparent } = options;
+  const unconfirmed = await reader.rows<{ day: string }>(compileUnconfirmedDates(plan), { signal });
   const unconfirmedDates = unconfirmed.map(({ day }) => day);
-  const { lastUpdateTime } = options;
   const report = compileReport(catalog, plan, { lastUpdateTime, unconfirmedDates }, options.format);
-  const { stream } = await store.exec({
-    query: report.query,
-    query_params: report.params,
-    query_id: options.queryId,
-    abort_signal: options.signal,
-    clickhouse_settings: {
-      ...report.settings,
-      max_execution_time: options.timeoutSeconds,
-      cancel_http_readonly_queries_on_client_close: 1,
-      enable_http_compression: options.coding === 'identity' ? 0 : 1,
-      http_zlib_compression_level: compressionLevel[options.coding],
-    },
-    http_headers: {
-      'Accept-Encoding': options.coding,
-      ...(options.traceparent &&
-        traceContext.test(options.traceparent) && { traceparent: options.traceparent }),
-    },
-    decompress_response_stream: false,
-  });
-  return { body: stream, coding: options.coding, unconfirmedDates };
+  const settings = {
+    ...report.settings,
+    max_execution_time: options.timeoutSeconds,
+    cancel_http_readonly_queries_on_client_close: 1,
+    enable_http_compression: coding === 'identity' ? 0 : 1,
+    http_zlib_compression_level: compressionLevel[coding],
+  };
+  const headers = {
+    'Accept-Encoding': coding,
+    ...(traceparent && traceContext.test(traceparent) && { traceparent }),
+  };
+  const body = await reader.stream({ ...report, settings }, { queryId, headers, signal });
+  return { body, coding, unconfirmedDates };
 }

@@ -14,10 +14,7 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- settings
 
 SELECT dictGetOrDefault('ad_unit_names', 'name', ({account:String}, ad_unit_id), ad_unit_id) AS ad_unit, dictGetOrDefault('site_names', 'name', ({account:String}, site_id), site_id) AS site, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
-FROM (SELECT ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals
-FROM ad_units_site_date AS r
-WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
-GROUP BY ad_unit_id, site_id)
+FROM (SELECT ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_site_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY ad_unit_id, site_id)
 ORDER BY ad_unit_id, site_id
 FORMAT Template;
 -- parameters
@@ -25,7 +22,6 @@ FORMAT Template;
 --   first = 2026-03-01
 --   last = 2026-03-31
 -- settings
---   optimize_aggregation_in_order = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0

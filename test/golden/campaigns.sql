@@ -14,10 +14,7 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- settings
 
 SELECT dictGetOrDefault('campaign_names', 'name', ({account:String}, campaign_id), campaign_id) AS campaign, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
-FROM (SELECT campaign_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent
-FROM campaigns_date AS r
-WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
-GROUP BY campaign_id)
+FROM (SELECT campaign_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id)
 ORDER BY campaign_id
 FORMAT Template;
 -- parameters
@@ -25,7 +22,6 @@ FORMAT Template;
 --   first = 2026-03-01
 --   last = 2026-03-31
 -- settings
---   optimize_aggregation_in_order = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
