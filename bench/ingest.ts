@@ -33,7 +33,7 @@ export async function ingest(address: Address, events: number, runs: number): Pr
       const file = join(folder, `events.${format.name}`);
       await writeEvents(stores.server, file, format.clickhouse, events);
       const load = async () => {
-        await loadEvents({ store: stores.ours, file, chunkBytes: 128 << 20, now: () => new Date() });
+        await loadEvents({ store: stores.ours, file, chunkBytes: 192 << 20, now: () => new Date() });
       };
       const insert = async () => {
         const { stream } = await stores.theirs.exec({

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ByteSource } from './bytes.ts';
 import { LineReader } from './line-reader.ts';
 
 /** A chunk that the ledger knows to begin with a certain line. */
@@ -44,7 +45,7 @@ export interface ChunkOptions {
  * @throws {InputError} for a line that has no end within 16 MiB
  */
 export async function* cutChunks(
-  source: AsyncIterable<Buffer>,
+  source: ByteSource,
   options: ChunkOptions,
 ): AsyncGenerator<Chunk & { header: Buffer }> {
   const reader = new LineReader(source, options);

@@ -5,6 +5,10 @@ const space = 32;
 const quote = 34;
 const comma = 44;
 
+const ordinaryInQuotes = new Uint8Array(256).fill(1);
+ordinaryInQuotes[newline] = 0;
+ordinaryInQuotes[quote] = 0;
+
 /** Where the records of a run of CSV end. */
 export interface RecordEnds {
   /** Position of the line end of the last whole record, −1 where there is none. */
@@ -31,29 +35,28 @@ export function scanRecords(
   let lines = 0;
   let linesInRecord = 0;
   let recordStart = start;
-  let quoted = false;
-  let fieldStart = true;
+  // One field a turn; the loops within it look at a byte each and nothing else.
   for (let at = start; at < limit && records < most; at++) {
-    const byte = buffer[at];
-    if (quoted) {
-      if (byte !== quote) {
-        if (byte === newline) linesInRecord++;
-        continue;
+    while (at < limit && (buffer[at] === space || buffer[at] === tab)) at++;
+    if (buffer[at] === quote) {
+      for (at++; ; at++) {
+        while (at < limit && ordinaryInQuotes[buffer[at] as number] === 1) at++;
+        if (at >= limit) return { last, records, lines };
+        if (buffer[at] === newline) linesInRecord++;
+        else if (buffer[at + 1] === quote) at++;
+        else break;
       }
-      if (buffer[at + 1] === quote) at++;
-      else quoted = false;
-    } else if (byte === quote && fieldStart) {
-      quoted = true;
-      fieldStart = false;
-    } else if (byte === newline) {
+      at++;
+    }
+    while (at < limit && buffer[at] !== comma && buffer[at] !== newline) at++;
+    if (at < limit && buffer[at] === newline) {
       last = at;
       lines += linesInRecord + 1;
       linesInRecord = 0;
       const blank = at === recordStart || (at === recordStart + 1 && buffer[recordStart] === carriageReturn);
       if (!blank) records++;
       recordStart = at + 1;
-      fieldStart = true;
-    } else fieldStart = byte === comma || (fieldStart && (byte === space || byte === tab));
+    }
   }
   return { last, records, lines };
 }

@@ -57,10 +57,14 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     ? undefined
     : await Load.begin(store, { kind, file: options.label ?? file, dedupe }, now(), options.onWait);
   const counts = load?.counts ?? noCounts();
-  const ledger = new Ledger(store, options.onRetry);
+  // Ends the making ready of a chunk that is not sent any more.
+  const enough = new AbortController();
+  const ledger = new Ledger(store, options.onRetry, enough.signal);
   const sender = new Sender(options);
+  const parallel = dedupe ? 1 : (options.parallel ?? 2);
   const chunks = chunksOf({
     file,
+    parallel,
     fileFormat,
     chunkBytes: options.chunkBytes,
     ignoreUnknown: options.ignoreUnknown ?? false,
@@ -95,8 +99,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   };
 
   try {
-    const parallel = dedupe ? 1 : (options.parallel ?? 2);
-    await inParallel(claimed(chunks, ledger, load), parallel, finishChunk, options.signal);
+    await inParallel(claimed(chunks, ledger, load), parallel, finishChunk, enough, options.signal);
     if (options.signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
     if (load && forgotten.length > 0) {
@@ -143,29 +146,39 @@ async function* claimed(
   }
 }
 
-/** Works on up to `most` items at a time; the first failure ends it once the others in flight are done. */
+/**
+ * Works on up to `most` items at a time, while the next one is made ready; the first failure ends it once the
+ * others in flight are done.
+ * @param enough aborted when no more items are wanted
+ */
 async function inParallel<T>(
   items: AsyncGenerator<T>,
   most: number,
   work: (item: T) => Promise<void>,
+  enough: AbortController,
   signal?: AbortSignal,
 ): Promise<void> {
   const running = new Set<Promise<void>>();
   let failure: { error: unknown } | undefined;
+  const ended = () => signal?.aborted || failure !== undefined;
   try {
-    for await (const item of items) {
-      if (signal?.aborted || failure) break;
-      const task = work(item)
+    let next = items.next();
+    for (let item = await next; !item.done && !ended(); item = await next) {
+      const task = work(item.value)
         .catch((error: unknown) => {
           failure ??= { error };
         })
         .finally(() => running.delete(task));
       running.add(task);
+      next = items.next();
+      // Whether it fails is told where it is awaited.
+      next.catch(() => undefined);
       if (running.size >= most) await Promise.race(running);
-      if (signal?.aborted || failure) break;
     }
   } finally {
     await Promise.all(running);
+    enough.abort();
+    await items.return(undefined);
   }
   if (failure) throw failure.error;
 }

@@ -103,7 +103,7 @@ function unpackZstd(): Duplex {
 }
 
 /** What went wrong with a file, in words. */
-function readable(cause: NodeJS.ErrnoException): string {
+export function readable(cause: NodeJS.ErrnoException): string {
   switch (cause.code) {
     case 'ENOENT':
       return 'there is no such file';

@@ -41,9 +41,15 @@ export class Ledger {
   readonly #store: Store;
   readonly #retries: RetryOptions;
 
-  /** @param onRetry told when the store does not answer and is tried again */
-  constructor(store: Store, onRetry?: (error: Error) => void) {
+  readonly #signal: AbortSignal | undefined;
+
+  /**
+   * @param onRetry told when the store does not answer and is tried again
+   * @param signal ends the waiting for another load, with an AbortError
+   */
+  constructor(store: Store, onRetry?: (error: Error) => void, signal?: AbortSignal) {
     this.#store = store;
+    this.#signal = signal;
     this.#retries = { giveUpAfterMs: 120_000, ...(onRetry && { onRetry }) };
   }
 
@@ -92,7 +98,7 @@ export class Ledger {
       }
       // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
       othersEnded = (await this.#alive(before.map(({ loadId }) => loadId))).length === 0;
-      if (!othersEnded) await delay(pollMs);
+      if (!othersEnded) await delay(pollMs, undefined, { signal: this.#signal });
     }
   }
 

@@ -1,3 +1,4 @@
+import type { ByteSource } from './bytes.ts';
 import { scanRecords } from './csv-scan.ts';
 import { InputError } from './formats.ts';
 
@@ -14,19 +15,25 @@ const newline = 10;
 const carriageReturn = 13;
 const quote = 34;
 
+/** Read beyond what was asked for, so that the next line is there as well. */
+const aheadBytes = 1 << 20;
+
 /** Bytes that have been read but not yet taken, and where in the file they begin. */
 export class LineReader {
-  readonly #source: AsyncIterator<Buffer>;
+  readonly #source: ByteSource;
   readonly #options: LineReaderOptions;
-  #buffer: Buffer = Buffer.alloc(0);
+  /** What is in memory; what is taken stays where it is, and the next bytes go into memory of their own. */
+  #memory: Buffer = Buffer.alloc(0);
+  #begin = 0;
+  #end = 0;
   #ended = false;
   /** What cutting has learned of the bytes that are taken next. */
   #measured: { length: number; rows: number; lines: number } | undefined;
   /** Line of the file at which the buffer begins, from 1. */
   line = 1;
 
-  constructor(source: AsyncIterable<Buffer>, options: LineReaderOptions) {
-    this.#source = source[Symbol.asyncIterator]();
+  constructor(source: ByteSource, options: LineReaderOptions) {
+    this.#source = source;
     this.#options = options;
   }
 
@@ -136,22 +143,26 @@ export class LineReader {
     }
   }
 
+  get #buffer(): Buffer {
+    return this.#memory.subarray(this.#begin, this.#end);
+  }
+
   async #fill(size: number): Promise<void> {
-    const parts = [this.#buffer];
-    let length = this.#buffer.length;
-    while (length < size && !this.#ended) {
-      const { value, done } = await this.#source.next();
-      if (done) this.#ended = true;
-      else {
-        parts.push(value);
-        length += value.length;
-      }
+    if (this.#begin + size > this.#memory.length && !this.#ended) {
+      const memory = Buffer.allocUnsafeSlow(size + aheadBytes);
+      this.#end = this.#memory.copy(memory, 0, this.#begin, this.#end);
+      this.#begin = 0;
+      this.#memory = memory;
     }
-    if (parts.length > 1) this.#buffer = Buffer.concat(parts, length);
+    while (this.#end - this.#begin < size && !this.#ended) {
+      const bytes = await this.#source.read(this.#memory.subarray(this.#end));
+      this.#end += bytes;
+      this.#ended = bytes === 0;
+    }
   }
 
   #drop(length: number): void {
-    this.#buffer = this.#buffer.subarray(length);
+    this.#begin += length;
   }
 }
 

@@ -146,7 +146,7 @@ export class Sender {
   async #insert(
     table: EventTable,
     { chunk, token = chunk }: SendableChunk,
-    { format, stream }: Content,
+    { format, typed, stream }: Content,
     loadTime: string,
   ): Promise<ClickHouseError | undefined> {
     const { store, ignoreUnknown, onRetry } = this.#options;
@@ -162,7 +162,7 @@ export class Sender {
           await store.command({ query, query_params: { chunk } });
         }
         const { stream: answer } = await store.exec({
-          query: insertEvents(format, table),
+          query: insertEvents(format, table, typed),
           values: stream(),
           query_params: { chunk, loadTime },
           clickhouse_settings: settings,

@@ -4,16 +4,19 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetSchema } from 'hyparquet';
+import { openBytes } from './bytes.ts';
 import { cutChunks, type KnownChunk } from './chunks.ts';
-import { readInput } from './files.ts';
 import { type FileFormat, type Format, formats, InputError } from './formats.ts';
 import type { SentChunk } from './ledger.ts';
 import { csvRecords, type LineRecord, ndjsonRecords, parquetRecords, tsvRecords } from './records.ts';
-import { eventFields, requiredFields } from './statement.ts';
+import { eventFields, requiredFields, type TypedFields } from './statement.ts';
+import { typedFieldsOf } from './typed-fields.ts';
 
 /** Bytes to send, and how to read them. Each call begins anew, so that they can be sent again. */
 export interface Content {
   readonly format: Format;
+  /** Absent: all fields are text. */
+  readonly typed?: TypedFields;
   readonly stream: () => Readable;
 }
 
@@ -39,6 +42,8 @@ export interface Source {
   readonly file: string;
   readonly fileFormat: FileFormat;
   readonly chunkBytes: number;
+  /** Chunks sent at a time. */
+  readonly parallel: number;
   /** Columns that no event has are left out instead of refused. */
   readonly ignoreUnknown: boolean;
   readonly knownChunks: (head: string) => Promise<readonly KnownChunk[]>;
@@ -51,45 +56,62 @@ export function chunksOf(source: Source): AsyncGenerator<SendableChunk> {
 }
 
 async function* lineChunks(source: Source): AsyncGenerator<SendableChunk> {
-  const { file, fileFormat, chunkBytes, knownChunks } = source;
+  const { file, fileFormat, knownChunks } = source;
   const { format, compression } = fileFormat;
   let columns: readonly string[] = [];
-  const chunks = cutChunks(readInput(file, compression, source.onBytes), {
+  const bytes = await openBytes(file, compression, source.onBytes);
+  const chunks = cutChunks(bytes, {
     file,
     header: format.name !== 'ndjson',
     csv: format.name === 'csv',
-    chunkBytes,
+    chunkBytes: evenChunks(source, bytes.size),
     knownChunks,
     onHeader: (header) => {
       columns = format.name === 'csv' ? ((parseCsv(header) as string[][])[0] ?? []) : header.split('\t');
       requireColumns(source, columns);
     },
   });
-  for await (const { header, body, firstLine, ...chunk } of chunks) {
-    const contentOf = (lines: readonly Buffer[]): Content => {
-      const parts = header.length > 0 ? [header, ...lines] : lines;
-      return {
-        format,
-        stream: () =>
-          Readable.from(
-            parts.flatMap((part) => [part, lineEnd]),
-            { objectMode: false },
-          ),
+  try {
+    for await (const { header, body, firstLine, ...chunk } of chunks) {
+      const contentOf = (lines: readonly Buffer[]): Content => {
+        const parts = header.length > 0 ? [header, ...lines] : lines;
+        return {
+          format,
+          stream: () =>
+            Readable.from(
+              parts.flatMap((part) => [part, lineEnd]),
+              { objectMode: false },
+            ),
+        };
       };
-    };
-    yield {
-      ...chunk,
-      bytes: body.length,
-      damaged: body.includes(0),
-      content: contentOf([body]),
-      records: () => {
-        if (format.name === 'ndjson') return ndjsonRecords(body, firstLine);
-        return (format.name === 'csv' ? csvRecords : tsvRecords)(body, firstLine, columns);
-      },
-      contentOf: (records) => contentOf([joined(records)]),
-      where: `from line ${firstLine}`,
-    };
+      yield {
+        ...chunk,
+        bytes: body.length,
+        damaged: body.includes(0),
+        content: contentOf([body]),
+        records: () => {
+          if (format.name === 'ndjson') return ndjsonRecords(body, firstLine);
+          return (format.name === 'csv' ? csvRecords : tsvRecords)(body, firstLine, columns);
+        },
+        contentOf: (records) => contentOf([joined(records)]),
+        where: `from line ${firstLine}`,
+      };
+    }
+  } finally {
+    await bytes.close();
   }
+}
+
+/** A smaller chunk costs more than what an idle sender would have done. */
+const leastChunkBytes = 16 << 20;
+/** What whole lines may add to a chunk, so that no small one is left at the end. */
+const lineSlack = 64 << 10;
+
+/** The size of chunks of a file that keeps every sender busy to its end. */
+function evenChunks({ chunkBytes, parallel }: Source, size = 0): number {
+  const rounds = Math.ceil(size / (parallel * chunkBytes));
+  const even = Math.ceil(size / (parallel * rounds)) + lineSlack;
+  return even < leastChunkBytes ? chunkBytes : Math.min(chunkBytes, even);
 }
 
 const lineEnd = Buffer.from('\n');
@@ -105,9 +127,10 @@ async function* parquetChunk(source: Source): AsyncGenerator<SendableChunk> {
   const metadata = await parquetMetadataAsync(await asyncBufferFromFile(file)).catch((cause: unknown) => {
     throw new InputError(`${file}: is not a Parquet file, or it is cut off`, { cause });
   });
+  const schema = parquetSchema(metadata).children.map(({ element }) => element);
   requireColumns(
     source,
-    parquetSchema(metadata).children.map(({ element }) => element.name),
+    schema.map(({ name }) => name),
   );
   const rows = Number(metadata.num_rows);
   if (rows === 0) return;
@@ -126,7 +149,7 @@ async function* parquetChunk(source: Source): AsyncGenerator<SendableChunk> {
     head: chunk,
     bytes,
     rows,
-    content: { format: formats.parquet, stream: () => createReadStream(file) },
+    content: { format: formats.parquet, typed: typedFieldsOf(schema), stream: () => createReadStream(file) },
     records: () => parquetRecords(file, rows),
     contentOf: (records) => ({
       format: formats.ndjson,

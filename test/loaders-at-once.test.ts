@@ -107,7 +107,13 @@ async function loadOfPipe(): Promise<{ loader: Command; finish(lines: string): P
 }
 
 async function onlyChunk(path: string): Promise<SendableChunk> {
-  const source = { file: path, fileFormat: formatOf(path), chunkBytes: 64 << 20, ignoreUnknown: false };
+  const source = {
+    file: path,
+    fileFormat: formatOf(path),
+    chunkBytes: 64 << 20,
+    parallel: 2,
+    ignoreUnknown: false,
+  };
   for await (const chunk of chunksOf({ ...source, knownChunks: async () => [], onBytes: () => {} }))
     return chunk;
   throw new Error(`${path} is empty`);
