@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { ReportGate } from '../src/http/concurrency.ts';
 import { Problem } from '../src/http/problems.ts';
 import { seededRandom } from './setup/crash.ts';
@@ -17,19 +17,65 @@ describe('the gate', () => {
   test('takes no more than half of the places for one account and leaves some to small reports', async () => {
     const gate = new ReportGate({ most: 8, waitMs: 60_000 });
     const leave: (() => void)[] = [];
-    for (let n = 0; n < 4; n++) leave.push(await gate.enter('greedy', large, patient));
-    const fifth = gate.enter('greedy', large, patient);
-    for (let n = 0; n < 2; n++) leave.push(await gate.enter(`other-${n}`, large, patient));
-    const seventh = gate.enter('other-2', large, patient);
+    for (let n = 0; n < 3; n++) leave.push(await gate.enter('greedy', large, patient));
+    const fourth = gate.enter('greedy', large, patient);
+    leave.push(await gate.enter('greedy', small, patient));
+    const fifth = gate.enter('greedy', small, patient);
+    for (let n = 0; n < 3; n++) leave.push(await gate.enter(`other-${n}`, large, patient));
+    const eighth = gate.enter('other-3', large, patient);
     await turn();
-    expect([gate.running, gate.waiting]).toEqual([6, 2]);
-    for (let n = 0; n < 2; n++) leave.push(await gate.enter(`little-${n}`, small, patient));
-    const ninth = gate.enter('little-3', small, patient);
+    expect([gate.running, gate.waiting]).toEqual([7, 3]);
+    leave.push(await gate.enter('little', small, patient));
+    const ninth = gate.enter('little', small, patient);
     await turn();
-    expect([gate.running, gate.waiting]).toEqual([8, 3]);
+    expect([gate.running, gate.waiting]).toEqual([8, 4]);
 
     for (const free of leave) free();
-    for (const waited of await Promise.all([fifth, seventh, ninth])) waited();
+    for (const waited of await Promise.all([fourth, fifth, eighth, ninth])) waited();
+    expect([gate.running, gate.waiting]).toEqual([0, 0]);
+  });
+
+  test('lets small reports that wait go first, but never keeps a large one waiting for all of them', async () => {
+    const gate = new ReportGate({ most: 2, waitMs: 60_000 });
+    const order: string[] = [];
+    const leaves: (() => void)[] = [];
+    const ask = (size: 'small' | 'large', n: number) =>
+      gate.enter(`${size}-${n}`, size === 'small' ? small : large, patient).then((leave) => {
+        order.push(size);
+        leaves.push(leave);
+      });
+    const asked = [ask('large', 0), ask('small', 0)];
+    await turn();
+    for (let n = 1; n <= 3; n++) asked.push(ask('large', n));
+    for (let n = 1; n <= 10; n++) asked.push(ask('small', n));
+    await turn();
+    expect([gate.running, gate.waiting]).toEqual([2, 13]);
+    order.length = 0;
+    while (leaves.length > 0) {
+      leaves.shift()?.();
+      await turn();
+    }
+    await Promise.all(asked);
+    const turns = order.join(' ').replaceAll('small', 's').replaceAll('large', 'L');
+    // While a large one runs here no other could: the small one that goes then costs the large ones no turn.
+    expect(turns).toBe('s s s s L s s s s s L s L');
+  });
+
+  test('has places of their own for small reports, where the queue of large ones is full', async () => {
+    const gate = new ReportGate({ most: 2, queue: 2, smallQueue: 4, waitMs: 60_000 });
+    const running = [await gate.enter('a', large, patient), await gate.enter('b', small, patient)];
+    const waiting = [gate.enter('c', large, patient), gate.enter('d', large, patient)];
+    await turn();
+    await expect(gate.enter('e', large, patient)).rejects.toMatchObject({ code: 'too_many_reports' });
+    for (const account of ['a', 'b', 'f', 'f']) waiting.push(gate.enter(account, small, patient));
+    await turn();
+    expect(gate.waiting).toBe(6);
+    // With both queues full it is of no interest which it is.
+    const asked = vi.fn(small);
+    await expect(gate.enter('g', asked, patient)).rejects.toMatchObject({ code: 'too_many_reports' });
+    expect(asked).not.toHaveBeenCalled();
+    for (const leave of running) leave();
+    await Promise.all(waiting.map((waited) => waited.then((leave) => leave())));
     expect([gate.running, gate.waiting]).toEqual([0, 0]);
   });
 
@@ -105,14 +151,15 @@ async function randomSchedule(seed: number): Promise<void> {
   const random = seededRandom(seed);
   const most = 1 + Math.floor(random() * 8);
   const queue = Math.floor(random() * 6);
-  const gate = new ReportGate({ most, queue, waitMs: 60_000 });
+  const smallQueue = Math.floor(random() * 6);
+  const gate = new ReportGate({ most, queue, smallQueue, waitMs: 60_000 });
   const running: { account: string; leave: () => void }[] = [];
   const callers: AbortController[] = [];
   const asked: Promise<void>[] = [];
   const check = () => {
     const where = `seed ${seed}`;
     expect(gate.running, where).toBeLessThanOrEqual(most);
-    expect(gate.waiting, where).toBeLessThanOrEqual(queue);
+    expect(gate.waiting, where).toBeLessThanOrEqual(queue + smallQueue);
     for (const account of ['a', 'b', 'c']) {
       const ofAccount = running.filter((report) => report.account === account).length;
       expect(ofAccount, where).toBeLessThanOrEqual(Math.max(1, Math.ceil(most / 2)));

@@ -1,115 +1,146 @@
 import { Problem } from './problems.ts';
 
 export interface ConcurrencyOptions {
-  /** Reports that run at a time; a quarter of them is kept for small ones. */
+  /** Reports that run at a time. */
   readonly most: number;
-  /** Reports that wait for a place. */
+  /** Large reports that wait for a place. */
   readonly queue?: number;
+  /** Small ones that wait: each is done in a moment, so that more of them can be served in time. */
+  readonly smallQueue?: number;
   readonly waitMs?: number;
 }
 
 interface Waiter {
   readonly account: string;
-  readonly small: boolean;
   readonly admit: () => void;
 }
 
+type Size = 'small' | 'large';
+
+/** Where reports of both sizes wait, small ones go first; after so many of them it is a large one's turn. */
+const smallInARow = 4;
+
 /**
- * Bounds the reports that run at a time, overall and per account, with a short queue. No account takes more than
- * half of the places, nor of the queue, and large reports leave some places free, so that a small one is never
- * stuck behind them.
+ * Bounds the reports that run at a time, overall and per account, with a short queue for each size. No account
+ * takes more than half of the places, nor of a queue. Large reports leave some places free, overall and of an
+ * account, so that a small one is never stuck behind them.
  */
 export class ReportGate {
   readonly #most: number;
-  readonly #mostLarge: number;
-  readonly #mostPerAccount: number;
-  readonly #queue: number;
+  readonly #mostOfAccount: number;
+  readonly #queues: Readonly<Record<Size, number>>;
   readonly #waitMs: number;
-  readonly #running = new Map<string, number>();
-  readonly #waiting: Waiter[] = [];
-  #total = 0;
-  #large = 0;
+  readonly #running: Record<Size, Map<string, number>> = { small: new Map(), large: new Map() };
+  readonly #waiting: Record<Size, Waiter[]> = { small: [], large: [] };
+  #smallSinceLarge = 0;
 
-  constructor({ most, queue = 4 * most, waitMs = 5_000 }: ConcurrencyOptions) {
+  constructor({ most, queue = 4 * most, smallQueue = 16 * most, waitMs = 5_000 }: ConcurrencyOptions) {
     this.#most = most;
-    this.#mostLarge = Math.max(1, most - Math.ceil(most / 4));
-    this.#mostPerAccount = Math.max(1, Math.ceil(most / 2));
-    this.#queue = queue;
+    this.#mostOfAccount = Math.max(1, Math.ceil(most / 2));
+    this.#queues = { small: smallQueue, large: queue };
     this.#waitMs = waitMs;
   }
 
   get running(): number {
-    return this.#total;
+    return sum(this.#running.small) + sum(this.#running.large);
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting.small.length + this.#waiting.large.length;
   }
 
   /**
-   * Waits for a place and returns what gives it back.
-   * @param isSmall asked only where places are scarce
+   * Waits for a place.
+   * @param isSmall asked only where places are scarce and there is a queue to choose
+   * @returns gives the place back; calling it again does nothing
    * @throws {Problem} `too_many_reports` when the queue is full or the wait too long
    */
   async enter(account: string, isSmall: () => Promise<boolean>, signal: AbortSignal): Promise<() => void> {
-    // With room for a large report nobody needs to know which it is.
-    const small = this.#fits(account, false) ? false : await isSmall();
-    if (!this.#fits(account, small)) await this.#wait(account, small, signal);
-    else this.#take(account, small);
+    // With room for a large report nobody needs to know which it is, nor where both queues are full.
+    let size: Size = 'large';
+    if (!this.#fits(account, size)) {
+      if (this.#isFull(account, 'small') && this.#isFull(account, 'large')) throw this.#refusal();
+      size = (await isSmall()) ? 'small' : 'large';
+    }
+    if (this.#fits(account, size)) this.#take(account, size);
+    else await this.#wait(account, size, signal);
     let left = false;
     return () => {
       if (left) return;
       left = true;
-      this.#leave(account, small);
+      this.#leave(account, size);
     };
   }
 
-  #fits(account: string, small: boolean): boolean {
-    const ofAccount = this.#running.get(account) ?? 0;
-    const room = small ? this.#total < this.#most : this.#large < this.#mostLarge && this.#total < this.#most;
-    return room && ofAccount < this.#mostPerAccount;
+  #fits(account: string, size: Size): boolean {
+    const { small, large } = this.#running;
+    const largeOfAccount = large.get(account) ?? 0;
+    if (this.running >= this.#most) return false;
+    if ((small.get(account) ?? 0) + largeOfAccount >= this.#mostOfAccount) return false;
+    return (
+      size === 'small' ||
+      (sum(large) < forLarge(this.#most) && largeOfAccount < forLarge(this.#mostOfAccount))
+    );
   }
 
-  #take(account: string, small: boolean): void {
-    this.#total++;
-    if (!small) this.#large++;
-    this.#running.set(account, (this.#running.get(account) ?? 0) + 1);
+  #take(account: string, size: Size): void {
+    const running = this.#running[size];
+    running.set(account, (running.get(account) ?? 0) + 1);
   }
 
-  #leave(account: string, small: boolean): void {
-    this.#total--;
-    if (!small) this.#large--;
-    const rest = (this.#running.get(account) ?? 1) - 1;
-    if (rest > 0) this.#running.set(account, rest);
-    else this.#running.delete(account);
-    for (const waiter of [...this.#waiting]) {
-      if (!this.#fits(waiter.account, waiter.small)) continue;
-      this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
-      this.#take(waiter.account, waiter.small);
-      waiter.admit();
-    }
+  #leave(account: string, size: Size): void {
+    const running = this.#running[size];
+    const rest = (running.get(account) ?? 1) - 1;
+    if (rest > 0) running.set(account, rest);
+    else running.delete(account);
+    while (this.#admitNext());
   }
 
-  #wait(account: string, small: boolean, signal: AbortSignal): Promise<void> {
+  /** Admits one that waits and fits, in the order of arrival within its size; false when there is none. */
+  #admitNext(): boolean {
+    const next = (size: Size) => this.#waiting[size].find(({ account }) => this.#fits(account, size));
+    const [small, large] = [next('small'), next('large')];
+    const size = small && !(large && this.#smallSinceLarge >= smallInARow) ? 'small' : 'large';
+    const waiter = size === 'small' ? small : large;
+    if (!waiter) return false;
+    // Small ones count only where a large one could have gone instead.
+    if (size === 'large') this.#smallSinceLarge = 0;
+    else if (large) this.#smallSinceLarge++;
+    this.#forget(waiter, size);
+    this.#take(waiter.account, size);
+    waiter.admit();
+    return true;
+  }
+
+  #forget(waiter: Waiter, size: Size): void {
+    const at = this.#waiting[size].indexOf(waiter);
+    if (at >= 0) this.#waiting[size].splice(at, 1);
+  }
+
+  #isFull(account: string, size: Size): boolean {
+    const ofAccount = this.#waiting[size].filter((waiter) => waiter.account === account).length;
+    return this.#waiting[size].length >= this.#queues[size] || ofAccount >= Math.ceil(this.#queues[size] / 2);
+  }
+
+  #refusal(): Problem {
     const seconds = Math.ceil(this.#waitMs / 1000);
-    const refusal = () =>
-      new Problem('too_many_reports', `too many reports are running; try again in ${seconds} s`, {
-        headers: { 'Retry-After': String(seconds) },
-      });
-    const ofAccount = this.#waiting.filter((waiter) => waiter.account === account).length;
-    const full = this.#waiting.length >= this.#queue || ofAccount >= Math.ceil(this.#queue / 2);
+    return new Problem('too_many_reports', `too many reports are running; try again in ${seconds} s`, {
+      headers: { 'Retry-After': String(seconds) },
+    });
+  }
+
+  #wait(account: string, size: Size, signal: AbortSignal): Promise<void> {
     // A caller that went away meanwhile would never be told so: its signal has fired already.
-    if (full || signal.aborted) throw refusal();
+    if (signal.aborted || this.#isFull(account, size)) throw this.#refusal();
     return new Promise((resolve, reject) => {
       const giveUp = () => {
-        const at = this.#waiting.indexOf(waiter);
-        if (at >= 0) this.#waiting.splice(at, 1);
-        reject(refusal());
+        clearTimeout(timer);
+        this.#forget(waiter, size);
+        reject(this.#refusal());
       };
       const timer = setTimeout(giveUp, this.#waitMs);
       const waiter: Waiter = {
         account,
-        small,
         admit: () => {
           clearTimeout(timer);
           signal.removeEventListener('abort', giveUp);
@@ -117,7 +148,16 @@ export class ReportGate {
         },
       };
       signal.addEventListener('abort', giveUp, { once: true });
-      this.#waiting.push(waiter);
+      this.#waiting[size].push(waiter);
     });
   }
+}
+
+/** So many of the places can large reports take: a quarter is kept for small ones. */
+function forLarge(places: number): number {
+  return Math.max(1, places - Math.ceil(places / 4));
+}
+
+function sum(counts: ReadonlyMap<string, number>): number {
+  return [...counts.values()].reduce((total, count) => total + count, 0);
 }

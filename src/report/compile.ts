@@ -98,11 +98,20 @@ export function compileUnconfirmedDates(plan: Plan): ReadStatement {
   return { query, params: parameters(plan), settings: {} };
 }
 
-/** The statement that estimates how many rows of its rollup a report reads, in a column `rows`. */
-export function compileEstimate(plan: Plan): ReadStatement {
+/** A report that reads no more rows of its rollup than this, and writes each, is small. */
+const smallRows = 20_000;
+
+/**
+ * The statement that tells in a column `small` whether a report is done in a moment. Counted rather than
+ * estimated: an estimate is whole granules of every part, 157,025 rows where a year of an account had 10,950.
+ */
+export function compileSmallness(plan: Plan): ReadStatement {
   const table = rollupTable(plan.breakdown.family, plan.breakdown.dimensions);
+  const days = (Date.parse(plan.days.last) - Date.parse(plan.days.first)) / 86_400_000 + 1;
+  // Rows that are only added up cost a fraction of those that are written.
+  const most = plan.breakdown.day ? smallRows : smallRows * Math.min(5, Math.max(1, days));
   return {
-    query: `SELECT rows FROM (EXPLAIN ESTIMATE SELECT account_id FROM ${table} WHERE ${owned})`,
+    query: `SELECT count() <= ${most} AS small FROM (SELECT 1 FROM ${table} WHERE ${owned} LIMIT ${most + 1})`,
     params: parameters(plan),
     settings: {},
   };

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Reader } from '../../clickhouse/reader.ts';
 import type { Catalog } from '../catalog.ts';
-import { compileEstimate, compileReport, compileUnconfirmedDates } from './compile.ts';
+import { compileReport, compileSmallness, compileUnconfirmedDates } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
 import type { Plan } from './plan.ts';
 
@@ -40,15 +40,12 @@ export interface StreamOptions {
   readonly traceparent: string | undefined;
 }
 
-/** A report that reads no more of its rollup than this is small. */
-const smallRows = 100_000;
-
 const traceContext = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/** Whether a report is done in a moment, by the engine's own estimate of the rows it has to read. */
+/** Whether a report is done in a moment, by the rows it has to read: exact, and no more are counted. */
 export async function isSmall(reader: Reader, plan: Plan): Promise<boolean> {
-  const estimates = await reader.rows<{ rows: string }>(compileEstimate(plan));
-  return estimates.reduce((sum, { rows }) => sum + Number(rows), 0) <= smallRows;
+  const [found] = await reader.rows<{ small: 0 | 1 }>(compileSmallness(plan));
+  return found?.small === 1;
 }
 
 /**
