@@ -17,6 +17,13 @@ interface Waiter {
 
 type Size = 'small' | 'large';
 
+export interface Place {
+  /** As which the report was admitted; large as well where it was not asked. */
+  readonly size: Size;
+  /** Gives the place back; calling it again does nothing. */
+  leave(): void;
+}
+
 /** Where reports of both sizes wait, small ones go first; after so many of them it is a large one's turn. */
 const smallInARow = 4;
 
@@ -52,10 +59,9 @@ export class ReportGate {
   /**
    * Waits for a place.
    * @param isSmall asked only where places are scarce and there is a queue to choose
-   * @returns gives the place back; calling it again does nothing
    * @throws {Problem} `too_many_reports` when the queue is full or the wait too long
    */
-  async enter(account: string, isSmall: () => Promise<boolean>, signal: AbortSignal): Promise<() => void> {
+  async enter(account: string, isSmall: () => Promise<boolean>, signal: AbortSignal): Promise<Place> {
     // With room for a large report nobody needs to know which it is, nor where both queues are full.
     let size: Size = 'large';
     if (!this.#fits(account, size)) {
@@ -65,10 +71,13 @@ export class ReportGate {
     if (this.#fits(account, size)) this.#take(account, size);
     else await this.#wait(account, size, signal);
     let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      this.#leave(account, size);
+    return {
+      size,
+      leave: () => {
+        if (left) return;
+        left = true;
+        this.#leave(account, size);
+      },
     };
   }
 

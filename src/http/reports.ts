@@ -9,8 +9,9 @@ import type { Catalog } from '../catalog.ts';
 import { rowColumns } from '../report/columns.ts';
 import { planReport } from '../report/plan.ts';
 import { parseRequest } from '../report/request.ts';
-import { isSmall, streamReport } from '../report/stream.ts';
-import type { ReportGate } from './concurrency.ts';
+import { Smallness } from '../report/smallness.ts';
+import { streamReport } from '../report/stream.ts';
+import type { Place, ReportGate } from './concurrency.ts';
 import type { Edge } from './edge.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
 import { Problem } from './problems.ts';
@@ -34,6 +35,7 @@ export interface ReportDeps {
 /** Answers one endpoint: body → plan → statement → bytes. */
 export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler<Edge> {
   const columns = rowColumns(deps.catalog, breakdown);
+  const smallness = new Smallness(deps.reader);
   return async function reportHandler(c) {
     const format = acceptedFormat(c);
     const range = parseRequest(await c.req.text());
@@ -41,9 +43,9 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
     const plan = planReport(breakdown, c.get('account'), range);
     const caller = callerOf(c);
     const { signal } = caller;
-    let leave: (() => void) | undefined;
+    let place: Place | undefined;
     try {
-      leave = await deps.gate.enter(c.get('account'), () => isSmall(deps.reader, plan), signal);
+      place = await deps.gate.enter(c.get('account'), () => smallness.of(plan), signal);
       const startedAt = performance.now();
       const queryId = crypto.randomUUID();
       const stream = await streamReport(deps.reader, deps.catalog, plan, {
@@ -53,6 +55,7 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
         timeoutSeconds: deps.timeoutSeconds,
         lastUpdateTime,
         signal,
+        small: place.size === 'small',
         traceparent: c.req.header('traceparent'),
       });
       const firstByteMs = Math.round(performance.now() - startedAt);
@@ -61,7 +64,7 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
       for (const [name, value] of Object.entries(reportHeaders(facts, stream))) c.header(name, value);
       return await send(c, stream.body, signal, deps);
     } finally {
-      leave?.();
+      place?.leave();
       caller.forget();
     }
   };

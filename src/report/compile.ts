@@ -113,7 +113,7 @@ export function compileSmallness(plan: Plan): ReadStatement {
   return {
     query: `SELECT count() <= ${most} AS small FROM (SELECT 1 FROM ${table} WHERE ${owned} LIMIT ${most + 1})`,
     params: parameters(plan),
-    settings: {},
+    settings: { priority: 1 },
   };
 }
 
