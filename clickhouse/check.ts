@@ -13,9 +13,17 @@ interface Table {
   as_select: string;
 }
 
+/** What the service reads beside the reports. */
+const serviceTables = {
+  confirmations: ['account_id', 'day', 'confirmed_at'],
+  tokens: ['id', 'account_id', 'hash', 'label', 'created_at', 'expires_at', 'revoked_at', 'version'],
+  account_limits: ['account_id', 'requests', 'version'],
+};
+
 /**
  * Compares the live schema with the catalog and names each difference; an empty list means they agree.
- * Covers what reports and loads rely on: rollups, their views, event columns and types, name dictionaries.
+ * Covers what reports and loads rely on: rollups, their views, event columns and types, name dictionaries, and
+ * what else the service reads.
  */
 export async function check(store: Store, catalog: Catalog): Promise<string[]> {
   const tables = new Map(
@@ -45,6 +53,13 @@ export async function check(store: Store, catalog: Catalog): Promise<string[]> {
     ...eventDifferences(catalog, columnsOf('events')),
     ...differences.flat(),
     ...dictionaryDifferences(catalog, tables),
+    ...Object.entries(serviceTables).flatMap(([table, wanted]) => {
+      const live = columnsOf(table).map(({ name }) => name);
+      if (live.length === 0) return [`${table}: the table is missing`];
+      return wanted
+        .filter((name) => !live.includes(name))
+        .map((name) => `${table}: column ${name} is missing`);
+    }),
   ];
 }
 

@@ -35,6 +35,18 @@ PARTITION BY toYYYYMM(day)
 ORDER BY (day, advertiser_id)
 SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
 
+CREATE TABLE account_limits
+(
+    `account_id` String,
+    `requests` Nullable(UInt32),
+    `version` DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
+    CONSTRAINT requests CHECK ifNull(requests, 1) > 0
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY account_id
+SETTINGS index_granularity = 8192;
+
 CREATE TABLE ad_units
 (
     `account_id` String,

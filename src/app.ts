@@ -12,13 +12,13 @@ import { health } from './http/health.ts';
 import type { Limiter } from './http/limiter.ts';
 import { type Metrics, observe } from './http/observe.ts';
 import { Problem, problemResponse, problemStatus } from './http/problems.ts';
-import { rateLimit } from './http/rate-limit.ts';
+import { type AccountLimits, rateLimit } from './http/rate-limit.ts';
 import { type ReportDeps, report, requireJson } from './http/reports.ts';
 import { InvalidRequest } from './report/request.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
   readonly store: Store;
-  readonly accounts: Accounts;
+  readonly accounts: Accounts & AccountLimits;
   /** Counts requests by account. */
   readonly requests: Limiter;
   /** Counts failed logins by address. */
@@ -42,7 +42,7 @@ export function createApp(deps: AppDeps): Hono<Edge> {
     log.warn({ err: error, request }, 'answer broken off');
   };
   const authenticated = authentication(deps.accounts, deps.failures);
-  const limited = rateLimit(deps.requests);
+  const limited = rateLimit(deps.requests, deps.accounts);
   const bodyLimited = bodyLimit({
     maxSize: maxBodyBytes,
     onError: () => {

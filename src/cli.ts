@@ -11,6 +11,7 @@ import { listTables } from '../ingest/names.ts';
 import { catalog } from './catalog.ts';
 import { accountId, day, instant, positiveInteger, rejectLimit, usage } from './cli/arguments.ts';
 import { ingestEvents, ingestLists, replayRejects } from './cli/ingest.ts';
+import { type LimitFlags, limitRequests } from './cli/limits.ts';
 import { type MaintenanceFlags, rebuildRollups, verifyRollups } from './cli/maintenance.ts';
 import { runDemo, runService, untilStopped } from './cli/serve.ts';
 import { createLogin, listLogins, revokeLogin } from './cli/tokens.ts';
@@ -206,6 +207,17 @@ token
   .description('end a token; services refuse it within 5 seconds')
   .argument('<id>')
   .action((id: string) => withStore((store) => revokeLogin(store, id)));
+
+program
+  .command('limit')
+  .description('give an account a request limit of its own, or list those that have one')
+  .argument('[account]', 'whose limit', accountId)
+  .option('--requests <n>', 'how many requests it has in a window', positiveInteger)
+  .option('--default', 'as many as every account again')
+  .option('--json', 'list as JSON')
+  .action((account: string | undefined, flags: LimitFlags) =>
+    withStore((store) => limitRequests(store, account, flags)),
+  );
 
 let loaded: Config | undefined;
 function config(): Config {

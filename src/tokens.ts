@@ -57,7 +57,7 @@ export async function createToken(
 /** All tokens, or those of one account, oldest first; with `since`, those changed at or after it. */
 export async function listTokens(
   store: Store,
-  { account, since }: { account?: string; since?: string } = {},
+  { account, since }: { account?: string; since?: string | undefined } = {},
 ): Promise<(StoredToken & { version: string })[]> {
   const iso = (column: string) =>
     `if(isNull(${column}), NULL, formatDateTime(${column}, '%Y-%m-%dT%H:%i:%SZ', 'UTC'))`;

@@ -13,3 +13,16 @@ CREATE TABLE IF NOT EXISTS tokens
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY id;
+
+-- How many requests an account may send in a window, where it is not the same as for all; the latest version of
+-- an account counts. NULL: the same as for all again.
+CREATE TABLE IF NOT EXISTS account_limits
+(
+    account_id String,
+    requests Nullable(UInt32),
+    version DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT account_id CHECK lengthUTF8(account_id) BETWEEN 1 AND 128 AND isValidUTF8(account_id),
+    CONSTRAINT requests CHECK ifNull(requests, 1) > 0
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY account_id;

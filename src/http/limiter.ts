@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 
 export interface Quota {
   readonly requests: number;
@@ -15,6 +15,8 @@ export interface LimiterOptions extends Quota {
 
 export interface Verdict {
   readonly allowed: boolean;
+  /** The limit that applied. */
+  readonly requests: number;
   readonly remaining: number;
   /** Until the window ends, at least 1. */
   readonly resetSeconds: number;
@@ -27,7 +29,12 @@ export class Limiter {
 
   constructor({ name, requests, windowSeconds, redis }: LimiterOptions) {
     this.quota = { requests, windowSeconds };
-    const options = { points: requests, duration: windowSeconds, keyPrefix: `adtally:${name}` };
+    // Counts without end: how many are too many is for each key to say.
+    const options = {
+      points: Number.MAX_SAFE_INTEGER,
+      duration: windowSeconds,
+      keyPrefix: `adtally:${name}`,
+    };
     const memory = new RateLimiterMemory(options);
     this.#limiter = redis
       ? new RateLimiterRedis({
@@ -39,28 +46,20 @@ export class Limiter {
       : memory;
   }
 
-  /** Counts one request. */
-  async consume(key: string): Promise<Verdict> {
-    try {
-      return this.#verdict(true, await this.#limiter.consume(key));
-    } catch (rejection) {
-      // The limiter rejects with a result when over the limit and with an Error when it fails itself.
-      if (rejection instanceof RateLimiterRes) return this.#verdict(false, rejection);
-      throw rejection;
-    }
+  /** Counts one request against the limit of its key. */
+  async consume(key: string, requests = this.quota.requests): Promise<Verdict> {
+    const { consumedPoints, msBeforeNext } = await this.#limiter.consume(key);
+    return {
+      allowed: consumedPoints <= requests,
+      requests,
+      remaining: Math.max(0, requests - consumedPoints),
+      resetSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)),
+    };
   }
 
   /** Whether one more request would be allowed; counts nothing. */
   async allows(key: string): Promise<boolean> {
     const result = await this.#limiter.get(key);
     return result === null || result.consumedPoints < this.quota.requests;
-  }
-
-  #verdict(allowed: boolean, result: RateLimiterRes): Verdict {
-    return {
-      allowed,
-      remaining: Math.max(0, result.remainingPoints),
-      resetSeconds: Math.max(1, Math.ceil(result.msBeforeNext / 1000)),
-    };
   }
 }

@@ -83,7 +83,7 @@ function introduction({ requests, windowSeconds, maxBodyBytes, timeoutSeconds }:
     'POST a range of days, receive every row of the breakdown: complete, exact, in the order of the grouping keys. There are no pages and no jobs to poll. An answer that breaks off is a broken transfer, never a short report that looks whole.',
     'Money is decimal from end to end: the rows of every breakdown add up to the base report, to the last digit. Ratios are computed from the sums and rounded to 6 places; they are 0 where the denominator is 0.',
     'JSON has the envelope `result`. With `Accept` the rows alone come in other formats, and headers say what the envelope would. `Accept-Encoding` compresses any of them.',
-    `An account has ${requests} requests in ${windowSeconds} s. A body has at most ${maxBodyBytes} bytes, a report takes at most ${timeoutSeconds} s. A range may be as wide as you like.`,
+    `An account has ${requests} requests in ${windowSeconds} s, unless the operator gave it a limit of its own: \`RateLimit-Policy\` tells. A body has at most ${maxBodyBytes} bytes, a report takes at most ${timeoutSeconds} s. A range may be as wide as you like.`,
   ].join('\n\n');
 }
 

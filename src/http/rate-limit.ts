@@ -3,14 +3,21 @@ import type { Edge } from './edge.ts';
 import type { Limiter, Verdict } from './limiter.ts';
 import { Problem } from './problems.ts';
 
+export interface AccountLimits {
+  /** Requests in a window, of an account that has a limit of its own. */
+  limitOf(account: string): number | undefined;
+}
+
 /**
  * Allows each account so many requests in a window, and tells it where it stands on every answer
  * (draft-ietf-httpapi-ratelimit-headers).
  */
-export function rateLimit(limiter: Limiter): MiddlewareHandler<Edge> {
-  const { requests, windowSeconds } = limiter.quota;
+export function rateLimit(limiter: Limiter, accounts: AccountLimits): MiddlewareHandler<Edge> {
+  const { windowSeconds } = limiter.quota;
   return async function rateLimitMiddleware(c, next) {
-    const verdict = await limiter.consume(c.get('account'));
+    const account = c.get('account');
+    const verdict = await limiter.consume(account, accounts.limitOf(account));
+    const { requests } = verdict;
     c.header('RateLimit-Policy', `"account";q=${requests};w=${windowSeconds}`);
     c.header('RateLimit', `"account";r=${verdict.remaining};t=${verdict.resetSeconds}`);
     if (!verdict.allowed) throw tooMany(`more than ${requests} requests in ${windowSeconds} s`, verdict);

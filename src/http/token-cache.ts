@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Store } from '../../clickhouse/client.ts';
+import { listLimits } from '../account-limits.ts';
 import { hashToken, isWellFormed, listTokens, type StoredToken } from '../tokens.ts';
 
 export interface TokenCacheOptions {
@@ -17,13 +18,15 @@ const maxAgeMs = 4_500;
 const overlapSeconds = 60;
 
 /**
- * The login tokens in memory, refreshed in the background, so that no report waits for a token query.
+ * The login tokens and the accounts' own limits in memory, refreshed in the background, so that no report waits
+ * for a query of either.
  * A well-formed token that is not known yet causes one refresh, shared by all who wait for it.
  */
 export class TokenCache {
   readonly #options: Required<TokenCacheOptions>;
   readonly #byHash = new Map<string, StoredToken>();
-  #latestVersion: string | undefined;
+  readonly #limits = new Map<string, number>();
+  #latest: { token?: string | undefined; limit?: string | undefined } = {};
   #refreshedAt = Number.NEGATIVE_INFINITY;
   #refreshing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -64,6 +67,11 @@ export class TokenCache {
     return expired || stored.revoked !== null ? undefined : stored.account;
   }
 
+  /** How many requests an account has in a window, where it has a limit of its own. */
+  limitOf(account: string): number | undefined {
+    return this.#limits.get(account);
+  }
+
   #refresh(): Promise<void> {
     this.#refreshing ??= this.#fetch().finally(() => {
       this.#refreshing = undefined;
@@ -73,17 +81,32 @@ export class TokenCache {
 
   async #fetch(): Promise<void> {
     const startedAt = this.#options.now();
-    const since = this.#latestVersion && earlier(this.#latestVersion, overlapSeconds);
-    for (const token of await listTokens(this.#options.store, since ? { since } : {})) {
-      this.#byHash.set(token.hash, token);
-      if (!this.#latestVersion || token.version > this.#latestVersion) this.#latestVersion = token.version;
+    const { store } = this.#options;
+    const [tokens, limits] = await Promise.all([
+      listTokens(store, { since: overlapping(this.#latest.token) }),
+      listLimits(store, { since: overlapping(this.#latest.limit) }),
+    ]);
+    for (const token of tokens) this.#byHash.set(token.hash, token);
+    for (const { account, requests } of limits) {
+      if (requests === null) this.#limits.delete(account);
+      else this.#limits.set(account, requests);
     }
+    this.#latest = { token: latest(tokens, this.#latest.token), limit: latest(limits, this.#latest.limit) };
     this.#refreshedAt = startedAt;
   }
 }
 
-/** `yyyy-mm-dd hh:mm:ss.ffffff` minus some seconds, in the same form. */
-function earlier(version: string, seconds: number): string {
-  const time = Date.parse(`${version.slice(0, 19).replace(' ', 'T')}Z`) - seconds * 1000;
+/** The youngest of the versions. */
+function latest(changed: readonly { version: string }[], known: string | undefined): string | undefined {
+  return [known, ...changed.map(({ version }) => version)]
+    .filter((version) => version !== undefined)
+    .sort()
+    .at(-1);
+}
+
+/** `yyyy-mm-dd hh:mm:ss.ffffff` minus the overlap, in the same form. */
+function overlapping(version: string | undefined): string | undefined {
+  if (version === undefined) return undefined;
+  const time = Date.parse(`${version.slice(0, 19).replace(' ', 'T')}Z`) - overlapSeconds * 1000;
   return new Date(time).toISOString().slice(0, 19).replace('T', ' ');
 }

@@ -57,7 +57,7 @@ ${table(
   [
     [
       html`Requests of an account`,
-      html`${requests} in ${windowSeconds} s`,
+      html`${requests} in ${windowSeconds} s, or its own: <code>RateLimit-Policy</code>`,
       html`429 <code>rate_limited</code>, with <code>Retry-After</code>`,
     ],
     [html`Body`, html`${maxBodyBytes} bytes`, html`413 <code>body_too_large</code>`],
