@@ -61,7 +61,28 @@ export function createApp(deps: AppDeps): Hono<Edge> {
     c.body(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType }),
   );
   app.route('/', health(deps.store));
-  app.route('/', docs({ ...deps, rateLimit: deps.requests.quota, maxBodyBytes }));
+  app.route(
+    '/',
+    docs({
+      catalog: deps.catalog,
+      limits: {
+        ...deps.requests.quota,
+        maxBodyBytes,
+        timeoutSeconds: deps.timeoutSeconds,
+        sendTimeoutSeconds: deps.sendTimeoutSeconds,
+        reports: {
+          most: deps.gate.most,
+          mostOfAccount: deps.gate.mostOfAccount,
+          waitSeconds: deps.gate.waitSeconds,
+        },
+      },
+    }),
+  );
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs']) {
+    app.all(path, () => {
+      throw new Problem('method_not_allowed', 'this path takes GET', { headers: { Allow: 'GET, HEAD' } });
+    });
+  }
   for (const endpoint of endpoints(deps.catalog)) {
     const { path } = endpoint;
     app.use(path, (c, next) => {

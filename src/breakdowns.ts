@@ -13,6 +13,11 @@ export interface Endpoint {
   readonly breakdown: Breakdown;
 }
 
+/** The name of an endpoint wherever a name is needed that is no path: `campaigns_device_date`. */
+export function endpointName(path: string): string {
+  return path.replace('/v1/', '').replace('/breakdowns', '').replaceAll('/', '_');
+}
+
 /** Every subset of the family's breakdown dimensions, coarsest first, each in catalog order. */
 export function combinations(family: Family): string[][] {
   const subsets: string[][] = [[]];

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { beforeAll, describe, expect, it, test } from 'vitest';
-import { intervals } from '../src/http/report-headers.ts';
+import { intervals, unconfirmedDates } from '../src/http/report-headers.ts';
 import { type ReportFormatName, reportFormats } from '../src/report/formats.ts';
 import { paths } from './oracle.ts';
 import { seededRandom } from './setup/crash.ts';
@@ -127,6 +127,18 @@ test('intervals hold exactly the days they were made of, in as few runs as there
     const gaps = days.filter((day, n) => n > 0 && dayAt(Date.parse(day) / 86_400_000 - 1) !== days[n - 1]);
     expect(runs.length).toBe(days.length && gaps.length + 1);
   }
+});
+
+test('a list of days that is too long for a header loses none: it has intervals that are marked as partly', () => {
+  const days = Array.from({ length: 3_000 }, (_, n) => dayAt(14_000 + 2 * n));
+  const fits = days.slice(0, 800);
+  expect(unconfirmedDates(fits)).toBe(fits.map((day) => `"${day}"`).join(', '));
+  const header = unconfirmedDates(days);
+  expect(header.length).toBeLessThan(12_000);
+  const members = header.split(', ').map((member) => /^"(.{10}\/.{10})";partly$/.exec(member)?.[1] ?? member);
+  const covered = members.flatMap(expand);
+  expect(days.filter((day) => !covered.includes(day))).toEqual([]);
+  expect(covered.length).toBe(2 * days.length - members.length);
 });
 
 describe('the caller chooses the format', () => {

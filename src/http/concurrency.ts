@@ -33,8 +33,9 @@ const smallInARow = 4;
  * account, so that a small one is never stuck behind them.
  */
 export class ReportGate {
-  readonly #most: number;
-  readonly #mostOfAccount: number;
+  readonly most: number;
+  readonly mostOfAccount: number;
+  readonly waitSeconds: number;
   readonly #queues: Readonly<Record<Size, number>>;
   readonly #waitMs: number;
   readonly #running: Record<Size, Map<string, number>> = { small: new Map(), large: new Map() };
@@ -42,10 +43,11 @@ export class ReportGate {
   #smallSinceLarge = 0;
 
   constructor({ most, queue = 4 * most, smallQueue = 16 * most, waitMs = 5_000 }: ConcurrencyOptions) {
-    this.#most = most;
-    this.#mostOfAccount = Math.max(1, Math.ceil(most / 2));
+    this.most = most;
+    this.mostOfAccount = Math.max(1, Math.ceil(most / 2));
     this.#queues = { small: smallQueue, large: queue };
     this.#waitMs = waitMs;
+    this.waitSeconds = Math.ceil(waitMs / 1000);
   }
 
   get running(): number {
@@ -84,11 +86,10 @@ export class ReportGate {
   #fits(account: string, size: Size): boolean {
     const { small, large } = this.#running;
     const largeOfAccount = large.get(account) ?? 0;
-    if (this.running >= this.#most) return false;
-    if ((small.get(account) ?? 0) + largeOfAccount >= this.#mostOfAccount) return false;
+    if (this.running >= this.most) return false;
+    if ((small.get(account) ?? 0) + largeOfAccount >= this.mostOfAccount) return false;
     return (
-      size === 'small' ||
-      (sum(large) < forLarge(this.#most) && largeOfAccount < forLarge(this.#mostOfAccount))
+      size === 'small' || (sum(large) < forLarge(this.most) && largeOfAccount < forLarge(this.mostOfAccount))
     );
   }
 
@@ -132,7 +133,7 @@ export class ReportGate {
   }
 
   #refusal(): Problem {
-    const seconds = Math.ceil(this.#waitMs / 1000);
+    const seconds = this.waitSeconds;
     return new Problem('too_many_reports', `too many reports are running; try again in ${seconds} s`, {
       headers: { 'Retry-After': String(seconds) },
     });

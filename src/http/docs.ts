@@ -7,39 +7,28 @@ import { docsPage } from './docs/page.ts';
 import { docsScript } from './docs/script.ts';
 import { docsStyle } from './docs/style.ts';
 import type { Edge } from './edge.ts';
+import type { Limits } from './openapi/model.ts';
 import { openApiDocument } from './openapi.ts';
-import { Problem } from './problems.ts';
 
 export interface DocsDeps {
   readonly catalog: Catalog;
-  readonly rateLimit: { readonly requests: number; readonly windowSeconds: number };
-  readonly maxBodyBytes: number;
-  readonly timeoutSeconds: number;
+  readonly limits: Limits;
 }
 
 /**
  * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and may talk
  * to this service only. Neither needs a token; both are written at the first request.
  */
-export function docs({ catalog, rateLimit, maxBodyBytes, timeoutSeconds }: DocsDeps): Hono<Edge> {
-  const { requests, windowSeconds } = rateLimit;
-  const document = once(() =>
-    openApiDocument(catalog, { requests, windowSeconds, maxBodyBytes, timeoutSeconds }),
-  );
+export function docs({ catalog, limits }: DocsDeps): Hono<Edge> {
+  const document = once(() => openApiDocument(catalog, limits));
   const text = once(() => JSON.stringify(document()));
   const page = once(() => docsPage(document()));
 
-  const app = new Hono<Edge>()
+  return new Hono<Edge>()
     .use('/openapi.json', etag())
     .use('/docs', etag(), pageSecurity())
     .get('/openapi.json', (c) => c.body(text(), 200, { ...revalidated, 'Content-Type': 'application/json' }))
     .get('/docs', (c) => c.html(page(), 200, revalidated));
-  for (const path of ['/openapi.json', '/docs']) {
-    app.all(path, () => {
-      throw new Problem('method_not_allowed', 'this path takes GET', { headers: { Allow: 'GET' } });
-    });
-  }
-  return app;
 }
 
 /** Kept by caches, but asked for again each time, so that a new version shows at once. */

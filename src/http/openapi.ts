@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { endpoints } from '../breakdowns.ts';
+import { endpointName, endpoints } from '../breakdowns.ts';
 import type { Catalog } from '../catalog.ts';
 import { reportBody } from '../report/request.ts';
 import { documentHeaders } from './openapi/headers.ts';
 import type { JsonSchema, Limits, OpenApiDocument } from './openapi/model.ts';
-import { operationName, reportOperation, servicePaths, serviceTag } from './openapi/operations.ts';
+import { reportOperation, servicePaths, serviceTag } from './openapi/operations.ts';
 import { problemResponses, problemSchema, reportProblems } from './openapi/problems.ts';
 import { breakdownSchemas, sharedReportSchemas } from './openapi/reports.ts';
 
@@ -60,7 +60,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits): OpenApiDocume
         ReportRequest: requestSchema(),
         ...Object.fromEntries(
           breakdowns.flatMap(({ path, breakdown }) =>
-            Object.entries(breakdownSchemas(catalog, breakdown, operationName(path))),
+            Object.entries(breakdownSchemas(catalog, breakdown, endpointName(path))),
           ),
         ),
         ...sharedReportSchemas(),

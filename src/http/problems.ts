@@ -4,14 +4,17 @@ import type { Context } from 'hono';
 /** Every way a request can fail, with its status. Codes are stable: callers may act on them. */
 export const problemStatus = {
   invalid_request: 400,
+  malformed_message: 400,
   unauthorized: 401,
   not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
+  request_too_slow: 408,
   body_too_large: 413,
   unsupported_media_type: 415,
   rate_limited: 429,
   too_many_reports: 429,
+  headers_too_large: 431,
   internal_error: 500,
   report_timeout: 500,
   not_ready: 503,
@@ -39,21 +42,24 @@ export class Problem extends Error {
   }
 }
 
-/** The answer to a failed request: problem details (RFC 9457) with the request id, and nothing of the inside. */
-export function problemResponse(c: Context, problem: Problem): Response {
-  const { code, message, options } = problem;
+/** Problem details (RFC 9457) with the request id, and nothing of the inside. */
+export function problemBody({ code, message, options }: Problem, requestId: string): string {
   const status = problemStatus[code];
-  const body = {
+  return JSON.stringify({
     type: 'about:blank',
     title: STATUS_CODES[status],
     status,
     code,
     detail: message,
     ...(options.field && { field: options.field }),
-    request_id: c.get('requestId'),
-  };
-  return c.body(JSON.stringify(body), status, {
-    ...options.headers,
+    request_id: requestId,
+  });
+}
+
+/** The answer to a failed request. */
+export function problemResponse(c: Context, problem: Problem): Response {
+  return c.body(problemBody(problem, c.get('requestId')), problemStatus[problem.code], {
+    ...problem.options.headers,
     'content-type': 'application/problem+json',
   });
 }

@@ -1,3 +1,4 @@
+import { endpointName } from '../breakdowns.ts';
 import type { RowColumn } from '../report/columns.ts';
 import { type ReportFormatName, reportFormats } from '../report/formats.ts';
 import type { DateRange } from '../report/request.ts';
@@ -21,7 +22,6 @@ export interface ReportFacts {
 export function reportHeaders(facts: ReportFacts, stream: ReportStream): Record<string, string> {
   const { mediaType, extension } = reportFormats[facts.format];
   const { start, end } = facts.range;
-  const name = facts.path.replace('/v1/', '').replace('/breakdowns', '').replaceAll('/', '_');
   return {
     'Content-Type':
       facts.format === 'json' || facts.format === 'csv' ? `${mediaType}; charset=utf-8` : mediaType,
@@ -29,14 +29,37 @@ export function reportHeaders(facts: ReportFacts, stream: ReportStream): Record<
     ...(stream.coding !== 'identity' && { 'Content-Encoding': stream.coding }),
     ...(facts.lastLoad && { 'Last-Modified': facts.lastLoad.toUTCString() }),
     ...(facts.format !== 'json' && {
-      'Content-Disposition': `attachment; filename="${name}_${start}_${end}.${extension}"`,
+      'Content-Disposition': `attachment; filename="${endpointName(facts.path)}_${start}_${end}.${extension}"`,
       'Adtally-Last-Update-Time': `"${facts.lastUpdateTime}"`,
       'Adtally-Column-Types': facts.columns.map(({ id, type }) => `${id}=${type}`).join(', '),
-      'Adtally-Unconfirmed-Revenue-Dates': intervals(stream.unconfirmedDates)
-        .map((text) => `"${text}"`)
-        .join(', '),
+      'Adtally-Unconfirmed-Revenue-Dates': unconfirmedDates(stream.unconfirmedDates),
     }),
   };
+}
+
+/** Of one header; clients such as Node's accept 16 KB of all together. */
+const mostBytes = 12_000;
+/** So many intervals that are `partly` fit into it. */
+const mostIntervals = 300;
+
+/**
+ * Ascending days as a list of strings (RFC 9651 §3.1). Where the list would be too long for a header, neighbouring
+ * runs are put together into an interval that is marked `;partly`: no day is left out.
+ */
+export function unconfirmedDates(days: readonly string[]): string {
+  const runs = intervals(days);
+  const exact = runs.map((run) => `"${run}"`).join(', ');
+  if (exact.length <= mostBytes) return exact;
+  const size = Math.ceil(runs.length / mostIntervals);
+  const groups = Array.from({ length: Math.ceil(runs.length / size) }, (_, n) =>
+    runs.slice(n * size, (n + 1) * size),
+  );
+  return groups
+    .map(
+      (group) =>
+        `"${group[0]?.slice(0, 10)}/${group.at(-1)?.slice(-10)}"${group.length > 1 ? ';partly' : ''}`,
+    )
+    .join(', ');
 }
 
 /** Ascending days, runs of neighbours as ISO 8601 intervals: `2026-10-01/2026-10-31`. */

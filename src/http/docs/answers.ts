@@ -49,7 +49,8 @@ ${sample(examples[0], 'A problem')}</section>`;
 }
 
 export function limits(document: OpenApiDocument): Html {
-  const { requests, windowSeconds, maxBodyBytes, timeoutSeconds } = document['x-limits'];
+  const { requests, windowSeconds, maxBodyBytes, timeoutSeconds, reports, sendTimeoutSeconds } =
+    document['x-limits'];
   return html`<section aria-labelledby="limits"><h2 id="limits">Limits</h2>
 ${table(
   'What a request must stay within',
@@ -62,6 +63,12 @@ ${table(
     ],
     [html`Body`, html`${maxBodyBytes} bytes`, html`413 <code>body_too_large</code>`],
     [html`Time of a report`, html`${timeoutSeconds} s`, html`500 <code>report_timeout</code>`],
+    [
+      html`Reports at a time`,
+      html`${reports.mostOfAccount} of an account, ${reports.most} of all; others wait up to ${reports.waitSeconds} s`,
+      html`429 <code>too_many_reports</code>, with <code>Retry-After</code>`,
+    ],
+    [html`Time an answer stays unread`, html`${sendTimeoutSeconds} s`, html`the answer breaks off`],
     [html`Range, rows`, html`none`, html``],
   ],
 )}</section>`;

@@ -30,7 +30,12 @@ export interface Limits {
   readonly requests: number;
   readonly windowSeconds: number;
   readonly maxBodyBytes: number;
+  /** Of a report. */
   readonly timeoutSeconds: number;
+  /** Reports that run at a time, of all accounts and of one; others wait, so long. */
+  readonly reports: { readonly most: number; readonly mostOfAccount: number; readonly waitSeconds: number };
+  /** How long an answer may stay unread. */
+  readonly sendTimeoutSeconds: number;
 }
 
 export interface HeaderParameter {

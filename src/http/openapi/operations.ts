@@ -1,6 +1,7 @@
-import { type Endpoint, familyOf } from '../../breakdowns.ts';
+import { type Endpoint, endpointName, familyOf } from '../../breakdowns.ts';
 import type { Catalog } from '../../catalog.ts';
 import { groupingDimensions } from '../../report/columns.ts';
+import type { ProblemCode } from '../problems.ts';
 import { exampleRequest } from './examples.ts';
 import { headerRefs, type JsonSchema, type Operation, type PathItem, schemaRef } from './model.ts';
 import { problemRefs, reportProblems } from './problems.ts';
@@ -9,11 +10,6 @@ import { reportResponse } from './reports.ts';
 export const serviceTag = 'service';
 
 const listed = new Intl.ListFormat('en-GB');
-
-/** The name of an endpoint wherever a name is needed that is no path: `campaigns_device_date`. */
-export function operationName(path: string): string {
-  return path.replace('/v1/', '').replace('/breakdowns', '').replaceAll('/', '_');
-}
 
 /** What an endpoint of the contract takes, returns and refuses. */
 export function reportOperation(catalog: Catalog, { path, breakdown }: Endpoint): Operation {
@@ -30,7 +26,7 @@ export function reportOperation(catalog: Catalog, { path, breakdown }: Endpoint)
     breakdown.day ? '`start_time` and `end_time` of a row are the day that it covers.' : '',
   ];
   return {
-    operationId: operationName(path),
+    operationId: endpointName(path),
     tags: [breakdown.family],
     summary: aliasOf ? `${grouping} (alias)` : grouping,
     description: sentences.filter(Boolean).join(' '),
@@ -41,7 +37,7 @@ export function reportOperation(catalog: Catalog, { path, breakdown }: Endpoint)
       content: { 'application/json': { schema: schemaRef('ReportRequest'), example: exampleRequest } },
     },
     responses: {
-      200: reportResponse(catalog, breakdown, operationName(aliasOf ?? path)),
+      200: reportResponse(catalog, breakdown, endpointName(aliasOf ?? path)),
       ...problemRefs(reportProblems),
     },
   };
@@ -50,29 +46,17 @@ export function reportOperation(catalog: Catalog, { path, breakdown }: Endpoint)
 /** What the service says of itself: no data of an account, so no login token. */
 export function servicePaths(): Record<string, PathItem> {
   const health = ['application/json', schemaRef('Health')] as const;
-  const otherMethod = problemRefs(['method_not_allowed']);
   return {
     '/healthz': { get: open('healthz', 'Whether the process answers', ...health) },
     '/readyz': {
-      get: open(
-        'readyz',
-        'Whether the store can be reached and is migrated',
-        ...health,
-        problemRefs(['not_ready']),
-      ),
+      get: open('readyz', 'Whether the store can be reached and is migrated', ...health, ['not_ready']),
     },
     '/metrics': { get: open('metrics', 'Measurements for Prometheus', 'text/plain', { type: 'string' }) },
     '/openapi.json': {
-      get: open('openapi', 'This document, OpenAPI 3.1', 'application/json', { type: 'object' }, otherMethod),
+      get: open('openapi', 'This document, OpenAPI 3.1', 'application/json', { type: 'object' }),
     },
     '/docs': {
-      get: open(
-        'docs',
-        'This document as a page that can try it',
-        'text/html',
-        { type: 'string' },
-        otherMethod,
-      ),
+      get: open('docs', 'This document as a page that can try it', 'text/html', { type: 'string' }),
     },
   };
 }
@@ -82,7 +66,7 @@ function open(
   summary: string,
   mediaType: string,
   schema: JsonSchema,
-  problems: Operation['responses'] = {},
+  problems: readonly ProblemCode[] = [],
 ): Operation {
   const headers = headerRefs(['X-Request-Id']);
   const answer = { description: 'OK', headers, content: { [mediaType]: { schema } } };
@@ -92,6 +76,6 @@ function open(
     summary,
     description: `${summary}. Takes no login token.`,
     security: [],
-    responses: { 200: answer, ...problems },
+    responses: { 200: answer, ...problemRefs(['method_not_allowed', ...problems]) },
   };
 }

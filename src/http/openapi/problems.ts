@@ -9,6 +9,10 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     detail: 'end_time must not be before start_time',
     field: 'end_time',
   },
+  malformed_message: {
+    when: 'The message is not valid HTTP/1.1. The connection is closed.',
+    detail: 'the message is not valid HTTP/1.1',
+  },
   unauthorized: {
     when: 'The login token is missing, unknown, expired or revoked.',
     detail: 'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>',
@@ -22,6 +26,10 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     when: '`Accept` allows none of the media types of a report.',
     detail: 'a report comes as application/json, …',
   },
+  request_too_slow: {
+    when: 'The headers took longer than 10 s to arrive, or the whole request longer than 30 s. The connection is closed.',
+    detail: 'the request did not arrive in time',
+  },
   body_too_large: { when: 'The body is too large.', detail: 'the body is larger than 16384 bytes' },
   unsupported_media_type: {
     when: 'The body is not declared as `content-type: application/json`.',
@@ -34,6 +42,10 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
   too_many_reports: {
     when: 'Too many reports are running, of this account or of all. `Retry-After` says when to try again.',
     detail: 'too many reports are running; try again in 5 s',
+  },
+  headers_too_large: {
+    when: 'The headers are larger than 16 kB together. The connection is closed.',
+    detail: 'the headers are larger than 16 kB together',
   },
   internal_error: {
     when: 'The report could not be produced. The operator finds the reason in the log by the request id.',
