@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Reader } from '../../clickhouse/reader.ts';
 import type { Catalog } from '../catalog.ts';
@@ -75,5 +76,13 @@ export async function streamReport(
     ...(traceparent && traceContext.test(traceparent) && { traceparent }),
   };
   const body = await reader.stream({ ...report, settings }, { queryId, headers, signal });
-  return { body, coding, unconfirmedDates };
+  // Nothing is no stream of any coding; only this format writes nothing where there are no rows.
+  const nothing = options.format === 'ndjson' && (await isEmpty(body, signal));
+  return { body, coding: nothing ? 'identity' : coding, unconfirmedDates };
+}
+
+async function isEmpty(body: Readable, signal: AbortSignal): Promise<boolean> {
+  // One that ended before anybody looked is never readable.
+  await Promise.race([once(body, 'readable', { signal }), once(body, 'end', { signal })]);
+  return body.readableLength === 0;
 }
