@@ -1,16 +1,16 @@
 import { Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
 import type { Store } from '../clickhouse/client.ts';
 import { endpoints } from './breakdowns.ts';
 import { type Accounts, authentication, challenge } from './http/authentication.ts';
+import { requestBody } from './http/body.ts';
 import { docs } from './http/docs.ts';
 import type { Edge } from './http/edge.ts';
 import { health } from './http/health.ts';
 import type { Limiter } from './http/limiter.ts';
-import { type Metrics, observe } from './http/observe.ts';
+import { callerLeft, type Metrics, observe } from './http/observe.ts';
 import { Problem, problemResponse, problemStatus } from './http/problems.ts';
 import { type AccountLimits, rateLimit } from './http/rate-limit.ts';
 import { type ReportDeps, report, requireJson } from './http/reports.ts';
@@ -43,12 +43,7 @@ export function createApp(deps: AppDeps): Hono<Edge> {
   };
   const authenticated = authentication(deps.accounts, deps.failures);
   const limited = rateLimit(deps.requests, deps.accounts);
-  const bodyLimited = bodyLimit({
-    maxSize: maxBodyBytes,
-    onError: () => {
-      throw new Problem('body_too_large', `the body is larger than ${maxBodyBytes} bytes`);
-    },
-  });
+  const body = requestBody(maxBodyBytes);
 
   app.use(requestId());
   app.use(observe(log, metrics));
@@ -89,7 +84,7 @@ export function createApp(deps: AppDeps): Hono<Edge> {
       c.set('endpoint', path);
       return next();
     });
-    app.post(path, authenticated, limited, requireJson, bodyLimited, report({ ...deps, onBroken }, endpoint));
+    app.post(path, authenticated, limited, requireJson, body, report({ ...deps, onBroken }, endpoint));
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
     });
@@ -97,6 +92,8 @@ export function createApp(deps: AppDeps): Hono<Edge> {
 
   app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
   app.onError((error, c) => {
+    // Nobody reads an answer: whatever failed, failed because the caller left.
+    if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
     const problem = asProblem(error);
     if (problemStatus[problem.code] === 429) metrics.limited.inc({ code: problem.code });
     if (problem.code === 'internal_error' || problem.code === 'report_timeout') {

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -11,6 +11,7 @@ import { catalog } from './catalog.ts';
 import { timestampIn } from './clock.ts';
 import type { Config } from './config.ts';
 import { ReportGate } from './http/concurrency.ts';
+import { Connections } from './http/connections.ts';
 import { LastLoad } from './http/last-load.ts';
 import { Limiter } from './http/limiter.ts';
 import { malformedResponse, refuseMalformed } from './http/malformed.ts';
@@ -92,22 +93,30 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       },
       lastLoad: () => lastLoad.finishedAt,
     });
-    const { server, url } = await new Promise<{ server: Server; url: string }>((resolve, reject) => {
-      const { host: hostname, port } = config;
-      const server = createServer(serverOptions);
-      refuseMalformed(server);
-      server.on('request', getRequestListener(app.fetch, { hostname, errorHandler: malformedResponse }));
-      server.once('error', reject);
-      server.listen(port, hostname, () => {
-        const address = server.address();
-        const bound = address !== null && typeof address === 'object' ? address.port : port;
-        resolve({ server, url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${bound}` });
-      });
-    });
+    const { connections, url } = await new Promise<{ connections: Connections; url: string }>(
+      (resolve, reject) => {
+        const { host: hostname, port } = config;
+        const server = createServer(serverOptions);
+        const connections = new Connections(server);
+        refuseMalformed(server, connections);
+        // What is left of a body is read on by Node itself, as long as the request may take.
+        const options = { hostname, errorHandler: malformedResponse, autoCleanupIncoming: false };
+        server.on('request', getRequestListener(app.fetch, options));
+        server.once('error', reject);
+        server.listen(port, hostname, () => {
+          const address = server.address();
+          const bound = address !== null && typeof address === 'object' ? address.port : port;
+          resolve({
+            connections,
+            url: `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${bound}`,
+          });
+        });
+      },
+    );
     return {
       url,
       stop: async () => {
-        await stopServer(server);
+        await connections.stop(stopSeconds);
         await closeAll();
       },
     };
@@ -115,16 +124,6 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     await closeAll();
     throw error;
   }
-}
-
-async function stopServer(server: Server): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve));
-  // A kept-alive connection becomes idle only after its answer has ended.
-  const idle = setInterval(() => server.closeIdleConnections(), 100);
-  const limit = setTimeout(() => server.closeAllConnections(), stopSeconds * 1000);
-  await closed;
-  clearInterval(idle);
-  clearTimeout(limit);
 }
 
 /** Logs a failure that repeats every second or two only once in a minute. */

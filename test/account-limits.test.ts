@@ -71,11 +71,12 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
   test('has it once where services share a Redis, and in each of them where they do not', async () => {
     const account = named('shared');
     await limitAccount(db.store, account, 5);
-    await Promise.all([first.token(account), second.token(account)]);
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, n) => policy(n % 2 ? first : second, account)),
-    );
-    const allowed = answers.filter(({ status }) => status === 200).length;
+    const statuses: number[] = [];
+    for (let n = 0; n < 10; n++) {
+      const answers = await Promise.all([policy(first, account), policy(second, account)]);
+      statuses.push(...answers.map(({ status }) => status));
+    }
+    const allowed = statuses.filter((status) => status === 200).length;
     expect(allowed).toBe(where === 'in Redis' ? 5 : 10);
   });
 });

@@ -40,7 +40,15 @@ beforeAll(async () => {
 beforeEach(() => expectReport());
 afterAll(async () => {
   for (const socket of opened) socket.destroy();
-  expect((await serve.kill('SIGTERM')).code).toBe(0);
+  const { code, stderr } = await serve.kill('SIGTERM');
+  expect(code).toBe(0);
+  const logged = stderr
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line));
+  // Callers that left before the first byte are no failure of the service.
+  expect(logged.filter(({ level }) => level >= 50)).toEqual([]);
+  expect(logged.filter(({ status }) => status === 499)).not.toEqual([]);
 });
 
 /** A small report that is right: nothing that came before has harmed the service. */

@@ -1,72 +1,52 @@
 import { randomUUID } from 'node:crypto';
-import { type Server, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { type Server, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { type Connections, linger } from './connections.ts';
+import { Problem, problemBody, problemStatus } from './problems.ts';
 
-const refusals: Readonly<Record<string, { status: number; code: string; detail: string }>> = {
-  HPE_HEADER_OVERFLOW: {
-    status: 431,
-    code: 'headers_too_large',
-    detail: 'the headers are larger than 16 kB together',
-  },
-  ERR_HTTP_REQUEST_TIMEOUT: {
-    status: 408,
-    code: 'request_too_slow',
-    detail: 'the request did not arrive in time',
-  },
+const refusals: Readonly<Record<string, Problem>> = {
+  HPE_HEADER_OVERFLOW: new Problem('headers_too_large', 'the headers are larger than 16 kB together'),
+  ERR_HTTP_REQUEST_TIMEOUT: new Problem('request_too_slow', 'the request did not arrive in time'),
 };
-const malformed = { status: 400, code: 'malformed_message', detail: 'the message is not valid HTTP/1.1' };
+const malformed = new Problem('malformed_message', 'the message is not valid HTTP/1.1');
 
-const lingerMs = 1000;
+/** How long what follows is read on; who is slow on purpose gains no more. */
+const lingerMs = 5_000;
 
 /** The answer to a request whose target or Host is none, which no route ever sees. */
 export function malformedResponse(): Response {
-  const { body, headers } = answer(malformed);
-  return new Response(body, { status: malformed.status, headers });
+  const { status, body, headers } = answer(malformed);
+  return new Response(body, { status, headers });
 }
 
 /**
  * Answers what Node refuses before it is a request with problem details as well, and closes the connection.
- * Where an answer has begun, the connection is cut: nothing may look like its end.
+ * Where an answer has begun, the connection is cut: nothing may look like its end. Where the request was answered
+ * already, there is nothing more to say.
  */
-export function refuseMalformed(server: Server): void {
-  const open = new WeakMap<Duplex, Set<ServerResponse>>();
-  server.on('request', ({ socket }, outgoing) => {
-    const answers = open.get(socket) ?? new Set();
-    open.set(socket, answers.add(outgoing));
-    outgoing.once('close', () => answers.delete(outgoing));
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const begun = [...(open.get(socket) ?? [])].some(({ headersSent }) => headersSent);
-    if (begun || !socket.writable) return void socket.destroy();
-    const refusal = refusals[error.code ?? ''] ?? malformed;
-    const { body, headers } = answer(refusal);
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body}`);
-    linger(socket);
+export function refuseMalformed(server: Server, connections: Connections): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (connections.isAnswering(socket) || !socket.writable) return void socket.destroy();
+    if (connections.isAnswered(socket)) socket.end();
+    else {
+      const { status, body, headers } = answer(refusals[error.code ?? ''] ?? malformed);
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+      socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+    }
+    socket.removeAllListeners('data');
+    socket.on('data', () => {});
+    linger(socket, lingerMs);
   });
 }
 
-/**
- * Reads on for a moment what the caller is still sending: closing a connection with unread bytes resets it, and
- * the caller would lose the answer.
- */
-function linger(socket: Duplex): void {
-  socket.removeAllListeners('data');
-  socket.on('data', () => {});
-  const cut = setTimeout(() => socket.destroy(), lingerMs);
-  socket.once('end', () => socket.destroy());
-  socket.once('close', () => clearTimeout(cut));
-}
-
-function answer(refusal: typeof malformed): { body: string; headers: Record<string, string> } {
+function answer(problem: Problem): { status: number; body: string; headers: Record<string, string> } {
   const id = randomUUID();
-  const title = STATUS_CODES[refusal.status];
-  const body = JSON.stringify({ type: 'about:blank', title, ...refusal, request_id: id });
+  const body = problemBody(problem, id);
   const headers = {
     'Content-Type': 'application/problem+json',
     'Content-Length': String(Buffer.byteLength(body)),
     'X-Request-Id': id,
     Connection: 'close',
   };
-  return { body, headers };
+  return { status: problemStatus[problem.code], body, headers };
 }

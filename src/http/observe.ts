@@ -67,6 +67,9 @@ export class Metrics {
   }
 }
 
+/** As what a request is logged whose caller left before the answer began. */
+export const callerLeft = 499;
+
 /** Logs and measures every request when its answer has ended, whichever way; never a token. */
 export function observe(log: Logger, metrics: Metrics): MiddlewareHandler<Edge> {
   return async function observeMiddleware(c, next) {
@@ -75,7 +78,7 @@ export function observe(log: Logger, metrics: Metrics): MiddlewareHandler<Edge> 
     const before = incoming.socket.bytesWritten;
     outgoing.once('close', () => {
       const seconds = (performance.now() - startedAt) / 1000;
-      const status = outgoing.statusCode;
+      const status = outgoing.headersSent ? outgoing.statusCode : callerLeft;
       const endpoint = c.get('endpoint') ?? 'other';
       const bytes = incoming.socket.bytesWritten - before;
       metrics.requests.inc({ endpoint, status });

@@ -38,7 +38,7 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
   const smallness = new Smallness(deps.reader);
   return async function reportHandler(c) {
     const format = acceptedFormat(c);
-    const range = parseRequest(await c.req.text());
+    const range = parseRequest(c.get('body'));
     const lastUpdateTime = deps.lastUpdateTime();
     const plan = planReport(breakdown, c.get('account'), range);
     const caller = callerOf(c);

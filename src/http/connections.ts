@@ -1,0 +1,107 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+interface Exchange {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+}
+
+/** How long a stop waits for a request that is on its way, and for the rest of one that has begun to arrive. */
+const unreadMs = 200;
+const restMs = 2_000;
+
+/** How long a caller may go on sending the rest of a request that was answered, and how long it may pause. */
+const lingerMs = 30_000;
+const pauseMs = 5_000;
+
+/** Knows what is under way on every connection of a server. */
+export class Connections {
+  readonly #server: Server;
+  /** What is not answered to the end yet, and the last exchange of all. */
+  readonly #open = new Map<Socket, { readonly running: Set<Exchange>; last?: Exchange }>();
+  #stopping = false;
+
+  constructor(server: Server) {
+    this.#server = server;
+    server.on('connection', (socket) => {
+      this.#open.set(socket, { running: new Set() });
+      socket.once('close', () => this.#open.delete(socket));
+      const closeNow = socket.destroySoon;
+      // Called by Node when an answer was the last of its connection.
+      socket.destroySoon = () => {
+        if (!this.isAnswered(socket)) return closeNow.call(socket);
+        socket.end();
+        this.#open
+          .get(socket)
+          ?.last?.incoming.once('end', () => socket.destroy())
+          .resume();
+        linger(socket, lingerMs);
+      };
+    });
+    const begin = (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      if (this.#stopping) outgoing.shouldKeepAlive = false;
+      const connection = this.#open.get(incoming.socket);
+      if (!connection) return;
+      const exchange = { incoming, outgoing };
+      connection.last = exchange;
+      connection.running.add(exchange);
+      outgoing.once('close', () => connection.running.delete(exchange));
+    };
+    server.on('request', begin);
+    server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      // Its body is asked for where it is read; a caller that is refused before need not send it.
+      server.emit('request', incoming, outgoing);
+    });
+  }
+
+  /** Whether a byte that comes now belongs to an answer that has begun. */
+  isAnswering(socket: Socket): boolean {
+    return [...(this.#open.get(socket)?.running ?? [])].some(({ outgoing }) => outgoing.headersSent);
+  }
+
+  /** Whether what the caller still sends belongs to a request that was answered to the end. */
+  isAnswered(socket: Socket): boolean {
+    const last = this.#open.get(socket)?.last;
+    return last !== undefined && !last.incoming.complete && last.outgoing.writableEnded;
+  }
+
+  /** Accepts nothing new, lets running answers finish, at most so long, and resolves when all is closed. */
+  async stop(limitSeconds: number): Promise<void> {
+    this.#stopping = true;
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    const startedAt = performance.now();
+    const close = () => {
+      this.#server.closeIdleConnections();
+      const waitedMs = performance.now() - startedAt;
+      for (const [socket, { running }] of this.#open) {
+        // What a caller sent just before may not be read yet.
+        const silent = socket.bytesRead === 0 && waitedMs > unreadMs;
+        if (running.size === 0 && (silent || waitedMs > restMs)) socket.destroy();
+      }
+    };
+    // A kept-alive connection becomes idle only after its answer has ended.
+    const idle = setInterval(close, 100);
+    const limit = setTimeout(() => this.#server.closeAllConnections(), limitSeconds * 1000);
+    await closed;
+    clearInterval(idle);
+    clearTimeout(limit);
+  }
+}
+
+/**
+ * Reads on what the caller is still sending, until it ends, pauses or its time is over: a connection that is closed
+ * with unread bytes is reset, and the caller may lose the answer.
+ */
+export function linger(socket: Socket, mostMs: number): void {
+  const cut = setTimeout(() => socket.destroy(), mostMs);
+  let seen = -1;
+  const pauses = setInterval(() => {
+    if (socket.bytesRead === seen) socket.destroy();
+    seen = socket.bytesRead;
+  }, pauseMs);
+  socket.once('end', () => socket.destroy());
+  socket.once('close', () => {
+    clearTimeout(cut);
+    clearInterval(pauses);
+  });
+}
