@@ -3,9 +3,9 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Duplex, PassThrough, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import { Decompress } from 'fzstd';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import { type Compression, InputError } from './formats.ts';
+import { unpackZstd } from './zstd.ts';
 
 /**
  * The files that arguments stand for: a file itself, `-` for standard input, every file of a folder, every
@@ -70,37 +70,8 @@ const unpackers: Readonly<Record<Compression, () => Duplex>> = {
   none: () => new PassThrough(),
   gzip: () => createGunzip({ chunkSize: 1 << 20 }),
   brotli: () => createBrotliDecompress({ chunkSize: 1 << 20 }),
-  zstd: unpackZstd,
+  zstd: () => Duplex.from(unpackZstd),
 };
-
-/** A few bytes can unpack to 128 KiB: small steps, each passed on before the next, bound the memory. */
-const zstdStepBytes = 1 << 10;
-
-function unpackZstd(): Duplex {
-  return Duplex.from(async function* (source: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array> {
-    let unpacked: Uint8Array[] = [];
-    const zstd = new Decompress((data) => unpacked.push(data));
-    const push = (data: Uint8Array, last: boolean, otherwise: string): Uint8Array[] => {
-      unpacked = [];
-      try {
-        zstd.push(data, last);
-        return unpacked;
-      } catch (cause) {
-        throw new InputError(otherwise, { cause });
-      }
-    };
-    let empty = true;
-    for await (const data of source) {
-      empty = false;
-      for (let at = 0; at < data.length; at += zstdStepBytes) {
-        yield* push(data.subarray(at, at + zstdStepBytes), false, 'the zstd data is damaged');
-      }
-    }
-    const truncated = 'the zstd data ends too early: the file is truncated';
-    if (empty) throw new InputError(truncated);
-    yield* push(new Uint8Array(), true, truncated);
-  });
-}
 
 /** What went wrong with a file, in words. */
 export function readable(cause: NodeJS.ErrnoException): string {
