@@ -33,17 +33,16 @@ const fillSettings: ClickHouseSettings = {
  * Recomputes every rollup from the raw events, for the whole months that the range touches, and returns how
  * many months and rollups that were. A month without events ends up empty.
  *
- * A reader sees the old month of a rollup or the new one, never a part. It may be killed at any point, as may
- * the server, and repeated: the result is the same. What a killed run left behind, the next one removes.
- * Until it is repeated one thing can be wrong: a server that dies within the milliseconds of a REPLACE
- * PARTITION can come back with the old rows and the new ones (tried: 4,000 became 8,000). `verify` shows it.
+ * A rollup is built anew beside the old one, which lends it its other months (hard links, no copies), and takes its
+ * place in one step. So a reader sees the old rollup or the new one, and it may be killed at any point, as may
+ * the server, and repeated: a REPLACE PARTITION for each month could leave the old rows beside the new ones when
+ * the server died (tried: 4,000 became 8,000). What a killed run left behind, the next one removes.
  *
  * The caller sees to it that nothing is loaded and no other rebuild runs meanwhile: a chunk that arrives
- * between the counting and the replacing of a month would be lost from that rollup.
+ * between the building and the exchange of a rollup would be lost from it.
  *
- * REPLACE PARTITION keeps a rollup's memory of chunks (tried), so a chunk counted before is not counted again
- * when it is repeated. But a chunk that a view missed is counted by the rebuild under no name: only the
- * ledger (`load_chunks`) keeps it from being sent, and counted, again.
+ * The new rollup has no memory of the chunks it holds: only the ledger (`load_chunks`) keeps a chunk from being
+ * sent, and counted, again.
  * @param settled chunks in doubt that the caller knows to be whole in `events` and will not send again
  * @throws {RebuildError} when the ledger does not know whether a chunk with events in these months arrived
  */
@@ -58,15 +57,24 @@ export async function rebuild(
   await dropStaging(store);
   const touched = await months(store, all, range);
   await requireKnownChunks(store, touched, settled);
+  const runs: DayRange[][] = [];
+  for (const days of touched) runs.push(await slices(store, ['events'], days));
   try {
     let done = 0;
-    for (const { month, ...days } of touched) {
-      const runs = await slices(store, ['events'], days);
-      // In the order of the cascade: a coarser rollup is counted from the finer one that was just replaced.
-      for (const rollup of all) {
-        await rebuildMonth(store, rollup, month, runs);
-        onStep?.({ table: rollup.table, month, done: ++done, total: touched.length * all.length });
+    // In the order of the cascade: a coarser rollup is counted from the finer one that was just exchanged.
+    for (const { table, ...rollup } of touched.length > 0 ? all : []) {
+      // A name of its own: what a killed run has still under way at the server cannot meet this table.
+      const staging = `${stagingPrefix}${table}_${randomBytes(4).toString('hex')}`;
+      await store.command({ query: `CREATE TABLE ${staging} AS ${table}` });
+      for (const [n, { month }] of touched.entries()) {
+        for (const days of runs[n] ?? []) await fill(store, staging, rollup, days);
+        onStep?.({ table, month, done: ++done, total: touched.length * all.length });
       }
+      for (const month of await otherMonths(store, table, touched)) {
+        await store.command({ query: `ALTER TABLE ${staging} ATTACH PARTITION ${month} FROM ${table}` });
+      }
+      await store.command({ query: `EXCHANGE TABLES ${staging} AND ${table}` });
+      await store.command({ query: `DROP TABLE ${staging} SYNC` });
     }
   } finally {
     await dropStaging(store);
@@ -74,30 +82,31 @@ export async function rebuild(
   return { months: touched.length, rollups: all.length };
 }
 
-async function rebuildMonth(store: Store, rollup: Rollup, month: number, runs: DayRange[]): Promise<void> {
-  // A name of its own: what a killed run has still under way at the server cannot meet this table.
-  const staging = `${stagingPrefix}${rollup.table}_${randomBytes(4).toString('hex')}`;
+async function fill(
+  store: Store,
+  staging: string,
+  rollup: Pick<Rollup, 'columns' | 'select'>,
+  days: DayRange,
+): Promise<void> {
   const columns = rollup.columns.map(({ name }) => name).join(', ');
-  await store.command({ query: `CREATE TABLE ${staging} AS ${rollup.table}` });
-  for (const days of runs) {
-    await store.command({
-      query: `INSERT INTO ${staging} (${columns})
-              SELECT ${columns} FROM (${rollup.select}) WHERE day BETWEEN {from:Date} AND {to:Date}`,
-      query_params: { ...days },
-      clickhouse_settings: fillSettings,
-    });
-  }
-  const [found] = await select<{ filled: number }>(
-    store,
-    `SELECT toUInt8(count() > 0) AS filled FROM ${staging}`,
-  );
-  // REPLACE PARTITION refuses to replace something by nothing.
   await store.command({
-    query: found?.filled
-      ? `ALTER TABLE ${rollup.table} REPLACE PARTITION ${month} FROM ${staging}`
-      : `ALTER TABLE ${rollup.table} DROP PARTITION ${month}`,
+    query: `INSERT INTO ${staging} (${columns})
+            SELECT ${columns} FROM (${rollup.select}) WHERE day BETWEEN {from:Date} AND {to:Date}`,
+    query_params: { ...days },
+    clickhouse_settings: fillSettings,
   });
-  await store.command({ query: `DROP TABLE ${staging} SYNC` });
+}
+
+/** The months of a rollup that are not rebuilt. */
+async function otherMonths(store: Store, table: string, touched: readonly Month[]): Promise<number[]> {
+  const rows = await select<{ month: number }>(
+    store,
+    `SELECT DISTINCT toUInt32(partition) AS month FROM system.parts
+     WHERE database = currentDatabase() AND table = {table:String} AND active
+       AND toUInt32(partition) NOT IN {touched:Array(UInt32)}`,
+    { table, touched: touched.map(({ month }) => month) },
+  );
+  return rows.map(({ month }) => month);
 }
 
 async function dropStaging(store: Store): Promise<void> {

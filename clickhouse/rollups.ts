@@ -17,7 +17,7 @@ export interface Rollup {
   readonly select: string;
 }
 
-/** Months keep a night's load in one or two parts and let a month be replaced whole. */
+/** Months keep a night's load in one or two parts and let a month be rebuilt by itself. */
 export const rollupPartition = 'toYYYYMM(day)';
 
 /**

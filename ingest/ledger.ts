@@ -135,7 +135,7 @@ export class Ledger {
           this.#store,
           `SELECT toUInt8(
            (SELECT uniqExact(chunk) FROM load_chunks WHERE loaded_at > toDateTime64({sentAt:String}, 6, 'UTC')) > ${rememberedChunks}
-           OR (SELECT count() FROM loads FINAL WHERE kind = 'rebuild' AND finished_at > toDateTime64({sentAt:String}, 6, 'UTC')) > 0) AS forgotten`,
+           OR (SELECT count() FROM loads FINAL WHERE kind = 'rebuild' AND version > toDateTime64({sentAt:String}, 6, 'UTC')) > 0) AS forgotten`,
           { sentAt },
         ),
       this.#retries,

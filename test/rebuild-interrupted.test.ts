@@ -1,7 +1,12 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { beforeEach, expect, test } from 'vitest';
-import { select } from '../clickhouse/client.ts';
+import { connect, type Store, select } from '../clickhouse/client.ts';
+import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
+import { migrate } from '../clickhouse/migrate.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { rollups } from '../clickhouse/rollups.ts';
 import { verify } from '../clickhouse/verify.ts';
@@ -21,7 +26,7 @@ test('a rebuild that fails leaves the rollups as they are and nothing behind', a
   await generate(1_000);
   const before = await content();
   const failing = testStore.store.command.bind(testStore.store);
-  for (const [at, statement] of ['CREATE', 'INSERT', 'ALTER'].entries()) {
+  for (const [at, statement] of ['CREATE', 'INSERT', 'EXCHANGE'].entries()) {
     let seen = 0;
     const store = Object.create(testStore.store);
     store.command = (params: { query: string }) =>
@@ -87,6 +92,54 @@ test('a rebuild that is killed at any point can be repeated', { timeout: 180_000
   expect(cutOff).toBeGreaterThan(4);
 });
 
+test('a server that is killed while a rollup is exchanged comes back with whole rollups', {
+  timeout: 180_000,
+}, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'adtally-killed-'));
+  const withServer = async (work: (store: Store, pid: number) => Promise<void>) => {
+    const lease = await acquireEmbedded(dataDir);
+    const address = { url: lease.url, user: 'default', password: '', database: 'killed' };
+    await migrate(address);
+    const store = connect(address);
+    const { pid } = JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8'));
+    await work(store, pid).finally(() => store.close());
+    await lease.release();
+  };
+  try {
+    let before: unknown[] = [];
+    await withServer(async (store) => {
+      await generate(20_000, store);
+      before = await content(store);
+    });
+    for (let round = 0; round < 12; round++) {
+      await withServer(async (store, pid) => {
+        expect(await content(store), `round ${round}`).toEqual(before);
+        const killing = Object.create(store);
+        let exchanges = 0;
+        killing.command = async (params: { query: string }) => {
+          const exchanged = store.command(params);
+          if (/REPLACE PARTITION|EXCHANGE/.test(params.query) && exchanges++ === round % all.length) {
+            await Promise.race([exchanged, delay(4 * Math.random())]).catch(() => {});
+            process.kill(pid, 'SIGKILL');
+          }
+          return exchanged;
+        };
+        await expect(rebuild(killing, catalog)).rejects.toThrow();
+      });
+    }
+    await withServer(async (store) => {
+      expect(await content(store)).toEqual(before);
+      await rebuild(store, catalog);
+      expect(await staging(store)).toEqual([]);
+      // Views still feed the rollups that took the place of others.
+      await generate(20_000, store);
+      expect((await verify(store, catalog)).differences).toEqual([]);
+    });
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+});
+
 const script = `
   const { connect } = await import('./clickhouse/client.ts');
   const { rebuild } = await import('./clickhouse/rebuild.ts');
@@ -98,7 +151,7 @@ const script = `
 `;
 
 /** Events of January and February 2026, made in the store. */
-async function generate(events: number): Promise<void> {
+async function generate(events: number, store = testStore.store): Promise<void> {
   await run(
     `INSERT INTO events (event_id, event_time, event_type, advertiser_id, campaign_id, creative_id,
        publisher_id, ad_unit_id, site_id, device, spend, revenue, confirmed)
@@ -108,29 +161,31 @@ async function generate(events: number): Promise<void> {
        concat('p', toString(number % 3)), concat('u', toString(number % 17)), concat('s', toString(number % 5)),
        ['desktop', 'mobile', 'tablet'][1 + number % 3], 0.000001 * (number % 100), 0.01, number % 2
      FROM numbers(${events})`,
+    {},
+    store,
   );
 }
 
 /** A fingerprint of every rollup. */
-function content(): Promise<unknown[]> {
-  return ofEach((table) => `SELECT count() AS n, toString(sum(cityHash64(*))) AS h FROM ${table} FINAL`);
+function content(store = testStore.store): Promise<unknown[]> {
+  return ofEach(
+    (table) => `SELECT count() AS n, toString(sum(cityHash64(*))) AS h FROM ${table} FINAL`,
+    store,
+  );
 }
 
-function ofEach(query: (table: string) => string): Promise<unknown[]> {
+function ofEach(query: (table: string) => string, store = testStore.store): Promise<unknown[]> {
   const queries = all.map(({ table }) => `SELECT '${table}' AS t, * FROM (${query(table)})`);
-  return rows(`SELECT * FROM (${queries.join(' UNION ALL ')}) ORDER BY t`);
+  return select(store, `SELECT * FROM (${queries.join(' UNION ALL ')}) ORDER BY t`);
 }
 
-function staging(): Promise<unknown[]> {
-  return rows(
+function staging(store = testStore.store): Promise<unknown[]> {
+  return select(
+    store,
     "SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, 'rebuild_')",
   );
 }
 
-function rows(query: string): Promise<unknown[]> {
-  return select(testStore.store, query);
-}
-
-async function run(query: string, settings: ClickHouseSettings = {}): Promise<void> {
-  await testStore.store.command({ query, clickhouse_settings: settings });
+async function run(query: string, settings: ClickHouseSettings = {}, store = testStore.store): Promise<void> {
+  await store.command({ query, clickhouse_settings: settings });
 }
