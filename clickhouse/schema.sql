@@ -340,6 +340,7 @@ CREATE TABLE loads
     `host` String,
     `pid` UInt32,
     `started_at` DateTime64(3, 'UTC'),
+    `turn` DateTime64(6, 'UTC'),
     `finished_at` DateTime64(3, 'UTC'),
     `state` Enum8('running' = 1, 'failed' = 2, 'loaded' = 3),
     `rows` UInt64,

@@ -13,9 +13,6 @@ export interface EventLoadOptions {
   readonly store: Store;
   /** Path, or `-` for standard input. */
   readonly file: string;
-  readonly kind?: 'events' | 'replay';
-  /** What the load history calls the file; absent: its path. */
-  readonly label?: string;
   readonly format?: Format['name'];
   readonly chunkBytes: number;
   /** Chunks sent at a time. */
@@ -31,6 +28,8 @@ export interface EventLoadOptions {
   /** Told after every step; the object changes as the load goes on. */
   readonly onProgress?: (counts: Readonly<LoadCounts>) => void;
   readonly onRejected?: (rows: readonly RejectedRow[]) => void;
+  /** Has its turn already and ends here; absent: one is begun. */
+  readonly load?: Load;
   /** Told when another load has to end first. */
   readonly onWait?: (other: string) => void;
   /** Told when the store does not answer and is tried again. */
@@ -51,11 +50,11 @@ export class Stopped extends Error {}
  * @throws {InputError} that names the file and what is wrong with it, {@link Stopped} after a signal
  */
 export async function loadEvents(options: EventLoadOptions): Promise<LoadResult> {
-  const { store, file, kind = 'events', dedupe = false, now } = options;
+  const { store, file, dedupe = false, now } = options;
   const fileFormat = formatOf(file, options.format);
   const load = options.dryRun
     ? undefined
-    : await Load.begin(store, { kind, file: options.label ?? file, dedupe }, now(), options.onWait);
+    : (options.load ?? (await Load.begin(store, { kind: 'events', file, dedupe }, now(), options)));
   const counts = load?.counts ?? noCounts();
   // Ends the making ready of a chunk that is not sent any more.
   const enough = new AbortController();
@@ -103,7 +102,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     if (options.signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
     if (load && forgotten.length > 0) {
-      await settleChunks(store, ledger, load, forgotten, now, options.onWait);
+      await settleChunks(store, ledger, load, forgotten, now, options);
     }
     return { ...counts, ...(load && { loadId: load.id }) };
   } catch (error) {

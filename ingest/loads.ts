@@ -32,9 +32,14 @@ export interface LoadDescription {
 /** A running load says so this often; one that has been silent for `deadAfterSeconds` is dead. */
 const heartbeatMs = 3_000;
 export const deadAfterSeconds = 15;
-/** By then a load that began before is visible, whichever machine it runs on. */
-const settleMs = 2_000;
 const pollMs = 250;
+
+export interface WaitOptions {
+  /** Told once, when a load has to wait, for which other load. */
+  readonly onWait?: (other: string) => void;
+  /** Ends the waiting, with an AbortError. */
+  readonly signal?: AbortSignal;
+}
 
 /** One row of the load history, kept current while the load runs. */
 export class Load {
@@ -43,6 +48,8 @@ export class Load {
   readonly #store: Store;
   readonly #description: LoadDescription;
   readonly #startedAt: Date;
+  /** `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; undefined until it is taken. */
+  #turn: string | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
   private constructor(store: Store, description: LoadDescription, now: Date) {
@@ -56,23 +63,28 @@ export class Load {
 
   /**
    * Records a load as running and waits for its turn: a load waits for a rebuild that began before it and,
-   * with `dedupe`, for other such loads; a rebuild waits for every load that began before it.
-   * @param onWait told once, when it has to wait, for which load
+   * with `dedupe`, for other such loads; a replay waits for another replay of the same load; a rebuild waits for
+   * every load that began before it.
    */
   static async begin(
     store: Store,
     description: LoadDescription,
     now: Date,
-    onWait?: (other: string) => void,
+    options: WaitOptions = {},
   ): Promise<Load> {
     const load = new Load(store, description, now);
-    await load.#record('running');
-    load.#heartbeat = setInterval(() => {
-      // A missed heartbeat only makes the load look dead; the next statement of the load tells the failure.
-      load.#record('running').catch(() => {});
-    }, heartbeatMs);
-    load.#heartbeat.unref();
-    await load.#waitForTurn(onWait);
+    try {
+      await load.#takeTurn();
+      load.#heartbeat = setInterval(() => {
+        // A missed heartbeat only makes the load look dead; the next statement of the load tells the failure.
+        load.#record('running').catch(() => {});
+      }, heartbeatMs);
+      load.#heartbeat.unref();
+      await load.#waitForTurn(options);
+    } catch (error) {
+      await load.fail(error);
+      throw error;
+    }
     return load;
   }
 
@@ -87,45 +99,68 @@ export class Load {
     await this.#record('failed', error instanceof Error ? error.message : String(error)).catch(() => {});
   }
 
-  async #waitForTurn(onWait?: (other: string) => void): Promise<void> {
+  /**
+   * A load is visible before it takes its turn, and one that has none yet is waited for by all: so whoever has an
+   * earlier turn is seen, whatever the clocks of the machines say and however slow one of them is.
+   */
+  async #takeTurn(): Promise<void> {
+    await this.#record('running');
+    await this.#record('running', '', 'now64(6)');
+    const [row] = await retrying(() =>
+      select<{ turn: string }>(
+        this.#store,
+        'SELECT toString(max(turn)) AS turn FROM loads WHERE load_id = {id:String}',
+        { id: this.id },
+      ),
+    );
+    if (!row) throw new Error(`the store has lost load ${this.id}`);
+    this.#turn = row.turn;
+  }
+
+  async #waitForTurn({ onWait, signal }: WaitOptions): Promise<void> {
     const { kind, dedupe } = this.#description;
     const blockers = [
-      ...(kind === 'rebuild' ? ['events', 'replay', 'rebuild'] : ['rebuild']).map(
-        (name) => `kind = '${name}'`,
-      ),
+      kind === 'rebuild' ? 'true' : "kind = 'rebuild'",
+      ...(kind === 'replay' ? ["kind = 'replay' AND file = {file:String}"] : []),
       ...(dedupe ? ['dedupe'] : []),
     ].join(' OR ');
-    if (kind === 'rebuild' || dedupe) await delay(settleMs);
     let waiting = false;
     for (;;) {
-      const [other] = await this.#aliveBefore(blockers);
+      const [other] = await this.#aliveBefore(blockers, signal);
       if (!other) return;
       if (!waiting) onWait?.(other);
       waiting = true;
-      await delay(pollMs);
+      await delay(pollMs, undefined, { signal });
     }
   }
 
-  async #aliveBefore(condition: string): Promise<string[]> {
-    const rows = await retrying(() =>
-      select<LoadLife & { id: string }>(
-        this.#store,
-        `SELECT load_id AS id, ${lifeColumns} FROM loads AS l FINAL
-         WHERE load_id < {id:String} AND state = 'running' AND (${condition})`,
-        { id: this.id },
-      ),
+  async #aliveBefore(condition: string, signal: AbortSignal | undefined): Promise<string[]> {
+    const rows = await retrying(
+      () =>
+        select<LoadLife & { id: string }>(
+          this.#store,
+          `SELECT load_id AS id, ${lifeColumns} FROM loads AS l FINAL
+           WHERE (turn, load_id) < (toDateTime64({turn:String}, 6, 'UTC'), {id:String}) AND state = 'running' AND (${condition})`,
+          { id: this.id, turn: this.#turn, file: this.#description.file },
+        ),
+      { giveUpAfterMs: 120_000, ...(signal && { signal }) },
     );
     return rows.filter(isAlive).map(({ id }) => id);
   }
 
-  async #record(state: 'running' | 'failed' | 'loaded', error = ''): Promise<void> {
+  /** @param turn the expression of the turn that is taken */
+  async #record(
+    state: 'running' | 'failed' | 'loaded',
+    error = '',
+    turn = "toDateTime64({turn:String}, 6, 'UTC')",
+  ): Promise<void> {
     const { kind, file, dedupe = false } = this.#description;
     await this.#store.command({
-      query: `INSERT INTO loads (load_id, kind, dedupe, file, user, host, pid, started_at, finished_at, state, rows,
+      query: `INSERT INTO loads (load_id, kind, dedupe, file, user, host, pid, started_at, turn, finished_at, state, rows,
                                  repeated_rows, rejected_rows, duplicate_rows, bytes, chunks, error)
               SELECT {id:String}, {kind:String}, {dedupe:Bool}, {file:String}, {user:String}, {host:String}, {pid:UInt32},
                      fromUnixTimestamp64Milli({startedAt:Int64}, 'UTC'),
-                     ${state === 'running' ? 'toDateTime64(0, 3)' : 'now64(3)'}, {state:String},
+                     ${turn}, ${state === 'running' ? 'toDateTime64(0, 3)' : 'now64(3)'}, {state:String},
                      {rows:UInt64}, {repeatedRows:UInt64}, {rejectedRows:UInt64}, {duplicateRows:UInt64},
                      {bytes:UInt64}, {chunks:UInt32}, {error:String}`,
       query_params: {
@@ -137,6 +172,7 @@ export class Load {
         host: hostname(),
         pid: process.pid,
         startedAt: this.#startedAt.getTime(),
+        turn: this.#turn ?? '1970-01-01 00:00:00',
         state,
         error,
         ...this.counts,

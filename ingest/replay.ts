@@ -12,6 +12,7 @@ import { loadEvents } from './events.ts';
 import { readInput } from './files.ts';
 import { formatOf, InputError } from './formats.ts';
 import { faultsOf, type LineFault, type LineFields } from './line.ts';
+import { Load, type WaitOptions } from './loads.ts';
 import { eventFields } from './statement.ts';
 
 /** A row of a corrected export: which rejected row it is, and its fields now. */
@@ -34,7 +35,7 @@ export interface ReplayResult {
  * Loads the corrected rows of an export of a load's rejected rows (CSV or NDJSON, as `rejects` writes them) and
  * marks them as replayed; rows that are still faulty stay rejected. Interrupted at any point and repeated, also
  * with other corrections, it counts each row once: what is being replayed is kept in the store first, and an
- * unfinished replay is finished before a new one begins.
+ * unfinished replay is finished before a new one begins. Replays of one load run one after the other.
  * @throws {InputError} when the file is no such export
  */
 export async function replay(
@@ -42,15 +43,38 @@ export async function replay(
   load: string,
   file: string,
   now: () => Date,
+  options: WaitOptions = {},
 ): Promise<ReplayResult> {
   const corrections = await readCorrections(file);
-  const unfinished = await select<{ id: string }>(
+  for (;;) {
+    const turn = await Load.begin(store, { kind: 'replay', file: `replay of ${load}` }, now(), options);
+    try {
+      const result = await replayOnce(store, load, corrections, turn, now);
+      if (result) return result;
+    } catch (error) {
+      await turn.fail(error);
+      throw error;
+    }
+  }
+}
+
+/** Finishes an unfinished replay, if there is one, and returns nothing; else replays what is open. */
+async function replayOnce(
+  store: Store,
+  load: string,
+  corrections: readonly Correction[],
+  turn: Load,
+  now: () => Date,
+): Promise<ReplayResult | undefined> {
+  const [unfinished] = await select<{ id: string }>(
     store,
-    "SELECT DISTINCT replay_id AS id FROM rejected_rows FINAL WHERE load_id = {load:String} AND replay_id != '' AND replayed_at = 0",
+    "SELECT replay_id AS id FROM rejected_rows FINAL WHERE load_id = {load:String} AND replay_id != '' AND replayed_at = 0 LIMIT 1",
     { load },
   );
-  for (const { id } of unfinished) await finishReplay(store, load, id, now);
-
+  if (unfinished) {
+    await finishReplay(store, load, unfinished.id, turn, now);
+    return undefined;
+  }
   const open = new Set(
     (
       await select<{ chunk: string; line: number }>(
@@ -66,8 +90,8 @@ export async function replay(
   if (good.length > 0) {
     const id = randomUUID();
     await recordCorrections(store, load, id, good);
-    await finishReplay(store, load, id, now);
-  }
+    await finishReplay(store, load, id, turn, now);
+  } else await turn.finish();
   return {
     replayed: good.length,
     skipped: corrections.length - candidates.length,
@@ -75,8 +99,14 @@ export async function replay(
   };
 }
 
-/** Loads what the store has of a replay, under the name its content gives it, then marks it. */
-async function finishReplay(store: Store, load: string, id: string, now: () => Date): Promise<void> {
+/** Loads what the store has of a replay, under the name its content gives it, which ends the turn; then marks it. */
+async function finishReplay(
+  store: Store,
+  load: string,
+  id: string,
+  turn: Load,
+  now: () => Date,
+): Promise<void> {
   const rows = await select<{ fields: Record<string, string> }>(
     store,
     `SELECT fields FROM rejected_rows FINAL
@@ -95,7 +125,7 @@ async function finishReplay(store: Store, load: string, id: string, now: () => D
       );
     });
     await writeFile(file, lines.join('\n'));
-    await loadEvents({ store, file, kind: 'replay', label: `replay of ${load}`, chunkBytes: 64 << 20, now });
+    await loadEvents({ store, file, load: turn, chunkBytes: 64 << 20, now });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

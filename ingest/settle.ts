@@ -3,7 +3,7 @@ import { select } from '../clickhouse/client.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { catalog } from '../src/catalog.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
-import { Load } from './loads.ts';
+import { Load, type WaitOptions } from './loads.ts';
 
 /**
  * A chunk in doubt that the engine has forgotten: its name no longer keeps it from being counted twice, and each
@@ -34,7 +34,7 @@ export async function settleChunks(
   load: Load,
   forgotten: readonly ForgottenChunk[],
   now: () => Date,
-  onWait?: (other: string) => void,
+  options: WaitOptions = {},
 ): Promise<void> {
   const chunks = forgotten.map(({ chunk }) => chunk.chunk);
   const [range] = await select<{ from: string; to: string }>(
@@ -44,7 +44,7 @@ export async function settleChunks(
   );
   if (!range) throw new Error('the store did not tell the days of the chunks');
   const file = `rollups ${range.from} to ${range.to}, for load ${load.id}`;
-  const rebuilding = await Load.begin(store, { kind: 'rebuild', file }, now(), onWait);
+  const rebuilding = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
   try {
     await rebuild(store, catalog, range, undefined, chunks);
     for (const { chunk, rows, rejectedRows } of forgotten)

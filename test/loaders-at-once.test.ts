@@ -52,11 +52,13 @@ async function file(name: string, content: string | Buffer): Promise<string> {
   return join(home, name);
 }
 
-function start(...args: string[]): Command {
+function env(): Record<string, string> {
   const { url, user, password, database } = db.address;
-  const env = { CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password, CLICKHOUSE_DATABASE: database };
-  return commands.start(args, { CLICKHOUSE_URL: url, ...env });
+  const login = { CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password, CLICKHOUSE_DATABASE: database };
+  return { CLICKHOUSE_URL: url, ...login };
 }
+
+const start = (...args: string[]): Command => commands.start(args, env());
 
 interface Loaded {
   readonly rows: number;
@@ -216,6 +218,18 @@ test('a rebuild waits for a load that runs', async () => {
   expect(await done(loader)).toMatchObject({ rows: 500 });
   expect(await rebuild.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/rollups rebuilt/) });
   expect(await counted()).toBe(500);
+});
+
+const hour = 3_600_000;
+
+test.each([0, hour, -hour])('a rebuild is waited for by a load whose clock differs by %i ms', async (ms) => {
+  const rebuild = await Load.begin(db.store, { kind: 'rebuild', file: 'rollups' }, new Date());
+  const waits = vi.fn();
+  const other = { kind: 'events', file: 'e.ndjson' } as const;
+  const load = Load.begin(db.store, other, new Date(Date.now() + ms), { onWait: waits });
+  await until(() => expect(waits).toHaveBeenCalledWith(rebuild.id));
+  await rebuild.finish();
+  await (await load).finish();
 });
 
 test('a load waits for a rebuild that runs', async () => {

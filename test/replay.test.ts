@@ -7,9 +7,11 @@ import { parse as parseCsv } from 'csv-parse/sync';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/verify.ts';
+import { replay } from '../ingest/replay.ts';
 import { catalog } from '../src/catalog.ts';
 import { seededRandom } from './setup/crash.ts';
 import { event, ndjson } from './setup/events.ts';
+import { heldAt } from './setup/held.ts';
 import { type Command, type Ended, useCommands } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
@@ -171,6 +173,23 @@ describe.each<Kind>(['csv', 'ndjson'])('rejected rows, exported as %s', (kind) =
       );
     }
   });
+});
+
+test('two different replays of one load at once count each row once, as one or the other corrected it', async () => {
+  const { load } = await loadWithRejects(50);
+  const first = await corrected(load, 'ndjson', (row) => (row < 7 ? 3 : 0), 'first');
+  const second = await corrected(load, 'ndjson', (row) => (row < 3 ? 0 : 5), 'second');
+  const now = () => new Date();
+  const held = heldAt(db.store, /INSERT INTO rejected_rows/);
+  const replaying = replay(held.store, load, first, now);
+  await held.reached;
+  const waits = vi.fn();
+  const other = replay(db.store, load, second, now, { onWait: waits });
+  await vi.waitFor(() => expect(waits).toHaveBeenCalled(), { timeout: 10_000 });
+  held.release();
+  expect(await replaying).toMatchObject({ replayed: 7, skipped: 0 });
+  expect(await other).toMatchObject({ replayed: 3, skipped: 7 });
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 40 + 7 * 3 + 3 * 5 });
 });
 
 test('rows that were replayed stay so when the file is loaded again by a loader that knows nothing of it', async () => {

@@ -15,6 +15,8 @@ CREATE TABLE IF NOT EXISTS loads
     host String,
     pid UInt32,
     started_at DateTime64(3, 'UTC'),
+    -- When it took its place in the order of loads, by the clock of the store; the epoch until then.
+    turn DateTime64(6, 'UTC'),
     -- The epoch while the load runs.
     finished_at DateTime64(3, 'UTC'),
     state Enum8('running' = 1, 'failed' = 2, 'loaded' = 3),

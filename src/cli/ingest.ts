@@ -1,6 +1,6 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { unconfirmedDays } from '../../ingest/confirm.ts';
-import { type EventLoadOptions, loadEvents, Stopped } from '../../ingest/events.ts';
+import { loadEvents, Stopped } from '../../ingest/events.ts';
 import { expandFiles } from '../../ingest/files.ts';
 import { type Format, formatOf } from '../../ingest/formats.ts';
 import { requireLoad } from '../../ingest/history.ts';
@@ -40,7 +40,6 @@ export async function ingestEvents(
   store: Store,
   args: readonly string[],
   flags: EventFlags,
-  kind: EventLoadOptions['kind'] = 'events',
 ): Promise<number> {
   const files = await expandFiles(args);
   // A name that does not tell the format stops the run before its first file, not in the middle.
@@ -58,7 +57,6 @@ export async function ingestEvents(
         ...flags,
         store,
         file,
-        kind,
         ...(rejectLimit && { rejectLimit }),
         now: () => new Date(),
         signal: stop.signal,
@@ -137,7 +135,9 @@ function stopOnSignal(): { signal: AbortSignal; release(): void } {
 /** `replay`: returns the exit code. */
 export async function replayRejects(store: Store, load: string, file: string): Promise<number> {
   await requireLoad(store, load);
-  const { replayed, skipped, faulty } = await replay(store, load, file, () => new Date());
+  const { replayed, skipped, faulty } = await replay(store, load, file, () => new Date(), {
+    onWait: (other) => say(`waiting for load ${other}`),
+  });
   for (const row of faulty) say(`still faulty: ${describeRejected(load, row)}`);
   say(
     [

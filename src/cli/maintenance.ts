@@ -35,7 +35,9 @@ export async function verifyRollups(store: Store, flags: MaintenanceFlags): Prom
 export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Promise<number> {
   const { from, to } = rangeOf(flags);
   const description = { kind: 'rebuild', file: `rollups ${from} to ${to}` } as const;
-  const load = await Load.begin(store, description, new Date(), (other) => say(`waiting for load ${other}`));
+  const load = await Load.begin(store, description, new Date(), {
+    onWait: (other) => say(`waiting for load ${other}`),
+  });
   try {
     const built = await rebuild(store, catalog, { from, to }, ({ table, month, done, total }) => {
       if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);

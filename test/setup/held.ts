@@ -1,0 +1,36 @@
+import type { Store } from '../../clickhouse/client.ts';
+
+export interface Held {
+  /** The store, but statements that match, or whose parameters do, wait for the release. */
+  readonly store: Store;
+  /** Resolves when the first of them has come. */
+  readonly reached: Promise<void>;
+  release(): void;
+}
+
+/** Holds open the gap before a statement, to let others into it. */
+export function heldAt(store: Store, pattern: RegExp): Held {
+  let release = (): void => undefined;
+  let come = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const reached = new Promise<void>((resolve) => {
+    come = resolve;
+  });
+  const wait = async ({ query, query_params = {} }: { query: string; query_params?: object }) => {
+    if (!pattern.test(query) && !pattern.test(JSON.stringify(query_params))) return;
+    come();
+    await gate;
+  };
+  const held: Store = Object.create(store);
+  held.command = async (params) => {
+    await wait(params);
+    return store.command(params);
+  };
+  held.exec = async (params: Parameters<Store['exec']>[0]) => {
+    await wait(params);
+    return store.exec(params);
+  };
+  return { store: held, reached, release: () => release() };
+}
