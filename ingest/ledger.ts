@@ -102,6 +102,16 @@ export class Ledger {
     }
   }
 
+  /**
+   * What became of a chunk that a load has sent and not marked, once no load runs: another load may have taken it
+   * over, and withdrawn what this one sent.
+   */
+  async outcome(load: Load, chunk: SentChunk): Promise<'own' | 'loaded' | 'taken over'> {
+    const { claims } = await this.#claims(chunk);
+    if (claims.some(({ loaded }) => loaded)) return 'loaded';
+    return claims.at(-1)?.loadId === load.id ? 'own' : 'taken over';
+  }
+
   /** Records that the store has acknowledged the whole chunk. */
   async markLoaded(load: Load, chunk: SentChunk, rows: number, rejectedRows: number): Promise<void> {
     await this.#record(load, chunk, 'loaded_at', rows, rejectedRows);

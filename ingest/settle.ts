@@ -27,7 +27,11 @@ export async function withdrawChunk(store: Store, chunk: string): Promise<void> 
   }
 }
 
-/** Recomputes the rollups of the months of these chunks, which have been sent anew, and marks them as loaded. */
+/**
+ * Recomputes the rollups of the months of these chunks, which have been sent anew, and marks them as loaded. The
+ * load that sent them has ended, so that loads which wait for a chunk of it can end before the rebuild.
+ * @throws when such a load has taken over a chunk: what it left of it must not pass for whole
+ */
 export async function settleChunks(
   store: Store,
   ledger: Ledger,
@@ -36,22 +40,41 @@ export async function settleChunks(
   now: () => Date,
   options: WaitOptions = {},
 ): Promise<void> {
-  const chunks = forgotten.map(({ chunk }) => chunk.chunk);
   const [range] = await select<{ from: string; to: string }>(
     store,
     'SELECT toString(min(day)) AS from, toString(max(day)) AS to FROM chunk_days WHERE chunk IN {chunks:Array(String)}',
-    { chunks },
+    { chunks: forgotten.map(({ chunk }) => chunk.chunk) },
   );
   if (!range) throw new Error('the store did not tell the days of the chunks');
   const file = `rollups ${range.from} to ${range.to}, for load ${load.id}`;
   const rebuilding = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
   try {
-    await rebuild(store, catalog, range, undefined, chunks);
-    for (const { chunk, rows, rejectedRows } of forgotten)
-      await ledger.markLoaded(load, chunk, rows, rejectedRows);
+    const own = await ownChunks(ledger, load, forgotten);
+    const settled = own.map(({ chunk }) => chunk.chunk);
+    await rebuild(store, catalog, range, undefined, settled);
+    for (const { chunk, rows, rejectedRows } of own) await ledger.markLoaded(load, chunk, rows, rejectedRows);
     await rebuilding.finish();
   } catch (error) {
     await rebuilding.fail(error);
     throw error;
   }
+}
+
+/** Those that no other load has completed meanwhile. */
+async function ownChunks(
+  ledger: Ledger,
+  load: Load,
+  forgotten: readonly ForgottenChunk[],
+): Promise<ForgottenChunk[]> {
+  const own: ForgottenChunk[] = [];
+  for (const each of forgotten) {
+    const outcome = await ledger.outcome(load, each.chunk);
+    if (outcome === 'own') own.push(each);
+    if (outcome === 'taken over') {
+      throw new Error(
+        'another load has taken over a chunk that an earlier one left in doubt: run the same command again, which sees to it that the chunk is whole',
+      );
+    }
+  }
+  return own;
 }

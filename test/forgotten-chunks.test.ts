@@ -1,39 +1,91 @@
-import { expect, it } from 'vitest';
-import { select } from '../clickhouse/client.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { type Store, select } from '../clickhouse/client.ts';
+import { rollups } from '../clickhouse/rollups.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { catalog } from '../src/catalog.ts';
-import { event, load } from './setup/events.ts';
+import { type EventLine, event, load } from './setup/events.ts';
+import { heldAt } from './setup/held.ts';
 import { useStore } from './setup/store.ts';
 
 const test = useStore();
 const mutate = (query: string) => test.store.command({ query, clickhouse_settings: { mutations_sync: '2' } });
 
-it('a chunk in doubt that the engine has forgotten is counted once, whatever of it had arrived', async () => {
-  const events = Array.from({ length: 300 }, (_, n) =>
+beforeEach(async () => {
+  const tables = [
+    'events',
+    'loads',
+    'load_chunks',
+    'chunk_days',
+    ...rollups(catalog).map(({ table }) => table),
+  ];
+  for (const table of tables) await test.store.command({ query: `TRUNCATE TABLE ${table}` });
+});
+
+const events = (): EventLine[] =>
+  Array.from({ length: 300 }, (_, n) =>
     event({ event_time: `2026-0${1 + (n % 3)}-05T00:00:00Z`, campaign_id: `campaign-${n % 5}`, quantity: 2 }),
   );
-  await load(test.store, events, 10_000);
 
-  // The loader died before it could note what was acknowledged; a part of the events and of a rollup was lost.
+/** Loads events by a loader that died before it could note what was acknowledged; rollups were rebuilt since. */
+async function leaveInDoubt(lines: readonly EventLine[]): Promise<void> {
+  await load(test.store, lines, 40_000);
   await mutate('ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0 WHERE true');
   await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
-  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
-  await test.store.command({ query: 'TRUNCATE TABLE campaigns_device_date' });
-  // Since then rollups were rebuilt: their memory of chunks does not say any more what they hold.
+  // Since then the rollups' memory of chunks does not say any more what they hold.
   await test.store.command({
     query:
       "INSERT INTO loads (load_id, kind, finished_at, state) SELECT 'later', 'rebuild', now64(3) + 1, 'loaded'",
   });
+}
+
+async function counted(): Promise<unknown> {
+  expect((await verify(test.store, catalog)).differences).toEqual([]);
+  const query = 'SELECT toUInt32(count()) AS events, toUInt32(sum(quantity)) AS quantity FROM events';
+  return (await select(test.store, query))[0];
+}
+
+it('a chunk in doubt that the engine has forgotten is counted once, whatever of it had arrived', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  // A part of the events and of a rollup was lost.
+  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
+  await test.store.command({ query: 'TRUNCATE TABLE campaigns_device_date' });
   expect((await verify(test.store, catalog)).differences).not.toEqual([]);
 
-  expect(await load(test.store, events, 10_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
+});
 
-  expect((await verify(test.store, catalog)).differences).toEqual([]);
-  expect(
-    await select(
-      test.store,
-      'SELECT toUInt32(count()) AS events, toUInt32(sum(quantity)) AS quantity FROM events',
-    ),
-  ).toEqual([{ events: 300, quantity: 600 }]);
-  expect(await load(test.store, events, 10_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
+/** The store, but sending events to it fails. */
+function broken(): Store {
+  const store: Store = Object.create(test.store);
+  store.exec = () => Promise.reject(new Error('cut off'));
+  return store;
+}
+
+it('a loader that takes over such a chunk from one that is about to settle it counts it once', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  const first = heldAt(test.store, /"kind":"rebuild"/);
+  const settling = load(first.store, lines, 40_000);
+  await first.reached;
+  const second = load(test.store, lines, 40_000);
+  await expect(second).resolves.toMatchObject({ rows: 300 });
+  first.release();
+  await settling;
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('a chunk that such a loader has withdrawn and not sent does not pass for loaded', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  const first = heldAt(test.store, /"kind":"rebuild"/);
+  const settling = load(first.store, lines, 40_000);
+  await first.reached;
+  await expect(load(broken(), lines, 40_000)).rejects.toThrow('cut off');
+  first.release();
+  await expect(settling).rejects.toThrow(/another load has taken over .* run the same command again/);
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ repeatedRows: expect.any(Number) });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });
