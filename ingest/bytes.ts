@@ -17,23 +17,25 @@ const readBytes = 8 << 20;
 /**
  * The bytes of a file, unpacked. A plain file is read right into the target.
  * @param onBytes told how many bytes of the file itself were read
+ * @param signal ends the reading, also where it waits for more
  * @throws {InputError} when the file cannot be read, or its packed data is damaged or cut off, at that point
  */
 export async function openBytes(
   file: string,
   compression: Compression,
   onBytes: (bytes: number) => void,
+  signal?: AbortSignal,
 ): Promise<ByteSource> {
   const unreadable = (cause: unknown) =>
     cause instanceof Error ? new InputError(`${file}: ${readable(cause)}`, { cause }) : cause;
-  if (file === '-' || compression !== 'none') return bytesOf(readInput(file, compression, onBytes));
+  if (file === '-' || compression !== 'none') return bytesOf(readInput(file, compression, onBytes, signal));
   const handle = await open(file).catch((cause: unknown) => {
     throw unreadable(cause);
   });
   const plain = await handle.stat();
   if (!plain.isFile()) {
     await handle.close();
-    return bytesOf(readInput(file, compression, onBytes));
+    return bytesOf(readInput(file, compression, onBytes, signal));
   }
   return {
     size: plain.size,

@@ -23,7 +23,7 @@ export interface EventLoadOptions {
   readonly dryRun?: boolean;
   readonly rejectLimit?: RejectLimit;
   readonly now: () => Date;
-  /** Ends the load after the chunks in flight. */
+  /** Ends the load after the chunks in flight, and its waiting for anything at once. */
   readonly signal?: AbortSignal;
   /** Told after every step; the object changes as the load goes on. */
   readonly onProgress?: (counts: Readonly<LoadCounts>) => void;
@@ -50,15 +50,19 @@ export class Stopped extends Error {}
  * @throws {InputError} that names the file and what is wrong with it, {@link Stopped} after a signal
  */
 export async function loadEvents(options: EventLoadOptions): Promise<LoadResult> {
-  const { store, file, dedupe = false, now } = options;
+  const { store, file, dedupe = false, now, signal } = options;
   const fileFormat = formatOf(file, options.format);
   const load = options.dryRun
     ? undefined
-    : (options.load ?? (await Load.begin(store, { kind: 'events', file, dedupe }, now(), options)));
+    : (options.load ??
+      (await Load.begin(store, { kind: 'events', file, dedupe }, now(), options).catch((error: unknown) => {
+        throw stopped(error, signal);
+      })));
   const counts = load?.counts ?? noCounts();
   // Ends the making ready of a chunk that is not sent any more.
   const enough = new AbortController();
-  const ledger = new Ledger(store, options.onRetry, enough.signal);
+  const ended = signal ? AbortSignal.any([signal, enough.signal]) : enough.signal;
+  const ledger = new Ledger(store, options.onRetry, ended);
   const sender = new Sender(options);
   const parallel = dedupe ? 1 : (options.parallel ?? 2);
   const chunks = chunksOf({
@@ -72,6 +76,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       counts.bytes += bytes;
       options.onProgress?.(counts);
     },
+    signal: ended,
   });
 
   const forgotten: ForgottenChunk[] = [];
@@ -98,14 +103,15 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   };
 
   try {
-    await inParallel(claimed(chunks, ledger, load), parallel, finishChunk, enough, options.signal);
-    if (options.signal?.aborted) throw new Stopped('stopped');
+    await inParallel(claimed(chunks, ledger, load), parallel, finishChunk, enough, signal);
+    if (signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
     if (load && forgotten.length > 0) {
       await settleChunks(store, ledger, load, forgotten, now, options);
     }
     return { ...counts, ...(load && { loadId: load.id }) };
-  } catch (error) {
+  } catch (cause) {
+    const error = stopped(cause, signal);
     await load?.fail(error);
     const lost = error instanceof Error && ('syscall' in error || /socket hang up/.test(error.message));
     if (!(error instanceof ClickHouseError || lost)) throw error;
@@ -114,6 +120,16 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       { cause: error },
     );
   }
+}
+
+/** What a failure that comes of the signal is to the caller; any other is itself. */
+function stopped(error: unknown, signal: AbortSignal | undefined): unknown {
+  const aborted = error instanceof Error && [error, error.cause].some(isAbort);
+  return signal?.aborted && aborted ? new Stopped('stopped', { cause: error }) : error;
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
 
 interface ClaimedChunk {

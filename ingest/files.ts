@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Duplex, PassThrough, pipeline, type Readable } from 'node:stream';
+import { addAbortSignal, Duplex, PassThrough, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import { type Compression, InputError } from './formats.ts';
@@ -42,14 +42,17 @@ async function filesIn(folder: string): Promise<string[]> {
 /**
  * The bytes of a file, unpacked.
  * @param onBytes told how many bytes of the file itself were read
+ * @param signal ends the reading, also where it waits for more
  * @throws {InputError} when the file cannot be read, or its packed data is damaged or cut off, at that point
  */
 export async function* readInput(
   file: string,
   compression: Compression,
   onBytes: (bytes: number) => void,
+  signal?: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const raw: Readable = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 1 << 20 });
+  if (signal) addAbortSignal(signal, raw);
   const counted = new PassThrough({
     transform(data: Buffer, _, done) {
       onBytes(data.length);

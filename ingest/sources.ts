@@ -48,6 +48,8 @@ export interface Source {
   readonly ignoreUnknown: boolean;
   readonly knownChunks: (head: string) => Promise<readonly KnownChunk[]>;
   readonly onBytes: (bytes: number) => void;
+  /** Ends the reading, with an AbortError. */
+  readonly signal?: AbortSignal;
 }
 
 /** The chunks of a file. @throws {InputError} for a file that cannot be read or whose columns do not fit */
@@ -59,7 +61,7 @@ async function* lineChunks(source: Source): AsyncGenerator<SendableChunk> {
   const { file, fileFormat, knownChunks } = source;
   const { format, compression } = fileFormat;
   let columns: readonly string[] = [];
-  const bytes = await openBytes(file, compression, source.onBytes);
+  const bytes = await openBytes(file, compression, source.onBytes, source.signal);
   const chunks = cutChunks(bytes, {
     file,
     header: format.name !== 'ndjson',

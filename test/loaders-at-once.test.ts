@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { formatOf } from '../ingest/formats.ts';
@@ -230,6 +230,44 @@ test.each([0, hour, -hour])('a rebuild is waited for by a load whose clock diffe
   await until(() => expect(waits).toHaveBeenCalledWith(rebuild.id));
   await rebuild.finish();
   await (await load).finish();
+});
+
+describe('one Ctrl-C is enough for a loader that waits', () => {
+  const running = "SELECT count() AS loads FROM loads FINAL WHERE file = '-' AND pid = {pid:UInt32}";
+  const claims = 'SELECT uniqExact(load_id) AS loads FROM load_chunks WHERE chunk = {chunk:String}';
+  const stopsAtOnce = async (loader: Command) => {
+    const { code, stderr } = await loader.kill('SIGINT');
+    expect(code, stderr).toBe(1);
+    expect(stderr).toMatch(/error: stopped. What is loaded stays loaded; the same command goes on/);
+    expect(await counted()).toBe(0);
+  };
+
+  test('for more of its input', async () => {
+    const loader = commands.start(['ingest', 'events', '-'], env(), 'stays open');
+    await until(async () =>
+      expect(await select(db.store, running, { pid: loader.pid })).toEqual([{ loads: 1 }]),
+    );
+    await stopsAtOnce(loader);
+  });
+
+  test('for a rebuild', async () => {
+    const rebuild = await Load.begin(db.store, { kind: 'rebuild', file: 'rollups' }, new Date());
+    const loader = start('ingest', 'events', await file('e.ndjson', ndjson(events(5))));
+    await loader.said(/waiting for load/);
+    await stopsAtOnce(loader).finally(() => rebuild.finish());
+  });
+
+  test('for a chunk of another load', async () => {
+    const path = await file('e.ndjson', ndjson(events(50)));
+    const chunk = await onlyChunk(path);
+    const other = await Load.begin(db.store, { kind: 'events', file: 'other' }, new Date());
+    await new Ledger(db.store).claim(other, chunk);
+    const loader = start('ingest', 'events', path);
+    const claimed = async () =>
+      expect(await select(db.store, claims, { chunk: chunk.chunk })).toEqual([{ loads: 2 }]);
+    await until(claimed);
+    await stopsAtOnce(loader).finally(() => other.finish());
+  });
 });
 
 test('a load waits for a rebuild that runs', async () => {

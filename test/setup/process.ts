@@ -12,6 +12,9 @@ export interface Ended {
   readonly stderr: string;
 }
 
+/** What a process gets as its standard input: all of it, or nothing yet and no end. */
+export type Input = string | Buffer | 'stays open';
+
 export interface Command {
   readonly pid: number;
   readonly ended: Promise<Ended>;
@@ -23,7 +26,7 @@ export interface Command {
 
 export interface Commands {
   /** Starts `adtally` from the checkout. */
-  start(args: readonly string[], env?: Record<string, string>): Command;
+  start(args: readonly string[], env?: Record<string, string>, input?: Input): Command;
   /** Runs `adtally` from the checkout to its end, with `input` as its standard input. */
   run(args: readonly string[], env?: Record<string, string>, input?: string | Buffer): Promise<Ended>;
   /** Kills what still runs. */
@@ -35,7 +38,7 @@ const checkout = fileURLToPath(new URL('../../', import.meta.url));
 /** `adtally` as a process of its own; what still runs when the tests of the file end is killed. */
 export function useCommands(): Commands {
   const running = new Set<Command>();
-  const start = (args: readonly string[], env: Record<string, string> = {}, input?: string | Buffer) => {
+  const start = (args: readonly string[], env: Record<string, string> = {}, input?: Input) => {
     const command = startProcess(
       process.execPath,
       ['--import', 'tsx', 'src/cli.ts', ...args],
@@ -58,7 +61,7 @@ export function startProcess(
   program: string,
   args: readonly string[],
   env: Record<string, string> = {},
-  input?: string | Buffer,
+  input?: Input,
 ): Command {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(program, args, { cwd: checkout, env: { PATH, HOME, ...env } });
@@ -70,7 +73,8 @@ export function startProcess(
     written.stderr += text;
   });
   // It may end without having read its input.
-  child.stdin.on('error', () => undefined).end(input);
+  child.stdin.on('error', () => undefined);
+  if (input !== 'stays open') child.stdin.end(input);
   const ended = new Promise<Ended>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, signal) => resolve({ code, signal, ...written }));
