@@ -2,20 +2,35 @@ import { isUtf8 } from 'node:buffer';
 import { CsvError, parse as parseCsv } from 'csv-parse/sync';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
-import { isLosslessNumber, parse as parseJson } from 'lossless-json';
 import { scanRecords } from './csv-scan.ts';
-import { isEventField, type LineFault, type LineFields } from './line.ts';
+import { jsonFields, mayBeTaken, quickJsonFields } from './json-line.ts';
+import type { LineFault, LineFields } from './line.ts';
 
-/** One line of a chunk, read by itself. */
-export interface LineRecord {
+/** Where a line is. */
+export interface LineSpan {
   /** Line of the file, from 1; in Parquet the row. */
   readonly line: number;
+  /** Bytes of the chunk; none in Parquet. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** One line of a chunk, read by itself. */
+export interface LineRecord extends LineSpan {
   /** The line as it came. */
   readonly raw: Buffer;
+  /** What it holds, in less time and not digit for digit; undefined where that is not certain enough to judge it. */
+  readonly quick?: LineFields | undefined;
+  readonly read: () => LineContent;
+}
+
+export interface LineContent {
   /** What could be read of it, as text. */
   readonly fields: LineFields;
   /** Why it cannot be read, where it cannot. */
   readonly faults: readonly LineFault[];
+  /** The engine may read it all the same. */
+  readonly doubtful?: boolean;
 }
 
 const newline = 10;
@@ -26,7 +41,20 @@ const unreadable = (reason: string): LineFault[] => [{ field: '', reason }];
 
 /** The lines of NDJSON, blank ones left out. */
 export function* ndjsonRecords(body: Buffer, firstLine: number): Generator<LineRecord> {
-  for (const { line, raw } of lines(body, firstLine)) yield { line, raw, ...jsonFields(raw) };
+  for (const span of lines(body, firstLine)) {
+    const { raw } = span;
+    const damage = damageOf(raw);
+    const text = damage ? '' : raw.toString();
+    yield {
+      ...span,
+      quick: damage ? undefined : quickJsonFields(text),
+      read: () => {
+        if (damage) return { fields: {}, faults: unreadable(damage) };
+        const content = jsonFields(text);
+        return { ...content, doubtful: content.faults.some(({ field }) => field === '') && mayBeTaken(text) };
+      },
+    };
+  }
 }
 
 /** The records of CSV. One with damaged quotes ends at the end of its line, so that it harms no other. */
@@ -44,14 +72,30 @@ export function* csvRecords(
       columns,
     );
     const damaged = record.faults.length > 0 && record.bytes > lineEnd - start;
-    const { bytes, ...read } = damaged ? readCsv(body.subarray(start, lineEnd), columns) : record;
-    if (read.raw.length > 0) yield { line, ...read };
-    for (const byte of body.subarray(start, start + bytes + 1)) if (byte === newline) line++;
+    const { bytes, raw, ...content } = damaged ? readCsv(body.subarray(start, lineEnd), columns) : record;
+    if (raw.length > 0) {
+      yield { line, start, end: start + raw.length, raw, quick: quickOf(content), read: () => content };
+    }
+    line += lineEndsIn(body.subarray(start, start + bytes + 1));
     start += bytes + 1;
   }
 }
 
-function readCsv(bytes: Buffer, columns: readonly string[]): Omit<LineRecord, 'line'> & { bytes: number } {
+/** What is read at once is exact. */
+function quickOf({ fields, faults }: LineContent): LineFields | undefined {
+  return faults.length === 0 ? fields : undefined;
+}
+
+function lineEndsIn(bytes: Buffer): number {
+  let found = 0;
+  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) found++;
+  return found;
+}
+
+function readCsv(
+  bytes: Buffer,
+  columns: readonly string[],
+): LineContent & { readonly bytes: number; readonly raw: Buffer } {
   const raw = trimmed(bytes);
   return { bytes: bytes.length, raw, ...csvFields(raw, columns) };
 }
@@ -62,14 +106,18 @@ export function* tsvRecords(
   firstLine: number,
   columns: readonly string[],
 ): Generator<LineRecord> {
-  for (const { line, raw } of lines(body, firstLine)) {
-    const cells = raw.toString().split('\t').map(unescapeTsv);
-    yield { line, raw, ...cellFields(raw, cells, columns) };
+  for (const span of lines(body, firstLine)) {
+    const content = cellFields(span.raw, span.raw.toString().split('\t').map(unescapeTsv), columns);
+    yield { ...span, quick: quickOf(content), read: () => content };
   }
 }
 
-/** The rows of a Parquet file. */
-export async function* parquetRecords(path: string, rows: number): AsyncGenerator<LineRecord> {
+/** The rows of a Parquet file from `firstRow` to `lastRow`, from 1, both included; `raw` is NDJSON. */
+export async function* parquetRecords(
+  path: string,
+  firstRow: number,
+  lastRow: number,
+): AsyncGenerator<LineRecord> {
   const file = await asyncBufferFromFile(path);
   const whole = await parquetMetadataAsync(file);
   const decimals = whole.schema.filter(
@@ -80,68 +128,42 @@ export async function* parquetRecords(path: string, rows: number): AsyncGenerato
   const plain = { converted_type: undefined, logical_type: undefined };
   const schema = whole.schema.map((column) => (scales.has(column.name) ? { ...column, ...plain } : column));
   const step = 50_000;
-  for (let rowStart = 0; rowStart < rows; rowStart += step) {
+  for (let rowStart = firstRow - 1; rowStart < lastRow; rowStart += step) {
     const slice = await parquetReadObjects({
       file,
       metadata: { ...whole, schema },
       utf8: false,
       compressors,
       rowStart,
-      rowEnd: Math.min(rows, rowStart + step),
+      rowEnd: Math.min(lastRow, rowStart + step),
     });
     for (const [index, row] of slice.entries()) {
       const fields = Object.fromEntries(
         Object.entries(row).map(([name, value]) => [name, parquetText(value, scales.get(name))]),
       );
-      yield { line: rowStart + index + 1, raw: Buffer.from(ndjsonOf(row, fields)), fields, faults: [] };
+      yield {
+        line: rowStart + index + 1,
+        start: 0,
+        end: 0,
+        raw: Buffer.from(ndjsonOf(row, fields)),
+        quick: fields,
+        read: () => ({ fields, faults: [] }),
+      };
     }
   }
 }
 
-function* lines(body: Buffer, firstLine: number): Generator<{ line: number; raw: Buffer }> {
+function* lines(body: Buffer, firstLine: number): Generator<LineSpan & { raw: Buffer }> {
   let line = firstLine;
   for (let start = 0; start < body.length; line++) {
     const end = endOf(body, body.indexOf(newline, start));
     const raw = trimmed(body.subarray(start, end));
-    if (raw.length > 0) yield { line, raw };
+    if (raw.length > 0) yield { line, start, end: start + raw.length, raw };
     start = end + 1;
   }
 }
 
-type Read = Pick<LineRecord, 'fields' | 'faults'>;
-
-function jsonFields(raw: Buffer): Read {
-  const damage = damageOf(raw);
-  if (damage) return { fields: {}, faults: unreadable(damage) };
-  let value: unknown;
-  try {
-    // Like the engine, which takes a tab inside a text as it is.
-    value = parseJson(raw.toString().replace(/"(?:[^"\\]|\\.)*"/g, (text) => text.replaceAll('\t', '\\t')));
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { fields: {}, faults: unreadable(`is not one JSON object: ${reason}`) };
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || isLosslessNumber(value)) {
-    return { fields: {}, faults: unreadable('is not one JSON object') };
-  }
-  const fields: Record<string, string | undefined> = {};
-  const faults: LineFault[] = [];
-  for (const [field, content] of Object.entries(value)) {
-    const fits =
-      isLosslessNumber(content) || typeof content === (field === 'confirmed' ? 'boolean' : 'string');
-    if (fits) fields[field] = String(content);
-    // Nothing counts as empty; what no event has is told by its name, whatever it holds.
-    else if (content === null || !isEventField(field)) fields[field] = '';
-    else {
-      const wanted = field === 'confirmed' ? 'true or false' : 'text or a number';
-      const found = Array.isArray(content) ? 'list' : typeof content;
-      faults.push({ field, reason: `must be ${wanted}, not ${found === 'object' ? 'an' : 'a'} ${found}` });
-    }
-  }
-  return { fields, faults };
-}
-
-function csvFields(raw: Buffer, columns: readonly string[]): Read {
+function csvFields(raw: Buffer, columns: readonly string[]): LineContent {
   // Like the engine: blanks around a cell are not part of it, and a comma may end the line.
   const read = (cells: readonly string[]) =>
     cellFields(
@@ -163,10 +185,11 @@ function csvFields(raw: Buffer, columns: readonly string[]): Read {
   }
 }
 
-function cellFields(raw: Buffer, cells: readonly string[], columns: readonly string[]): Read {
+function cellFields(raw: Buffer, cells: readonly string[], columns: readonly string[]): LineContent {
   const damage = damageOf(raw);
   if (damage) return { fields: {}, faults: unreadable(damage) };
-  const fields = Object.fromEntries(columns.map((name, n) => [name, cells[n]]));
+  const fields: Record<string, string | undefined> = {};
+  for (const [n, name] of columns.entries()) fields[name] = cells[n];
   return cells.length === columns.length
     ? { fields, faults: [] }
     : { fields, faults: unreadable(`has ${cells.length} columns, the header has ${columns.length}`) };
@@ -179,7 +202,7 @@ function damageOf(raw: Buffer): string | undefined {
 }
 
 function csvText(cell: string): string {
-  const text = cell.replace(/^[ \t]+|[ \t]+$/g, '');
+  const text = cell.startsWith(' ') || /[ \t]$|^\t/.test(cell) ? cell.replace(/^[ \t]+|[ \t]+$/g, '') : cell;
   return text === '\\N' ? '' : text;
 }
 

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { setImmediate as pause } from 'node:timers/promises';
 import type { Store } from '../clickhouse/client.ts';
 import { faultsOf, type LineFault, type LineFields } from './line.ts';
-import type { LineRecord } from './records.ts';
+import type { LineRecord, LineSpan } from './records.ts';
 import { retrying } from './retry.ts';
 
 /** A line that is no event, as it came. */
@@ -13,25 +14,47 @@ export interface RejectedRow {
   readonly fields: LineFields;
 }
 
-/** The lines of a chunk that was refused, told apart. */
+/** The lines of a chunk that was refused, told apart: of most it is only kept where they are. */
 export interface Examined {
-  readonly good: readonly LineRecord[];
+  readonly good: readonly LineSpan[];
   readonly rejected: readonly RejectedRow[];
+  /** Rejected, but only the engine can tell whether it refuses them too. */
+  readonly doubtful: readonly (RejectedRow & LineSpan)[];
 }
+
+/** Between two pauses, in which the load can say that it lives. */
+const linesAtOnce = 5_000;
 
 /** Reads a refused chunk line by line. @param ignoreUnknown whether fields that no event has are no fault */
 export async function examine(
   records: Iterable<LineRecord> | AsyncIterable<LineRecord>,
   ignoreUnknown: boolean,
 ): Promise<Examined> {
-  const good: LineRecord[] = [];
+  const good: LineSpan[] = [];
   const rejected: RejectedRow[] = [];
+  const doubtful: (RejectedRow & LineSpan)[] = [];
+  let examined = 0;
   for await (const record of records) {
-    const faults = record.faults.length > 0 ? record.faults : faultsOf(record.fields, ignoreUnknown);
-    if (faults.length === 0) good.push(record);
-    else rejected.push({ ...record, faults });
+    if (++examined % linesAtOnce === 0) await pause();
+    const { line, start, end } = record;
+    const row = judge(record, ignoreUnknown);
+    if (!row) good.push({ line, start, end });
+    else if (row.doubtful) doubtful.push({ ...row, start, end });
+    else rejected.push(row);
   }
-  return { good, rejected };
+  return { good, rejected, doubtful };
+}
+
+/** What is wrong with a line; undefined when it is an event. */
+function judge(
+  { line, raw, quick, read }: LineRecord,
+  ignoreUnknown: boolean,
+): (RejectedRow & { doubtful: boolean }) | undefined {
+  if (quick && faultsOf(quick, ignoreUnknown).length === 0) return undefined;
+  const { fields, faults: unread, doubtful = false } = read();
+  const faults = unread.length > 0 ? unread : faultsOf(fields, ignoreUnknown);
+  // A line that is kept must not keep its whole chunk.
+  return faults.length === 0 ? undefined : { line, raw: Buffer.from(raw), fields, faults, doubtful };
 }
 
 /** Keeps rejected rows until they are replayed; keeping them again changes nothing, nor what was replayed since. */

@@ -2,7 +2,7 @@ import { finished } from 'node:stream/promises';
 import { ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 import { type Store, select } from '../clickhouse/client.ts';
 import { InputError } from './formats.ts';
-import type { LineRecord } from './records.ts';
+import type { LineSpan } from './records.ts';
 import type { RejectLimit } from './reject-limit.ts';
 import { examine, type RejectedRow } from './rejects.ts';
 import { retrying } from './retry.ts';
@@ -55,56 +55,65 @@ export class Sender {
       const duplicates = await this.#countNew(chunk);
       return { rows: await this.#countStored(chunk, chunk.rows), rejected: [], duplicates };
     }
-    const { good, rejected } = await this.#examine(chunk, loadTime, refused);
-    if (rejectLimit && !rejectLimit.admit(chunk.rows, rejected.length)) {
-      throw this.#tooMany(chunk, rejected, rejectLimit);
-    }
-    if (good.length > 0) {
-      const again = await this.#insert(this.#table, chunk, chunk.contentOf(good), loadTime);
+    const ignoreUnknown = this.#options.ignoreUnknown ?? false;
+    const examined = await examine(chunk.records(), ignoreUnknown);
+    const refusedToo = await this.#findRefused(chunk, examined.doubtful, loadTime);
+    const rejected = [...examined.rejected, ...examined.doubtful.filter((line) => refusedToo.has(line))];
+    const taken = examined.doubtful.filter((line) => !refusedToo.has(line));
+    let good = taken.length === 0 ? examined.good : [...examined.good, ...taken].sort(byLine);
+    this.#admit(chunk, chunk.rows, rejected, rejected.length);
+    let again =
+      rejected.length === 0 && refused !== true ? refused : await this.#sendGood(chunk, good, loadTime);
+    if (again) {
+      // Lines that pass our rules and yet are refused by the engine, with the engine's reason.
+      const strangers = await this.#findRefused(chunk, good, loadTime);
+      if (strangers.size === 0) throw this.#refusal(chunk, again);
+      for (const [span, reason] of strangers) rejected.push(await readStranger(chunk, span, reason));
+      good = good.filter((span) => !strangers.has(span));
+      this.#admit(chunk, 0, rejected, strangers.size);
+      again = await this.#sendGood(chunk, good, loadTime);
       if (again) throw this.#refusal(chunk, again);
     }
     const duplicates = good.length > 0 ? await this.#countNew(chunk) : 0;
-    return { rows: await this.#countStored(chunk, good.length), rejected, duplicates };
-  }
-
-  /** Tells the faulty lines apart, by our own rules first and, where these find nothing, by asking the engine. */
-  async #examine(
-    chunk: SendableChunk,
-    loadTime: string,
-    refused: ClickHouseError | true,
-  ): Promise<{ good: readonly LineRecord[]; rejected: readonly RejectedRow[] }> {
-    const examined = await examine(chunk.records(), this.#options.ignoreUnknown ?? false);
-    const strangers = await this.#findRefused(chunk, examined.good, loadTime);
-    if (refused !== true && examined.rejected.length === 0 && strangers.size === 0) {
-      throw this.#refusal(chunk, refused);
-    }
-    const rejected = [
-      ...examined.rejected,
-      ...[...strangers].map(([record, reason]) => ({ ...record, faults: [{ field: '', reason }] })),
-    ];
     return {
-      good: examined.good.filter((record) => !strangers.has(record)),
-      rejected: rejected.sort((a, b) => a.line - b.line),
+      rows: await this.#countStored(chunk, good.length),
+      rejected: rejected.sort(byLine),
+      duplicates,
     };
   }
 
-  /** Lines that pass our rules and yet are refused by the engine, found by halving, with the engine's reason. */
-  async #findRefused(
+  /** @throws {InputError} when the limit does not admit so many more rejected rows */
+  #admit(chunk: SendableChunk, rows: number, rejected: readonly RejectedRow[], more: number): void {
+    const { rejectLimit } = this.#options;
+    if (rejectLimit && !rejectLimit.admit(rows, more)) {
+      throw this.#tooMany(chunk, rejected.toSorted(byLine), rejectLimit);
+    }
+  }
+
+  async #sendGood(
     chunk: SendableChunk,
-    records: readonly LineRecord[],
+    good: readonly LineSpan[],
     loadTime: string,
-  ): Promise<Map<LineRecord, string>> {
-    const [only] = records;
+  ): Promise<ClickHouseError | undefined> {
+    return good.length === 0 ? undefined : this.#insert(this.#table, chunk, chunk.contentOf(good), loadTime);
+  }
+
+  /** Which lines the engine refuses, found by halving, with its reason. */
+  async #findRefused<Span extends LineSpan>(
+    chunk: SendableChunk,
+    lines: readonly Span[],
+    loadTime: string,
+  ): Promise<Map<Span, string>> {
+    const [only] = lines;
     if (!only) return new Map();
-    const refused = await this.#insert('events_check', chunk, chunk.contentOf(records), loadTime);
+    const refused = await this.#insert('events_check', chunk, chunk.contentOf(lines), loadTime);
     if (!refused) return new Map();
     if (!dataErrors.test(refused.type ?? '')) throw this.#refusal(chunk, refused);
-    if (records.length === 1)
-      return new Map([[only, `ClickHouse refuses it: ${firstLine(refused.message)}`]]);
-    const middle = records.length >> 1;
+    if (lines.length === 1) return new Map([[only, `ClickHouse refuses it: ${firstLine(refused.message)}`]]);
+    const middle = lines.length >> 1;
     return new Map([
-      ...(await this.#findRefused(chunk, records.slice(0, middle), loadTime)),
-      ...(await this.#findRefused(chunk, records.slice(middle), loadTime)),
+      ...(await this.#findRefused(chunk, lines.slice(0, middle), loadTime)),
+      ...(await this.#findRefused(chunk, lines.slice(middle), loadTime)),
     ]);
   }
 
@@ -206,6 +215,15 @@ export function describeRejected(
 ): string {
   const what = faults.map(({ field, reason }) => (field ? `${field} ${reason}` : reason)).join('; ');
   return `${file} ${file.endsWith('.parquet') ? 'row' : 'line'} ${line}: ${what}`;
+}
+
+const byLine = (a: { line: number }, b: { line: number }) => a.line - b.line;
+
+async function readStranger(chunk: SendableChunk, span: LineSpan, reason: string): Promise<RejectedRow> {
+  for await (const { line, raw, read } of chunk.records(span)) {
+    return { line, raw: Buffer.from(raw), fields: read().fields, faults: [{ field: '', reason }] };
+  }
+  throw new Error(`line ${span.line} of a chunk cannot be read again`);
 }
 
 function firstLine(message: string): string {

@@ -8,7 +8,14 @@ import { openBytes } from './bytes.ts';
 import { cutChunks, type KnownChunk } from './chunks.ts';
 import { type FileFormat, type Format, formats, InputError } from './formats.ts';
 import type { SentChunk } from './ledger.ts';
-import { csvRecords, type LineRecord, ndjsonRecords, parquetRecords, tsvRecords } from './records.ts';
+import {
+  csvRecords,
+  type LineRecord,
+  type LineSpan,
+  ndjsonRecords,
+  parquetRecords,
+  tsvRecords,
+} from './records.ts';
 import { eventFields, requiredFields, type TypedFields } from './statement.ts';
 import { typedFieldsOf } from './typed-fields.ts';
 
@@ -25,10 +32,10 @@ export interface SendableChunk extends SentChunk {
   /** What keeps it from being stored twice; absent: its name. */
   readonly token?: string;
   readonly content: Content;
-  /** Its lines, one by one; for a chunk that was refused. */
-  readonly records: () => Iterable<LineRecord> | AsyncIterable<LineRecord>;
-  /** Some of its lines, as they can be sent. */
-  readonly contentOf: (records: readonly LineRecord[]) => Content;
+  /** Its lines, one by one, or one of them; for a chunk that was refused. */
+  readonly records: (only?: LineSpan) => Iterable<LineRecord> | AsyncIterable<LineRecord>;
+  /** Some of its lines, in their order, as they can be sent. */
+  readonly contentOf: (lines: readonly LineSpan[]) => Content;
   /** It has a NUL byte, which the engine would take as text: its lines are to be examined. */
   readonly damaged: boolean;
   /** What an earlier run left of it in the ledger. */
@@ -91,11 +98,12 @@ async function* lineChunks(source: Source): AsyncGenerator<SendableChunk> {
         bytes: body.length,
         damaged: body.includes(0),
         content: contentOf([body]),
-        records: () => {
-          if (format.name === 'ndjson') return ndjsonRecords(body, firstLine);
-          return (format.name === 'csv' ? csvRecords : tsvRecords)(body, firstLine, columns);
+        records: ({ line, start, end } = { line: firstLine, start: 0, end: body.length }) => {
+          const part = body.subarray(start, end);
+          if (format.name === 'ndjson') return ndjsonRecords(part, line);
+          return (format.name === 'csv' ? csvRecords : tsvRecords)(part, line, columns);
         },
-        contentOf: (records) => contentOf([joined(records)]),
+        contentOf: (lines) => contentOf(runs(body, lines)),
         where: `from line ${firstLine}`,
       };
     }
@@ -118,8 +126,33 @@ function evenChunks({ chunkBytes, parallel }: Source, size = 0): number {
 
 const lineEnd = Buffer.from('\n');
 
-function joined(records: readonly LineRecord[]): Buffer {
-  return Buffer.concat(records.flatMap(({ raw }, n) => (n === 0 ? [raw] : [lineEnd, raw])));
+/** The bytes of lines, those that follow each other in one piece. */
+function runs(body: Buffer, lines: readonly LineSpan[]): Buffer[] {
+  const found: Buffer[] = [];
+  let [from, to] = [0, 0];
+  for (const { start, end } of lines) {
+    const gap = start - to;
+    if (to > 0 && (gap === 1 || (gap === 2 && body[to] === 13))) to = end;
+    else {
+      if (to > 0) found.push(body.subarray(from, to));
+      [from, to] = [start, end];
+    }
+  }
+  if (to > 0) found.push(body.subarray(from, to));
+  return found;
+}
+
+/** Rows of a Parquet file as NDJSON, read once more: held all together they would be larger than the file. */
+async function* ndjsonRows(file: string, rows: readonly LineSpan[]): AsyncGenerator<Buffer> {
+  const lines: Buffer[] = [];
+  let next = 0;
+  for await (const { line, raw } of parquetRecords(file, rows[0]?.line ?? 1, rows.at(-1)?.line ?? 0)) {
+    if (line !== rows[next]?.line) continue;
+    next++;
+    lines.push(raw, lineEnd);
+    if (lines.length > 10_000) yield Buffer.concat(lines.splice(0));
+  }
+  yield Buffer.concat(lines);
 }
 
 /** A Parquet file is one chunk: its footer is at the end, so no part of it can be read alone. */
@@ -152,10 +185,10 @@ async function* parquetChunk(source: Source): AsyncGenerator<SendableChunk> {
     bytes,
     rows,
     content: { format: formats.parquet, typed: typedFieldsOf(schema), stream: () => createReadStream(file) },
-    records: () => parquetRecords(file, rows),
-    contentOf: (records) => ({
+    records: (only) => parquetRecords(file, only?.line ?? 1, only?.line ?? rows),
+    contentOf: (lines) => ({
       format: formats.ndjson,
-      stream: () => Readable.from([joined(records)], { objectMode: false }),
+      stream: () => Readable.from(ndjsonRows(file, lines), { objectMode: false }),
     }),
     damaged: false,
     known: (await knownChunks(chunk)).find((known) => known.chunk === chunk),
