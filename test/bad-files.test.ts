@@ -1,53 +1,29 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { appendFile, chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, chmod, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { loadEvents } from '../ingest/events.ts';
 import { expandFiles } from '../ingest/files.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
-import { type Ended, peakMemoryMb, useCommands } from './setup/process.ts';
+import { useLoader } from './setup/loader.ts';
+import { type Ended, peakMemoryMb } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 import { zstd } from './setup/zstd.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
-const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-bad-'));
-
 let account: string;
 let home: string;
-let made = 0;
-
-beforeEach(async () => {
-  account = `account-${++made}`;
-  home = join(folder, account);
-  await mkdir(home);
+const { env, file, folder, run } = useLoader(db, (own) => {
+  ({ account, home } = own);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
-async function file(name: string, content: string | Buffer): Promise<string> {
-  await writeFile(join(home, name), content);
-  return join(home, name);
-}
-
-function env(): Record<string, string> {
-  const { url, user, password, database } = db.address;
-  return {
-    CLICKHOUSE_URL: url,
-    CLICKHOUSE_USER: user,
-    CLICKHOUSE_PASSWORD: password,
-    CLICKHOUSE_DATABASE: database,
-  };
-}
-
-const ingest = (...args: string[]): Promise<Ended> => commands.run(['ingest', 'events', ...args], env());
+const ingest = (...args: string[]): Promise<Ended> => run(['ingest', 'events', ...args]);
 
 async function counted(): Promise<number> {
   const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';

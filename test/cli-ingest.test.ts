@@ -1,41 +1,23 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { appendFile, mkdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
-import { type Ended, useCommands } from './setup/process.ts';
+import { useLoader } from './setup/loader.ts';
+import type { Ended } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
 const db = useStore();
-const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-ingest-'));
-
 let account: string;
 let home: string;
-let made = 0;
-
-beforeEach(async () => {
-  account = `account-${++made}`;
-  home = join(folder, account);
-  await mkdir(home);
+const { file, run } = useLoader(db, (own) => {
+  ({ account, home } = own);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Writes a file of this test and returns its path. */
-async function file(name: string, content: string | Buffer): Promise<string> {
-  await writeFile(join(home, name), content);
-  return join(home, name);
-}
-
-function ingest(args: readonly string[], input?: string | Buffer): Promise<Ended> {
-  const { url, user, password, database } = db.address;
-  const env = { CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password, CLICKHOUSE_DATABASE: database };
-  return commands.run(['ingest', ...args], { CLICKHOUSE_URL: url, ...env }, input);
-}
+const ingest = (args: readonly string[], input?: string | Buffer): Promise<Ended> =>
+  run(['ingest', ...args], input);
 
 /** Loads events, which must succeed without a rejected row. */
 async function loaded(args: readonly string[], input?: string | Buffer) {

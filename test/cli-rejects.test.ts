@@ -1,39 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
-import { type Ended, useCommands } from './setup/process.ts';
+import { useLoader } from './setup/loader.ts';
+import type { Ended } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
 const db = useStore();
-const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-rejects-'));
-
 let account: string;
 let home: string;
-let made = 0;
-
-beforeEach(async () => {
-  account = `account-${++made}`;
-  home = join(folder, account);
-  await mkdir(home);
+const { file, run } = useLoader(db, (own) => {
+  ({ account, home } = own);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
-async function file(name: string, content: string | Buffer): Promise<string> {
-  await writeFile(join(home, name), content);
-  return join(home, name);
-}
-
-function ingest(...args: string[]): Promise<Ended> {
-  const { url, user, password, database } = db.address;
-  const env = { CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password, CLICKHOUSE_DATABASE: database };
-  return commands.run(['ingest', ...args], { CLICKHOUSE_URL: url, ...env });
-}
+const ingest = (...args: string[]): Promise<Ended> => run(['ingest', ...args]);
 
 /** Events of the current account that the store counts, in the raw table and in its reports alike. */
 async function counted(): Promise<number> {

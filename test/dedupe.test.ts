@@ -1,34 +1,22 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { catalog } from '../src/catalog.ts';
 import { seededRandom } from './setup/crash.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
-import { type Command, useCommands } from './setup/process.ts';
+import { useLoader } from './setup/loader.ts';
+import type { Command } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
 const db = useStore();
-const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-dedupe-'));
 const seed = Date.now() % 2 ** 31;
-
 let account: string;
-let home: string;
-let made = 0;
-
-beforeEach(async () => {
-  account = `account-${++made}`;
-  home = join(folder, account);
-  await mkdir(home);
+const { file: write, start: begin } = useLoader(db, (own) => {
+  ({ account } = own);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Events with the ids `from` up to `to`; `fields` tell otherwise equal lines apart, as a second export would. */
 function lines(from: number, to: number, fields: Partial<EventLine> = {}): EventLine[] {
@@ -37,16 +25,9 @@ function lines(from: number, to: number, fields: Partial<EventLine> = {}): Event
   );
 }
 
-async function file(name: string, events: readonly EventLine[]): Promise<string> {
-  await writeFile(join(home, name), ndjson(events));
-  return join(home, name);
-}
+const file = (name: string, events: readonly EventLine[]): Promise<string> => write(name, ndjson(events));
 
-function start(...args: string[]): Command {
-  const { url, user, password, database } = db.address;
-  const env = { CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password, CLICKHOUSE_DATABASE: database };
-  return commands.start(args, { CLICKHOUSE_URL: url, ...env });
-}
+const start = (...args: string[]): Command => begin(args);
 
 interface Loaded {
   readonly loads: readonly string[];
@@ -109,7 +90,7 @@ test(`killed several times and repeated, each event_id is counted once (seed ${s
   const args = ['--dedupe', '--chunk-bytes', '60000', ...paths];
   for (let kill = 0; kill < 4; kill++) {
     const load = start('ingest', 'events', ...args);
-    await delay(2_500 + 4_000 * random());
+    await delay(800 + 3_500 * random());
     await load.kill('SIGKILL');
   }
   const { rows, repeated_rows, duplicate_rows } = await ingest(...args);

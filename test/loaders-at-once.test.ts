@@ -1,12 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, open, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { formatOf } from '../ingest/formats.ts';
@@ -16,26 +14,23 @@ import { Load } from '../ingest/loads.ts';
 import { chunksOf, type SendableChunk } from '../ingest/sources.ts';
 import { catalog } from '../src/catalog.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
-import { type Command, useCommands } from './setup/process.ts';
+import { useLoader } from './setup/loader.ts';
+import type { Command } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
 const db = useStore();
-const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-at-once-'));
-
 let account: string;
 let home: string;
-let made = 0;
-
-beforeEach(async () => {
-  account = `account-${++made}`;
-  home = join(folder, account);
-  await mkdir(home);
+const {
+  file,
+  start: begin,
+  killAll,
+} = useLoader(db, (own) => {
+  ({ account, home } = own);
 });
-afterEach(commands.killAll);
-afterAll(() => rmSync(folder, { recursive: true }));
+afterEach(killAll);
 
 function events(count: number): EventLine[] {
   return Array.from({ length: count }, (_, n) =>
@@ -47,18 +42,7 @@ function events(count: number): EventLine[] {
   );
 }
 
-async function file(name: string, content: string | Buffer): Promise<string> {
-  await writeFile(join(home, name), content);
-  return join(home, name);
-}
-
-function env(): Record<string, string> {
-  const { url, user, password, database } = db.address;
-  const login = { CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password, CLICKHOUSE_DATABASE: database };
-  return { CLICKHOUSE_URL: url, ...login };
-}
-
-const start = (...args: string[]): Command => commands.start(args, env());
+const start = (...args: string[]): Command => begin(args);
 
 interface Loaded {
   readonly rows: number;
@@ -243,7 +227,7 @@ describe('one Ctrl-C is enough for a loader that waits', () => {
   };
 
   test('for more of its input', async () => {
-    const loader = commands.start(['ingest', 'events', '-'], env(), 'stays open');
+    const loader = begin(['ingest', 'events', '-'], 'stays open');
     await until(async () =>
       expect(await select(db.store, running, { pid: loader.pid })).toEqual([{ loads: 1 }]),
     );

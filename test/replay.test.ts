@@ -1,48 +1,32 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/verify.ts';
+import { loadEvents } from '../ingest/events.ts';
+import { writeRejects } from '../ingest/history.ts';
 import { replay } from '../ingest/replay.ts';
 import { catalog } from '../src/catalog.ts';
 import { seededRandom } from './setup/crash.ts';
 import { event, ndjson } from './setup/events.ts';
 import { heldAt } from './setup/held.ts';
-import { type Command, type Ended, useCommands } from './setup/process.ts';
+import { useLoader } from './setup/loader.ts';
+import type { Command, Ended } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
 const db = useStore();
-const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-replay-test-'));
 const seed = Date.now() % 2 ** 31;
-
 let account: string;
-let home: string;
-let made = 0;
-
-beforeEach(async () => {
-  account = `account-${++made}`;
-  home = join(folder, account);
-  await mkdir(home);
+const { file, start: begin } = useLoader(db, (own) => {
+  ({ account } = own);
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
-async function file(name: string, content: string): Promise<string> {
-  await writeFile(join(home, name), content);
-  return join(home, name);
-}
-
-function start(...args: string[]): Command {
-  const { url, user, password, database } = db.address;
-  const env = { CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password, CLICKHOUSE_DATABASE: database };
-  return commands.start(args, { CLICKHOUSE_URL: url, ...env });
-}
+const now = () => new Date();
+const start = (...args: string[]): Command => begin(args);
 
 const run = (...args: string[]): Promise<Ended> => start(...args).ended;
 
@@ -57,9 +41,8 @@ async function loadWithRejects(count: number): Promise<{ path: string; load: str
     }),
   );
   const path = await file('e.ndjson', ndjson(lines));
-  const { code, stdout } = await run('ingest', 'events', '--json', '--chunk-bytes', '20000', path);
-  expect(code).toBe(4);
-  return { path, load: JSON.parse(stdout).loads[0] };
+  const { loadId = '' } = await loadEvents({ store: db.store, file: path, chunkBytes: 100_000, now });
+  return { path, load: loadId };
 }
 
 type Kind = 'csv' | 'ndjson';
@@ -71,17 +54,20 @@ async function corrected(
   quantity: (row: number) => number,
   name = 'corrected',
 ): Promise<string> {
-  const { code, stdout } = await run('rejects', load, kind === 'csv' ? '--csv' : '--json');
-  expect(code).toBe(0);
+  const out = new PassThrough();
+  const [exported] = await Promise.all([
+    text(out),
+    writeRejects(db.store, out, [load], kind).finally(() => out.end()),
+  ]);
   if (kind === 'ndjson') {
-    const rows = stdout
+    const rows = exported
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
     for (const [n, row] of rows.entries()) row.event.quantity = quantity(n);
     return file(`${name}.ndjson`, rows.map((row) => JSON.stringify(row)).join('\n'));
   }
-  const rows: Record<string, string>[] = parseCsv(stdout, { columns: true });
+  const rows: Record<string, string>[] = parseCsv(exported, { columns: true });
   const lines = rows.map((row, n) => Object.values({ ...row, quantity: `${quantity(n)}` }));
   const cells = [Object.keys(rows[0] ?? {}), ...lines].map((line) =>
     line.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(','),
@@ -164,7 +150,7 @@ describe.each<Kind>(['csv', 'ndjson'])('rejected rows, exported as %s', (kind) =
       }
       await killed.ended;
       if (round === 0) fullMs = performance.now() - startedAt;
-      expect((await run('replay', load, other)).code).toBe(0);
+      await replay(db.store, load, other, now);
       const found = await totals();
       expect(found, `seed ${seed}, round ${round}`).toMatchObject({ events: 2_000, ids: 2_000 });
       // All rows as corrected first, or all as corrected later.
@@ -179,7 +165,6 @@ test('two different replays of one load at once count each row once, as one or t
   const { load } = await loadWithRejects(50);
   const first = await corrected(load, 'ndjson', (row) => (row < 7 ? 3 : 0), 'first');
   const second = await corrected(load, 'ndjson', (row) => (row < 3 ? 0 : 5), 'second');
-  const now = () => new Date();
   const held = heldAt(db.store, /INSERT INTO rejected_rows/);
   const replaying = replay(held.store, load, first, now);
   await held.reached;

@@ -1,0 +1,62 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach } from 'vitest';
+import { type Command, type Ended, type Input, useCommands } from './process.ts';
+import type { TestStore } from './store.ts';
+
+/** What a test has for itself: whose events it loads, and a folder. */
+export interface Own {
+  readonly account: string;
+  readonly home: string;
+}
+
+export interface TestLoader {
+  /** Holds the folders of all tests of the file; removed at the end. */
+  readonly folder: string;
+  /** Writes a file of this test and returns its path. */
+  file(name: string, content: string | Buffer): Promise<string>;
+  /** What makes `adtally` use the store of the tests. */
+  env(): Record<string, string>;
+  /** Starts `adtally` on that store. */
+  start(args: readonly string[], input?: Input): Command;
+  /** Runs it to its end. */
+  run(args: readonly string[], input?: Input): Promise<Ended>;
+  /** Kills what still runs. */
+  killAll(): Promise<void>;
+}
+
+/** The loader as its users start it, on the store of a test file; `onTest` is told what each test has for itself. */
+export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader {
+  const commands = useCommands();
+  const folder = mkdtempSync(join(tmpdir(), 'adtally-loader-'));
+  let home = folder;
+  let made = 0;
+  beforeEach(async () => {
+    const account = `account-${++made}`;
+    home = join(folder, account);
+    await mkdir(home);
+    onTest({ account, home });
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  const env = (): Record<string, string> => ({
+    CLICKHOUSE_URL: db.address.url,
+    CLICKHOUSE_USER: db.address.user,
+    CLICKHOUSE_PASSWORD: db.address.password,
+    CLICKHOUSE_DATABASE: db.address.database,
+  });
+  const start = (args: readonly string[], input?: Input) => commands.start(args, env(), input);
+  return {
+    folder,
+    file: async (name, content) => {
+      await writeFile(join(home, name), content);
+      return join(home, name);
+    },
+    env,
+    start,
+    run: (args, input) => start(args, input).ended,
+    killAll: commands.killAll,
+  };
+}
