@@ -1,17 +1,18 @@
 -- POST /v1/ad_units/breakdowns/devices_and_site
 
 SELECT day FROM (
-SELECT day, max(r.unconfirmed_at) AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at
-FROM ad_units_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY day
+SELECT day, r.unconfirmed_at AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at
+FROM ad_units_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
 UNION ALL
-SELECT day, toDateTime64(0, 6) AS unconfirmed_at, max(c.confirmed_at) AS confirmed_at
-FROM confirmations AS c WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY day)
+SELECT day, toDateTime64(0, 6) AS unconfirmed_at, c.confirmed_at AS confirmed_at
+FROM confirmations AS c WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date})
 GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- parameters
 --   account = o'hare "`\ {account:String}
 --   first = 2026-03-01
 --   last = 2026-03-31
 -- settings
+--   max_threads = 1
 
 SELECT dictGetOrDefault('ad_unit_names', 'name', ({account:String}, ad_unit_id), ad_unit_id) AS ad_unit, device, dictGetOrDefault('site_names', 'name', ({account:String}, site_id), site_id) AS site, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
 FROM (SELECT ad_unit_id, device, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_device_site_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY ad_unit_id, device, site_id)

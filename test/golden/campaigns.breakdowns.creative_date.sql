@@ -1,17 +1,18 @@
 -- POST /v1/campaigns/breakdowns/creative_date
 
 SELECT day FROM (
-SELECT day, max(r.unconfirmed_at) AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at
-FROM campaigns_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY day
+SELECT day, r.unconfirmed_at AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at
+FROM campaigns_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
 UNION ALL
-SELECT day, toDateTime64(0, 6) AS unconfirmed_at, max(c.confirmed_at) AS confirmed_at
-FROM confirmations AS c WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY day)
+SELECT day, toDateTime64(0, 6) AS unconfirmed_at, c.confirmed_at AS confirmed_at
+FROM confirmations AS c WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date})
 GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- parameters
 --   account = o'hare "`\ {account:String}
 --   first = 2026-03-01
 --   last = 2026-03-31
 -- settings
+--   max_threads = 1
 
 SELECT day AS start_time, day AS end_time, dictGetOrDefault('campaign_names', 'name', ({account:String}, campaign_id), campaign_id) AS campaign, dictGetOrDefault('creative_headlines', 'headline', ({account:String}, creative_id), '') AS creative_headline, creative_id, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
 FROM campaigns_creative_date AS r FINAL WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
