@@ -47,7 +47,7 @@ async function proxy(onRequest: (caller: Socket, nth: number) => boolean): Promi
 }
 
 test('a parameter arrives as it is, whatever its text', async () => {
-  const value = 'é \u0001\t\n\r\0\\ \\N \\t &=%?#+ {x:String} \'quoted\' "also" ${data}';
+  const value = 'é \u0001\t\n\r\0\\ \\N \\t &=%?#+ {x:String} \'quoted\' "also"';
   const rows = await reader().rows(statement('SELECT {value:String} AS value', { value }));
   expect(rows).toEqual([{ value }]);
 });
