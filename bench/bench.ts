@@ -1,0 +1,95 @@
+import { type Address, connect } from '../clickhouse/client.ts';
+import { endpoints } from '../src/breakdowns.ts';
+import { catalog } from '../src/catalog.ts';
+import { createToken } from '../src/tokens.ts';
+import { accountOf, lastDays } from './data/network.ts';
+import type { Filled } from './data/store.ts';
+import type { GoalValue } from './goals.ts';
+import type { HttpRequest } from './http.ts';
+import type { Samples } from './measure.ts';
+import { type ServerProcess, startService } from './processes.ts';
+import { ask, type Report } from './requests.ts';
+
+/** What a scenario works with. */
+export interface Bench {
+  readonly server: Address;
+  /** Compiled JavaScript of the project. */
+  readonly compiled: string;
+  /** For files; removed at the end. */
+  readonly scratch: string;
+  readonly events: number;
+  readonly seed: number;
+  readonly runs: number;
+  /** Only to show that it works: fewer variants. */
+  readonly quick: boolean;
+  /** Seconds of a load of small requests. */
+  readonly loadSeconds: number;
+  store(events: number): Promise<Filled>;
+  /** Tells what is measured now. */
+  say(what: string): void;
+  /** Remembers that something could not run, and why. */
+  miss(why: string): void;
+}
+
+/** One comparison: the same work done by several sides, the first of them adtally. */
+export interface Outcome {
+  readonly what: string;
+  /** Seconds, milliseconds and megabytes are better when small, the others when large. */
+  readonly unit: 's' | 'ms' | 'MB' | 'requests/s' | 'events/s';
+  readonly sides: readonly Samples[];
+  readonly facts?: Readonly<Record<string, number>>;
+  readonly goals?: readonly GoalValue[];
+  /** The chart it is shown in. */
+  readonly chart?: ChartName;
+}
+
+export const charts = {
+  peers: 'Most granular report over HTTP, one year of the largest account: seconds',
+  ingest: 'Loading a file of events into the same tables: events a second',
+  rollups: 'A report over 90 days: seconds',
+  scale: 'The same reports with ten times the events: seconds',
+  memory: 'Peak memory of the process: MB',
+} as const;
+export type ChartName = keyof typeof charts;
+
+export type Scenario = (bench: Bench) => Promise<Outcome[]>;
+
+export function report(path: string, days: number, size: 'large' | 'small' = 'large'): Report {
+  const endpoint = endpoints(catalog).find((candidate) => candidate.path === path);
+  if (!endpoint) throw new Error(`there is no endpoint ${path}`);
+  return { ...endpoint, account: accountOf(endpoint.breakdown.family, size), period: lastDays(days) };
+}
+
+/** The most granular report there is: a year of the very large advertiser. */
+export const largest = report('/v1/campaigns/breakdowns/device_creative_date', 365);
+/** One row. */
+export const smallest = report('/v1/campaigns', 1, 'small');
+
+/** A compiled service on a store, with tokens for the accounts of the network. */
+export interface Service extends ServerProcess {
+  ask(report: Report, encoding?: string): HttpRequest;
+}
+
+export async function openService({ compiled }: Bench, address: Address): Promise<Service> {
+  const store = connect(address);
+  const tokens = new Map<string, string>();
+  try {
+    for (const family of Object.keys(catalog.families)) {
+      for (const size of ['large', 'small'] as const) {
+        const account = accountOf(family, size);
+        tokens.set(account, await createToken(store, { account, label: 'bench' }));
+      }
+    }
+  } finally {
+    await store.close();
+  }
+  const server = await startService(compiled, address);
+  return {
+    ...server,
+    ask: (report, encoding = 'identity') =>
+      ask(server.url, report, {
+        authorization: `Bearer ${tokens.get(report.account)}`,
+        'accept-encoding': encoding,
+      }),
+  };
+}

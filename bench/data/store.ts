@@ -1,0 +1,102 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
+import { migrate } from '../../clickhouse/migrate.ts';
+import { eventColumns, selectEvents, slices } from './events.ts';
+import { network } from './network.ts';
+
+/** Events inserted at a time: about a gigabyte of memory. */
+const sliceEvents = 2_000_000;
+
+/** A store filled with generated events, and how many they are. */
+export interface Filled {
+  readonly address: Address;
+  readonly events: number;
+}
+
+/**
+ * The database of these events on that server. One that is complete is used again; any other of that name is
+ * made anew. Events are written into the events table, so the rollups are filled by their views.
+ */
+export async function filledStore(
+  server: Address,
+  { events, seed }: { events: number; seed: number },
+  onProgress: (done: number) => void,
+): Promise<Filled> {
+  const address = { ...server, database: `bench_${events}_${seed}` };
+  const root = connect({ ...server, database: 'default' });
+  const store = connect(address);
+  try {
+    const complete = `SELECT count() AS complete FROM system.tables WHERE database = {database:String} AND name = 'bench_complete'`;
+    const [found] = await select<{ complete: string }>(root, complete, { database: address.database });
+    if (Number(found?.complete) === 0) {
+      await root.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });
+      await migrate(address);
+      await writeNames(store);
+      for (const { from, count } of slices({ events, seed }, sliceEvents)) {
+        await store.command({
+          query: `INSERT INTO events (${eventColumns}) ${selectEvents({ events, seed }, from, count)}`,
+          // Few large parts, as the loader leaves them.
+          clickhouse_settings: {
+            max_insert_block_size: '1000000',
+            min_insert_block_size_rows: '1000000',
+            min_insert_block_size_bytes: '0',
+            parallel_view_processing: 1,
+            max_insert_threads: '1',
+          },
+        });
+        onProgress(from + count);
+      }
+      await store.command({ query: 'CREATE TABLE bench_complete (n UInt8) ENGINE = Memory' });
+    }
+    await untilMerged(store);
+    return { address, events };
+  } finally {
+    await root.close();
+    await store.close();
+  }
+}
+
+export async function dropStore({ database, ...server }: Address): Promise<void> {
+  const root = connect({ ...server, database: 'default' });
+  await root.command({ query: `DROP DATABASE IF EXISTS ${database} SYNC` }).finally(() => root.close());
+}
+
+/** Merges would take the cores from what is measured. */
+async function untilMerged(store: Store): Promise<void> {
+  for (const until = Date.now() + 300_000; Date.now() < until; await delay(500)) {
+    const [found] = await select<{ merges: string }>(store, 'SELECT count() AS merges FROM system.merges');
+    if (Number(found?.merges) === 0) return;
+  }
+  throw new Error('the store was still merging after five minutes');
+}
+
+/** Names with what JSON has to escape and what is not ASCII. */
+async function writeNames(store: Store): Promise<void> {
+  const { largeEntities, largeParts, smallAccounts, smallParts } = network;
+  const all = (id: string, large: number, small: number) => `
+    SELECT concat('${id}-0-', toString(number)) AS id, 0 AS account FROM numbers(${large})
+    UNION ALL
+    SELECT concat('${id}-', toString(1 + intDiv(number, ${small})), '-', toString(number % ${small})) AS id,
+           1 + intDiv(number, ${small}) AS account FROM numbers(${smallAccounts * small})`;
+  const lists = [
+    ['campaigns', 'advertiser', 'campaign', "'Campaign \"'", largeEntities, 1, 'campaign_names'],
+    ['ad_units', 'publisher', 'unit', "'Ad unit \"'", largeEntities, 1, 'ad_unit_names'],
+    [
+      'creatives',
+      'advertiser',
+      'creative',
+      "'Größer, schöner “'",
+      largeEntities * largeParts,
+      smallParts,
+      'creative_headlines',
+    ],
+    ['sites', 'publisher', 'site', "'Site “'", largeEntities * largeParts, smallParts, 'site_names'],
+  ] as const;
+  for (const [table, account, id, text, large, small, dictionary] of lists) {
+    await store.command({
+      query: `INSERT INTO ${table} SELECT concat('${account}-', toString(account)), id, concat(${text}, id, '"'), now64(9)
+              FROM (${all(id, large, small)})`,
+    });
+    await store.command({ query: `SYSTEM RELOAD DICTIONARY ${dictionary}` });
+  }
+}

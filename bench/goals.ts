@@ -1,0 +1,85 @@
+export interface Goal {
+  readonly what: string;
+  /** One of the two. */
+  readonly atMost?: number;
+  readonly atLeast?: number;
+  readonly unit: string;
+}
+
+/** What adtally wants to reach at 10 million events or more on two cores. */
+export const goals = {
+  edgeIdentity: {
+    what: 'most granular report, against JSONEachRow directly',
+    atMost: 0.9,
+    unit: '× its time',
+  },
+  edgeZstd: { what: 'the same, zstd, read by a client that decompresses', atMost: 1, unit: '× its time' },
+  nodeApiTime: {
+    what: 'most granular report, against the hand-written Node API',
+    atLeast: 4,
+    unit: '× as fast',
+  },
+  nodeApiMemory: {
+    what: 'peak memory, against the hand-written Node API',
+    atMost: 0.2,
+    unit: '× its memory',
+  },
+  duckdb: {
+    what: 'most granular report, against DuckDB on its rollup over HTTP',
+    atLeast: 3,
+    unit: '× as fast',
+  },
+  postgres: {
+    what: "most granular report, against PostgreSQL's rollup over HTTP",
+    atLeast: 10,
+    unit: '× as fast',
+  },
+  smallOne: {
+    what: 'smallest report, one caller, against the same SQL directly',
+    atMost: 1.25,
+    unit: '× its time',
+  },
+  smallMany: {
+    what: 'smallest report, 32 callers, against the same SQL directly',
+    atLeast: 0.9,
+    unit: '× its requests/s',
+  },
+  rollups: {
+    what: 'base report over 90 days, against raw events in ClickHouse',
+    atLeast: 50,
+    unit: '× as fast',
+  },
+  ingestNdjson: { what: 'loader, NDJSON, against one plain INSERT', atLeast: 1.2, unit: '× as fast' },
+  ingestCsv: { what: 'loader, CSV, against one plain INSERT', atLeast: 1.4, unit: '× as fast' },
+  ingestParquet: { what: 'loader, Parquet, against one plain INSERT', atLeast: 1.8, unit: '× as fast' },
+  scale: { what: 'ten times the events, same keys', atMost: 1.2, unit: '× the time' },
+  memory: { what: 'service memory, eight callers on the largest report', atMost: 200, unit: 'MB' },
+} as const satisfies Record<string, Goal>;
+
+export type GoalName = keyof typeof goals;
+
+/** A number that a goal is about. */
+export interface GoalValue {
+  readonly goal: GoalName;
+  readonly value: number;
+}
+
+export interface Verdict extends GoalValue {
+  readonly what: string;
+  /** `≤ 0.90 × its time` */
+  readonly wanted: string;
+  readonly met: boolean;
+}
+
+/** The worst number of each goal counts. */
+export function verdicts(values: readonly GoalValue[]): Verdict[] {
+  return (Object.keys(goals) as GoalName[]).flatMap((name) => {
+    const { what, unit, atMost, atLeast }: Goal = goals[name];
+    const of = values.filter(({ goal }) => goal === name).map(({ value }) => value);
+    if (of.length === 0) return [];
+    const value = atMost === undefined ? Math.min(...of) : Math.max(...of);
+    const met = atMost === undefined ? value >= (atLeast ?? 0) : value <= atMost;
+    const wanted = atMost === undefined ? `≥ ${atLeast} ${unit}` : `≤ ${atMost} ${unit}`;
+    return [{ goal: name, value, what, wanted, met }];
+  });
+}

@@ -1,0 +1,104 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Address } from '../clickhouse/client.ts';
+import { opened } from './opened.ts';
+
+const run = promisify(execFile);
+const checkout = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * Compiles adtally and the peers to plain JavaScript, as they run in production (a loader of TypeScript would cost
+ * memory), and returns the folder.
+ */
+export async function compile(): Promise<string> {
+  // Below node_modules, so that packages are found.
+  const cache = join(checkout, 'node_modules/.cache');
+  await mkdir(cache, { recursive: true });
+  const folder = await mkdtemp(join(cache, 'adtally-bench-'));
+  const remove = opened(() => rm(folder, { recursive: true, force: true }));
+  try {
+    const tsc = join(checkout, 'node_modules/.bin/tsc');
+    await run(tsc, ['-p', join(checkout, 'bench/tsconfig.json'), '--outDir', folder]);
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    for (const data of ['migrations', 'config']) {
+      await cp(join(checkout, 'clickhouse', data), join(folder, 'clickhouse', data), { recursive: true });
+    }
+    return folder;
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+export interface ServerProcess {
+  readonly url: string;
+  readonly pid: number;
+  /** The largest resident memory up to now, in MB. */
+  peakMemoryMb(): number;
+  stop(): Promise<void>;
+}
+
+/** Starts a program of the compiled folder and waits until it says where it listens. Its log goes to a file. */
+export async function startServer(
+  folder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<ServerProcess> {
+  const log = join(folder, `server-${performance.now()}.log`);
+  const file = openSync(log, 'w');
+  const { PATH = '', HOME = '', TMPDIR } = process.env;
+  const child = spawn(process.execPath, [...args], {
+    cwd: folder,
+    env: { PATH, HOME, ...(TMPDIR && { TMPDIR }), NODE_ENV: 'production', ...env },
+    stdio: ['ignore', 'ignore', file],
+  });
+  closeSync(file);
+  const { pid } = child;
+  if (pid === undefined) throw new Error('a server process could not be started');
+  const stop = opened(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill();
+    await ended;
+  });
+  for (const until = Date.now() + 120_000; Date.now() < until && child.exitCode === null; await delay(20)) {
+    const [, url] = /listening on (http:[^\s";]+)/.exec(readFileSync(log, 'utf8')) ?? [];
+    if (url !== undefined) return { url, pid, peakMemoryMb: () => peakMemoryMb(pid), stop };
+  }
+  await stop();
+  throw new Error(`${args.join(' ')} did not start: ${readFileSync(log, 'utf8').trim().slice(-500)}`);
+}
+
+/** `adtally serve` with limits that do not bind: the other side has none. */
+export function startService(folder: string, address: Address): Promise<ServerProcess> {
+  return startServer(folder, ['src/cli.js', 'serve'], {
+    ...storeEnvironment(address),
+    PORT: '0',
+    RATE_LIMIT_REQUESTS: '1000000000',
+    MAX_CONCURRENT_REPORTS: '128',
+  });
+}
+
+export function storeEnvironment(address: Address): Record<string, string> {
+  return {
+    CLICKHOUSE_URL: address.url,
+    CLICKHOUSE_USER: address.user,
+    CLICKHOUSE_PASSWORD: address.password,
+    CLICKHOUSE_DATABASE: address.database,
+  };
+}
+
+/** VmHWM of a process in MB; NaN where there is no /proc. */
+export function peakMemoryMb(pid: number): number {
+  try {
+    return Number(/^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+  } catch {
+    return Number.NaN;
+  }
+}

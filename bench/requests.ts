@@ -1,0 +1,77 @@
+import type { Address } from '../clickhouse/client.ts';
+import type { Breakdown } from '../src/breakdowns.ts';
+import { catalog } from '../src/catalog.ts';
+import { type CompiledStatement, compileReport } from '../src/report/compile.ts';
+import { planReport } from '../src/report/plan.ts';
+import type { Period } from './data/network.ts';
+import type { HttpRequest } from './http.ts';
+
+/** A report that can be asked of the service, of ClickHouse and of a peer. */
+export interface Report {
+  readonly path: string;
+  readonly breakdown: Breakdown;
+  readonly account: string;
+  readonly period: Period;
+}
+
+/** The report asked of a service: adtally with a login token, a peer with the account itself. */
+export function ask(url: string, { path, period }: Report, headers: Record<string, string>): HttpRequest {
+  return {
+    url: `${url}${path}`,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ start_time: period.start, end_time: period.end }),
+  };
+}
+
+/** The statement that the service sends, asked of ClickHouse directly. */
+export function askOwnStatement(address: Address, report: Report): HttpRequest {
+  return askClickHouse(address, statementOf(report, 'json'));
+}
+
+/**
+ * The same rows as anybody would ask ClickHouse for them: FORMAT JSONEachRow and its own settings, but for
+ * grouping in the order of the sort key, which is faster, and numbers as numbers.
+ * @param table the table read in place of the rollup
+ */
+export function askJsonEachRow(address: Address, report: Report, table?: string): HttpRequest {
+  const { query, params, settings } = statementOf(report, 'ndjson');
+  return askClickHouse(address, {
+    query: table === undefined ? query : query.replace(/FROM \w+_date AS r/, `FROM ${table} AS r`),
+    params,
+    settings: {
+      optimize_aggregation_in_order: settings.optimize_aggregation_in_order ?? 0,
+      output_format_json_quote_64bit_integers: 0,
+      output_format_json_quote_decimals: 0,
+    },
+  });
+}
+
+/** The same rows computed and thrown away: what is left of a report without format and transport. */
+export function askNothingBack(address: Address, report: Report): HttpRequest {
+  const { query, params, settings } = statementOf(report, 'ndjson');
+  return askClickHouse(address, {
+    query: query.replace('FORMAT JSONEachRow', 'FORMAT Null'),
+    params,
+    settings,
+  });
+}
+
+/** The rows of a report as a table expression, for peers that build their own JSON. */
+export function statementOf(
+  { breakdown, account, period }: Report,
+  format: 'json' | 'ndjson',
+): CompiledStatement {
+  const envelope = { lastUpdateTime: '2026-01-01 00:00:00 UTC', unconfirmedDates: [] };
+  return compileReport(catalog, planReport(breakdown, account, period), envelope, format);
+}
+
+function askClickHouse(address: Address, { query, params, settings }: CompiledStatement): HttpRequest {
+  const search = new URLSearchParams({ database: address.database });
+  for (const [name, value] of Object.entries(params)) search.set(`param_${name}`, value);
+  for (const [name, value] of Object.entries(settings)) search.set(name, String(value));
+  return {
+    url: `${address.url}/?${search}`,
+    headers: { 'x-clickhouse-user': address.user, 'x-clickhouse-key': address.password },
+    body: query,
+  };
+}

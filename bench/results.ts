@@ -1,0 +1,91 @@
+import type { Outcome } from './bench.ts';
+import { type Verdict, verdicts } from './goals.ts';
+import type { Surroundings } from './machine.ts';
+import { ratio, spread } from './measure.ts';
+
+export interface ScenarioResult {
+  readonly scenario: string;
+  readonly outcomes: readonly Outcome[];
+  /** Peers and parts that could not run, and why. */
+  readonly missing: readonly string[];
+}
+
+export interface Results extends Surroundings {
+  readonly options: { readonly events: number; readonly seed: number; readonly runs: number };
+  readonly goals: readonly Verdict[];
+  readonly scenarios: readonly ScenarioResult[];
+}
+
+export function collect(
+  around: Surroundings,
+  options: Results['options'],
+  scenarios: readonly ScenarioResult[],
+): Results {
+  const values = scenarios.flatMap(({ outcomes }) => outcomes.flatMap(({ goals }) => goals ?? []));
+  return { ...around, options, goals: verdicts(values), scenarios };
+}
+
+/** Three digits that matter. */
+export function short(value: number): string {
+  if (!Number.isFinite(value)) return '–';
+  return Math.abs(value) >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
+}
+
+/** A line for each side: its median and spread, and adtally against it in the same runs. */
+export function table({ outcomes }: ScenarioResult): Record<string, string>[] {
+  return outcomes.flatMap(({ what, unit, sides, facts = {} }) =>
+    sides.map(({ name, samples }, n) => {
+      const { median, least, most } = spread(samples);
+      const against = n > 0 ? ratio(sides[0]?.samples ?? [], samples) : undefined;
+      return {
+        what: n === 0 ? what : '',
+        side: name,
+        median: `${short(median)} ${unit}`,
+        'least – most': `${short(least)} – ${short(most)}`,
+        'adtally / side': against ? short(against.median) : '',
+        also:
+          n === 0
+            ? Object.entries(facts)
+                .map(([fact, value]) => `${fact} ${short(value)}`)
+                .join(', ')
+            : '',
+      };
+    }),
+  );
+}
+
+export function goalTable(goals: readonly Verdict[]): Record<string, string>[] {
+  return goals.map(({ what, wanted, value, met }) => ({
+    what,
+    goal: wanted,
+    measured: short(value),
+    verdict: met ? 'met' : 'missed',
+  }));
+}
+
+/** Rows in aligned columns, for a terminal. */
+export function aligned(rows: readonly Record<string, string>[]): string {
+  const names = Object.keys(rows[0] ?? {});
+  const all = [names, ...rows.map((row) => names.map((name) => row[name] ?? ''))];
+  const widths = names.map((_, n) => Math.max(...all.map((cells) => cells[n]?.length ?? 0)));
+  return all
+    .map((cells) =>
+      cells
+        .map((cell, n) => cell.padEnd(widths[n] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** The same as Markdown. */
+export function markdown(rows: readonly Record<string, string>[]): string {
+  const names = Object.keys(rows[0] ?? {});
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [
+    line(names),
+    line(names.map(() => '---')),
+    ...rows.map((row) => line(names.map((name) => row[name] ?? ''))),
+  ].join('\n');
+}

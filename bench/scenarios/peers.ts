@@ -1,0 +1,115 @@
+import {
+  type Bench,
+  largest,
+  type Outcome,
+  openService,
+  report,
+  type Scenario,
+  type Service,
+  smallest,
+} from '../bench.ts';
+import type { GoalName } from '../goals.ts';
+import { load, read, transfer } from '../http.ts';
+import { alternate, median, ratio, type Side } from '../measure.ts';
+import { peers } from '../peers/list.ts';
+import { accountHeader, CannotRun, type Peer, type Prepared } from '../peers/peer.ts';
+import { type ServerProcess, startServer } from '../processes.ts';
+import { ask, type Report } from '../requests.ts';
+import { assertSameRows, rowsOf } from '../same-rows.ts';
+
+const goalOf: Readonly<Record<string, GoalName>> = {
+  nodeApi: 'nodeApiTime',
+  duckdbRollup: 'duckdb',
+  postgresql: 'postgres',
+};
+const base = report('/v1/campaigns', 90);
+
+/** adtally beside what one would otherwise use: each over HTTP, in a process of its own, with equal answers. */
+export const comparePeers: Scenario = async (bench) => {
+  const filled = await bench.store(bench.events);
+  const outcomes: Outcome[] = [];
+  for (const [key, peer] of Object.entries(peers)) {
+    let prepared: Prepared | undefined;
+    let theirs: ServerProcess | undefined;
+    let ours: Service | undefined;
+    try {
+      bench.say(peer.name);
+      prepared = await peer.prepare(bench, filled);
+      theirs = await startServer(
+        bench.compiled,
+        ['bench/peers/serve.js', key, JSON.stringify(prepared.settings)],
+        {},
+      );
+      ours = await openService(bench, filled.address);
+      outcomes.push(...(await compare(bench, key, peer, ours, theirs, prepared)));
+    } catch (error) {
+      if (!(error instanceof CannotRun)) throw error;
+      bench.miss(`${peer.name}: ${error.message}`);
+    } finally {
+      await ours?.stop();
+      await theirs?.stop();
+      await prepared?.release?.();
+    }
+  }
+  return outcomes;
+};
+
+async function compare(
+  bench: Bench,
+  key: string,
+  { name }: Peer,
+  ours: Service,
+  theirs: ServerProcess,
+  { facts = {} }: Prepared,
+): Promise<Outcome[]> {
+  const askPeer = (asked: Report) => ask(theirs.url, asked, { [accountHeader]: asked.account });
+  for (const asked of [smallest, base, largest]) {
+    assertSameRows(
+      rowsOf(await read(ours.ask(asked))),
+      rowsOf(await read(askPeer(asked))),
+      `${name}, ${asked.path}`,
+    );
+  }
+  const whole = (asked: Report): Side[] => [
+    { name: 'adtally', run: async () => (await transfer(ours.ask(asked))).seconds },
+    { name, run: async () => (await transfer(askPeer(asked))).seconds },
+  ];
+  bench.say(`${name}: largest report`);
+  const large = await alternate(whole(largest), bench.runs);
+  const memory = { ours: ours.peakMemoryMb(), theirs: theirs.peakMemoryMb() };
+  bench.say(`${name}: base and smallest report`);
+  const middle = await alternate(whole(base), bench.runs);
+  const latency = (side: string, asked: () => ReturnType<typeof askPeer>): Side => ({
+    name: side,
+    run: async () => median(await load(asked(), { callers: 1, seconds: bench.loadSeconds / 2 })),
+  });
+  const small = await alternate(
+    [latency('adtally', () => ours.ask(smallest)), latency(name, () => askPeer(smallest))],
+    bench.runs,
+  );
+  const faster = ratio(large[1]?.samples ?? [], large[0]?.samples ?? []).median;
+  const goal = goalOf[key];
+  return [
+    {
+      what: `${name}: largest report`,
+      unit: 's',
+      sides: large,
+      facts,
+      chart: 'peers',
+      ...(goal && { goals: [{ goal, value: faster }] }),
+    },
+    { what: `${name}: base report, 90 days`, unit: 's', sides: middle },
+    { what: `${name}: smallest report`, unit: 'ms', sides: small },
+    {
+      what: `${name}: peak memory, one caller of the largest report`,
+      unit: 'MB',
+      sides: [
+        { name: 'adtally', samples: [memory.ours] },
+        { name, samples: [memory.theirs] },
+      ],
+      ...(key === 'nodeApi' && {
+        goals: [{ goal: 'nodeApiMemory' as const, value: memory.ours / memory.theirs }],
+      }),
+    },
+  ];
+}

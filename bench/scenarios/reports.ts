@@ -1,0 +1,63 @@
+import { endpoints } from '../../src/breakdowns.ts';
+import { catalog } from '../../src/catalog.ts';
+import { type Outcome, openService, report, type Scenario } from '../bench.ts';
+import { read, type Transfer, transfer } from '../http.ts';
+import { alternate, median } from '../measure.ts';
+import { askJsonEachRow } from '../requests.ts';
+import { assertSameRows, linesOf, rowsOf } from '../same-rows.ts';
+
+/** Every endpoint, for a day, a month and a year of a small and of a very large account. */
+export const reports: Scenario = async (bench) => {
+  const { address } = await bench.store(bench.events);
+  const service = await openService(bench, address);
+  const paths = endpoints(catalog).map(({ path }) => path);
+  const outcomes: Outcome[] = [];
+  try {
+    for (const path of paths.filter((path) => !(path in catalog.aliases))) {
+      for (const size of ['small', 'large'] as const) {
+        for (const days of bench.quick ? [365] : [1, 30, 365]) {
+          const what = `${path}, ${days === 1 ? '1 day' : `${days} days`}, ${size} account`;
+          bench.say(what);
+          const asked = report(path, days, size);
+          const rows = rowsOf(await read(service.ask(asked)));
+          assertSameRows(rows, linesOf(await read(askJsonEachRow(address, asked))), what);
+          const transfers = { identity: [] as Transfer[], zstd: [] as Transfer[] };
+          const side = (encoding: keyof typeof transfers) => ({
+            name: `adtally, ${encoding}`,
+            run: async () => {
+              const done = await transfer(service.ask(asked, encoding));
+              transfers[encoding].push(done);
+              return done.seconds;
+            },
+          });
+          const sides = await alternate([side('identity'), side('zstd')], bench.runs);
+          const seconds = median(sides[0]?.samples ?? []);
+          const bytes = transfers.identity[0]?.bytes ?? Number.NaN;
+          outcomes.push({
+            what,
+            unit: 's',
+            sides,
+            facts: {
+              rows: rows.length,
+              first_byte_ms:
+                1000 *
+                median(transfers.identity.slice(-bench.runs).map(({ firstByteSeconds }) => firstByteSeconds)),
+              rows_per_second: rows.length / seconds,
+              mb_per_second: bytes / 1e6 / seconds,
+              bytes,
+              bytes_zstd: transfers.zstd[0]?.bytes ?? Number.NaN,
+            },
+          });
+        }
+      }
+    }
+    outcomes.push({
+      what: 'memory of the service after all of them',
+      unit: 'MB',
+      sides: [{ name: 'adtally', samples: [service.peakMemoryMb()] }],
+    });
+    return outcomes;
+  } finally {
+    await service.stop();
+  }
+};

@@ -1,0 +1,61 @@
+import { connect } from '../../clickhouse/client.ts';
+import { familyOf } from '../../src/breakdowns.ts';
+import { catalog } from '../../src/catalog.ts';
+import { groupingDimensions } from '../../src/report/columns.ts';
+import { type Outcome, openService, report, type Scenario } from '../bench.ts';
+import { read } from '../http.ts';
+import { alternate, ratio } from '../measure.ts';
+import { askJsonEachRow, type Report } from '../requests.ts';
+import { assertSameRows, linesOf, rowsOf } from '../same-rows.ts';
+import { whole } from './edge.ts';
+
+/** Reports from rollups, against the same rows computed by ClickHouse from the raw events. */
+export const rollups: Scenario = async (bench) => {
+  const { address, events } = await bench.store(bench.events);
+  const store = connect(address);
+  const service = await openService(bench, address);
+  const outcomes: Outcome[] = [];
+  try {
+    for (const asked of [
+      report('/v1/campaigns', 90),
+      report('/v1/campaigns/breakdowns/device_creative_date', 90),
+    ]) {
+      bench.say(asked.path);
+      await store.command({ query: `CREATE OR REPLACE VIEW bench_raw AS ${selectRaw(asked)}` });
+      const raw = askJsonEachRow(address, asked, 'bench_raw');
+      assertSameRows(rowsOf(await read(service.ask(asked))), linesOf(await read(raw)), asked.path);
+      const sides = await alternate(
+        [
+          whole('adtally, from rollups', service.ask(asked)),
+          whole('ClickHouse, from rollups', askJsonEachRow(address, asked)),
+          whole(`ClickHouse, from ${events / 1e6} million raw events`, raw),
+        ],
+        bench.runs,
+      );
+      const value = ratio(sides[2]?.samples ?? [], sides[0]?.samples ?? []).median;
+      const base = asked.breakdown.dimensions.length === 0;
+      outcomes.push({
+        what: `${asked.path}, 90 days`,
+        unit: 's',
+        sides,
+        chart: 'rollups',
+        ...(base && { goals: [{ goal: 'rollups', value }] }),
+      });
+    }
+    return outcomes;
+  } finally {
+    await store.command({ query: 'DROP VIEW IF EXISTS bench_raw' });
+    await store.close();
+    await service.stop();
+  }
+};
+
+/** Events with the columns of a rollup, one row each: the report's own statement then groups them, once. */
+function selectRaw({ breakdown }: Report): string {
+  const { owner, measures } = familyOf(catalog, breakdown.family);
+  const keys = groupingDimensions(catalog, breakdown).map(({ key }) => key);
+  const sums = Object.entries(measures).map(([name, { sumOf, eventType }]) =>
+    eventType ? `if(event_type = '${eventType}', toUInt64(${sumOf}), 0) AS ${name}` : `${sumOf} AS ${name}`,
+  );
+  return `SELECT ${[`${owner} AS account_id`, 'day', ...keys, ...sums].join(', ')} FROM events WHERE ${owner} != ''`;
+}
