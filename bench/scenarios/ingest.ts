@@ -8,7 +8,7 @@ import { type Format, formats } from '../../ingest/formats.ts';
 import { eventFields } from '../../ingest/statement.ts';
 import { catalog } from '../../src/catalog.ts';
 import type { Bench, Outcome, Scenario } from '../bench.ts';
-import { writeEventFile } from '../data/files.ts';
+import { mostInFile, writeEventFile } from '../data/files.ts';
 import type { GoalName } from '../goals.ts';
 import { plainInsert, runLoader } from '../loader.ts';
 import { alternate, ratio, type Side } from '../measure.ts';
@@ -40,7 +40,8 @@ async function againstInsert(
   format: Format,
   goal: GoalName,
 ): Promise<Outcome> {
-  const { events, seed, compiled, scratch } = bench;
+  const { seed, compiled, scratch } = bench;
+  const events = Math.min(bench.events, mostInFile);
   bench.say(`${events} events, ${format.name}`);
   const file = join(scratch, `events.${format.name}`);
   await writeEventFile(targets.root, file, format, { events, seed });
@@ -75,7 +76,7 @@ async function settings(bench: Bench, targets: Targets): Promise<Outcome[]> {
     targets.side(name, events, (address) => runLoader(compiled, address, file, flags), change);
   const tables = ['events', ...rollups(catalog).map(({ table }) => table)];
   const groups: Record<string, Side[]> = {
-    'chunk size': (bench.quick ? [128] : [8, 32, 128, 512]).map((mb) =>
+    'chunk size': (bench.quick ? [1] : [8, 32, 128, 512]).map((mb) =>
       side(`chunks of ${mb} MiB`, ['--chunk-bytes', `${mb << 20}`]),
     ),
     'what costs what': [
@@ -111,11 +112,12 @@ async function rejectedRows(bench: Bench, targets: Targets): Promise<Outcome> {
   const events = Math.min(bench.events, mostForSettings);
   bench.say('rejected rows');
   const sides: Side[] = [];
-  for (const [name, badEvery] of [
+  const shares = [
     ['none', 0],
     ['0.1 %', 1000],
     ['1 %', 100],
-  ] as const) {
+  ] as const;
+  for (const [name, badEvery] of bench.quick ? shares.slice(-1) : shares) {
     const file = join(bench.scratch, `rejects-${badEvery}.csv`);
     await writeEventFile(targets.root, file, formats.csv, { events, seed, ...(badEvery && { badEvery }) });
     sides.push(targets.side(`rejected: ${name}`, events, (address) => runLoader(compiled, address, file)));

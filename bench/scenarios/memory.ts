@@ -47,14 +47,23 @@ async function service(bench: Bench): Promise<Outcome> {
   };
 }
 
-async function loader({ server, events, seed, runs, compiled, scratch, say }: Bench): Promise<Outcome> {
+async function loader({
+  server,
+  events,
+  seed,
+  runs,
+  quick,
+  compiled,
+  scratch,
+  say,
+}: Bench): Promise<Outcome> {
   say('loader on a large file');
   const address = { ...server, database: 'bench_memory' };
   const root = connect({ ...server, database: 'default' });
   const drop = () => root.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });
   const sides: Outcome['sides'][number][] = [];
   try {
-    for (const format of [formats.ndjson, formats.csv, formats.parquet]) {
+    for (const format of quick ? [formats.parquet] : [formats.ndjson, formats.csv, formats.parquet]) {
       const file = join(scratch, `large.${format.name}`);
       await writeEventFile(root, file, format, { events, seed });
       const samples: number[] = [];
