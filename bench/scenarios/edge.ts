@@ -64,6 +64,7 @@ async function largestReport(bench: Bench, service: Service, address: Store): Pr
     unit: 's',
     sides,
     facts: { megabytes: bytes / 1e6 },
+    chart: 'peers',
     goals: [{ goal: 'edgeIdentity', value }],
   };
 }

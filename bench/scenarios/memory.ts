@@ -3,7 +3,7 @@ import { connect } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate.ts';
 import { formats } from '../../ingest/formats.ts';
 import { type Bench, largest, type Outcome, openService, type Scenario } from '../bench.ts';
-import { writeEventFile } from '../data/files.ts';
+import { mostInFile, writeEventFile } from '../data/files.ts';
 import { transfer } from '../http.ts';
 import { runLoader } from '../loader.ts';
 import { median } from '../measure.ts';
@@ -43,20 +43,14 @@ async function service(bench: Bench): Promise<Outcome> {
       { name: 'adtally, zstd', samples: samples.zstd },
       { name: 'adtally, just started', samples: samples.idle },
     ],
+    chart: 'memory',
     goals: [{ goal: 'memory', value: median(samples.identity) }],
   };
 }
 
-async function loader({
-  server,
-  events,
-  seed,
-  runs,
-  quick,
-  compiled,
-  scratch,
-  say,
-}: Bench): Promise<Outcome> {
+async function loader(bench: Bench): Promise<Outcome> {
+  const { server, seed, runs, quick, compiled, scratch, say } = bench;
+  const events = Math.min(bench.events, mostInFile);
   say('loader on a large file');
   const address = { ...server, database: 'bench_memory' };
   const root = connect({ ...server, database: 'default' });
