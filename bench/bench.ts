@@ -27,8 +27,10 @@ export interface Bench {
   store(events: number): Promise<Filled>;
   /** Tells what is measured now. */
   say(what: string): void;
-  /** Remembers that something could not run, and why. */
+  /** Goes on without what could not run here, and reports why. */
   miss(why: string): void;
+  /** Goes on without what failed, and ends with exit code 1. */
+  fail(what: string, error: unknown): void;
 }
 
 /** One comparison: the same work done by several sides, the first of them adtally. */

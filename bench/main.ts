@@ -120,15 +120,19 @@ try {
         return filled;
       },
       say: (what) => say(`${name}: ${what}`),
-      miss: (why) => missing.push(why),
+      miss: (why) => missing.push(`not run: ${why}`),
+      fail: (what, error) => {
+        process.exitCode = 1;
+        missing.push(`failed: ${what}: ${error instanceof Error ? error.message : error}`);
+      },
     };
-    const outcomes = (await scenarios[name]?.run(bench)) ?? [];
-    const result = { scenario: name, outcomes, missing };
+    const outcomes = await scenarios[name]?.run(bench).catch((error: unknown) => bench.fail(name, error));
+    const result = { scenario: name, outcomes: outcomes ?? [], missing };
     results.push(result);
-    say('');
+    if (process.stderr.isTTY) say('');
     console.log(`\n${name}`);
     console.log(aligned(table(result)));
-    for (const why of missing) console.log(`not run: ${why}`);
+    for (const why of missing) console.log(why);
   }
   const all = collect(around, options, results);
   if (all.goals.length > 0) {

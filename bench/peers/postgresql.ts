@@ -1,20 +1,10 @@
-import { execFile } from 'node:child_process';
-import { chownSync, existsSync, readdirSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { promisify } from 'node:util';
 import { Hono } from 'hono';
 import postgres from 'postgres';
 import { connect } from '../../clickhouse/client.ts';
-import { opened } from '../opened.ts';
-import { type Asked, CannotRun, envelope, type Peer, routes } from './peer.ts';
-
-const run = promisify(execFile);
-/** PostgreSQL refuses to run as root. */
-const nobody = 65534;
+import { type Asked, envelope, type Peer, routes } from './peer.ts';
+import { startPostgresql } from './postgresql-server.ts';
 
 /**
  * PostgreSQL with rollup tables whose primary key leads with account and day, rows stored in that order, and
@@ -25,8 +15,8 @@ export const postgresql: Peer = {
 
   async prepare({ say }, { address }) {
     say('PostgreSQL: starting');
-    const server = await startServer();
-    const sql = postgres(server.settings.url ?? '');
+    const server = await startPostgresql();
+    const sql = postgres(server.url);
     const store = connect(address);
     try {
       for (const [table, columns, key] of tables) {
@@ -46,9 +36,9 @@ export const postgresql: Peer = {
         await sql.unsafe(`ALTER TABLE ${table} ADD PRIMARY KEY (${key})`);
         await sql.unsafe(`VACUUM (FREEZE, ANALYZE) ${table}`);
       }
-      return server;
+      return { settings: { url: server.url }, release: server.stop };
     } catch (error) {
-      await server.release();
+      await server.stop();
       throw error;
     } finally {
       await store.close();
@@ -164,61 +154,4 @@ function copy({ size, account, period }: Asked): string {
     ${finest ? 'LEFT JOIN creatives AS h USING (account_id, creative_id)' : ''}
     ORDER BY ${finest ? 'day, campaign_id, device, creative_id' : 'campaign_id'}) AS r)
     TO STDOUT (FORMAT csv, QUOTE E'\\x01', DELIMITER E'\\x02')`;
-}
-
-async function startServer() {
-  const programs = await findPrograms();
-  const folder = await mkdtemp(join(tmpdir(), 'adtally-bench-postgresql-'));
-  const root = process.getuid?.() === 0;
-  if (root) chownSync(folder, nobody, nobody);
-  const options = {
-    cwd: folder,
-    env: { PATH: process.env.PATH, LC_ALL: 'C' },
-    ...(root && { uid: nobody, gid: nobody }),
-  };
-  const data = join(folder, 'data');
-  const port = 20_000 + (process.pid % 10_000);
-  const settings = {
-    listen_addresses: '127.0.0.1',
-    port,
-    unix_socket_directories: '',
-    shared_buffers: '2GB',
-    work_mem: '512MB',
-    effective_cache_size: '8GB',
-    random_page_cost: '1.1',
-    jit: 'off',
-    max_wal_size: '8GB',
-    max_connections: '80',
-  };
-  const pg = (program: string, args: string[]) => run(join(programs, program), args, options);
-  await pg('initdb', ['-D', data, '-U', 'bench', '--auth=trust', '--locale=C', '--encoding=UTF8']);
-  const flags = Object.entries(settings).map(([name, value]) => `-c ${name}=${value === '' ? "''" : value}`);
-  await pg('pg_ctl', ['-D', data, '-w', '-l', join(folder, 'log'), '-o', flags.join(' '), 'start']);
-  return {
-    settings: { url: `postgres://bench@127.0.0.1:${port}/postgres` } as Record<string, string>,
-    release: opened(async () => {
-      await pg('pg_ctl', ['-D', data, '-w', '-m', 'immediate', 'stop']);
-      await rm(folder, { recursive: true, force: true });
-    }),
-  };
-}
-
-/** The folder of initdb and pg_ctl: where Debian has it, on the search path, or newly installed with apt. */
-async function findPrograms(): Promise<string> {
-  const debian = '/usr/lib/postgresql';
-  const find = () =>
-    [
-      ...(existsSync(debian) ? readdirSync(debian).toSorted((a, b) => Number(b) - Number(a)) : []).map(
-        (version) => join(debian, version, 'bin'),
-      ),
-      ...(process.env.PATH ?? '').split(':'),
-    ].find((folder) => existsSync(join(folder, 'initdb')));
-  const found = find();
-  if (found) return found;
-  const install = 'apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql';
-  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-  if (process.getuid?.() === 0) await run('sh', ['-c', install], { env: environment }).catch(() => undefined);
-  const installed = find();
-  if (!installed) throw new CannotRun('no PostgreSQL server found, nor could one be installed with apt-get');
-  return installed;
 }

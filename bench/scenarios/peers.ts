@@ -43,8 +43,8 @@ export const comparePeers: Scenario = async (bench) => {
       ours = await openService(bench, filled.address);
       outcomes.push(...(await compare(bench, key, peer, ours, theirs, prepared)));
     } catch (error) {
-      if (!(error instanceof CannotRun)) throw error;
-      bench.miss(`${peer.name}: ${error.message}`);
+      if (error instanceof CannotRun) bench.miss(`${peer.name}: ${error.message}`);
+      else bench.fail(peer.name, error);
     } finally {
       await ours?.stop();
       await theirs?.stop();
