@@ -133,14 +133,16 @@ try {
     console.log(`\n${name}`);
     console.log(aligned(table(result)));
     for (const why of missing) console.log(why);
+    // After each: the next may take an hour.
+    const all = collect(around, options, results);
+    if (json !== undefined) await writeFile(json, `${JSON.stringify(all, null, 2)}\n`);
+    if (record) await writeRecord(all);
   }
-  const all = collect(around, options, results);
-  if (all.goals.length > 0) {
+  const { goals } = collect(around, options, results);
+  if (goals.length > 0) {
     console.log(`\ngoals, set for 10 million events or more; here ${options.events / 1e6} million`);
-    console.log(aligned(goalTable(all.goals)));
+    console.log(aligned(goalTable(goals)));
   }
-  if (json !== undefined) await writeFile(json, `${JSON.stringify(all, null, 2)}\n`);
-  if (record) await writeRecord(all);
 } finally {
   await closeAll();
 }

@@ -8,6 +8,7 @@ import {
   type Service,
   smallest,
 } from '../bench.ts';
+import { cpuPerRequest } from '../cpu.ts';
 import { eventsForEveryKey, largestReportRows } from '../data/network.ts';
 import { type HttpRequest, load, read, transfer } from '../http.ts';
 import { alternate, median, percentile, ratio, type Side } from '../measure.ts';
@@ -29,7 +30,7 @@ export const edge: Scenario = async (bench) => {
     return [
       await largestReport(bench, service, address),
       await compressedReport(bench, service, address),
-      await oneCaller(bench, service, askOwnStatement(address, smallest)),
+      await oneCaller(bench, service, address),
       ...(await manyCallers(bench, service, askOwnStatement(address, smallest))),
       await underLoad(bench, service),
     ];
@@ -58,12 +59,20 @@ async function largestReport(bench: Bench, service: Service, address: Store): Pr
   );
   const [ours, direct] = sides;
   const { bytes } = await transfer(service.ask(largest));
+  const cpu = (asked: HttpRequest) =>
+    cpuPerRequest(address, service.pid, async () => {
+      const transfers = Math.max(1, bench.runs);
+      for (let n = 0; n < transfers; n++) await transfer(asked);
+      return transfers;
+    });
+  const split = await cpu(service.ask(largest));
+  const directly = await cpu(askJsonEachRow(address, largest));
   const value = ratio(ours?.samples ?? [], direct?.samples ?? []).median;
   return {
     what: 'largest report, identity',
     unit: 's',
     sides,
-    facts: { megabytes: bytes / 1e6 },
+    facts: { megabytes: bytes / 1e6, ...split, directly_engine_cpu_ms: directly.engine_cpu_ms },
     chart: 'peers',
     goals: [{ goal: 'edgeIdentity', value }],
   };
@@ -96,18 +105,32 @@ async function compressedReport(bench: Bench, service: Service, address: Store):
   };
 }
 
-async function oneCaller(bench: Bench, service: Service, direct: HttpRequest): Promise<Outcome> {
+async function oneCaller(bench: Bench, service: Service, address: Store): Promise<Outcome> {
   bench.say('smallest report, one caller');
   const latency = (name: string, request: HttpRequest): Side => ({
     name,
     run: async () => median(await load(request, { callers: 1, seconds: bench.loadSeconds })),
   });
   const sides = await alternate(
-    [latency('adtally', service.ask(smallest)), latency('ClickHouse', direct)],
+    [latency('adtally', service.ask(smallest)), latency('ClickHouse', askOwnStatement(address, smallest))],
     bench.runs,
   );
   const value = ratio(sides[0]?.samples ?? [], sides[1]?.samples ?? []).median;
-  return { what: 'smallest report, one caller', unit: 'ms', sides, goals: [{ goal: 'smallOne', value }] };
+  const cpu = (asked: HttpRequest) =>
+    cpuPerRequest(
+      address,
+      service.pid,
+      async () => (await load(asked, { callers: 1, seconds: bench.loadSeconds })).length,
+    );
+  const split = await cpu(service.ask(smallest));
+  const directly = await cpu(askOwnStatement(address, smallest));
+  return {
+    what: 'smallest report, one caller',
+    unit: 'ms',
+    sides,
+    facts: { ...split, directly_engine_cpu_ms: directly.engine_cpu_ms },
+    goals: [{ goal: 'smallOne', value }],
+  };
 }
 
 async function manyCallers(bench: Bench, service: Service, direct: HttpRequest): Promise<Outcome[]> {
