@@ -64,7 +64,10 @@ export async function dropStore({ database, ...server }: Address): Promise<void>
 /** Merges would take the cores from what is measured. */
 async function untilMerged(store: Store): Promise<void> {
   for (const until = Date.now() + 300_000; Date.now() < until; await delay(500)) {
-    const [found] = await select<{ merges: string }>(store, 'SELECT count() AS merges FROM system.merges');
+    const [found] = await select<{ merges: string }>(
+      store,
+      'SELECT count() AS merges FROM system.merges WHERE database = currentDatabase()',
+    );
     if (Number(found?.merges) === 0) return;
   }
   throw new Error('the store was still merging after five minutes');
