@@ -1,7 +1,8 @@
 import type { Address } from '../clickhouse/client.ts';
+import type { ReadStatement } from '../clickhouse/reader.ts';
 import type { Breakdown } from '../src/breakdowns.ts';
 import { catalog } from '../src/catalog.ts';
-import { type CompiledStatement, compileReport } from '../src/report/compile.ts';
+import { compileReport } from '../src/report/compile.ts';
 import { planReport } from '../src/report/plan.ts';
 import type { Period } from './data/network.ts';
 import type { HttpRequest } from './http.ts';
@@ -29,21 +30,19 @@ export function askOwnStatement(address: Address, report: Report): HttpRequest {
 }
 
 /**
- * The same rows as anybody would ask ClickHouse for them: FORMAT JSONEachRow and its own settings, but for
- * grouping in the order of the sort key, which is faster, and numbers as numbers.
- * @param table the table read in place of the rollup
+ * The same rows as anybody would ask ClickHouse for them: the statement of the report with FORMAT JSONEachRow,
+ * written as ClickHouse does it by itself.
  */
-export function askJsonEachRow(address: Address, report: Report, table?: string): HttpRequest {
-  const { query, params, settings } = statementOf(report, 'ndjson');
-  return askClickHouse(address, {
-    query: table === undefined ? query : query.replace(/FROM \w+_date AS r/, `FROM ${table} AS r`),
-    params,
-    settings: {
-      optimize_aggregation_in_order: settings.optimize_aggregation_in_order ?? 0,
-      output_format_json_quote_64bit_integers: 0,
-      output_format_json_quote_decimals: 0,
-    },
-  });
+export function askJsonEachRow(address: Address, report: Report): HttpRequest {
+  const { query, params, settings } = plainStatement(report);
+  return askClickHouse(address, { query: `${query}\nFORMAT JSONEachRow`, params, settings });
+}
+
+/** The same rows from another table, which has them in place of the rollup. */
+export function askOtherTable(address: Address, report: Report, table: string): HttpRequest {
+  const { query, params } = plainStatement(report);
+  const other = query.replace(/FROM \w+_date AS r( FINAL)?/, `FROM ${table} AS r`);
+  return askClickHouse(address, { query: `${other}\nFORMAT JSONEachRow`, params, settings: plainNumbers });
 }
 
 /** The same rows computed and thrown away: what is left of a report without format and transport. */
@@ -56,16 +55,25 @@ export function askNothingBack(address: Address, report: Report): HttpRequest {
   });
 }
 
-/** The rows of a report as a table expression, for peers that build their own JSON. */
-export function statementOf(
-  { breakdown, account, period }: Report,
-  format: 'json' | 'ndjson',
-): CompiledStatement {
+const plainNumbers = { output_format_json_quote_64bit_integers: 0, output_format_json_quote_decimals: 0 };
+
+/** The statement of a report without a FORMAT, and with settings for its reading alone. */
+export function plainStatement(report: Report): ReadStatement {
+  const { query, params, settings } = statementOf(report, 'ndjson');
+  const reading = Object.entries(settings).filter(([name]) => !name.startsWith('output_format'));
+  return {
+    query: query.replace(/\nFORMAT \w+$/, ''),
+    params,
+    settings: { ...Object.fromEntries(reading), ...plainNumbers },
+  };
+}
+
+function statementOf({ breakdown, account, period }: Report, format: 'json' | 'ndjson'): ReadStatement {
   const envelope = { lastUpdateTime: '2026-01-01 00:00:00 UTC', unconfirmedDates: [] };
   return compileReport(catalog, planReport(breakdown, account, period), envelope, format);
 }
 
-function askClickHouse(address: Address, { query, params, settings }: CompiledStatement): HttpRequest {
+function askClickHouse(address: Address, { query, params, settings }: ReadStatement): HttpRequest {
   const search = new URLSearchParams({ database: address.database });
   for (const [name, value] of Object.entries(params)) search.set(`param_${name}`, value);
   for (const [name, value] of Object.entries(settings)) search.set(name, String(value));

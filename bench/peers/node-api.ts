@@ -1,7 +1,7 @@
 import { createClient } from '@clickhouse/client';
 import { Hono } from 'hono';
 import { report } from '../bench.ts';
-import { statementOf } from '../requests.ts';
+import { plainStatement } from '../requests.ts';
 import { type Peer, paths, routes } from './peer.ts';
 
 /**
@@ -18,16 +18,12 @@ export const nodeApi: Peer = {
   async serve({ url, user, password, database }) {
     const client = createClient({ url, username: user, password, database, max_open_connections: 64 });
     return routes(new Hono(), async ({ size, account, period }) => {
-      const { query, params } = statementOf({ ...report(paths[size], 1), account, period }, 'ndjson');
+      const { query, params, settings } = plainStatement({ ...report(paths[size], 1), account, period });
+      const list = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
       const found = await client.query({
-        query: query.replace(/\nFORMAT \w+$/, ''),
+        query: `${query}\nSETTINGS ${list.join(', ')}`,
         query_params: params,
         format: 'JSONEachRow',
-        clickhouse_settings: {
-          optimize_aggregation_in_order: size === 'finest' ? 1 : 0,
-          output_format_json_quote_64bit_integers: 0,
-          output_format_json_quote_decimals: 0,
-        },
       });
       return Response.json({
         result: {
