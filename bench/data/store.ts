@@ -26,11 +26,13 @@ export async function filledStore(
   const root = connect({ ...server, database: 'default' });
   const store = connect(address);
   try {
-    const complete = `SELECT count() AS complete FROM system.tables WHERE database = {database:String} AND name = 'bench_complete'`;
-    const [found] = await select<{ complete: string }>(root, complete, { database: address.database });
-    if (Number(found?.complete) === 0) {
-      await root.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });
-      await migrate(address);
+    const marker = `SELECT count() AS complete FROM system.tables WHERE database = {database:String} AND name = 'bench_complete'`;
+    const [found] = await select<{ complete: string }>(root, marker, { database: address.database });
+    const complete = Number(found?.complete) > 0;
+    if (!complete) await root.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });
+    // One that was kept may be of an earlier version.
+    await migrate(address);
+    if (!complete) {
       await writeNames(store);
       for (const { from, count } of slices({ events, seed }, sliceEvents)) {
         await store.command({
