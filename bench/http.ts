@@ -77,15 +77,22 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Callers that ask again as soon as they were answered, each on a connection it keeps; milliseconds of each. */
-export async function load(sent: HttpRequest, { callers, seconds, signal }: LoadOptions): Promise<number[]> {
+/**
+ * Callers that ask again as soon as they were answered, each on a connection it keeps; milliseconds of each.
+ * @param sent one request, or several that are one question, one after the other
+ */
+export async function load(
+  sent: HttpRequest | readonly HttpRequest[],
+  { callers, seconds, signal }: LoadOptions,
+): Promise<number[]> {
+  const question = [sent].flat();
   const agent = new Agent({ keepAlive: true, maxSockets: callers });
   const times: number[] = [];
   const until = performance.now() + seconds * 1000;
   const caller = async () => {
     while (performance.now() < until && !signal?.aborted) {
       const startedAt = performance.now();
-      await once200(sent, agent);
+      for (const request of question) await once200(request, agent);
       times.push(performance.now() - startedAt);
     }
   };

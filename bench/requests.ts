@@ -2,7 +2,7 @@ import type { Address } from '../clickhouse/client.ts';
 import type { ReadStatement } from '../clickhouse/reader.ts';
 import type { Breakdown } from '../src/breakdowns.ts';
 import { catalog } from '../src/catalog.ts';
-import { compileReport } from '../src/report/compile.ts';
+import { compileReport, compileUnconfirmedDates } from '../src/report/compile.ts';
 import { planReport } from '../src/report/plan.ts';
 import type { Period } from './data/network.ts';
 import type { HttpRequest } from './http.ts';
@@ -24,9 +24,19 @@ export function ask(url: string, { path, period }: Report, headers: Record<strin
   };
 }
 
-/** The statement that the service sends, asked of ClickHouse directly. */
+/** The statement of the report that the service sends, asked of ClickHouse directly. */
 export function askOwnStatement(address: Address, report: Report): HttpRequest {
   return askClickHouse(address, statementOf(report, 'json'));
+}
+
+/** All that the service asks ClickHouse for a report: the unconfirmed days, then the report. */
+export function askOwnStatements(address: Address, report: Report): readonly HttpRequest[] {
+  const { breakdown, account, period } = report;
+  const dates = compileUnconfirmedDates(planReport(breakdown, account, period));
+  return [
+    askClickHouse(address, { ...dates, query: `${dates.query}\nFORMAT JSONEachRow` }),
+    askOwnStatement(address, report),
+  ];
 }
 
 /**
