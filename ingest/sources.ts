@@ -1,23 +1,12 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { asyncBufferFromFile, parquetMetadataAsync, parquetSchema } from 'hyparquet';
 import { openBytes } from './bytes.ts';
 import { cutChunks, type KnownChunk } from './chunks.ts';
-import { type FileFormat, type Format, formats, InputError } from './formats.ts';
+import { type FileFormat, type Format, InputError } from './formats.ts';
 import type { SentChunk } from './ledger.ts';
-import {
-  csvRecords,
-  type LineRecord,
-  type LineSpan,
-  ndjsonRecords,
-  parquetRecords,
-  tsvRecords,
-} from './records.ts';
+import { parquetChunks } from './parquet-chunks.ts';
+import { csvRecords, type LineRecord, type LineSpan, ndjsonRecords, tsvRecords } from './records.ts';
 import { eventFields, requiredFields, type TypedFields } from './statement.ts';
-import { typedFieldsOf } from './typed-fields.ts';
 
 /** Bytes to send, and how to read them. Each call begins anew, so that they can be sent again. */
 export interface Content {
@@ -61,7 +50,7 @@ export interface Source {
 
 /** The chunks of a file. @throws {InputError} for a file that cannot be read or whose columns do not fit */
 export function chunksOf(source: Source): AsyncGenerator<SendableChunk> {
-  return source.fileFormat.format.name === 'parquet' ? parquetChunk(source) : lineChunks(source);
+  return source.fileFormat.format.name === 'parquet' ? parquetChunks(source) : lineChunks(source);
 }
 
 async function* lineChunks(source: Source): AsyncGenerator<SendableChunk> {
@@ -142,61 +131,8 @@ function runs(body: Buffer, lines: readonly LineSpan[]): Buffer[] {
   return found;
 }
 
-/** Rows of a Parquet file as NDJSON, read once more: held all together they would be larger than the file. */
-async function* ndjsonRows(file: string, rows: readonly LineSpan[]): AsyncGenerator<Buffer> {
-  const lines: Buffer[] = [];
-  let next = 0;
-  for await (const { line, raw } of parquetRecords(file, rows[0]?.line ?? 1, rows.at(-1)?.line ?? 0)) {
-    if (line !== rows[next]?.line) continue;
-    next++;
-    lines.push(raw, lineEnd);
-    if (lines.length > 10_000) yield Buffer.concat(lines.splice(0));
-  }
-  yield Buffer.concat(lines);
-}
-
-/** A Parquet file is one chunk: its footer is at the end, so no part of it can be read alone. */
-async function* parquetChunk(source: Source): AsyncGenerator<SendableChunk> {
-  const { file, knownChunks, onBytes } = source;
-  if (file === '-') throw new InputError('-: Parquet cannot be read from standard input, it needs a file');
-  const metadata = await parquetMetadataAsync(await asyncBufferFromFile(file)).catch((cause: unknown) => {
-    throw new InputError(`${file}: is not a Parquet file, or it is cut off`, { cause });
-  });
-  const schema = parquetSchema(metadata).children.map(({ element }) => element);
-  requireColumns(
-    source,
-    schema.map(({ name }) => name),
-  );
-  const rows = Number(metadata.num_rows);
-  if (rows === 0) return;
-  const hash = createHash('sha256');
-  let bytes = 0;
-  await pipeline(createReadStream(file), async (content: AsyncIterable<Buffer>) => {
-    for await (const data of content) {
-      hash.update(data);
-      bytes += data.length;
-      onBytes(data.length);
-    }
-  });
-  const chunk = hash.digest('hex');
-  yield {
-    chunk,
-    head: chunk,
-    bytes,
-    rows,
-    content: { format: formats.parquet, typed: typedFieldsOf(schema), stream: () => createReadStream(file) },
-    records: (only) => parquetRecords(file, only?.line ?? 1, only?.line ?? rows),
-    contentOf: (lines) => ({
-      format: formats.ndjson,
-      stream: () => Readable.from(ndjsonRows(file, lines), { objectMode: false }),
-    }),
-    damaged: false,
-    known: (await knownChunks(chunk)).find((known) => known.chunk === chunk),
-    where: 'from row 1',
-  };
-}
-
-function requireColumns({ file, ignoreUnknown }: Source, columns: readonly string[]): void {
+/** @throws {InputError} for columns that make no events */
+export function requireColumns({ file, ignoreUnknown }: Source, columns: readonly string[]): void {
   const unknown = columns.find((name) => !eventFields.some((field) => field === name));
   if (unknown !== undefined && !ignoreUnknown) {
     throw new InputError(
