@@ -1,30 +1,23 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { type EventLoadOptions, loadEvents } from '../ingest/events.ts';
 import type { RejectedRow } from '../ingest/rejects.ts';
 import { catalog } from '../src/catalog.ts';
+import { useLoader } from './setup/loader.ts';
 import { parquetFile, type Shape } from './setup/parquet.ts';
-import { useCommands } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
-const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-parquet-'));
-afterAll(() => rmSync(folder, { recursive: true }));
-
 let account: string;
 let path: string;
-let made = 0;
-
-beforeEach(() => {
-  account = `account-${++made}`;
-  path = join(folder, `${account}.parquet`);
+const loader = useLoader(db, (own) => {
+  account = own.account;
+  path = join(own.home, 'e.parquet');
 });
 
 async function written(rows: number, shape?: Shape): Promise<Buffer> {
@@ -88,14 +81,12 @@ describe('a file is loaded in chunks along its row groups', () => {
 
   test('and a load that was killed is completed by the same command', async () => {
     await written(1_560_000);
-    const { url, user, password, database } = db.address;
-    const env = { CLICKHOUSE_URL: url, CLICKHOUSE_USER: user, CLICKHOUSE_PASSWORD: password };
-    const loader = commands.start(['ingest', 'events', path], { ...env, CLICKHOUSE_DATABASE: database });
+    const killed = loader.start(['ingest', 'events', path]);
     await vi.waitUntil(async () => ((await stored().catch(() => undefined))?.events ?? 0) > 0, {
       timeout: 60_000,
       interval: 20,
     });
-    expect((await loader.kill('SIGKILL')).signal).toBe('SIGKILL');
+    expect((await killed.kill('SIGKILL')).signal).toBe('SIGKILL');
     const { rows, repeatedRows } = await load();
     expect(rows).toBeGreaterThan(0);
     expect(rows + repeatedRows).toBe(1_560_000);
