@@ -41,10 +41,10 @@ const fillSettings: ClickHouseSettings = {
  * The caller sees to it that nothing is loaded and no other rebuild runs meanwhile: a chunk that arrives
  * between the building and the exchange of a rollup would be lost from it.
  *
- * The new rollup has no memory of the chunks it holds: only the ledger (`load_chunks`) keeps a chunk from being
- * sent, and counted, again.
+ * The new rollup has no memory of the chunks it holds, of whatever month: only the ledger (`load_chunks`) keeps a
+ * chunk from being sent, and counted, again. A load that finds a chunk in doubt sees that rollups were rebuilt since.
  * @param settled chunks in doubt that the caller knows to be whole in `events` and will not send again
- * @throws {RebuildError} when the ledger does not know whether a chunk with events in these months arrived
+ * @throws {RebuildError} when the ledger does not know whether a chunk with events arrived
  */
 export async function rebuild(
   store: Store,
@@ -56,13 +56,14 @@ export async function rebuild(
   const all = rollups(catalog);
   await dropStaging(store);
   const touched = await months(store, all, range);
+  if (touched.length === 0) return { months: 0, rollups: all.length };
   await requireKnownChunks(store, touched, settled);
   const runs: DayRange[][] = [];
   for (const days of touched) runs.push(await slices(store, ['events'], days));
   try {
     let done = 0;
     // In the order of the cascade: a coarser rollup is counted from the finer one that was just exchanged.
-    for (const { table, ...rollup } of touched.length > 0 ? all : []) {
+    for (const { table, ...rollup } of all) {
       // A name of its own: what a killed run has still under way at the server cannot meet this table.
       const staging = `${stagingPrefix}${table}_${randomBytes(4).toString('hex')}`;
       await store.command({ query: `CREATE TABLE ${staging} AS ${table}` });
@@ -139,8 +140,9 @@ async function months(store: Store, all: readonly Rollup[], range: DayRange): Pr
 }
 
 /**
- * A chunk in doubt is sent again by the next load of its file. Where a view had missed it, the rebuild would
- * have counted it already, and the rollup would take it for new.
+ * A chunk in doubt is sent again by the next load of its file, or by one that only seemed dead. A rollup that was
+ * built anew would take it for new. While chunks in doubt are settled, others wait for their turn to be: then
+ * only those count whose months are rebuilt.
  */
 async function requireKnownChunks(
   store: Store,
@@ -153,10 +155,11 @@ async function requireKnownChunks(
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
      FROM load_chunks AS c LEFT JOIN loads AS l ON l.load_id = c.load_id
      WHERE c.chunk IN (
-       SELECT chunk FROM events WHERE ${rollupPartition} IN ({touched:Array(UInt32)}) AND chunk IN ${inDoubt})
+       SELECT chunk FROM events
+       WHERE ({all:Bool} OR ${rollupPartition} IN ({touched:Array(UInt32)})) AND chunk IN ${inDoubt})
        AND c.chunk NOT IN {settled:Array(String)}
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
-    { touched: touched.map(({ month }) => month), settled },
+    { touched: touched.map(({ month }) => month), settled, all: settled.length === 0 },
   );
   if (!found) return;
   throw new RebuildError(

@@ -51,7 +51,7 @@ export async function settleChunks(
   try {
     const own = await ownChunks(ledger, load, forgotten);
     const settled = own.map(({ chunk }) => chunk.chunk);
-    await rebuild(store, catalog, range, undefined, settled);
+    if (own.length > 0) await rebuild(store, catalog, range, undefined, settled);
     for (const { chunk, rows, rejectedRows } of own) await ledger.markLoaded(load, chunk, rows, rejectedRows);
     await rebuilding.finish();
   } catch (error) {
