@@ -67,7 +67,8 @@ export class LineReader {
 
   /** The line that begins here, without its end. */
   async peekLine(): Promise<Buffer> {
-    return this.#buffer.subarray(0, trimEnd(this.#buffer, await this.#lineEnd()));
+    const end = await this.#lineEnd();
+    return this.#buffer.subarray(0, trimEnd(this.#buffer, end));
   }
 
   /** The next `length` bytes if they end where a line ends, else undefined. */
@@ -96,7 +97,8 @@ export class LineReader {
     }
     // A quote that is never closed must not swallow the file: its line is left to be examined.
     const cut = this.#buffer.lastIndexOf(newline, limit - 1);
-    return trimEnd(this.#buffer, cut > 0 ? cut : await this.#lineEnd());
+    const end = cut > 0 ? cut : await this.#lineEnd();
+    return trimEnd(this.#buffer, end);
   }
 
   /**

@@ -107,10 +107,10 @@ const leastChunkBytes = 16 << 20;
 const lineSlack = 64 << 10;
 
 /** The size of chunks of a file that keeps every sender busy to its end. */
-function evenChunks({ chunkBytes, parallel }: Source, size = 0): number {
+function evenChunks({ chunkBytes, parallel }: Source, size: number | undefined): number {
+  if (size === undefined || size < 2 * leastChunkBytes) return chunkBytes;
   const rounds = Math.ceil(size / (parallel * chunkBytes));
-  const even = Math.ceil(size / (parallel * rounds)) + lineSlack;
-  return even < leastChunkBytes ? chunkBytes : Math.min(chunkBytes, even);
+  return Math.min(chunkBytes, Math.ceil(size / (parallel * rounds)) + lineSlack);
 }
 
 const lineEnd = Buffer.from('\n');

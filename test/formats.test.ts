@@ -104,6 +104,7 @@ async function ask(
   range: unknown,
   format: ReportFormatName,
   coding = 'identity',
+  packedAs = coding,
 ): Promise<Response> {
   const response = await service.post(path, account, range, {
     accept: reportFormats[format].mediaType,
@@ -112,7 +113,7 @@ async function ask(
     connection: 'close',
   });
   if (response.status !== 200) throw new Error(`${path}: ${response.status} ${await response.text()}`);
-  expect(response.headers.get('content-encoding') ?? 'identity').toBe(coding);
+  expect(response.headers.get('content-encoding') ?? 'identity').toBe(packedAs);
   return response;
 }
 
@@ -162,10 +163,9 @@ describe.each(formats)('%s', (format) => {
 
   it.each(codings)('without rows can be read and has its columns: %s', async (coding) => {
     for (const path of [...undated, ...dated, ...widest]) {
-      const response = await ask(path, 'nobody', year, format, coding);
       // The store packs nothing as nothing, which no coding has.
-      const packed = coding !== 'identity' && format !== 'ndjson';
-      expect(response.headers.get('content-encoding')).toBe(packed ? coding : null);
+      const packedAs = format === 'ndjson' ? 'identity' : coding;
+      const response = await ask(path, 'nobody', year, format, coding, packedAs);
       const table = await jsonReport(path, 'nobody', year);
       expect(table.rows).toEqual([]);
       // A line is a row, so columns without a row are in the header alone.
