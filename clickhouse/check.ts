@@ -1,6 +1,8 @@
 import { type Catalog, eventTypes } from '../src/catalog.ts';
 import { type Store, select } from './client.ts';
-import { type Column, type Rollup, rollupPartition, rollups } from './rollups.ts';
+import { type Layout, layoutOf, onNodes } from './cluster.ts';
+import { type Column, type Rollup, rollupPartition, rollups, selectInCluster } from './rollups.ts';
+import { shardingKeys } from './statements.ts';
 
 interface Table {
   name: string;
@@ -23,38 +25,96 @@ const serviceTables = {
 /**
  * Compares the live schema with the catalog and names each difference; an empty list means they agree.
  * Covers what reports and loads rely on: rollups, their views, event columns and types, name dictionaries, and
- * what else the service reads.
+ * what else the service reads; in a cluster on every node, whose differences begin with its name, and how the
+ * Distributed tables spread their rows.
  */
 export async function check(store: Store, catalog: Catalog): Promise<string[]> {
-  const tables = new Map(
-    (
-      await select<Table>(
-        store,
-        `SELECT name, engine, sorting_key, partition_key, engine_full,
-                extract(replaceAll(create_table_query, concat(currentDatabase(), '.'), ''), ' TO ([^ ]+)') AS target,
-                replaceAll(as_select, concat(currentDatabase(), '.'), '') AS as_select
-         FROM system.tables WHERE database = currentDatabase()`,
-      )
-    ).map((table) => [table.name, table]),
+  const layout = await layoutOf(store);
+  if (!layout) {
+    const schema = await readSchema(store, store.address.database);
+    return [...(await localDifferences(store, catalog, schema)), ...wholeDifferences(catalog, schema)];
+  }
+  const keys = await shardingKeys(layout.placing);
+  const placements = await placementsOf(store, 'placements FINAL');
+  const differences = await onNodes(store, layout.nodes, store.address.database, async (node, { host }) => {
+    const whole = await readSchema(node, store.address.database);
+    const found = [
+      ...(await localDifferences(node, catalog, await readSchema(node, layout.local), layout)),
+      ...wholeDifferences(catalog, whole),
+      ...(await distributedDifferences(node, keys, whole.tables, layout)),
+      ...((await placementsOf(node, 'placements FINAL')) === placements
+        ? []
+        : [`placements: ${otherPlaces}`]),
+      ...((await placementsOf(node, 'dictionary(placement)')) === placements
+        ? []
+        : [`placement: ${otherPlaces}`]),
+    ];
+    return found.map((difference) => `${host}: ${difference}`);
+  });
+  return differences.flat();
+}
+
+const otherPlaces = 'says other shards than the node of CLICKHOUSE_URL: repeat adtally place or adtally grow';
+
+/** The same for the same placements; the dictionary counts shards from 0. */
+async function placementsOf(store: Store, source: string): Promise<string | undefined> {
+  const base = source.startsWith('dictionary') ? 0 : 1;
+  const [row] = await select<{ sum: string }>(
+    store,
+    `SELECT toString(groupBitXor(cityHash64(account_id, arrayMap(shard -> toUInt16(shard - ${base}), shards)))) AS sum FROM ${source}`,
+  );
+  return row?.sum;
+}
+
+interface Schema {
+  readonly tables: ReadonlyMap<string, Table>;
+  readonly columns: readonly (Column & { readonly table: string })[];
+}
+
+async function readSchema(store: Store, database: string): Promise<Schema> {
+  const tables = await select<Table>(
+    store,
+    `SELECT name, engine, sorting_key, partition_key, engine_full,
+            extract(replaceAll(create_table_query, concat(database, '.'), ''), ' TO ([^ ]+)') AS target,
+            replaceAll(as_select, concat(database, '.'), '') AS as_select
+     FROM system.tables WHERE database = {database:String}`,
+    { database },
   );
   const columns = await select<Column & { table: string }>(
     store,
-    'SELECT table, name, type FROM system.columns WHERE database = currentDatabase() ORDER BY table, position',
+    'SELECT table, name, type FROM system.columns WHERE database = {database:String} ORDER BY table, position',
+    { database },
   );
-  const columnsOf = (table: string) => columns.filter((column) => column.table === table);
+  return { tables: new Map(tables.map((table) => [table.name, table])), columns };
+}
 
+/** Of the database that holds events, rollups and views. */
+async function localDifferences(
+  store: Store,
+  catalog: Catalog,
+  { tables, columns }: Schema,
+  layout?: Layout,
+): Promise<string[]> {
+  const columnsOf = (table: string) => columns.filter((column) => column.table === table);
+  const replicated = layout?.replicated ?? false;
   const differences = await Promise.all(
-    rollups(catalog).map(async (rollup) => [
-      ...tableDifferences(rollup, tables.get(rollup.table), columnsOf(rollup.table)),
-      ...viewDifferences(rollup, await singleLine(store, rollup.select), tables.get(rollup.view)),
-    ]),
+    rollups(catalog).map(async (rollup) => {
+      const wanted = await singleLine(store, layout ? selectInCluster(rollup) : rollup.select);
+      return [
+        ...tableDifferences(rollup, tables.get(rollup.table), columnsOf(rollup.table), replicated),
+        ...viewDifferences(rollup, wanted, tables.get(rollup.view)),
+      ];
+    }),
   );
+  return [...eventDifferences(catalog, columnsOf('events')), ...differences.flat()];
+}
+
+/** Of the database that the service reads: the dictionaries of names, and what it reads beside the reports. */
+function wholeDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {
   return [
-    ...eventDifferences(catalog, columnsOf('events')),
-    ...differences.flat(),
     ...dictionaryDifferences(catalog, tables),
     ...Object.entries(serviceTables).flatMap(([table, wanted]) => {
-      const live = columnsOf(table).map(({ name }) => name);
+      const live = columns.filter((column) => column.table === table).map(({ name }) => name);
       if (live.length === 0) return [`${table}: the table is missing`];
       return wanted
         .filter((name) => !live.includes(name))
@@ -63,19 +123,43 @@ export async function check(store: Store, catalog: Catalog): Promise<string[]> {
   ];
 }
 
-function tableDifferences(rollup: Rollup, table: Table | undefined, live: Column[]): string[] {
+/** A Distributed table with another key would look for an account where it does not lie. */
+async function distributedDifferences(
+  store: Store,
+  keys: ReadonlyMap<string, string>,
+  tables: ReadonlyMap<string, Table>,
+  { cluster, local }: Layout,
+): Promise<string[]> {
+  const differences = await Promise.all(
+    [...keys].map(async ([table, key]) => {
+      const expression = (await singleLine(store, `SELECT ${key}`)).replace('SELECT ', '');
+      const engine = `Distributed('${cluster}', '${local}', '${table}', ${expression})`;
+      const found = tables.get(table)?.engine_full ?? 'missing';
+      return found === engine ? [] : [`${table}: the engine is ${found}, it has to be ${engine}`];
+    }),
+  );
+  return differences.flat();
+}
+
+function tableDifferences(
+  rollup: Rollup,
+  table: Table | undefined,
+  live: Column[],
+  replicated: boolean,
+): string[] {
   if (!table) return [`${rollup.table}: the table is missing`];
   const differences = [];
   const expect = (what: string, wanted: string, found: string) => {
     if (wanted !== found)
       differences.push(`${rollup.table}: ${what} is ${found}, the catalog wants ${wanted}`);
   };
-  expect('the engine', 'AggregatingMergeTree', table.engine);
+  expect('the engine', `${replicated ? 'Replicated' : ''}AggregatingMergeTree`, table.engine);
   expect('the sort key', rollup.sortingKey.join(', '), table.sorting_key);
   expect('the partition', rollupPartition, table.partition_key);
   // Without it a chunk that is sent twice is counted twice.
-  const window = / non_replicated_deduplication_window = (\d+)/.exec(table.engine_full)?.[1] ?? '0';
-  expect('non_replicated_deduplication_window', '10000', window);
+  const setting = `${replicated ? '' : 'non_'}replicated_deduplication_window`;
+  const window = new RegExp(` ${setting} = (\\d+)`).exec(table.engine_full)?.[1] ?? '0';
+  expect(setting, '10000', window);
   for (const { name, type } of rollup.columns) {
     expect(`column ${name}`, type, live.find((column) => column.name === name)?.type ?? 'missing');
   }
@@ -117,7 +201,7 @@ function eventDifferences(catalog: Catalog, live: Column[]): string[] {
   ];
 }
 
-function dictionaryDifferences(catalog: Catalog, tables: Map<string, Table>): string[] {
+function dictionaryDifferences(catalog: Catalog, tables: ReadonlyMap<string, Table>): string[] {
   return Object.values(catalog.dimensions)
     .flatMap(({ columns }) => columns.map(({ name }) => name?.dictionary))
     .filter((name) => name !== undefined && tables.get(name)?.engine !== 'Dictionary')

@@ -1,42 +1,47 @@
-import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
 import { type Address, connect, type Store, select } from './client.ts';
-
-const directory = new URL('./migrations/', import.meta.url);
-
-export interface Migration {
-  readonly version: number;
-  readonly name: string;
-  readonly checksum: string;
-  readonly statements: readonly string[];
-}
+import { type Layout, layoutOf } from './cluster.ts';
+import { type Migration, placed, readMigrations } from './statements.ts';
 
 /** The store and this version of adtally do not fit; the message says what to do. */
 class MigrationError extends Error {}
+
+export interface MigrateOptions {
+  /** Gives dictionaries, which keep a password, the one of the address. */
+  readonly renewDictionaries?: boolean;
+}
 
 /**
  * Brings the store at `address` up to this version and returns the names of the migrations applied now.
  * Every statement can be repeated, so a run that was interrupted, or two runs at once, end in the same store.
  * @param reportTimezone fixes the report day of a new store; absent means UTC, or what the store has
- * @param options.renewDictionaries gives dictionaries, which keep a password, the one of `address`
+ * @param layout of a node of a cluster, see `migrateCluster`
  * @throws {MigrationError} when an applied migration was edited, the store is newer, or the time zone differs
  */
 export async function migrate(
   address: Address,
   reportTimezone?: string,
-  { renewDictionaries = false } = {},
+  { renewDictionaries = false }: MigrateOptions = {},
+  layout?: Layout,
 ): Promise<string[]> {
   const server = connect({ ...address, database: 'default' });
   const store = connect(address);
+  const local = connect({ ...address, database: layout?.local ?? address.database });
   try {
-    await server.command({ query: `CREATE DATABASE IF NOT EXISTS ${address.database}` });
+    for (const { database } of [store.address, local.address]) {
+      await server.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` });
+    }
+    await requireLayout(store, layout);
     await store.command({ query: historyTable });
     const pending = await pendingMigrations(store);
     const timezone = reportTimezone ?? (await storedTimezone(store)) ?? 'UTC';
-    for (const migration of pending) {
-      for (const statement of migration.statements) {
-        await store.command({ query: fill(statement, { ...address, timezone }) });
+    const values = { ...address, timezone, ...(layout && { layout }) };
+    const run = async (statement: string) => {
+      for (const { where, query } of placed(statement, values)) {
+        await (where === 'local' ? local : store).command({ query });
       }
+    };
+    for (const migration of pending) {
+      for (const statement of migration.statements) await run(statement);
       const { version, name, checksum } = migration;
       await store.insert({
         table: 'migrations',
@@ -51,12 +56,33 @@ export async function migrate(
           /^CREATE DICTIONARY IF NOT EXISTS/m,
           'CREATE OR REPLACE DICTIONARY',
         );
-        if (renewed !== statement) await store.command({ query: fill(renewed, { ...address, timezone }) });
+        if (renewed !== statement) await run(renewed);
       }
     }
     return pending.map(({ name }) => name);
   } finally {
-    await Promise.all([server.close(), store.close()]);
+    await Promise.all([server, store, local].map((client) => client.close()));
+  }
+}
+
+/** @throws {MigrationError} when a store of a single node is to become one of a cluster, or the other way round */
+async function requireLayout(store: Store, wanted: Layout | undefined): Promise<void> {
+  const [events] = await select<{ engine: string }>(
+    store,
+    "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'events'",
+  );
+  if (!events) return;
+  const { database } = store.address;
+  const found = events.engine === 'Distributed' ? await layoutOf(store) : undefined;
+  if (found && found.cluster !== wanted?.cluster) {
+    throw new MigrationError(
+      `database ${database} lies on the cluster ${found.cluster}: set CLICKHOUSE_CLUSTER=${found.cluster}`,
+    );
+  }
+  if (!found && wanted) {
+    throw new MigrationError(
+      `database ${database} is one of a single node: give the cluster another CLICKHOUSE_DATABASE and load it, see docs/scaling.md`,
+    );
   }
 }
 
@@ -90,7 +116,12 @@ export async function storedTimezone(store: Store): Promise<string | undefined> 
     `SELECT default_expression AS expression FROM system.columns
      WHERE database = currentDatabase() AND table = 'events' AND name = 'day'`,
   );
-  return row && /'([^']+)'\)$/.exec(row.expression)?.[1];
+  return row && timezoneOf(row.expression);
+}
+
+/** The time zone in the expression that tells the day of an event. */
+export function timezoneOf(expression: string): string | undefined {
+  return /'([^']+)'\)$/.exec(expression)?.[1];
 }
 
 /** @throws {MigrationError} when the store takes its days in another time zone than the one configured */
@@ -103,28 +134,6 @@ export async function requireTimezone(store: Store, configured?: string): Promis
     );
   }
   return stored;
-}
-
-async function readMigrations(): Promise<Migration[]> {
-  const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort();
-  return Promise.all(
-    files.map(async (file) => {
-      const text = await readFile(new URL(file, directory), 'utf8');
-      return {
-        version: Number.parseInt(file, 10),
-        name: file.replace('.sql', ''),
-        checksum: createHash('sha256').update(text).digest('hex'),
-        statements: text.split(/;\s*$/m).filter((statement) => /^\w/m.test(statement)),
-      };
-    }),
-  );
-}
-
-/** Puts values into `'{name}'` and `{name}.` of a migration; they are quoted as SQL strings are. */
-function fill(statement: string, values: Address & { timezone: string }): string {
-  return statement.replace(/\{(timezone|database|user|password)\}/g, (_, name: keyof typeof values) =>
-    values[name].replace(/['\\]/g, '\\$&'),
-  );
 }
 
 const historyTable = `

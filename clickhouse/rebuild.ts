@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import type { Catalog } from '../src/catalog.ts';
 import { type Store, select } from './client.ts';
+import { onShards, type Shard } from './cluster.ts';
+import { shardingKey } from './placement.ts';
 import { type Rollup, rollupPartition, rollups } from './rollups.ts';
 import { type DayRange, everyDay, slices } from './verify.ts';
 
@@ -34,7 +36,8 @@ const fillSettings: ClickHouseSettings = {
  * many months and rollups that were. A month without events ends up empty.
  *
  * A rollup is built anew beside the old one, which lends it its other months (hard links, no copies), and takes its
- * place in one step. So a reader sees the old rollup or the new one, and it may be killed at any point, as may
+ * place in one step, on each shard of a cluster. So a reader sees the old rollup or the new one (of an account on
+ * several shards, perhaps the old one of some of them), and it may be killed at any point, as may
  * the server, and repeated: a REPLACE PARTITION for each month could leave the old rows beside the new ones when
  * the server died (tried: 4,000 became 8,000). What a killed run left behind, the next one removes.
  *
@@ -54,7 +57,7 @@ export async function rebuild(
   settled: readonly string[] = [],
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
-  await dropStaging(store);
+  await onShards(store, (shard) => dropStaging(shard.store));
   const touched = await months(store, all, range);
   if (touched.length === 0) return { months: 0, rollups: all.length };
   await requireKnownChunks(store, touched, settled);
@@ -63,24 +66,75 @@ export async function rebuild(
   try {
     let done = 0;
     // In the order of the cascade: a coarser rollup is counted from the finer one that was just exchanged.
-    for (const { table, ...rollup } of all) {
-      // A name of its own: what a killed run has still under way at the server cannot meet this table.
-      const staging = `${stagingPrefix}${table}_${randomBytes(4).toString('hex')}`;
-      await store.command({ query: `CREATE TABLE ${staging} AS ${table}` });
-      for (const [n, { month }] of touched.entries()) {
-        for (const days of runs[n] ?? []) await fill(store, staging, rollup, days);
-        onStep?.({ table, month, done: ++done, total: touched.length * all.length });
+    for (const rollup of all) {
+      await onShards(store, (shard) => rebuildOn(shard, rollup, touched, runs));
+      for (const { month } of touched) {
+        onStep?.({ table: rollup.table, month, done: ++done, total: touched.length * all.length });
       }
-      for (const month of await otherMonths(store, table, touched)) {
-        await store.command({ query: `ALTER TABLE ${staging} ATTACH PARTITION ${month} FROM ${table}` });
-      }
-      await store.command({ query: `EXCHANGE TABLES ${staging} AND ${table}` });
-      await store.command({ query: `DROP TABLE ${staging} SYNC` });
     }
   } finally {
-    await dropStaging(store);
+    await onShards(store, (shard) => dropStaging(shard.store));
   }
   return { months: touched.length, rollups: all.length };
+}
+
+/** Rebuilds a rollup of a single node, or what one shard has of it. */
+async function rebuildOn(
+  { store, part }: Shard,
+  rollup: Rollup,
+  touched: readonly Month[],
+  runs: readonly DayRange[][],
+): Promise<void> {
+  const { table, sortingKey } = rollup;
+  // A name of its own: what a killed run has still under way at the server cannot meet this table.
+  const staging = `${stagingPrefix}${table}_${randomBytes(4).toString('hex')}`;
+  const replicated = part?.layout.replicated ?? false;
+  // A copy of a replicated table would share its path in the coordination service.
+  const engine = replicated
+    ? `ENGINE = AggregatingMergeTree PARTITION BY ${rollupPartition} ORDER BY (${sortingKey.join(', ')})`
+    : '';
+  await store.command({ query: `CREATE TABLE ${staging} AS ${table} ${engine}` });
+  const select = part ? selectOfShard(rollup, part) : rollup.select;
+  for (const days of runs.flat()) await fill(store, staging, { ...rollup, select }, days);
+  if (replicated) await replaceMonths(store, table, staging, touched);
+  else {
+    for (const month of await otherMonths(store, table, touched)) {
+      await store.command({ query: `ALTER TABLE ${staging} ATTACH PARTITION ${month} FROM ${table}` });
+    }
+    await store.command({ query: `EXCHANGE TABLES ${staging} AND ${table}` });
+  }
+  await store.command({ query: `DROP TABLE ${staging} SYNC` });
+}
+
+/**
+ * Names are exchanged on one replica only, so of a replicated rollup the months are replaced: each is one entry of the
+ * log that all replicas follow, and a server that dies comes back with the old rows or the new ones.
+ */
+async function replaceMonths(
+  store: Store,
+  table: string,
+  staging: string,
+  touched: readonly Month[],
+): Promise<void> {
+  const filled = await otherMonths(store, staging, []);
+  for (const { month } of touched) {
+    await store.command({
+      query: filled.includes(month)
+        ? `ALTER TABLE ${table} REPLACE PARTITION ${month} FROM ${staging}`
+        : `ALTER TABLE ${table} DROP PARTITION ${month}`,
+    });
+  }
+}
+
+/**
+ * What a rollup of one shard holds: advertisers' events lie on the shard of their rollups, a publisher's on many.
+ */
+function selectOfShard({ select, owner }: Rollup, { number, layout }: NonNullable<Shard['part']>): string {
+  if (owner !== 'publisher_id') return select;
+  const { placing } = layout;
+  return select
+    .replace(' FROM events ', ` FROM ${placing.database}.events `)
+    .replace(' GROUP BY ', ` AND ${shardingKey('publisher', placing)} = ${number - 1} GROUP BY `);
 }
 
 async function fill(
@@ -98,7 +152,7 @@ async function fill(
   });
 }
 
-/** The months of a rollup that are not rebuilt. */
+/** The months of a table other than these. */
 async function otherMonths(store: Store, table: string, touched: readonly Month[]): Promise<number[]> {
   const rows = await select<{ month: number }>(
     store,

@@ -1,5 +1,5 @@
 import { combinations, dimensionOf, familyOf, rollupTable } from '../src/breakdowns.ts';
-import type { Catalog, Measure } from '../src/catalog.ts';
+import type { Catalog, Family, Measure } from '../src/catalog.ts';
 
 export interface Column {
   readonly name: string;
@@ -15,6 +15,8 @@ export interface Rollup {
   readonly view: string;
   /** The statement of the view, which groups by exactly the sort key. */
   readonly select: string;
+  /** Of one that reads events: the column of the account. */
+  readonly owner?: Family['owner'];
 }
 
 /** Months keep a night's load in one or two parts and let a month be rebuilt by itself. */
@@ -76,7 +78,13 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
     sortingKey,
     view: `${table}_view`,
     select: [...select, `GROUP BY ${sortingKey.join(', ')}`].join(' '),
+    ...(!missing && { owner: family.owner }),
   };
+}
+
+/** The statement of the view in a cluster, where the publishers' side comes by a table of its own. */
+export function selectInCluster({ select, owner }: Rollup): string {
+  return owner === 'publisher_id' ? select.replace(' FROM events ', ' FROM publisher_events ') : select;
 }
 
 /** The CREATE statements of a rollup, as a migration holds them. */

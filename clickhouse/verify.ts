@@ -1,5 +1,7 @@
 import type { Catalog } from '../src/catalog.ts';
 import { type Store, select } from './client.ts';
+import { type Layout, layoutOf } from './cluster.ts';
+import { shardingKey } from './placement.ts';
 import { type Rollup, rollups } from './rollups.ts';
 
 /** Days, `yyyy-mm-dd`, both included. */
@@ -16,7 +18,8 @@ export interface Difference {
   readonly day: string;
   /**
    * A measure of the rollup, `unconfirmed_at`, `keys` (how many distinct grouping keys there are), or `rows`
-   * (how many of them have other sums, said only where everything else agrees: the sums sit at wrong keys).
+   * (how many of them have other sums, said only where everything else agrees: the sums sit at wrong keys). In a
+   * cluster also `shard`: the one on which reports look for the account, and one on which there are rows too.
    */
   readonly measure: string;
   readonly events: string;
@@ -48,7 +51,11 @@ export async function verify(
   range: DayRange = everyDay,
 ): Promise<Verification> {
   const all = rollups(catalog);
-  const differences: Difference[] = [];
+  const layout = await layoutOf(store);
+  const differences: Difference[] = layout ? await misplaced(store, all, range, layout) : [];
+  if (differences.length > maxDifferences) {
+    return { differences: differences.slice(0, maxDifferences), more: true };
+  }
   for (const slice of await slices(store, ['events', ...all.map(({ table }) => table)], range)) {
     const wrong: Rollup[] = [];
     for (const rollup of all) {
@@ -62,6 +69,29 @@ export async function verify(
     }
   }
   return { differences, more: false };
+}
+
+/** Accounts with rows where no report of theirs looks. */
+async function misplaced(
+  store: Store,
+  all: readonly Rollup[],
+  range: DayRange,
+  { placing }: Layout,
+): Promise<Difference[]> {
+  const home = `1 + ${shardingKey('account', placing)}`;
+  const tables = all.map(
+    ({ table }) =>
+      `SELECT '${table}' AS table, account_id AS account, toString(min(r.day)) AS day, 'shard' AS measure,
+              toString(${home}) AS events, toString(_shard_num) AS rollup
+       FROM ${table} AS r WHERE r.day BETWEEN {from:Date} AND {to:Date}
+       GROUP BY account_id, _shard_num
+       HAVING events != rollup AND account_id NOT IN (SELECT account_id FROM placements FINAL WHERE read_all)`,
+  );
+  return select<Difference>(
+    store,
+    `SELECT * FROM (${tables.join(' UNION ALL ')}) ORDER BY day, account, table LIMIT ${maxDifferences + 1}`,
+    { ...range },
+  );
 }
 
 /**

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../clickhouse/client.ts';
+import { everywhere, reloadDictionary } from '../clickhouse/cluster.ts';
 import { readInput } from './files.ts';
 import { type Format, formatOf, InputError } from './formats.ts';
 import { readerSettings } from './statement.ts';
@@ -58,10 +59,12 @@ export async function loadList(
     throw new InputError(`${file}: ${list.table} come as CSV or NDJSON`);
   const input = list.columns.map((name) => `${name} String`).join(', ');
   let rows: number;
+  // Confirmations lie with their account, names on every node.
+  const target = list.dictionary ? await everywhere(store, list.table) : list.table;
   const content = readInput(file, fileFormat.compression, () => {});
   try {
     const { stream, summary } = await store.exec({
-      query: `INSERT INTO ${list.table} (${list.columns.join(', ')}, ${list.latest})
+      query: `INSERT INTO ${target} (${list.columns.join(', ')}, ${list.latest})
               SELECT ${list.select} FROM input('${input}') FORMAT ${fileFormat.format.clickhouse}`,
       values: Readable.from(content, { objectMode: false }),
       clickhouse_settings: {
@@ -84,6 +87,6 @@ export async function loadList(
       { cause: error },
     );
   }
-  if (list.dictionary) await store.command({ query: `SYSTEM RELOAD DICTIONARY ${list.dictionary}` });
+  if (list.dictionary) await reloadDictionary(store, list.dictionary);
   return rows;
 }

@@ -45,7 +45,11 @@ export async function retrying<T>(work: () => Promise<T>, options: RetryOptions 
 
 /** Whether a failure is one of the connection or of a busy server, which may pass by itself. */
 export function mayPass(error: Error): boolean {
-  if (error instanceof ClickHouseError) return passing.has(error.type ?? '');
+  if (error instanceof ClickHouseError) {
+    // Another node of a cluster ended in the middle of an answer; a file that breaks off has this type, too.
+    const peerEnded = error.type === 'ATTEMPT_TO_READ_AFTER_EOF' && / packet from /.test(error.message);
+    return peerEnded || passing.has(error.type ?? '');
+  }
   const code = 'code' in error ? String(error.code) : '';
   return (
     ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EAI_AGAIN'].includes(

@@ -1,13 +1,15 @@
 import { finished } from 'node:stream/promises';
 import { ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 import { type Store, select } from '../clickhouse/client.ts';
+import { layoutOf } from '../clickhouse/cluster.ts';
 import { InputError } from './formats.ts';
 import type { LineSpan } from './records.ts';
 import type { RejectLimit } from './reject-limit.ts';
 import { examine, type RejectedRow } from './rejects.ts';
 import { retrying } from './retry.ts';
 import type { Content, SendableChunk } from './sources.ts';
-import { type EventTable, insertEvents, insertNewEvents, insertSettings } from './statement.ts';
+import { countNew, dropStaged } from './staging.ts';
+import { type EventTable, insertEvents, insertSettings } from './statement.ts';
 
 export interface SendOptions {
   readonly store: Store;
@@ -49,7 +51,7 @@ export class Sender {
    */
   async send(chunk: SendableChunk, loadTime: string): Promise<SentRows> {
     const { rejectLimit } = this.#options;
-    const refused = chunk.damaged || (await this.#insert(this.#table, chunk, chunk.content, loadTime));
+    const refused = chunk.damaged || (await this.#store(chunk, chunk.content, loadTime));
     if (!refused) {
       rejectLimit?.admit(chunk.rows, 0);
       const duplicates = await this.#countNew(chunk);
@@ -95,7 +97,7 @@ export class Sender {
     good: readonly LineSpan[],
     loadTime: string,
   ): Promise<ClickHouseError | undefined> {
-    return good.length === 0 ? undefined : this.#insert(this.#table, chunk, chunk.contentOf(good), loadTime);
+    return good.length === 0 ? undefined : this.#store(chunk, chunk.contentOf(good), loadTime);
   }
 
   /** Which lines the engine refuses, found by halving, with its reason. */
@@ -127,28 +129,27 @@ export class Sender {
     return row.stored;
   }
 
-  /** Counts what of a held-back chunk is new; returns how many of its events are not. */
   async #countNew({ chunk, token = chunk }: SendableChunk): Promise<number> {
     const { store, dedupe, dryRun, onRetry } = this.#options;
-    if (!dedupe || dryRun) return 0;
-    return retrying(async () => {
-      await store.command({
-        query: insertNewEvents,
-        query_params: { chunk },
-        clickhouse_settings: insertSettings(token),
-      });
-      const [row] = await select<{ duplicates: number }>(
-        store,
-        `SELECT toUInt32((SELECT count() FROM events_staging WHERE chunk = {chunk:String})
-                       - (SELECT sum(d.events) FROM chunk_days AS d WHERE chunk = {chunk:String})) AS duplicates`,
-        { chunk },
-      );
-      await store.command({
-        query: 'ALTER TABLE events_staging DROP PARTITION {chunk:String}',
-        query_params: { chunk },
-      });
-      return row?.duplicates ?? 0;
-    }, retryOptions(onRetry));
+    return dedupe && !dryRun ? retrying(() => countNew(store, chunk, token), retryOptions(onRetry)) : 0;
+  }
+
+  /**
+   * Sends lines where they belong; returns the engine's refusal. In a cluster the publishers' side follows when the
+   * lines are on every shard: a retry finds each of the two as it is and adds what is missing.
+   */
+  async #store(
+    chunk: SendableChunk,
+    content: Content,
+    loadTime: string,
+  ): Promise<ClickHouseError | undefined> {
+    const refused = await this.#insert(this.#table, chunk, content, loadTime);
+    if (refused || this.#table !== 'events' || !(await this.#inCluster())) return refused;
+    return this.#insert('publisher_events', chunk, content, loadTime);
+  }
+
+  async #inCluster(): Promise<boolean> {
+    return (await retrying(() => layoutOf(this.#options.store))) !== undefined;
   }
 
   /** One statement; returns the engine's refusal of the lines, throws any other failure. */
@@ -165,11 +166,8 @@ export class Sender {
     };
     return retrying(async () => {
       try {
-        if (table === 'events_staging') {
-          // Left there by an attempt that was cut off.
-          const query = 'ALTER TABLE events_staging DROP PARTITION {chunk:String}';
-          await store.command({ query, query_params: { chunk } });
-        }
+        // Left there by an attempt that was cut off.
+        if (table === 'events_staging') await dropStaged(store, chunk);
         const { stream: answer } = await store.exec({
           query: insertEvents(format, table, typed),
           values: stream(),

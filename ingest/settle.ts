@@ -1,5 +1,6 @@
 import type { Store } from '../clickhouse/client.ts';
 import { select } from '../clickhouse/client.ts';
+import { onShards } from '../clickhouse/cluster.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { catalog } from '../src/catalog.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
@@ -18,13 +19,15 @@ export interface ForgottenChunk {
 
 /** Removes what of a chunk has arrived in the events. */
 export async function withdrawChunk(store: Store, chunk: string): Promise<void> {
-  for (const table of ['events', 'chunk_days']) {
-    await store.command({
-      query: `ALTER TABLE ${table} DELETE WHERE chunk = {chunk:String}`,
-      query_params: { chunk },
-      clickhouse_settings: { mutations_sync: '2' },
-    });
-  }
+  await onShards(store, async (shard) => {
+    for (const table of ['events', 'chunk_days']) {
+      await shard.store.command({
+        query: `ALTER TABLE ${table} DELETE WHERE chunk = {chunk:String}`,
+        query_params: { chunk },
+        clickhouse_settings: { mutations_sync: '2' },
+      });
+    }
+  });
 }
 
 /**

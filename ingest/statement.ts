@@ -108,8 +108,11 @@ function readingOf(name: EventField, format: Format, typed: TypedFields): Readin
   return textReadings[name] ?? { type: 'String' };
 }
 
-/** Where lines go: counted, only checked, or held back to be compared with what is there. */
-export type EventTable = 'events' | 'events_check' | 'events_staging';
+/**
+ * Where lines go: counted, only checked, or held back to be compared with what is there. In a cluster lines that are
+ * counted go to `publisher_events` too, once they are in `events`.
+ */
+export type EventTable = 'events' | 'publisher_events' | 'events_check' | 'events_staging';
 
 /** Stores the lines of one chunk; the constraints of the table check what the gates do not. */
 export function insertEvents(format: Format, table: EventTable, typed: TypedFields = {}): string {
@@ -120,6 +123,7 @@ export function insertEvents(format: Format, table: EventTable, typed: TypedFiel
     `SELECT ${columns.join(', ')}, {chunk:String}, {loadTime:DateTime64(6, 'UTC')}`,
     `FROM input('${readings.map(({ name, type }) => `${name} ${type.replaceAll("'", "\\'")}`).join(', ')}')`,
     `WHERE ${readings.flatMap(({ gate }) => gate ?? []).join(' AND ')}`,
+    ...(table === 'publisher_events' ? ["AND publisher_id != ''"] : []),
     `FORMAT ${format.clickhouse}`,
   ].join('\n');
 }
@@ -186,6 +190,12 @@ WHERE chunk = {chunk:String} AND event_id NOT IN (
   WHERE chunk != {chunk:String} AND day IN (SELECT day FROM events_staging WHERE chunk = {chunk:String}))
 ORDER BY event_id, event_time
 LIMIT 1 BY event_id`;
+
+/** Sends what of a chunk is in `events` to the publishers' side of a cluster. */
+export const insertPublished = `
+INSERT INTO publisher_events (${eventFields.join(', ')}, chunk, loaded_at)
+SELECT ${eventFields.join(', ')}, chunk, loaded_at FROM events
+WHERE chunk = {chunk:String} AND publisher_id != '' AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})`;
 
 function matches(field: EventField, pattern: string): string {
   return `match(${field}, '${pattern.replaceAll('\\', '\\\\')}')`;

@@ -1,4 +1,5 @@
 import { type Store, select } from '../clickhouse/client.ts';
+import { everywhere } from '../clickhouse/cluster.ts';
 
 /** An account that has a limit of its own, or had one. */
 export interface AccountLimit {
@@ -11,8 +12,8 @@ export interface AccountLimit {
 /** Sets how many requests an account has in a window; null takes its own limit away. */
 export async function limitAccount(store: Store, account: string, requests: number | null): Promise<void> {
   await store.command({
-    query:
-      'INSERT INTO account_limits (account_id, requests) SELECT {account:String}, {requests:Nullable(UInt32)}',
+    query: `INSERT INTO ${await everywhere(store, 'account_limits')} (account_id, requests)
+            SELECT {account:String}, {requests:Nullable(UInt32)}`,
     query_params: { account, requests },
   });
 }

@@ -3,16 +3,16 @@ import { Command, CommanderError, Option } from 'commander';
 import { check } from '../clickhouse/check.ts';
 import { connect, type Store } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate.ts';
 import { confirmDays } from '../ingest/confirm.ts';
 import { formats } from '../ingest/formats.ts';
 import { requireLoad, writeLoad, writeLoads, writeRejects } from '../ingest/history.ts';
 import { listTables } from '../ingest/names.ts';
 import { catalog } from './catalog.ts';
 import { accountId, day, instant, positiveInteger, rejectLimit, usage } from './cli/arguments.ts';
+import { addClusterCommands } from './cli/cluster.ts';
 import { ingestEvents, ingestLists, replayRejects } from './cli/ingest.ts';
 import { type LimitFlags, limitRequests } from './cli/limits.ts';
-import { type MaintenanceFlags, rebuildRollups, verifyRollups } from './cli/maintenance.ts';
+import { type MaintenanceFlags, migrateServer, rebuildRollups, verifyRollups } from './cli/maintenance.ts';
 import { runDemo, runService, untilStopped } from './cli/serve.ts';
 import { createLogin, listLogins, revokeLogin } from './cli/tokens.ts';
 import { type Config, ConfigError, loadConfig } from './config.ts';
@@ -51,17 +51,14 @@ program
   .command('migrate')
   .description('bring the store up to this version')
   .action(async () => {
-    const { clickhouse, reportTimezone } = config();
+    const { url, user, password, database } = config().clickhouse;
     // Opening the embedded store migrates it.
-    if (!clickhouse.url) {
+    if (!url) {
       await withStore(async () => {});
       say('the store is up to date');
       return;
     }
-    const { url, user, password, database } = clickhouse;
-    const applied = await migrate({ url, user, password, database }, reportTimezone, {
-      renewDictionaries: true,
-    });
+    const applied = await migrateServer({ url, user, password, database }, config());
     say(applied.length ? `applied ${applied.join(', ')}` : 'the store is up to date');
   });
 
@@ -93,6 +90,8 @@ for (const [name, description, action] of [
       }),
     );
 }
+
+addClusterCommands(program, withStore);
 
 const ingest = program.command('ingest').description('load events, names and confirmations');
 const format = () =>

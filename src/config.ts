@@ -14,6 +14,10 @@ const environment = z.object({
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'may hold letters, digits and _ only')
     .default('adtally'),
+  CLICKHOUSE_CLUSTER: z
+    .string()
+    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, 'may hold letters, digits, _ - and . only')
+    .optional(),
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'is not a redis:// or rediss:// address' }).optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: z.coerce.number().int().min(0).max(65535).default(8080),
@@ -29,7 +33,14 @@ const environment = z.object({
 
 /** Frozen configuration; units are in the names. */
 export type Config = Readonly<{
-  clickhouse: Readonly<{ url?: string; user: string; password: string; database: string }>;
+  clickhouse: Readonly<{
+    url?: string;
+    user: string;
+    password: string;
+    database: string;
+    /** Only `migrate` needs it; a migrated store knows its cluster. */
+    cluster?: string;
+  }>;
   redisUrl?: string;
   host: string;
   port: number;
@@ -62,12 +73,18 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     throw new ConfigError(`${name}${value}: ${issue?.message}`);
   }
   const values = parsed.data;
+  if (values.CLICKHOUSE_CLUSTER && !values.CLICKHOUSE_URL) {
+    throw new ConfigError(
+      `CLICKHOUSE_CLUSTER=${values.CLICKHOUSE_CLUSTER}: needs CLICKHOUSE_URL, the address of one of its nodes`,
+    );
+  }
   return Object.freeze({
     clickhouse: Object.freeze({
       ...(values.CLICKHOUSE_URL && { url: values.CLICKHOUSE_URL }),
       user: values.CLICKHOUSE_USER,
       password: values.CLICKHOUSE_PASSWORD,
       database: values.CLICKHOUSE_DATABASE,
+      ...(values.CLICKHOUSE_CLUSTER && { cluster: values.CLICKHOUSE_CLUSTER }),
     }),
     ...(values.REDIS_URL && { redisUrl: values.REDIS_URL }),
     host: values.HOST,

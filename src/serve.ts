@@ -17,6 +17,7 @@ import { Limiter } from './http/limiter.ts';
 import { malformedResponse, refuseMalformed } from './http/malformed.ts';
 import { Metrics } from './http/observe.ts';
 import { Problem } from './http/problems.ts';
+import { Shards } from './http/shards.ts';
 import { TokenCache } from './http/token-cache.ts';
 import type { OpenStore } from './store.ts';
 
@@ -47,12 +48,14 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
   const reader = new Reader(opened.reporter, idleTimeoutMs);
   const tokens = new TokenCache({ store, onError: once(log, 'tokens not refreshed') });
   const lastLoad = new LastLoad(store, once(log, 'time of the last load not refreshed'));
+  const shards = new Shards(store, once(log, 'placements not refreshed: reports ask all shards'));
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
   const stopping = new AbortController();
   const closeAll = async () => {
     stopping.abort();
     tokens.stop();
     lastLoad.stop();
+    shards.stop();
     redis?.disconnect();
     reader.close();
     await store.close();
@@ -61,7 +64,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     let timestamp: ((time: Date) => string) | undefined;
     const prepare = async () => {
       timestamp = timestampIn(await requireTimezone(store, config.reportTimezone));
-      await Promise.all([tokens.start(), lastLoad.start()]);
+      await Promise.all([tokens.start(), lastLoad.start(), shards.start()]);
     };
     await prepare().catch((error: unknown) => {
       // A store that does not fit is for a person to mend; one that does not answer may come back by itself.
@@ -83,6 +86,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       log,
       timeoutSeconds: config.reportTimeoutSeconds,
       gate,
+      shardsOf: (account) => shards.of(account),
       metrics: measure(store, gate, redis),
       requests: new Limiter({ name: 'requests', ...quota }),
       failures: new Limiter({ name: 'failures', ...quota }),

@@ -97,6 +97,32 @@ describe('the statements of an endpoint', () => {
   });
 });
 
+describe('in a cluster', () => {
+  const on = (path: string, asked: 'one' | 'all') =>
+    compileReport(catalog, { ...planOf(path), shards: { asked, database: 'adtally' } }, envelope);
+
+  it.each(paths)('%s asks one shard and fails rather than ask more', (path) => {
+    const alone = compile(path);
+    const { query, params, settings } = on(path, 'one');
+    expect(query.replaceAll("'adtally.", "'")).toBe(alone.query);
+    expect(params).toEqual(alone.params);
+    expect(settings).toEqual({
+      ...alone.settings,
+      skip_unavailable_shards: 0,
+      optimize_skip_unused_shards: 1,
+      force_optimize_skip_unused_shards: 1,
+      allow_nondeterministic_optimize_skip_unused_shards: 1,
+    });
+  });
+
+  it.each(paths)('%s adds up what several shards have of a key, and misses none', (path) => {
+    const { query, settings } = on(path, 'all');
+    expect(query).toContain('GROUP BY');
+    expect(query).not.toContain('FINAL');
+    expect(settings).toMatchObject({ skip_unavailable_shards: 0, optimize_skip_unused_shards: 0 });
+  });
+});
+
 describe('one more dimension and one more measure in the catalog', () => {
   const test = useStore();
   const path = '/v1/campaigns/breakdowns/device_browser_date';

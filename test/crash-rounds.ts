@@ -1,15 +1,20 @@
 import { Command } from 'commander';
 import { crashRounds } from './setup/crash.ts';
+import { shardCrashRounds } from './setup/shard-crash.ts';
 
 /** The long run of the crash tests: `node --import tsx test/crash-rounds.ts --loader 100 --clickhouse 50`. */
-const { loader, clickhouse, seed } = new Command('crash-rounds')
+const { loader, clickhouse, shard, seed } = new Command('crash-rounds')
   .option('--loader <rounds>', 'rounds in which the loader is killed', Number, 100)
   .option('--clickhouse <rounds>', 'rounds in which ClickHouse is killed', Number, 50)
+  .option('--shard <rounds>', 'rounds in which a shard of a cluster is killed', Number, 20)
   .option('--seed <n>', 'of input and moments', Number, 1)
   .parse()
-  .opts<{ loader: number; clickhouse: number; seed: number }>();
+  .opts<{ loader: number; clickhouse: number; shard: number; seed: number }>();
 
 const onRound = (text: string): void => void process.stdout.write(`${text}\n`);
 await crashRounds({ rounds: loader, victim: 'loader', seed, onRound });
 await crashRounds({ rounds: clickhouse, victim: 'clickhouse', seed, onRound });
-process.stdout.write(`seed ${seed}: ${loader} and ${clickhouse} rounds, every one equal to the recount\n`);
+await shardCrashRounds({ rounds: shard, seed, onRound });
+process.stdout.write(
+  `seed ${seed}: ${loader}, ${clickhouse} and ${shard} rounds, every one equal to the recount\n`,
+);

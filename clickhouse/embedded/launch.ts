@@ -37,14 +37,19 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
-/** Starts an engine on `dataDir/store`. It lives until `stop()` or until this process is gone. */
-export function launchEngine(dataDir: string, ports: Ports): Engine {
+const embeddedConfig = fileURLToPath(new URL('../config/embedded.xml', import.meta.url));
+
+/**
+ * Starts an engine on `dataDir/store`. It lives until `stop()` or until this process is gone.
+ * @param configFile a file of the name embedded.xml; what lies beside it in embedded.d/ is merged into it
+ */
+export function launchEngine(dataDir: string, ports: Ports, configFile = embeddedConfig): Engine {
   const store = join(dataDir, 'store');
   const portsFile = join(dataDir, `clickhouse.ports.${process.pid}`);
   persistSystemDatabase(store);
   rmSync(portsFile, { force: true });
 
-  const child = spawnModule('engine', engineArgs(dataDir, store, ports, portsFile), {
+  const child = spawnModule('engine', engineArgs(dataDir, store, ports, portsFile, configFile), {
     stdio: ['pipe', 'ignore', 'pipe'],
   });
   if (child.pid === undefined) throw new Error('the engine process could not be started');
@@ -86,7 +91,13 @@ export function launchEngine(dataDir: string, ports: Ports): Engine {
   };
 }
 
-function engineArgs(dataDir: string, store: string, ports: Ports, portsFile: string): string[] {
+function engineArgs(
+  dataDir: string,
+  store: string,
+  ports: Ports,
+  portsFile: string,
+  configFile: string,
+): string[] {
   const queries = [
     'SYSTEM START LISTEN HTTP',
     'SYSTEM START LISTEN TCP',
@@ -96,7 +107,7 @@ function engineArgs(dataDir: string, store: string, ports: Ports, portsFile: str
     "SELECT count() FROM file('-', LineAsString) FORMAT Null",
   ];
   return [
-    `--config-file=${fileURLToPath(new URL('../config/embedded.xml', import.meta.url))}`,
+    `--config-file=${configFile}`,
     `--path=${store}`,
     `--logger.log=${logFile(dataDir)}`,
     `--http_port=${ports.http}`,

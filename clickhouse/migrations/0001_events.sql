@@ -1,3 +1,34 @@
+-- In a cluster every numbered file makes the same tables and views on every node. Before each table stands how it
+-- lies there: `by …` in the local database, with a Distributed table of its name that spreads the rows (see
+-- clickhouse/placement.ts), or `on every node` whole. `only` exists in clusters alone. Views lie with their tables.
+
+-- Accounts that do not lie on the one shard that the hash of their id says, see docs/scaling.md.
+-- cluster: only, on every node
+CREATE TABLE IF NOT EXISTS placements
+(
+    account_id String,
+    -- Where its events go, by number in the cluster, from 1; by campaign or ad unit if there are several.
+    shards Array(UInt16),
+    -- Reports ask all shards, because what was loaded before the placement may lie elsewhere.
+    read_all Bool,
+    version DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT account_id CHECK lengthUTF8(account_id) BETWEEN 1 AND 128 AND isValidUTF8(account_id),
+    CONSTRAINT shards CHECK notEmpty(shards) AND NOT has(shards, 0)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY account_id;
+
+-- Part of the sharding keys, so it never changes by itself: adtally reloads it, while nothing is loaded.
+-- cluster: only, on every node
+CREATE DICTIONARY IF NOT EXISTS placement (account_id String, shards Array(UInt16))
+PRIMARY KEY account_id
+SOURCE(CLICKHOUSE(
+    USER '{user}' PASSWORD '{password}' DB '{database}'
+    QUERY 'SELECT account_id, arrayMap(shard -> toUInt16(shard - 1), shards) FROM {database}.placements FINAL'
+))
+LAYOUT(COMPLEX_KEY_HASHED())
+LIFETIME(0);
+
 -- Raw events, one row for each line of input. Everything else can be recomputed from this table.
 --
 -- Sort key: verify and rebuild read whole days; within a day the lines of an advertiser lie together and
@@ -8,6 +39,7 @@
 --
 -- The constraints are the rules of an event, in the engine, so that no client can store a broken line.
 -- Columns left out of an INSERT get their type's zero value, which the constraints refuse.
+-- cluster: by advertiser
 CREATE TABLE IF NOT EXISTS events
 (
     event_id String,
@@ -56,3 +88,10 @@ ENGINE = MergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (day, advertiser_id)
 SETTINGS non_replicated_deduplication_window = 10000;
+
+-- The publishers' side of a cluster: the loader sends every chunk here too, by publisher, so that an account's rows
+-- lie on one shard in both families. Stores nothing; the views of the publishers' rollups read what passes by.
+-- A view of events that wrote to another shard would lose rows: the shards would name their parts of a chunk alike.
+-- cluster: only, by publisher
+CREATE TABLE IF NOT EXISTS publisher_events AS events
+ENGINE = Null;

@@ -6,8 +6,10 @@
 -- Sort key: the owner and the range of days are its prefix, so a report reads one contiguous run; the
 -- grouping keys follow in the order of the rows of a dated report, so it can be grouped while it is read.
 -- unconfirmed_at: load time of the latest money that was not marked confirmed; the epoch when there is none.
--- Views group by exactly the sort key. The finest reads events, a coarser one the finer rollup.
+-- Views group by exactly the sort key. The finest reads events (in a cluster the publishers' reads
+-- publisher_events), a coarser one the finer rollup.
 
+-- cluster: by account
 CREATE TABLE IF NOT EXISTS campaigns_device_creative_date
 (
     account_id String,
@@ -31,6 +33,7 @@ SELECT advertiser_id AS account_id, day, campaign_id, device, creative_id, sumIf
 FROM events WHERE advertiser_id != ''
 GROUP BY account_id, day, campaign_id, device, creative_id;
 
+-- cluster: by account
 CREATE TABLE IF NOT EXISTS campaigns_creative_date
 (
     account_id String,
@@ -53,6 +56,7 @@ SELECT account_id, day, campaign_id, creative_id, sum(r.impressions) AS impressi
 FROM campaigns_device_creative_date AS r
 GROUP BY account_id, day, campaign_id, creative_id;
 
+-- cluster: by account
 CREATE TABLE IF NOT EXISTS campaigns_device_date
 (
     account_id String,
@@ -75,6 +79,7 @@ SELECT account_id, day, campaign_id, device, sum(r.impressions) AS impressions, 
 FROM campaigns_device_creative_date AS r
 GROUP BY account_id, day, campaign_id, device;
 
+-- cluster: by account
 CREATE TABLE IF NOT EXISTS campaigns_date
 (
     account_id String,
@@ -96,6 +101,7 @@ SELECT account_id, day, campaign_id, sum(r.impressions) AS impressions, sum(r.co
 FROM campaigns_device_date AS r
 GROUP BY account_id, day, campaign_id;
 
+-- cluster: by account
 CREATE TABLE IF NOT EXISTS ad_units_device_site_date
 (
     account_id String,
@@ -116,9 +122,10 @@ SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS ad_units_device_site_date_view TO ad_units_device_site_date AS
 SELECT publisher_id AS account_id, day, ad_unit_id, device, site_id, sum(revenue) AS estimated_revenue, sumIf(quantity, event_type = 'ad_request') AS ad_requests, sumIf(quantity, event_type = 'impression') AS impressions, sumIf(quantity, event_type = 'referral') AS referrals, maxIf(loaded_at, revenue != 0 AND NOT confirmed) AS unconfirmed_at
-FROM events WHERE publisher_id != ''
+FROM {publisher_events} WHERE publisher_id != ''
 GROUP BY account_id, day, ad_unit_id, device, site_id;
 
+-- cluster: by account
 CREATE TABLE IF NOT EXISTS ad_units_site_date
 (
     account_id String,
@@ -141,6 +148,7 @@ SELECT account_id, day, ad_unit_id, site_id, sum(r.estimated_revenue) AS estimat
 FROM ad_units_device_site_date AS r
 GROUP BY account_id, day, ad_unit_id, site_id;
 
+-- cluster: by account
 CREATE TABLE IF NOT EXISTS ad_units_device_date
 (
     account_id String,
@@ -163,6 +171,7 @@ SELECT account_id, day, ad_unit_id, device, sum(r.estimated_revenue) AS estimate
 FROM ad_units_device_site_date AS r
 GROUP BY account_id, day, ad_unit_id, device;
 
+-- cluster: by account
 CREATE TABLE IF NOT EXISTS ad_units_date
 (
     account_id String,

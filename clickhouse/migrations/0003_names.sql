@@ -2,6 +2,7 @@
 -- nanoseconds, so the order of lines within one file counts too.
 -- Read through dictionaries: as fast as a join, and a dictionary keeps the order of a streamed report, which
 -- a join does not promise. They reload after a load of names, and within a minute on any other node.
+-- cluster: on every node
 CREATE TABLE IF NOT EXISTS campaigns
 (
     account_id String,
@@ -15,6 +16,7 @@ CREATE TABLE IF NOT EXISTS campaigns
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, campaign_id);
 
+-- cluster: on every node
 CREATE TABLE IF NOT EXISTS creatives
 (
     account_id String,
@@ -28,6 +30,7 @@ CREATE TABLE IF NOT EXISTS creatives
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, creative_id);
 
+-- cluster: on every node
 CREATE TABLE IF NOT EXISTS ad_units
 (
     account_id String,
@@ -41,6 +44,7 @@ CREATE TABLE IF NOT EXISTS ad_units
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, ad_unit_id);
 
+-- cluster: on every node
 CREATE TABLE IF NOT EXISTS sites
 (
     account_id String,
@@ -54,6 +58,7 @@ CREATE TABLE IF NOT EXISTS sites
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, site_id);
 
+-- cluster: on every node
 CREATE DICTIONARY IF NOT EXISTS campaign_names (account_id String, campaign_id String, name String)
 PRIMARY KEY account_id, campaign_id
 SOURCE(CLICKHOUSE(
@@ -64,6 +69,7 @@ SOURCE(CLICKHOUSE(
 LAYOUT(COMPLEX_KEY_HASHED())
 LIFETIME(MIN 30 MAX 60);
 
+-- cluster: on every node
 CREATE DICTIONARY IF NOT EXISTS creative_headlines (account_id String, creative_id String, headline String)
 PRIMARY KEY account_id, creative_id
 SOURCE(CLICKHOUSE(
@@ -74,6 +80,7 @@ SOURCE(CLICKHOUSE(
 LAYOUT(COMPLEX_KEY_HASHED())
 LIFETIME(MIN 30 MAX 60);
 
+-- cluster: on every node
 CREATE DICTIONARY IF NOT EXISTS ad_unit_names (account_id String, ad_unit_id String, name String)
 PRIMARY KEY account_id, ad_unit_id
 SOURCE(CLICKHOUSE(
@@ -84,6 +91,7 @@ SOURCE(CLICKHOUSE(
 LAYOUT(COMPLEX_KEY_HASHED())
 LIFETIME(MIN 30 MAX 60);
 
+-- cluster: on every node
 CREATE DICTIONARY IF NOT EXISTS site_names (account_id String, site_id String, name String)
 PRIMARY KEY account_id, site_id
 SOURCE(CLICKHOUSE(

@@ -1,6 +1,7 @@
 -- The last confirmation of an account's revenue of a day. Money of that day that was loaded later and not
 -- marked confirmed makes the day unconfirmed again, by comparison with unconfirmed_at of the rollups.
 -- Sort key: a report reads one account and a range of days.
+-- cluster: by account
 CREATE TABLE IF NOT EXISTS confirmations
 (
     account_id String,

@@ -3,6 +3,7 @@
 -- One row for each file of a run of the loader; the latest version of a load_id is its state. A running load
 -- writes a new version every few seconds: one that stopped doing so is dead, and others take over its chunks.
 -- Sort key: load_id begins with the time of the load, so the history reads in order.
+-- cluster: by load_id
 CREATE TABLE IF NOT EXISTS loads
 (
     load_id String,
@@ -40,6 +41,7 @@ ORDER BY load_id;
 -- Sort key: head is the hash of the chunk's first line. A loader that stands at a line looks up which
 -- chunks began with it, and so finds the boundaries of an earlier run whatever its --chunk-bytes was, also
 -- in a file that has grown since.
+-- cluster: by head
 CREATE TABLE IF NOT EXISTS load_chunks
 (
     head FixedString(32),
@@ -58,6 +60,7 @@ ORDER BY (head, chunk, load_id);
 
 -- What of a chunk arrived in events, by day: answers "did it arrive, when, and which days did it touch?"
 -- without a scan of events.
+-- cluster: by chunk
 CREATE TABLE IF NOT EXISTS chunk_days
 (
     chunk String,
@@ -76,6 +79,7 @@ GROUP BY chunk, day;
 
 -- Lines that are no events, kept as they came, until a corrected version of them is replayed.
 -- Sort key: a chunk that is examined again writes the same rows again.
+-- cluster: by chunk
 CREATE TABLE IF NOT EXISTS rejected_rows
 (
     chunk String,
@@ -99,11 +103,13 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (chunk, line);
 
 -- Takes the same statements as events, applies the same constraints and stores nothing: for --dry-run.
+-- cluster: on every node
 CREATE TABLE IF NOT EXISTS events_check AS events
 ENGINE = Null;
 
 -- Where --dedupe compares a chunk with the events of its days before it is counted. A chunk is a partition, so
 -- that it can be dropped at once.
+-- cluster: by event_id
 CREATE TABLE IF NOT EXISTS events_staging AS events
 ENGINE = MergeTree
 PARTITION BY chunk

@@ -1,4 +1,5 @@
 -- Login tokens. Only the sha256 of a token is stored; the latest version of an id is its state.
+-- cluster: on every node
 CREATE TABLE IF NOT EXISTS tokens
 (
     id String,
@@ -16,6 +17,7 @@ ORDER BY id;
 
 -- How many requests an account may send in a window, where it is not the same as for all; the latest version of
 -- an account counts. NULL: the same as for all again.
+-- cluster: on every node
 CREATE TABLE IF NOT EXISTS account_limits
 (
     account_id String,

@@ -1,8 +1,11 @@
-import type { Store } from '../../clickhouse/client.ts';
+import type { Address, Store } from '../../clickhouse/client.ts';
+import { migrate } from '../../clickhouse/migrate.ts';
+import { migrateCluster } from '../../clickhouse/migrate-cluster.ts';
 import { rebuild } from '../../clickhouse/rebuild.ts';
 import { type DayRange, everyDay, verify } from '../../clickhouse/verify.ts';
 import { Load } from '../../ingest/loads.ts';
 import { catalog } from '../catalog.ts';
+import type { Config } from '../config.ts';
 
 export interface MaintenanceFlags {
   readonly from?: string;
@@ -11,6 +14,14 @@ export interface MaintenanceFlags {
 }
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/** `migrate` of a server: returns the names of the migrations applied now. */
+export function migrateServer(address: Address, { clickhouse, reportTimezone }: Config): Promise<string[]> {
+  const options = { renewDictionaries: true };
+  return clickhouse.cluster
+    ? migrateCluster(address, clickhouse.cluster, reportTimezone, options)
+    : migrate(address, reportTimezone, options);
+}
 
 /** `verify`: one line for each difference. Returns the exit code: 1 where rollups and events disagree. */
 export async function verifyRollups(store: Store, flags: MaintenanceFlags): Promise<number> {
@@ -34,18 +45,26 @@ export async function verifyRollups(store: Store, flags: MaintenanceFlags): Prom
 /** `rebuild`: waits for loads that run, and loads that begin meanwhile wait for it. Returns the exit code. */
 export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Promise<number> {
   const { from, to } = rangeOf(flags);
-  const description = { kind: 'rebuild', file: `rollups ${from} to ${to}` } as const;
+  const built = await exclusively(store, `rollups ${from} to ${to}`, () =>
+    rebuild(store, catalog, { from, to }, ({ table, month, done, total }) => {
+      if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
+    }),
+  );
+  if (flags.json) process.stdout.write(`${JSON.stringify(built)}\n`);
+  say(`${built.rollups} rollups rebuilt for ${built.months} ${built.months === 1 ? 'month' : 'months'}`);
+  return 0;
+}
+
+/** Waits for loads that run; loads that begin meanwhile wait for it. It is in the load history as a rebuild. */
+export async function exclusively<T>(store: Store, file: string, work: () => Promise<T>): Promise<T> {
+  const description = { kind: 'rebuild', file } as const;
   const load = await Load.begin(store, description, new Date(), {
     onWait: (other) => say(`waiting for load ${other}`),
   });
   try {
-    const built = await rebuild(store, catalog, { from, to }, ({ table, month, done, total }) => {
-      if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
-    });
+    const result = await work();
     await load.finish();
-    if (flags.json) process.stdout.write(`${JSON.stringify(built)}\n`);
-    say(`${built.rollups} rollups rebuilt for ${built.months} ${built.months === 1 ? 'month' : 'months'}`);
-    return 0;
+    return result;
   } catch (error) {
     await load.fail(error);
     throw error;

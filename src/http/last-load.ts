@@ -33,6 +33,9 @@ export class LastLoad {
     const [row] = await select<{ milliseconds: number }>(
       this.#store,
       'SELECT toUInt32(max(finished_at)) * 1000 AS milliseconds FROM loads',
+      {},
+      // Of what the shards that are up know: reports of their accounts go on without the others.
+      { skip_unavailable_shards: 1 },
     );
     this.#finishedAt = row?.milliseconds ? new Date(row.milliseconds) : undefined;
   }

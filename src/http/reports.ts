@@ -7,7 +7,7 @@ import type { Reader } from '../../clickhouse/reader.ts';
 import type { Endpoint } from '../breakdowns.ts';
 import type { Catalog } from '../catalog.ts';
 import { rowColumns } from '../report/columns.ts';
-import { planReport } from '../report/plan.ts';
+import { type AskedShards, planReport } from '../report/plan.ts';
 import { parseRequest } from '../report/request.ts';
 import { Smallness } from '../report/smallness.ts';
 import { streamReport } from '../report/stream.ts';
@@ -26,6 +26,8 @@ export interface ReportDeps {
   /** End of the last load; undefined for a store without one. */
   readonly lastLoad: () => Date | undefined;
   readonly gate: ReportGate;
+  /** Which shards hold an account; undefined for the store of a single node. */
+  readonly shardsOf: (account: string) => AskedShards | undefined;
   /** How long a caller may leave an answer unread. */
   readonly sendTimeoutSeconds: number;
   /** Told when a response breaks off after its first byte. */
@@ -40,12 +42,13 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
     const format = acceptedFormat(c);
     const range = parseRequest(c.get('body'));
     const lastUpdateTime = deps.lastUpdateTime();
-    const plan = planReport(breakdown, c.get('account'), range);
+    const account = c.get('account');
+    const plan = planReport(breakdown, account, range, deps.shardsOf(account));
     const caller = callerOf(c);
     const { signal } = caller;
     let place: Place | undefined;
     try {
-      place = await deps.gate.enter(c.get('account'), () => smallness.of(plan), signal);
+      place = await deps.gate.enter(account, () => smallness.of(plan), signal);
       const startedAt = performance.now();
       const queryId = crypto.randomUUID();
       const stream = await streamReport(deps.reader, deps.catalog, plan, {

@@ -3,7 +3,7 @@ import { familyOf, rollupTable } from '../breakdowns.ts';
 import type { Catalog } from '../catalog.ts';
 import { groupingDimensions, type RowColumn, rowColumns } from './columns.ts';
 import { type ReportFormatName, reportFormats } from './formats.ts';
-import type { Plan } from './plan.ts';
+import type { AskedShards, Plan } from './plan.ts';
 
 /** What the envelope says beside the rows. */
 export interface Envelope {
@@ -39,7 +39,7 @@ export function compileReport(
   const query = [
     `SELECT ${columns
       .filter(({ source }) => source.kind !== 'range' || breakdown.day || constantRange)
-      .map((column) => expression(column, { template, constantRange }))
+      .map((column) => expression(column, { template, constantRange, shards: plan.shards }))
       .join(', ')}`,
     `FROM ${source(catalog, plan, keys)}`,
     `ORDER BY ${keys.join(', ')}`,
@@ -49,7 +49,8 @@ export function compileReport(
     query,
     params: { ...parameters(plan), ...(constantRange && { start: plan.range.start, end: plan.range.end }) },
     settings: {
-      ...(breakdown.day && inOrder),
+      ...(readInOrder(plan) && inOrder),
+      ...shardSettings(plan),
       ...settings,
       ...(template && {
         format_template_resultset_format: envelopeTemplate(columns, envelope),
@@ -75,13 +76,32 @@ const inOrder = {
  * merge that the engine would do anyway, in the order of the sort key, which takes half the CPU of a GROUP BY and
  * streams from the first row on.
  */
-function source(catalog: Catalog, { breakdown }: Plan, keys: readonly string[]): string {
+function source(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
+  const { breakdown } = plan;
   const table = `${rollupTable(breakdown.family, breakdown.dimensions)} AS r`;
-  if (breakdown.day) return `${table} FINAL WHERE ${owned}`;
+  if (readInOrder(plan)) return `${table} FINAL WHERE ${owned}`;
   const sums = Object.keys(familyOf(catalog, breakdown.family).measures).map(
     (name) => `sum(r.${name}) AS ${name}`,
   );
   return `(SELECT ${[...keys, ...sums].join(', ')} FROM ${table} WHERE ${owned} GROUP BY ${keys.join(', ')})`;
+}
+
+/** FINAL merges what lies on one shard: rows of several are grouped. */
+function readInOrder({ breakdown, shards }: Plan): boolean {
+  return breakdown.day && shards?.asked !== 'all';
+}
+
+/** A report that should ask one shard fails where it would ask more, and never does without one that is down. */
+function shardSettings({ shards }: Plan): Record<string, number> {
+  if (!shards) return {};
+  const one = shards.asked === 'one' ? 1 : 0;
+  return {
+    skip_unavailable_shards: 0,
+    optimize_skip_unused_shards: one,
+    force_optimize_skip_unused_shards: one,
+    // The sharding key asks the dictionary of placements, which changes only as docs/scaling.md describes.
+    allow_nondeterministic_optimize_skip_unused_shards: one,
+  };
 }
 
 /** The statement that lists the unconfirmed days of the range, ascending, one column `day`. */
@@ -96,7 +116,7 @@ export function compileUnconfirmedDates(plan: Plan): ReadStatement {
     'GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day',
   ].join('\n');
   // It reads so little that a second thread would only have to be started.
-  return { query, params: parameters(plan), settings: { max_threads: 1 } };
+  return { query, params: parameters(plan), settings: { max_threads: 1, ...shardSettings(plan) } };
 }
 
 /** A report that reads no more rows of its rollup than this, and writes each, is small. */
@@ -114,7 +134,7 @@ export function compileSmallness(plan: Plan): ReadStatement {
   return {
     query: `SELECT count() <= ${most} AS small FROM (SELECT 1 FROM ${table} WHERE ${owned} LIMIT ${most + 1})`,
     params: parameters(plan),
-    settings: { priority: 1 },
+    settings: { priority: 1, ...shardSettings(plan) },
   };
 }
 
@@ -124,7 +144,11 @@ function parameters({ account, days }: Plan): Record<string, string> {
 
 function expression(
   { id, source }: RowColumn,
-  { template, constantRange }: { template: boolean; constantRange: boolean },
+  {
+    template,
+    constantRange,
+    shards,
+  }: { template: boolean; constantRange: boolean; shards: AskedShards | undefined },
 ): string {
   switch (source.kind) {
     case 'range':
@@ -135,7 +159,8 @@ function expression(
       const { name } = source.column;
       if (!name) return id === key ? key : `${key} AS ${id}`;
       const otherwise = name.otherwise === 'id' ? key : "''";
-      return `dictGetOrDefault('${name.dictionary}', '${name.attribute}', ({account:String}, ${key}), ${otherwise}) AS ${id}`;
+      const dictionary = shards ? `${shards.database}.${name.dictionary}` : name.dictionary;
+      return `dictGetOrDefault('${dictionary}', '${name.attribute}', ({account:String}, ${key}), ${otherwise}) AS ${id}`;
     }
     case 'measure':
       return id;

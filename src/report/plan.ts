@@ -10,13 +10,28 @@ export interface Plan {
   readonly range: DateRange;
   /** The part of the range that a day of the store can lie in; first > last when there is none. */
   readonly days: { readonly first: string; readonly last: string };
+  /** Absent for the store of a single node. */
+  readonly shards?: AskedShards;
+}
+
+/** Which shards of a cluster a report asks. */
+export interface AskedShards {
+  /** The one of its account, or all of them, where rows of one key can lie on several. */
+  readonly asked: 'one' | 'all';
+  /** Shards look for the dictionaries of names here, and not where the statement was asked. */
+  readonly database: string;
 }
 
 // The range of ClickHouse's Date. Any calendar date is a valid request, also one that no event can have.
 const firstDay = '1970-01-01';
 const lastDay = '2149-06-06';
 
-export function planReport(breakdown: Breakdown, account: string, range: DateRange): Plan {
+export function planReport(
+  breakdown: Breakdown,
+  account: string,
+  range: DateRange,
+  shards?: AskedShards,
+): Plan {
   const outside = range.end < firstDay || range.start > lastDay;
   const days = outside
     ? { first: lastDay, last: firstDay }
@@ -24,5 +39,5 @@ export function planReport(breakdown: Breakdown, account: string, range: DateRan
         first: range.start < firstDay ? firstDay : range.start,
         last: range.end > lastDay ? lastDay : range.end,
       };
-  return { breakdown, account, range, days };
+  return { breakdown, account, range, days, ...(shards && { shards }) };
 }

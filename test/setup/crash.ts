@@ -11,7 +11,7 @@ import { verify } from '../../clickhouse/verify.ts';
 import { retrying } from '../../ingest/retry.ts';
 import { catalog } from '../../src/catalog.ts';
 import { type EventLine, ndjson } from './events.ts';
-import { startProcess } from './process.ts';
+import { type Command, startProcess } from './process.ts';
 
 /** Numbers in [0, 1) that depend on the seed alone. */
 export function seededRandom(seed: number): () => number {
@@ -26,7 +26,7 @@ export function seededRandom(seed: number): () => number {
 }
 
 /** Files to load and what they come to, counted line by line. */
-interface Input {
+export interface Input {
   readonly files: readonly string[];
   readonly rejected: number;
   readonly totals: Totals;
@@ -43,7 +43,7 @@ interface Totals {
 const events = 60_000;
 
 /** NDJSON, CSV and packed NDJSON, months apart, with a faulty line here and there. */
-async function writeInput(folder: string, random: () => number): Promise<Input> {
+export async function writeInput(folder: string, random: () => number, accounts = 3): Promise<Input> {
   let rejected = 0;
   const sums = { events: 0n, impressions: 0n, spend: 0n, revenue: 0n };
   const lines = Array.from({ length: events }, (_, n): EventLine => {
@@ -61,10 +61,10 @@ async function writeInput(folder: string, random: () => number): Promise<Input> 
       event_id: `crash-${n}`,
       event_time: new Date(Date.UTC(2026, n % 3, 1 + Math.floor(random() * 28), 12)).toISOString(),
       event_type: 'impression',
-      advertiser_id: `advertiser-${Math.floor(random() * 3)}`,
+      advertiser_id: `advertiser-${Math.floor(random() * accounts)}`,
       campaign_id: `campaign-${Math.floor(random() * 9)}`,
       creative_id: `creative-${Math.floor(random() * 9)}`,
-      publisher_id: `publisher-${Math.floor(random() * 3)}`,
+      publisher_id: `publisher-${Math.floor(random() * accounts)}`,
       ad_unit_id: `ad-unit-${Math.floor(random() * 9)}`,
       device: faulty ? 'a device whose name is longer than it may be' : 'mobile',
       quantity,
@@ -124,7 +124,7 @@ export async function crashRounds({ rounds, victim, seed, onRound }: CrashRun): 
       const killAfterMs = round === 0 ? undefined : fullMs * (0.1 + 0.95 * random());
       const attempts = await loadUntilDone(address, input.files, victim, killAfterMs, dataDir);
       if (round === 0) fullMs = performance.now() - startedAt;
-      const difference = await compare(address, input);
+      const difference = await compare(address, input).finally(() => dropDatabase(address));
       if (difference) throw new Error(`seed ${seed}, ${victim} killed, round ${round}: ${difference}`);
       onRound?.(
         `${victim} round ${round}: killed after ${Math.round(killAfterMs ?? 0)} of ${Math.round(fullMs)} ms, ${attempts} attempts, equal`,
@@ -143,13 +143,8 @@ async function loadUntilDone(
   killAfterMs: number | undefined,
   dataDir: string,
 ): Promise<number> {
-  const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database };
   for (let attempt = 1; ; attempt++) {
-    const loader = startProcess(
-      process.execPath,
-      ['--import', 'tsx', 'src/cli.ts', 'ingest', 'events', '--chunk-bytes', '900000', ...files],
-      env,
-    );
+    const loader = startLoader({ url, database }, files);
     if (attempt === 1 && killAfterMs !== undefined) {
       await delay(killAfterMs);
       if (victim === 'loader') await loader.kill('SIGKILL');
@@ -161,8 +156,20 @@ async function loadUntilDone(
   }
 }
 
+/** `ingest events` of files, cut into many chunks. */
+export function startLoader(
+  { url, database }: Pick<Address, 'url' | 'database'>,
+  files: readonly string[],
+): Command {
+  return startProcess(
+    process.execPath,
+    ['--import', 'tsx', 'src/cli.ts', 'ingest', 'events', '--chunk-bytes', '900000', ...files],
+    { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database },
+  );
+}
+
 /** The first difference between the store and the recount; undefined when there is none. */
-async function compare(address: Address, input: Input): Promise<string | undefined> {
+export async function compare(address: Address, input: Input): Promise<string | undefined> {
   const store = connect(address);
   try {
     const expected = JSON.stringify({ ...input.totals, rejected: String(input.rejected) });
@@ -172,9 +179,14 @@ async function compare(address: Address, input: Input): Promise<string | undefin
     const { differences } = await verify(store, catalog);
     return differences.length > 0 ? JSON.stringify(differences.slice(0, 3)) : undefined;
   } finally {
-    await store.command({ query: `DROP DATABASE ${address.database} SYNC` });
     await store.close();
   }
+}
+
+async function dropDatabase(address: Address): Promise<void> {
+  const store = connect(address);
+  await store.command({ query: `DROP DATABASE ${address.database} SYNC` });
+  await store.close();
 }
 
 async function totals(store: Store): Promise<unknown> {

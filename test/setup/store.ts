@@ -2,24 +2,59 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { type Address, connect, type Store } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate.ts';
+import { migrateCluster } from '../../clickhouse/migrate-cluster.ts';
+import type { Cluster } from './cluster.ts';
 
 export interface TestStore {
+  /** Where the service of the tests asks; in a cluster another node than that of `store`. */
   readonly address: Address;
+  /** Where the tests load. */
   readonly store: Store;
+  /** Where the parts of the tables lie: the store itself, or the local database of each node of a cluster. */
+  readonly shards: readonly Store[];
 }
 
 /** A migrated database of its own for the tests of one file, dropped at the end. */
 export function useStore(reportTimezone?: string): TestStore {
-  const database = `test_${randomBytes(6).toString('hex')}`;
-  let opened: TestStore | undefined;
-  beforeAll(async () => {
+  return useOpened(async (database) => {
     const address = { ...inject('clickhouse'), database };
     await migrate(address, reportTimezone);
-    opened = { address, store: connect(address) };
+    const store = connect(address);
+    return { address, store, shards: [store] };
+  });
+}
+
+/** The same on a cluster. */
+export function useClusterStore(cluster: Cluster, reportTimezone?: string): TestStore {
+  return useOpened(async (database) => {
+    const [first, second = first] = cluster.nodes.map(({ url }) => addressOf(url, database));
+    if (!first || !second) throw new Error('the cluster has no nodes');
+    await migrateCluster(first, cluster.name, reportTimezone);
+    const shards = cluster.nodes.map(({ url }) => connect(addressOf(url, `${database}_shard`)));
+    return { address: second, store: connect(first), shards };
+  });
+}
+
+export function addressOf(url: string, database: string): Address {
+  return { url, user: 'default', password: '', database };
+}
+
+function useOpened(open: (database: string) => Promise<TestStore>): TestStore {
+  let opened: TestStore | undefined;
+  beforeAll(async () => {
+    opened = await open(`test_${randomBytes(6).toString('hex')}`);
   });
   afterAll(async () => {
-    await opened?.store.command({ query: `DROP DATABASE ${database} SYNC` });
-    await opened?.store.close();
+    if (!opened) return;
+    const { store, shards } = opened;
+    const { database } = store.address;
+    for (const node of shards) {
+      // Views and Distributed tables name the tables of the other database.
+      for (const name of new Set([database, node.address.database])) {
+        await node.command({ query: `DROP DATABASE IF EXISTS ${name} SYNC` });
+      }
+    }
+    await Promise.all([...new Set([store, ...shards])].map((client) => client.close()));
   });
   const get = (): TestStore => {
     if (!opened) throw new Error('the store is there from beforeAll on');
@@ -31,6 +66,9 @@ export function useStore(reportTimezone?: string): TestStore {
     },
     get store() {
       return get().store;
+    },
+    get shards() {
+      return get().shards;
     },
   };
 }

@@ -1,0 +1,81 @@
+import { type Address, connect, type Store, select } from './client.ts';
+import { ClusterError, lastShard, layout, type Node, nodesOf, onNodes, remoteTable } from './cluster.ts';
+import { type MigrateOptions, migrate, timezoneOf } from './migrate.ts';
+import { hashedOver } from './placement.ts';
+import { tablesEverywhere } from './statements.ts';
+
+/**
+ * Brings every node of a cluster up to this version, one after the other, and returns the names of the migrations
+ * applied now. All nodes have to answer. A node that was added to the cluster gets the tables and, from the
+ * others, what every node has; no account goes there until `place` says so.
+ * @throws {ClusterError} that says what is wrong with the cluster, and as `migrate` does
+ */
+export async function migrateCluster(
+  address: Address,
+  cluster: string,
+  reportTimezone?: string,
+  options: MigrateOptions = {},
+): Promise<string[]> {
+  const server = connect({ ...address, database: 'default' });
+  try {
+    const nodes = await nodesOf(server, cluster);
+    requireEvenShards(cluster, nodes);
+    const { database } = address;
+    const stored = await onNodes(server, nodes, 'default', (node) => storedOn(node, database));
+    const timezone = reportTimezone ?? stored.find((node) => node.timezone)?.timezone ?? 'UTC';
+    const shards = stored.find((node) => node.shards)?.shards ?? lastShard(nodes);
+    const wanted = layout({ cluster, local: `${database}_shard`, nodes, placing: { database, shards } });
+    const applied = await onNodes(server, nodes, database, (node, { host }) =>
+      migrate(node.address, timezone, options, wanted).catch((cause: unknown) => {
+        throw new ClusterError(`${host}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+      }),
+    );
+    const source = nodes.find((_, n) => stored[n]?.timezone);
+    const added = nodes.filter((_, n) => !stored[n]?.timezone);
+    if (source && added.length > 0) {
+      await onNodes(server, added, database, (node) => copyEverywhere(node, source));
+    }
+    return [...new Set(applied.flat())];
+  } finally {
+    await server.close();
+  }
+}
+
+interface Stored {
+  /** Empty on a node that was not migrated yet. */
+  readonly timezone: string;
+  readonly shards?: number;
+}
+
+async function storedOn(node: Store, database: string): Promise<Stored> {
+  const [events] = await select<{ engine: string; day: string }>(
+    node,
+    `SELECT engine_full AS engine, (SELECT default_expression FROM system.columns
+       WHERE database = {database:String} AND table = 'events' AND name = 'day') AS day
+     FROM system.tables WHERE database = {database:String} AND name = 'events'`,
+    { database },
+  );
+  if (!events) return { timezone: '' };
+  const shards = hashedOver(events.engine);
+  return { timezone: timezoneOf(events.day) ?? '', ...(shards && { shards }) };
+}
+
+function requireEvenShards(cluster: string, nodes: readonly Node[]): void {
+  const heavy = nodes.find(({ weight }) => weight !== 1);
+  if (heavy) {
+    throw new ClusterError(
+      `${heavy.host} of cluster ${cluster} has weight ${heavy.weight}: every shard needs weight 1, adtally places accounts by shard number`,
+    );
+  }
+}
+
+/** Replicas fetch it by themselves; an added node without replicas gets it from another one. */
+async function copyEverywhere(node: Store, source: Node): Promise<void> {
+  for (const table of await tablesEverywhere()) {
+    await node.command({
+      query: `INSERT INTO ${table} SELECT * FROM ${remoteTable(node.address, [source], node.address.database, table)}
+              WHERE (SELECT count() FROM ${table}) = 0`,
+    });
+  }
+  await node.command({ query: 'SYSTEM RELOAD DICTIONARY placement' });
+}
