@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { Command } from 'commander';
+import { type Address, connect, type Store, select } from '../clickhouse/client.ts';
+import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
+import { migrate } from '../clickhouse/migrate.ts';
+import { migrateCluster } from '../clickhouse/migrate-cluster.ts';
+import { Reader } from '../clickhouse/reader.ts';
+import { loadEvents } from '../ingest/events.ts';
+import { formats } from '../ingest/formats.ts';
+import { catalog } from '../src/catalog.ts';
+import { compileReport } from '../src/report/compile.ts';
+import { type AskedShards, planReport } from '../src/report/plan.ts';
+import { startCluster } from '../test/setup/cluster.ts';
+import { account, fill, range, writeEvents } from './cluster-input.ts';
+import { alternate, median, ratio } from './measure.ts';
+
+/**
+ * Three shards on this machine against one node on it: the same reports, asked of a node that does not hold the
+ * account, and the same file loaded. All servers share the cores, so a load shows what a cluster costs, not what it
+ * gains. `node --import tsx bench/cluster.ts --events 1000000`
+ */
+const { events, runs } = new Command('cluster')
+  .option('--events <n>', 'events to load', Number, 1_000_000)
+  .option('--runs <n>', 'counted runs of each side', Number, 3)
+  .parse()
+  .opts<{ events: number; runs: number }>();
+const shards = 3;
+
+const folder = await mkdtemp(join(tmpdir(), 'adtally-bench-cluster-'));
+const lease = await acquireEmbedded(join(folder, 'single'));
+const servers = await startCluster(shards);
+const single: Address = { url: lease.url, user: 'default', password: '', database: 'bench' };
+const nodes = servers.nodes.map(({ url }) => ({ ...single, url }));
+const [node] = nodes;
+assert(node);
+const stores = { single: connect(single), cluster: connect(node) };
+try {
+  await migrate(single);
+  await migrateCluster(node, servers.name);
+  const results = await compareReports();
+  const file = join(folder, 'events.ndjson');
+  await writeEvents(stores.single, file, formats.ndjson.clickhouse, events);
+  const load = (name: string, store: Store, urls: readonly string[]) => ({
+    name,
+    prepare: () => empty(store, urls),
+    run: () =>
+      seconds(async () => {
+        await loadEvents({ store, file, chunkBytes: 128 << 20, now: () => new Date() });
+      }),
+  });
+  results.push(
+    await compare(
+      `${events} events loaded`,
+      load(
+        'cluster',
+        stores.cluster,
+        nodes.map(({ url }) => url),
+      ),
+      load('single', stores.single, [single.url]),
+    ),
+  );
+  assert.deepEqual(await totals(stores.cluster), await totals(stores.single));
+  console.table(results);
+} finally {
+  await Promise.all(Object.values(stores).map((store) => store.close()));
+  await servers.stop();
+  await lease.release();
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function compareReports() {
+  await fill(stores.single);
+  await fill(stores.cluster);
+  const [home] = await select<{ shard: number }>(
+    stores.cluster,
+    'SELECT DISTINCT _shard_num AS shard FROM campaigns_device_creative_date',
+  );
+  // Some other node than the one that holds the account.
+  const other = nodes[(home?.shard ?? 0) % shards];
+  assert(other);
+  const readers = {
+    cluster: new Reader(other, 60_000),
+    single: new Reader(stores.single.address, 60_000),
+  };
+  const read = (reader: Reader, days: typeof range, asked?: AskedShards) => async (): Promise<string> => {
+    const breakdown = { family: 'campaigns', dimensions: ['device', 'creative'], day: true };
+    const plan = planReport(breakdown, account, days, asked);
+    return text(
+      await reader.stream(compileReport(catalog, plan, { lastUpdateTime: '', unconfirmedDates: [] })),
+    );
+  };
+  try {
+    const comparisons = [];
+    for (const [name, days, times] of [
+      ['324,000 rows', range, 1],
+      ['3,600 rows, 20 times', { start: range.start, end: range.start }, 20],
+    ] as const) {
+      const ours = read(readers.cluster, days, { asked: 'one', database: other.database });
+      const theirs = read(readers.single, days);
+      assert.equal(await ours(), await theirs());
+      const side = (name: string, ask: () => Promise<string>) => ({
+        name,
+        run: () =>
+          seconds(async () => {
+            for (let n = 0; n < times; n++) await ask();
+          }),
+      });
+      comparisons.push(
+        await compare(`${name}, from another shard`, side('cluster', ours), side('single', theirs)),
+      );
+    }
+    return comparisons;
+  } finally {
+    readers.cluster.close();
+    readers.single.close();
+  }
+}
+
+type Side = Parameters<typeof alternate>[0][number];
+
+async function compare(what: string, ours: Side, theirs: Side) {
+  const [cluster, alone] = await alternate([ours, theirs], runs);
+  assert(cluster && alone);
+  return {
+    what,
+    [`${shards} shards, s`]: median(cluster.samples).toFixed(3),
+    'one node, s': median(alone.samples).toFixed(3),
+    'time ratio': ratio(cluster.samples, alone.samples).median.toFixed(2),
+  };
+}
+
+async function seconds(work: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return (performance.now() - startedAt) / 1000;
+}
+
+/** Empties what a load fills, on these nodes. */
+async function empty({ address }: Store, urls: readonly string[]): Promise<void> {
+  for (const url of urls) {
+    const each = connect({ ...address, url });
+    const tables = await select<{ name: string }>(
+      each,
+      `SELECT concat(database, '.', name) AS name FROM system.tables
+       WHERE database IN ({database:String}, concat({database:String}, '_shard')) AND engine LIKE '%MergeTree'
+         AND name NOT IN ('migrations', 'placements')`,
+      { database: address.database },
+    );
+    for (const { name } of tables) await each.command({ query: `TRUNCATE TABLE ${name}` });
+    await each.close();
+  }
+}
+
+/** A load that is fast and loses a row must not be timed. */
+function totals(store: Store): Promise<unknown[]> {
+  return select(
+    store,
+    `SELECT (SELECT count() FROM events) AS events,
+            (SELECT (sum(r.impressions), sum(r.spent)) FROM campaigns_date AS r) AS campaigns,
+            (SELECT (sum(r.impressions), sum(r.estimated_revenue)) FROM ad_units_date AS r) AS ad_units`,
+  );
+}
