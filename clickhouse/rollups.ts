@@ -98,7 +98,7 @@ ${columns}
 ENGINE = AggregatingMergeTree
 PARTITION BY ${rollupPartition}
 ORDER BY (${rollup.sortingKey.join(', ')})
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS ${rollup.view} TO ${rollup.table} AS
 ${select};

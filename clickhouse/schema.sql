@@ -75,7 +75,7 @@ CREATE TABLE ad_units_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
 CREATE TABLE ad_units_device_date
 (
@@ -92,7 +92,7 @@ CREATE TABLE ad_units_device_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id, device)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
 CREATE TABLE ad_units_device_site_date
 (
@@ -110,7 +110,7 @@ CREATE TABLE ad_units_device_site_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id, device, site_id)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
 CREATE TABLE ad_units_site_date
 (
@@ -127,7 +127,7 @@ CREATE TABLE ad_units_site_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id, site_id)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
 CREATE TABLE campaigns
 (
@@ -158,7 +158,7 @@ CREATE TABLE campaigns_creative_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, campaign_id, creative_id)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
 CREATE TABLE campaigns_date
 (
@@ -174,7 +174,7 @@ CREATE TABLE campaigns_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, campaign_id)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
 CREATE TABLE campaigns_device_creative_date
 (
@@ -192,7 +192,7 @@ CREATE TABLE campaigns_device_creative_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, campaign_id, device, creative_id)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
 CREATE TABLE campaigns_device_date
 (
@@ -209,7 +209,7 @@ CREATE TABLE campaigns_device_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, campaign_id, device)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
 CREATE TABLE chunk_days
 (
@@ -460,253 +460,20 @@ SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT 
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
-CREATE MATERIALIZED VIEW ad_units_date_view TO ad_units_date
-(
-    `account_id` String,
-    `day` Date,
-    `ad_unit_id` String,
-    `estimated_revenue` Decimal(38, 6),
-    `ad_requests` UInt64,
-    `impressions` UInt64,
-    `referrals` UInt64,
-    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
-)
-AS SELECT
-    account_id,
-    day,
-    ad_unit_id,
-    sum(r.estimated_revenue) AS estimated_revenue,
-    sum(r.ad_requests) AS ad_requests,
-    sum(r.impressions) AS impressions,
-    sum(r.referrals) AS referrals,
-    max(r.unconfirmed_at) AS unconfirmed_at
-FROM ad_units_device_date AS r
-GROUP BY
-    account_id,
-    day,
-    ad_unit_id;
+CREATE MATERIALIZED VIEW ad_units_date_view TO ad_units_date AS SELECT account_id, day, ad_unit_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_date AS r GROUP BY account_id, day, ad_unit_id;
 
-CREATE MATERIALIZED VIEW ad_units_device_date_view TO ad_units_device_date
-(
-    `account_id` String,
-    `day` Date,
-    `ad_unit_id` String,
-    `device` LowCardinality(String),
-    `estimated_revenue` Decimal(38, 6),
-    `ad_requests` UInt64,
-    `impressions` UInt64,
-    `referrals` UInt64,
-    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
-)
-AS SELECT
-    account_id,
-    day,
-    ad_unit_id,
-    device,
-    sum(r.estimated_revenue) AS estimated_revenue,
-    sum(r.ad_requests) AS ad_requests,
-    sum(r.impressions) AS impressions,
-    sum(r.referrals) AS referrals,
-    max(r.unconfirmed_at) AS unconfirmed_at
-FROM ad_units_device_site_date AS r
-GROUP BY
-    account_id,
-    day,
-    ad_unit_id,
-    device;
+CREATE MATERIALIZED VIEW ad_units_device_date_view TO ad_units_device_date AS SELECT account_id, day, ad_unit_id, device, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_site_date AS r GROUP BY account_id, day, ad_unit_id, device;
 
-CREATE MATERIALIZED VIEW ad_units_device_site_date_view TO ad_units_device_site_date
-(
-    `account_id` String,
-    `day` Date,
-    `ad_unit_id` String,
-    `device` LowCardinality(String),
-    `site_id` String,
-    `estimated_revenue` Decimal(38, 6),
-    `ad_requests` UInt64,
-    `impressions` UInt64,
-    `referrals` UInt64,
-    `unconfirmed_at` DateTime64(6, 'UTC')
-)
-AS SELECT
-    publisher_id AS account_id,
-    day,
-    ad_unit_id,
-    device,
-    site_id,
-    sum(revenue) AS estimated_revenue,
-    sumIf(quantity, event_type = 'ad_request') AS ad_requests,
-    sumIf(quantity, event_type = 'impression') AS impressions,
-    sumIf(quantity, event_type = 'referral') AS referrals,
-    maxIf(loaded_at, (revenue != 0) AND (NOT confirmed)) AS unconfirmed_at
-FROM events
-WHERE publisher_id != ''
-GROUP BY
-    account_id,
-    day,
-    ad_unit_id,
-    device,
-    site_id;
+CREATE MATERIALIZED VIEW ad_units_device_site_date_view TO ad_units_device_site_date AS SELECT publisher_id AS account_id, day, ad_unit_id, device, site_id, sum(revenue) AS estimated_revenue, sumIf(quantity, event_type = 'ad_request') AS ad_requests, sumIf(quantity, event_type = 'impression') AS impressions, sumIf(quantity, event_type = 'referral') AS referrals, maxIf(loaded_at, (revenue != 0) AND (NOT confirmed)) AS unconfirmed_at FROM events WHERE publisher_id != '' GROUP BY account_id, day, ad_unit_id, device, site_id;
 
-CREATE MATERIALIZED VIEW ad_units_site_date_view TO ad_units_site_date
-(
-    `account_id` String,
-    `day` Date,
-    `ad_unit_id` String,
-    `site_id` String,
-    `estimated_revenue` Decimal(38, 6),
-    `ad_requests` UInt64,
-    `impressions` UInt64,
-    `referrals` UInt64,
-    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
-)
-AS SELECT
-    account_id,
-    day,
-    ad_unit_id,
-    site_id,
-    sum(r.estimated_revenue) AS estimated_revenue,
-    sum(r.ad_requests) AS ad_requests,
-    sum(r.impressions) AS impressions,
-    sum(r.referrals) AS referrals,
-    max(r.unconfirmed_at) AS unconfirmed_at
-FROM ad_units_device_site_date AS r
-GROUP BY
-    account_id,
-    day,
-    ad_unit_id,
-    site_id;
+CREATE MATERIALIZED VIEW ad_units_site_date_view TO ad_units_site_date AS SELECT account_id, day, ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_site_date AS r GROUP BY account_id, day, ad_unit_id, site_id;
 
-CREATE MATERIALIZED VIEW campaigns_creative_date_view TO campaigns_creative_date
-(
-    `account_id` String,
-    `day` Date,
-    `campaign_id` String,
-    `creative_id` String,
-    `impressions` UInt64,
-    `conversions` UInt64,
-    `referrals` UInt64,
-    `spent` Decimal(38, 6),
-    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
-)
-AS SELECT
-    account_id,
-    day,
-    campaign_id,
-    creative_id,
-    sum(r.impressions) AS impressions,
-    sum(r.conversions) AS conversions,
-    sum(r.referrals) AS referrals,
-    sum(r.spent) AS spent,
-    max(r.unconfirmed_at) AS unconfirmed_at
-FROM campaigns_device_creative_date AS r
-GROUP BY
-    account_id,
-    day,
-    campaign_id,
-    creative_id;
+CREATE MATERIALIZED VIEW campaigns_creative_date_view TO campaigns_creative_date AS SELECT account_id, day, campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_creative_date AS r GROUP BY account_id, day, campaign_id, creative_id;
 
-CREATE MATERIALIZED VIEW campaigns_date_view TO campaigns_date
-(
-    `account_id` String,
-    `day` Date,
-    `campaign_id` String,
-    `impressions` UInt64,
-    `conversions` UInt64,
-    `referrals` UInt64,
-    `spent` Decimal(38, 6),
-    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
-)
-AS SELECT
-    account_id,
-    day,
-    campaign_id,
-    sum(r.impressions) AS impressions,
-    sum(r.conversions) AS conversions,
-    sum(r.referrals) AS referrals,
-    sum(r.spent) AS spent,
-    max(r.unconfirmed_at) AS unconfirmed_at
-FROM campaigns_device_date AS r
-GROUP BY
-    account_id,
-    day,
-    campaign_id;
+CREATE MATERIALIZED VIEW campaigns_date_view TO campaigns_date AS SELECT account_id, day, campaign_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_date AS r GROUP BY account_id, day, campaign_id;
 
-CREATE MATERIALIZED VIEW campaigns_device_creative_date_view TO campaigns_device_creative_date
-(
-    `account_id` String,
-    `day` Date,
-    `campaign_id` String,
-    `device` LowCardinality(String),
-    `creative_id` String,
-    `impressions` UInt64,
-    `conversions` UInt64,
-    `referrals` UInt64,
-    `spent` Decimal(38, 6),
-    `unconfirmed_at` DateTime64(6, 'UTC')
-)
-AS SELECT
-    advertiser_id AS account_id,
-    day,
-    campaign_id,
-    device,
-    creative_id,
-    sumIf(quantity, event_type = 'impression') AS impressions,
-    sumIf(quantity, event_type = 'conversion') AS conversions,
-    sumIf(quantity, event_type = 'referral') AS referrals,
-    sum(spend) AS spent,
-    maxIf(loaded_at, (spend != 0) AND (NOT confirmed)) AS unconfirmed_at
-FROM events
-WHERE advertiser_id != ''
-GROUP BY
-    account_id,
-    day,
-    campaign_id,
-    device,
-    creative_id;
+CREATE MATERIALIZED VIEW campaigns_device_creative_date_view TO campaigns_device_creative_date AS SELECT advertiser_id AS account_id, day, campaign_id, device, creative_id, sumIf(quantity, event_type = 'impression') AS impressions, sumIf(quantity, event_type = 'conversion') AS conversions, sumIf(quantity, event_type = 'referral') AS referrals, sum(spend) AS spent, maxIf(loaded_at, (spend != 0) AND (NOT confirmed)) AS unconfirmed_at FROM events WHERE advertiser_id != '' GROUP BY account_id, day, campaign_id, device, creative_id;
 
-CREATE MATERIALIZED VIEW campaigns_device_date_view TO campaigns_device_date
-(
-    `account_id` String,
-    `day` Date,
-    `campaign_id` String,
-    `device` LowCardinality(String),
-    `impressions` UInt64,
-    `conversions` UInt64,
-    `referrals` UInt64,
-    `spent` Decimal(38, 6),
-    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
-)
-AS SELECT
-    account_id,
-    day,
-    campaign_id,
-    device,
-    sum(r.impressions) AS impressions,
-    sum(r.conversions) AS conversions,
-    sum(r.referrals) AS referrals,
-    sum(r.spent) AS spent,
-    max(r.unconfirmed_at) AS unconfirmed_at
-FROM campaigns_device_creative_date AS r
-GROUP BY
-    account_id,
-    day,
-    campaign_id,
-    device;
+CREATE MATERIALIZED VIEW campaigns_device_date_view TO campaigns_device_date AS SELECT account_id, day, campaign_id, device, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_creative_date AS r GROUP BY account_id, day, campaign_id, device;
 
-CREATE MATERIALIZED VIEW chunk_days_view TO chunk_days
-(
-    `chunk` LowCardinality(String),
-    `day` Date,
-    `events` UInt64,
-    `loaded_at` DateTime64(6, 'UTC')
-)
-AS SELECT
-    chunk,
-    day,
-    count() AS events,
-    max(e.loaded_at) AS loaded_at
-FROM events AS e
-GROUP BY
-    chunk,
-    day;
+CREATE MATERIALIZED VIEW chunk_days_view TO chunk_days AS SELECT chunk, day, count() AS events, max(e.loaded_at) AS loaded_at FROM events AS e GROUP BY chunk, day;

@@ -13,14 +13,20 @@ export const schemaFile = fileURLToPath(new URL('./schema.sql', import.meta.url)
 export async function describeSchema(store: Store): Promise<string> {
   const tables = await select<{ statement: string }>(
     store,
-    `SELECT replaceAll(replaceAll(formatQuery(create_table_query), concat(currentDatabase(), '.'), ''),
+    `SELECT if(engine = 'MaterializedView', formatQuerySingleLine(create_table_query), formatQuery(create_table_query)) AS text,
+            replaceAll(replaceAll(text, concat(currentDatabase(), '.'), ''),
                        concat('DB ''', currentDatabase(), ''''), 'DB ''adtally''') AS statement
      FROM system.tables WHERE database = currentDatabase() AND name NOT LIKE '.inner%'
      ORDER BY multiIf(engine = 'MaterializedView', 3, engine = 'Dictionary', 2, 1), name != 'events', name`,
   );
-  const page = tables.map(
-    ({ statement }) => `${statement.replace(/ DEFINER = \w+ SQL SECURITY DEFINER/, '')};\n`,
-  );
+  const page = tables.map(({ statement }) => {
+    // Of a view what it writes to and what it reads; its columns are those of its table.
+    const view = statement.replace(
+      /^(CREATE MATERIALIZED VIEW \w+ TO \w+) \(.*?\)( DEFINER.*?)? AS /,
+      '$1 AS ',
+    );
+    return `${view};\n`;
+  });
   return `-- The schema as the migrations leave it. Written by npm run schema; the reasons are in migrations/.\n\n${page.join('\n')}`;
 }
 

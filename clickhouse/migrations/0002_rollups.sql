@@ -5,6 +5,8 @@
 -- Not SummingMergeTree, which deletes rows whose sums are all zero; such rows belong in the report.
 -- Sort key: the owner and the range of days are its prefix, so a report reads one contiguous run; the
 -- grouping keys follow in the order of the rows of a dated report, so it can be grouped while it is read.
+-- Merges: a month that was not loaded for four hours is merged into one part, from which a dated report is read
+-- as it lies (engine CPU of 324,000 rows: 231 ms, in two parts a month 286 ms).
 -- unconfirmed_at: load time of the latest money that was not marked confirmed; the epoch when there is none.
 -- Views group by exactly the sort key. The finest reads events (in a cluster the publishers' reads
 -- publisher_events), a coarser one the finer rollup.
@@ -26,7 +28,7 @@ CREATE TABLE IF NOT EXISTS campaigns_device_creative_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, campaign_id, device, creative_id)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS campaigns_device_creative_date_view TO campaigns_device_creative_date AS
 SELECT advertiser_id AS account_id, day, campaign_id, device, creative_id, sumIf(quantity, event_type = 'impression') AS impressions, sumIf(quantity, event_type = 'conversion') AS conversions, sumIf(quantity, event_type = 'referral') AS referrals, sum(spend) AS spent, maxIf(loaded_at, spend != 0 AND NOT confirmed) AS unconfirmed_at
@@ -49,7 +51,7 @@ CREATE TABLE IF NOT EXISTS campaigns_creative_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, campaign_id, creative_id)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS campaigns_creative_date_view TO campaigns_creative_date AS
 SELECT account_id, day, campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at
@@ -72,7 +74,7 @@ CREATE TABLE IF NOT EXISTS campaigns_device_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, campaign_id, device)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS campaigns_device_date_view TO campaigns_device_date AS
 SELECT account_id, day, campaign_id, device, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at
@@ -94,7 +96,7 @@ CREATE TABLE IF NOT EXISTS campaigns_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, campaign_id)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS campaigns_date_view TO campaigns_date AS
 SELECT account_id, day, campaign_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at
@@ -118,7 +120,7 @@ CREATE TABLE IF NOT EXISTS ad_units_device_site_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id, device, site_id)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS ad_units_device_site_date_view TO ad_units_device_site_date AS
 SELECT publisher_id AS account_id, day, ad_unit_id, device, site_id, sum(revenue) AS estimated_revenue, sumIf(quantity, event_type = 'ad_request') AS ad_requests, sumIf(quantity, event_type = 'impression') AS impressions, sumIf(quantity, event_type = 'referral') AS referrals, maxIf(loaded_at, revenue != 0 AND NOT confirmed) AS unconfirmed_at
@@ -141,7 +143,7 @@ CREATE TABLE IF NOT EXISTS ad_units_site_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id, site_id)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS ad_units_site_date_view TO ad_units_site_date AS
 SELECT account_id, day, ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at
@@ -164,7 +166,7 @@ CREATE TABLE IF NOT EXISTS ad_units_device_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id, device)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS ad_units_device_date_view TO ad_units_device_date AS
 SELECT account_id, day, ad_unit_id, device, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at
@@ -186,7 +188,7 @@ CREATE TABLE IF NOT EXISTS ad_units_date
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS ad_units_date_view TO ad_units_date AS
 SELECT account_id, day, ad_unit_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at
