@@ -3,9 +3,10 @@ import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { parquetSchema } from 'hyparquet';
 import { formats, InputError } from './formats.ts';
+import { type LineRun, lastLine } from './line-runs.ts';
 import { openParquet, type ParquetFile, type ParquetPart } from './parquet-file.ts';
 import { magic } from './parquet-footer.ts';
-import { type LineSpan, parquetRecords } from './records.ts';
+import { parquetRecords } from './records.ts';
 import { requireColumns, type SendableChunk, type Source } from './sources.ts';
 import { typedFieldsOf } from './typed-fields.ts';
 
@@ -42,10 +43,11 @@ export async function* parquetChunks(source: Source): AsyncGenerator<SendableChu
         typed,
         stream: () => Readable.from(ownFile(file, part, chunk), { objectMode: false }),
       },
-      records: (only) => parquetRecords(file, only?.line ?? firstRow, only?.line ?? firstRow + rows - 1),
-      contentOf: (lines) => ({
+      records: (only) =>
+        parquetRecords(file, only?.line ?? firstRow, only ? lastLine(only) : firstRow + rows - 1),
+      contentOf: (runs) => ({
         format: formats.ndjson,
-        stream: () => Readable.from(ndjsonRows(file, lines), { objectMode: false }),
+        stream: () => Readable.from(ndjsonRows(file, runs), { objectMode: false }),
       }),
       damaged: false,
       known: (await knownChunks(chunk)).find((known) => known.chunk === chunk),
@@ -57,16 +59,16 @@ export async function* parquetChunks(source: Source): AsyncGenerator<SendableChu
 const lineEnd = Buffer.from('\n');
 
 /** Rows of a Parquet file as NDJSON, read once more: held all together they would be larger than the file. */
-async function* ndjsonRows(file: string, rows: readonly LineSpan[]): AsyncGenerator<Buffer> {
-  const lines: Buffer[] = [];
+async function* ndjsonRows(file: string, runs: readonly LineRun[]): AsyncGenerator<Buffer> {
+  const rows: Buffer[] = [];
   let next = 0;
-  for await (const { line, raw } of parquetRecords(file, rows[0]?.line ?? 1, rows.at(-1)?.line ?? 0)) {
-    if (line !== rows[next]?.line) continue;
-    next++;
-    lines.push(raw, lineEnd);
-    if (lines.length > 10_000) yield Buffer.concat(lines.splice(0));
+  for await (const { line, raw } of parquetRecords(file, runs[0]?.line ?? 1, lastLine(runs.at(-1)))) {
+    if (line > lastLine(runs[next])) next++;
+    if (line < (runs[next]?.line ?? line)) continue;
+    rows.push(raw, lineEnd);
+    if (rows.length > 10_000) yield Buffer.concat(rows.splice(0));
   }
-  yield Buffer.concat(lines);
+  yield Buffer.concat(rows);
 }
 
 /** A part as a file of its own. @throws {InputError} before its end if it is not what was named any more */

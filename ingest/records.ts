@@ -6,17 +6,13 @@ import { scanRecords } from './csv-scan.ts';
 import { jsonFields, mayBeTaken, quickJsonFields } from './json-line.ts';
 import type { LineFault, LineFields } from './line.ts';
 
-/** Where a line is. */
-export interface LineSpan {
+/** One line of a chunk, read by itself. */
+export interface LineRecord {
   /** Line of the file, from 1; in Parquet the row. */
   readonly line: number;
-  /** Bytes of the chunk; none in Parquet. */
+  /** Bytes of what it was read from; none in Parquet. */
   readonly start: number;
   readonly end: number;
-}
-
-/** One line of a chunk, read by itself. */
-export interface LineRecord extends LineSpan {
   /** The line as it came. */
   readonly raw: Buffer;
   /** What it holds, in less time and not digit for digit; undefined where that is not certain enough to judge it. */
@@ -153,7 +149,10 @@ export async function* parquetRecords(
   }
 }
 
-function* lines(body: Buffer, firstLine: number): Generator<LineSpan & { raw: Buffer }> {
+function* lines(
+  body: Buffer,
+  firstLine: number,
+): Generator<Pick<LineRecord, 'line' | 'start' | 'end' | 'raw'>> {
   let line = firstLine;
   for (let start = 0; start < body.length; line++) {
     const end = endOf(body, body.indexOf(newline, start));

@@ -3,7 +3,8 @@ import { finished } from 'node:stream/promises';
 import { setImmediate as pause } from 'node:timers/promises';
 import type { Store } from '../clickhouse/client.ts';
 import { faultsOf, type LineFault, type LineFields } from './line.ts';
-import type { LineRecord, LineSpan } from './records.ts';
+import type { LineRun } from './line-runs.ts';
+import type { LineRecord } from './records.ts';
 import { retrying } from './retry.ts';
 
 /** A line that is no event, as it came. */
@@ -16,10 +17,10 @@ export interface RejectedRow {
 
 /** The lines of a chunk that was refused, told apart: of most it is only kept where they are. */
 export interface Examined {
-  readonly good: readonly LineSpan[];
+  readonly good: readonly LineRun[];
   readonly rejected: readonly RejectedRow[];
   /** Rejected, but only the engine can tell whether it refuses them too. */
-  readonly doubtful: readonly (RejectedRow & LineSpan)[];
+  readonly doubtful: readonly (RejectedRow & LineRun)[];
 }
 
 /** Between two pauses, in which the load can say that it lives. */
@@ -30,19 +31,31 @@ export async function examine(
   records: Iterable<LineRecord> | AsyncIterable<LineRecord>,
   ignoreUnknown: boolean,
 ): Promise<Examined> {
-  const good: LineSpan[] = [];
+  const good: GoodRun[] = [];
   const rejected: RejectedRow[] = [];
-  const doubtful: (RejectedRow & LineSpan)[] = [];
+  const doubtful: (RejectedRow & LineRun)[] = [];
   let examined = 0;
   for await (const record of records) {
     if (++examined % linesAtOnce === 0) await pause();
-    const { line, start, end } = record;
     const row = judge(record, ignoreUnknown);
-    if (!row) good.push({ line, start, end });
-    else if (row.doubtful) doubtful.push({ ...row, start, end });
+    if (!row) extend(good, record);
+    else if (row.doubtful) doubtful.push({ ...row, start: record.start, end: record.end, lines: 1 });
     else rejected.push(row);
   }
   return { good, rejected, doubtful };
+}
+
+type GoodRun = { -readonly [Name in keyof LineRun]: LineRun[Name] };
+
+/** Adds a line to the last run where nothing but a line end is between them. */
+function extend(runs: GoodRun[], { line, start, end }: LineRecord): void {
+  const last = runs.at(-1);
+  const gap = start - (last?.end ?? 0);
+  const next = last && line === last.line + last.lines;
+  if (last && next && (gap === 1 || gap === 2 || end === 0)) {
+    last.end = end;
+    last.lines++;
+  } else runs.push({ line, lines: 1, start, end });
 }
 
 /** What is wrong with a line; undefined when it is an event. */

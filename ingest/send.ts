@@ -3,7 +3,7 @@ import { ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 import { type Store, select } from '../clickhouse/client.ts';
 import { layoutOf } from '../clickhouse/cluster.ts';
 import { InputError } from './formats.ts';
-import type { LineSpan } from './records.ts';
+import { type LineRun, linesOf, without } from './line-runs.ts';
 import type { RejectLimit } from './reject-limit.ts';
 import { examine, type RejectedRow } from './rejects.ts';
 import { retrying } from './retry.ts';
@@ -70,15 +70,16 @@ export class Sender {
       // Lines that pass our rules and yet are refused by the engine, with the engine's reason.
       const strangers = await this.#findRefused(chunk, good, loadTime);
       if (strangers.size === 0) throw this.#refusal(chunk, again);
-      for (const [span, reason] of strangers) rejected.push(await readStranger(chunk, span, reason));
-      good = good.filter((span) => !strangers.has(span));
+      for (const [run, reason] of strangers) rejected.push(await readStranger(chunk, run, reason));
+      good = await without(chunk, good, [...strangers.keys()]);
       this.#admit(chunk, 0, rejected, strangers.size);
       again = await this.#sendGood(chunk, good, loadTime);
       if (again) throw this.#refusal(chunk, again);
     }
     const duplicates = good.length > 0 ? await this.#countNew(chunk) : 0;
+    const lines = good.reduce((sum, run) => sum + run.lines, 0);
     return {
-      rows: await this.#countStored(chunk, good.length),
+      rows: await this.#countStored(chunk, lines),
       rejected: rejected.sort(byLine),
       duplicates,
     };
@@ -94,28 +95,30 @@ export class Sender {
 
   async #sendGood(
     chunk: SendableChunk,
-    good: readonly LineSpan[],
+    good: readonly LineRun[],
     loadTime: string,
   ): Promise<ClickHouseError | undefined> {
     return good.length === 0 ? undefined : this.#store(chunk, chunk.contentOf(good), loadTime);
   }
 
-  /** Which lines the engine refuses, found by halving, with its reason. */
-  async #findRefused<Span extends LineSpan>(
+  /** Which lines the engine refuses, each a run by itself, found by halving, with its reason. */
+  async #findRefused<Run extends LineRun>(
     chunk: SendableChunk,
-    lines: readonly Span[],
+    runs: readonly Run[],
     loadTime: string,
-  ): Promise<Map<Span, string>> {
-    const [only] = lines;
-    if (!only) return new Map();
-    const refused = await this.#insert('events_check', chunk, chunk.contentOf(lines), loadTime);
+  ): Promise<Map<Run | LineRun, string>> {
+    const [first] = runs;
+    if (!first) return new Map();
+    const refused = await this.#insert('events_check', chunk, chunk.contentOf(runs), loadTime);
     if (!refused) return new Map();
     if (!dataErrors.test(refused.type ?? '')) throw this.#refusal(chunk, refused);
-    if (lines.length === 1) return new Map([[only, `ClickHouse refuses it: ${firstLine(refused.message)}`]]);
-    const middle = lines.length >> 1;
+    if (runs.length === 1 && first.lines === 1)
+      return new Map([[first, `ClickHouse refuses it: ${firstLine(refused.message)}`]]);
+    const parts = runs.length > 1 ? runs : await linesOf(chunk, first);
+    const middle = parts.length >> 1;
     return new Map([
-      ...(await this.#findRefused(chunk, lines.slice(0, middle), loadTime)),
-      ...(await this.#findRefused(chunk, lines.slice(middle), loadTime)),
+      ...(await this.#findRefused(chunk, parts.slice(0, middle), loadTime)),
+      ...(await this.#findRefused(chunk, parts.slice(middle), loadTime)),
     ]);
   }
 
@@ -217,11 +220,11 @@ export function describeRejected(
 
 const byLine = (a: { line: number }, b: { line: number }) => a.line - b.line;
 
-async function readStranger(chunk: SendableChunk, span: LineSpan, reason: string): Promise<RejectedRow> {
-  for await (const { line, raw, read } of chunk.records(span)) {
+async function readStranger(chunk: SendableChunk, run: LineRun, reason: string): Promise<RejectedRow> {
+  for await (const { line, raw, read } of chunk.records(run)) {
     return { line, raw: Buffer.from(raw), fields: read().fields, faults: [{ field: '', reason }] };
   }
-  throw new Error(`line ${span.line} of a chunk cannot be read again`);
+  throw new Error(`line ${run.line} of a chunk cannot be read again`);
 }
 
 function firstLine(message: string): string {

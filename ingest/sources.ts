@@ -4,8 +4,9 @@ import { openBytes } from './bytes.ts';
 import { cutChunks, type KnownChunk } from './chunks.ts';
 import { type FileFormat, type Format, InputError } from './formats.ts';
 import type { SentChunk } from './ledger.ts';
+import type { LineRun } from './line-runs.ts';
 import { parquetChunks } from './parquet-chunks.ts';
-import { csvRecords, type LineRecord, type LineSpan, ndjsonRecords, tsvRecords } from './records.ts';
+import { csvRecords, type LineRecord, ndjsonRecords, tsvRecords } from './records.ts';
 import { eventFields, requiredFields, type TypedFields } from './statement.ts';
 
 /** Bytes to send, and how to read them. Each call begins anew, so that they can be sent again. */
@@ -21,10 +22,10 @@ export interface SendableChunk extends SentChunk {
   /** What keeps it from being stored twice; absent: its name. */
   readonly token?: string;
   readonly content: Content;
-  /** Its lines, one by one, or one of them; for a chunk that was refused. */
-  readonly records: (only?: LineSpan) => Iterable<LineRecord> | AsyncIterable<LineRecord>;
+  /** Its lines, or some of them, one by one; for a chunk that was refused. */
+  readonly records: (only?: LineRun) => Iterable<LineRecord> | AsyncIterable<LineRecord>;
   /** Some of its lines, in their order, as they can be sent. */
-  readonly contentOf: (lines: readonly LineSpan[]) => Content;
+  readonly contentOf: (runs: readonly LineRun[]) => Content;
   /** It has a NUL byte, which the engine would take as text: its lines are to be examined. */
   readonly damaged: boolean;
   /** What an earlier run left of it in the ledger. */
@@ -87,12 +88,14 @@ async function* lineChunks(source: Source): AsyncGenerator<SendableChunk> {
         bytes: body.length,
         damaged: body.includes(0),
         content: contentOf([body]),
-        records: ({ line, start, end } = { line: firstLine, start: 0, end: body.length }) => {
+        records: (
+          { line, start, end }: Omit<LineRun, 'lines'> = { line: firstLine, start: 0, end: body.length },
+        ) => {
           const part = body.subarray(start, end);
           if (format.name === 'ndjson') return ndjsonRecords(part, line);
           return (format.name === 'csv' ? csvRecords : tsvRecords)(part, line, columns);
         },
-        contentOf: (lines) => contentOf(runs(body, lines)),
+        contentOf: (runs) => contentOf(runs.map(({ start, end }) => body.subarray(start, end))),
         where: `from line ${firstLine}`,
       };
     }
@@ -114,22 +117,6 @@ function evenChunks({ chunkBytes, parallel }: Source, size: number | undefined):
 }
 
 const lineEnd = Buffer.from('\n');
-
-/** The bytes of lines, those that follow each other in one piece. */
-function runs(body: Buffer, lines: readonly LineSpan[]): Buffer[] {
-  const found: Buffer[] = [];
-  let [from, to] = [0, 0];
-  for (const { start, end } of lines) {
-    const gap = start - to;
-    if (to > 0 && (gap === 1 || (gap === 2 && body[to] === 13))) to = end;
-    else {
-      if (to > 0) found.push(body.subarray(from, to));
-      [from, to] = [start, end];
-    }
-  }
-  if (to > 0) found.push(body.subarray(from, to));
-  return found;
-}
 
 /** @throws {InputError} for columns that make no events */
 export function requireColumns({ file, ignoreUnknown }: Source, columns: readonly string[]): void {

@@ -223,34 +223,3 @@ test.each<[string, keyof typeof writers, (lines: string) => string]>([
   const stored = 'SELECT DISTINCT campaign_id, device FROM events WHERE advertiser_id = {account:String}';
   expect(await select(db.store, stored, { account })).toHaveLength(1);
 });
-
-test.each([' ', ','])(
-  'two objects on one line are two events beside a bad row and alone (between them %j)',
-  async (gap) => {
-    const both = () => writers.ndjson([line(), line()]).trim().replace('\n', gap);
-    const half = () =>
-      writers
-        .ndjson([line(), line({ quantity: '0' })])
-        .trim()
-        .replace('\n', gap);
-    const alone = await ingest(await file('a.ndjson', `${both()}\n${both()}\n`));
-    expect(JSON.parse(alone.stdout)).toMatchObject({ rows: 4, rejected_rows: 0 });
-    const beside = await ingest(await file('b.ndjson', `${both()}\n${half()}\n${both()}\n`));
-    expect(JSON.parse(beside.stdout)).toMatchObject({ rows: 4, rejected_rows: 1 });
-    expect(beside.stderr).toContain('line 2: is not one JSON object');
-    expect(await counted()).toBe(8);
-  },
-);
-
-test('numbers are judged digit for digit beside a bad row', async () => {
-  const money = ['1.10', '0.1234560', '123456789012.123456', '-0'];
-  const wrong = ['123456789012.1234567', '1e2', '0.0000001', '1234567890123'];
-  const spends = [...money, ...wrong].map((spend) =>
-    writers.ndjson([line({ spend })]).replace(`"${spend}"`, spend),
-  );
-  const { stdout } = await ingest(await file('e.ndjson', spends.join('')));
-  expect(JSON.parse(stdout)).toMatchObject({ rows: 4, rejected_rows: 4 });
-  expect(await rejects(JSON.parse(stdout).loads[0])).toEqual(
-    wrong.map((_, n) => ({ line: n + 5, fields: ['spend'] })),
-  );
-});
