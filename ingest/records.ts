@@ -5,6 +5,7 @@ import { compressors } from 'hyparquet-compressors';
 import { scanRecords } from './csv-scan.ts';
 import { jsonFields, mayBeTaken, quickJsonFields } from './json-line.ts';
 import type { LineFault, LineFields } from './line.ts';
+import { confirmedPattern } from './statement.ts';
 
 /** One line of a chunk, read by itself. */
 export interface LineRecord {
@@ -211,9 +212,15 @@ function unescapeTsv(cell: string): string {
   return cell.replace(/\\(.)/g, (whole, letter: string) => escapes[letter] ?? whole);
 }
 
+const trueOrFalse = new RegExp(confirmedPattern);
+
 /** The row as a line that is read again like the row: text, but for truth values. */
 function ndjsonOf(row: Record<string, unknown>, fields: LineFields): string {
-  return JSON.stringify(fields, (name, text) => (typeof row[name] === 'boolean' ? row[name] : text));
+  return JSON.stringify(fields, (name, text) => {
+    if (typeof row[name] === 'boolean') return row[name];
+    // In JSON it is a truth value, whatever the file has.
+    return name === 'confirmed' && trueOrFalse.test(text) ? /^(true|1)$/i.test(text) : text;
+  });
 }
 
 /** @param scale of a decimal, which is stored as a whole number */

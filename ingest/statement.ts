@@ -36,9 +36,6 @@ export const quantityPattern = '^[0-9]{1,10}$';
 export const moneyPattern = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
 export const confirmedPattern = '^(true|false|TRUE|FALSE|True|False|1|0)$';
 
-// JSON and Parquet have booleans; elsewhere the engine would take `yes` and refuse `"true"` in quotes.
-const hasBooleans = ({ name }: Format) => name === 'ndjson' || name === 'parquet';
-
 /** How a field is read and what becomes of it. */
 interface Reading {
   /** What the engine reads it as. */
@@ -84,6 +81,7 @@ function moneyReading(name: 'spend' | 'revenue'): Reading {
 
 /** Values that a file holds as such, instead of as text: it takes half the time. */
 const typedReadings = {
+  boolean: (): Reading => ({ type: 'Bool' }),
   time: (name: EventField): Reading => ({
     type: "DateTime64(9, 'UTC')",
     expression: `toDateTime64(${name}, 3, 'UTC')`,
@@ -104,7 +102,8 @@ export type TypedFields = Readonly<Partial<Record<EventField, keyof typeof typed
 function readingOf(name: EventField, format: Format, typed: TypedFields): Reading {
   const type = typed[name];
   if (type) return typedReadings[type](name);
-  if (name === 'confirmed' && hasBooleans(format)) return { type: 'Bool' };
+  // JSON has truth values; where they are text the engine would take `yes` and refuse `"true"` in quotes.
+  if (name === 'confirmed' && format.name === 'ndjson') return typedReadings.boolean();
   return textReadings[name] ?? { type: 'String' };
 }
 

@@ -15,7 +15,13 @@ export function typedFieldsOf(schema: readonly SchemaElement[]): TypedFields {
   );
 }
 
-const kinds: TypedFields = { event_time: 'time', quantity: 'integer', spend: 'decimal', revenue: 'decimal' };
+const kinds: TypedFields = {
+  event_time: 'time',
+  quantity: 'integer',
+  spend: 'decimal',
+  revenue: 'decimal',
+  confirmed: 'boolean',
+};
 
 function kindOf({
   type,
@@ -31,6 +37,7 @@ function kindOf({
     case 'INTEGER':
       return logical.bitWidth < 64 || logical.isSigned ? 'integer' : undefined;
     default:
+      if (type === 'BOOLEAN') return 'boolean';
       return logical === undefined && converted === undefined && (type === 'INT32' || type === 'INT64')
         ? 'integer'
         : undefined;

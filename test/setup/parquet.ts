@@ -21,7 +21,7 @@ export async function parquetFile(
                    toDateTime64('2026-03-01 00:00:00.000', 3, 'UTC') + number % 172800 AS event_time,
                    'impression' AS event_type, {account:String} AS advertiser_id,
                    concat('campaign-', toString(number % 7)) AS campaign_id, toInt64(${quantity}) AS quantity,
-                   CAST(number % 1000 / 100 AS Decimal(18, 6)) AS spend, number % 2 = 0 AS confirmed
+                   toDecimal64(number % 1000, 6) / 100 AS spend, number % 2 = 0 AS confirmed
             FROM numbers({rows:UInt64}) FORMAT Parquet`,
     query_params: { account, rows },
     clickhouse_settings: {
