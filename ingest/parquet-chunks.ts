@@ -6,7 +6,7 @@ import { formats, InputError } from './formats.ts';
 import { type LineRun, lastLine } from './line-runs.ts';
 import { openParquet, type ParquetFile, type ParquetPart } from './parquet-file.ts';
 import { magic } from './parquet-footer.ts';
-import { parquetRecords } from './records.ts';
+import { parquetRecords } from './parquet-records.ts';
 import { requireColumns, type SendableChunk, type Source } from './sources.ts';
 import { typedFieldsOf } from './typed-fields.ts';
 
