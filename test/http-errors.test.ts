@@ -80,6 +80,8 @@ describe('a token that opens nothing is 401 before the body is looked at', () =>
     revoked: async () => {
       const token = await createToken(db.store, { account: 'gone', label: '' });
       for (const { id } of await listTokens(db.store, { account: 'gone' })) await revokeToken(db.store, id);
+      const ask = () => service.post(endpoint, 'a', body, { authorization: `Bearer ${token}` });
+      await expect.poll(ask, { timeout: 6_000 }).toMatchObject({ status: 401 });
       return `Bearer ${token}`;
     },
   };
