@@ -5,7 +5,7 @@ import { type Claim, Ledger } from './ledger.ts';
 import { Load, type LoadCounts, noCounts } from './loads.ts';
 import type { RejectLimit } from './reject-limit.ts';
 import { keepRejected, type RejectedRow } from './rejects.ts';
-import { Sender } from './send.ts';
+import { Sender, type SentRows } from './send.ts';
 import { type ForgottenChunk, settleChunks, withdrawChunk } from './settle.ts';
 import { chunksOf, type SendableChunk } from './sources.ts';
 
@@ -80,17 +80,33 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   });
 
   const forgotten: ForgottenChunk[] = [];
+  /** @returns `anew` when it was withdrawn and sent under another name, so that its rollups are to be rebuilt */
+  const sendChunk = async (
+    chunk: SendableChunk,
+    claim: Extract<Claim, { loaded: false }>,
+  ): Promise<SentRows & { anew: boolean }> => {
+    let anew = claim.forgotten;
+    let since = claim.loadTime;
+    for (let attempt = 0; ; attempt++) {
+      if (anew) await withdrawChunk(store, chunk.chunk);
+      const named = anew ? { ...chunk, token: `${chunk.chunk} ${load?.id} ${attempt}` } : chunk;
+      const before = sender.interruptions;
+      const sent = await sender.send(named, claim.loadTime);
+      const interrupted = load && sender.interruptions > before;
+      if (!interrupted || !(await ledger.isForgotten(since))) return { ...sent, anew };
+      anew = true;
+      since = await ledger.now();
+    }
+  };
   const finishChunk = async ({ chunk, claim }: ClaimedChunk): Promise<void> => {
     if (claim.loaded) counts.repeatedRows += claim.rows;
     else {
-      if (claim.forgotten) await withdrawChunk(store, chunk.chunk);
-      const sent = claim.forgotten ? { ...chunk, token: `${chunk.chunk} ${load?.id}` } : chunk;
-      const { rows, rejected, duplicates } = await sender.send(sent, claim.loadTime);
+      const { rows, rejected, duplicates, anew } = await sendChunk(chunk, claim);
       if (load) {
         await keepRejected(store, { loadId: load.id, file, chunk: chunk.chunk }, rejected);
         const { head, bytes } = chunk;
         const identity = { chunk: chunk.chunk, head, bytes, rows: chunk.rows };
-        if (claim.forgotten) forgotten.push({ chunk: identity, rows, rejectedRows: rejected.length });
+        if (anew) forgotten.push({ chunk: identity, rows, rejectedRows: rejected.length });
         else await ledger.markLoaded(load, chunk, rows, rejected.length);
       }
       counts.rows += rows;

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
+import { onShards } from '../clickhouse/cluster.ts';
 import type { KnownChunk } from './chunks.ts';
 import { aliveLoads, type Load } from './loads.ts';
 import { type RetryOptions, retrying } from './retry.ts';
@@ -93,7 +94,7 @@ export class Ledger {
       if (before.length === 0 || othersEnded) {
         // Without a time it was claimed but never sent.
         const sent = before.find(({ sentAt }) => !sentAt.startsWith('1970'));
-        const forgotten = sent !== undefined && (await this.#isForgotten(sent.sentAt));
+        const forgotten = sent !== undefined && (await this.isForgotten(sent.sentAt));
         return { loaded: false, loadTime, forgotten };
       }
       // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
@@ -138,7 +139,12 @@ export class Ledger {
     return { claims, loadTime: first.time };
   }
 
-  async #isForgotten(sentAt: string): Promise<boolean> {
+  /**
+   * Whether the engine may not know any more what arrived of a chunk that was sent at that time: a server that is
+   * killed can have noted the name of a part that it did not keep.
+   */
+  async isForgotten(sentAt: string): Promise<boolean> {
+    if (await this.#restartedSince(sentAt)) return true;
     const [row] = await retrying(
       () =>
         select<{ forgotten: number }>(
@@ -151,6 +157,32 @@ export class Ledger {
       this.#retries,
     );
     return row?.forgotten === 1;
+  }
+
+  async #restartedSince(time: string): Promise<boolean> {
+    let restarted = false;
+    await retrying(
+      () =>
+        onShards(this.#store, async ({ store }) => {
+          const [row] = await select<{ later: number }>(
+            store,
+            "SELECT toUInt8(now64(6, 'UTC') - toIntervalSecond(uptime()) > toDateTime64({time:String}, 6, 'UTC')) AS later",
+            { time },
+          );
+          restarted ||= row?.later === 1;
+        }),
+      this.#retries,
+    );
+    return restarted;
+  }
+
+  /** The time of the store, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
+  async now(): Promise<string> {
+    const [row] = await retrying(
+      () => select<{ now: string }>(this.#store, "SELECT toString(now64(6, 'UTC')) AS now"),
+      this.#retries,
+    );
+    return row?.now ?? '';
   }
 
   #alive(ids: readonly string[]): Promise<string[]> {

@@ -6,7 +6,7 @@ import { InputError } from './formats.ts';
 import { type LineRun, linesOf, without } from './line-runs.ts';
 import type { RejectLimit } from './reject-limit.ts';
 import { examine, type RejectedRow } from './rejects.ts';
-import { retrying } from './retry.ts';
+import { type RetryOptions, retrying } from './retry.ts';
 import type { Content, SendableChunk } from './sources.ts';
 import { countNew, dropStaged } from './staging.ts';
 import { type EventTable, insertEvents, insertSettings } from './statement.ts';
@@ -37,10 +37,22 @@ const dataErrors =
 export class Sender {
   readonly #options: SendOptions;
   readonly #table: EventTable;
+  /** How often a statement had to be tried again. */
+  interruptions = 0;
 
   constructor(options: SendOptions) {
     this.#options = options;
     this.#table = options.dryRun ? 'events_check' : options.dedupe ? 'events_staging' : 'events';
+  }
+
+  get #retries(): RetryOptions {
+    return {
+      giveUpAfterMs: 120_000,
+      onRetry: (error) => {
+        this.interruptions++;
+        this.#options.onRetry?.(error);
+      },
+    };
   }
 
   /**
@@ -133,8 +145,8 @@ export class Sender {
   }
 
   async #countNew({ chunk, token = chunk }: SendableChunk): Promise<number> {
-    const { store, dedupe, dryRun, onRetry } = this.#options;
-    return dedupe && !dryRun ? retrying(() => countNew(store, chunk, token), retryOptions(onRetry)) : 0;
+    const { store, dedupe, dryRun } = this.#options;
+    return dedupe && !dryRun ? retrying(() => countNew(store, chunk, token), this.#retries) : 0;
   }
 
   /**
@@ -162,7 +174,7 @@ export class Sender {
     { format, typed, stream }: Content,
     loadTime: string,
   ): Promise<ClickHouseError | undefined> {
-    const { store, ignoreUnknown, onRetry } = this.#options;
+    const { store, ignoreUnknown } = this.#options;
     const settings: ClickHouseSettings = {
       ...insertSettings(token),
       ...(ignoreUnknown && { input_format_skip_unknown_fields: 1 }),
@@ -183,7 +195,7 @@ export class Sender {
         if (error instanceof ClickHouseError && dataErrors.test(error.type ?? '')) return error;
         throw error;
       }
-    }, retryOptions(onRetry));
+    }, this.#retries);
   }
 
   #refusal({ where }: SendableChunk, cause: ClickHouseError): InputError {
@@ -229,8 +241,4 @@ async function readStranger(chunk: SendableChunk, run: LineRun, reason: string):
 
 function firstLine(message: string): string {
   return message.split('\n')[0] ?? message;
-}
-
-function retryOptions(onRetry: ((error: Error) => void) | undefined) {
-  return { giveUpAfterMs: 120_000, ...(onRetry && { onRetry }) };
 }
