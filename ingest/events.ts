@@ -94,6 +94,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       const sent = await sender.send(named, claim.loadTime);
       const interrupted = load && sender.interruptions > before;
       if (!interrupted || !(await ledger.isForgotten(since))) return { ...sent, anew };
+      options.rejectLimit?.takeBack(chunk.rows, sent.rejected.length);
       anew = true;
       since = await ledger.now();
     }

@@ -22,6 +22,12 @@ export class RejectLimit {
     return fits;
   }
 
+  /** Takes a chunk's rows back, which are sent once more. */
+  takeBack(rows: number, rejected: number): void {
+    this.#rows -= rows;
+    this.#rejected -= rejected;
+  }
+
   toString(): string {
     return this.#most.percent === undefined ? `${this.#most.rows}` : `${this.#most.percent}%`;
   }
