@@ -57,6 +57,22 @@ it('a chunk in doubt that the engine has forgotten is counted once, whatever of 
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
 });
 
+it('a chunk in doubt that was sent before the server was started is not known to it, whatever it remembers', async () => {
+  const lines = events();
+  await load(test.store, lines, 40_000);
+  await mutate(
+    "ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0, sent_at = toDateTime64('2026-01-01 00:00:00', 6, 'UTC') WHERE true",
+  );
+  await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
+  // Lost, though the names of the parts are remembered.
+  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
+  await mutate('ALTER TABLE campaigns_device_date DELETE WHERE true');
+  expect((await verify(test.store, catalog)).differences).not.toEqual([]);
+
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
 /** The store, but sending events to it fails. */
 function broken(): Store {
   const store: Store = Object.create(test.store);
