@@ -324,7 +324,8 @@ CREATE TABLE load_chunks
     `rows` SimpleAggregateFunction(max, UInt64),
     `rejected_rows` SimpleAggregateFunction(max, UInt64),
     `sent_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
-    `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+    `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    `withdrawn_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (head, chunk, load_id)

@@ -6,7 +6,7 @@ import { Load, type LoadCounts, noCounts } from './loads.ts';
 import type { RejectLimit } from './reject-limit.ts';
 import { keepRejected, type RejectedRow } from './rejects.ts';
 import { Sender, type SentRows } from './send.ts';
-import { type ForgottenChunk, settleChunks, withdrawChunk } from './settle.ts';
+import { type DoubtfulChunk, settleChunks, withdrawChunk } from './settle.ts';
 import { chunksOf, type SendableChunk } from './sources.ts';
 
 export interface EventLoadOptions {
@@ -79,35 +79,45 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     signal: ended,
   });
 
-  const forgotten: ForgottenChunk[] = [];
-  /** @returns `anew` when it was withdrawn and sent under another name, so that its rollups are to be rebuilt */
+  const doubtful: DoubtfulChunk[] = [];
+  /** @returns `settle` when its rollups may hold too much or too little of it */
   const sendChunk = async (
     chunk: SendableChunk,
     claim: Extract<Claim, { loaded: false }>,
-  ): Promise<SentRows & { anew: boolean }> => {
-    let anew = claim.forgotten;
-    let since = claim.loadTime;
-    for (let attempt = 0; ; attempt++) {
-      if (anew) await withdrawChunk(store, chunk.chunk);
+  ): Promise<SentRows & { settle: boolean }> => {
+    let { memory } = claim;
+    for (let attempt = 0, since = claim.loadTime; ; attempt++, since = await ledger.now()) {
+      const anew = memory === 'none';
+      if (anew && load) {
+        await ledger.markWithdrawn(load, chunk);
+        await withdrawChunk(store, chunk.chunk);
+        memory = 'sure';
+      }
       const named = anew ? { ...chunk, token: `${chunk.chunk} ${load?.id} ${attempt}` } : chunk;
       const before = sender.interruptions;
       const sent = await sender.send(named, claim.loadTime);
-      const interrupted = load && sender.interruptions > before;
-      if (!interrupted || !(await ledger.isForgotten(since))) return { ...sent, anew };
+      if (load && sender.interruptions > before) {
+        const found = await ledger.memoryOf(since);
+        if (found !== 'sure') memory = found;
+      }
+      const lines = chunk.rows - sent.rejected.length;
+      // What --dedupe leaves out is counted by what is there, and does not tell what is missing.
+      const whole =
+        memory === 'sure' || (memory === 'short' && !dedupe && (await ledger.isWhole(chunk, lines)));
+      if (whole) return { ...sent, settle: anew || memory === 'short' };
       options.rejectLimit?.takeBack(chunk.rows, sent.rejected.length);
-      anew = true;
-      since = await ledger.now();
+      memory = 'none';
     }
   };
   const finishChunk = async ({ chunk, claim }: ClaimedChunk): Promise<void> => {
     if (claim.loaded) counts.repeatedRows += claim.rows;
     else {
-      const { rows, rejected, duplicates, anew } = await sendChunk(chunk, claim);
+      const { rows, rejected, duplicates, settle } = await sendChunk(chunk, claim);
       if (load) {
         await keepRejected(store, { loadId: load.id, file, chunk: chunk.chunk }, rejected);
         const { head, bytes } = chunk;
         const identity = { chunk: chunk.chunk, head, bytes, rows: chunk.rows };
-        if (anew) forgotten.push({ chunk: identity, rows, rejectedRows: rejected.length });
+        if (settle) doubtful.push({ chunk: identity, rows, rejectedRows: rejected.length });
         else await ledger.markLoaded(load, chunk, rows, rejected.length);
       }
       counts.rows += rows;
@@ -123,8 +133,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     await inParallel(claimed(chunks, ledger, load), parallel, finishChunk, enough, signal);
     if (signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
-    if (load && forgotten.length > 0) {
-      await settleChunks(store, ledger, load, forgotten, now, options);
+    if (load && doubtful.length > 0) {
+      await settleChunks(store, ledger, load, doubtful, now, options);
     }
     return { ...counts, ...(load && { loadId: load.id }) };
   } catch (cause) {
@@ -172,7 +182,7 @@ async function* claimed(
         ? { loaded: true, rows: loadedRows }
         : load
           ? await ledger.claim(load, chunk)
-          : { loaded: false, loadTime: '1970-01-01 00:00:00', forgotten: false };
+          : { loaded: false, loadTime: '1970-01-01 00:00:00', memory: 'sure' };
     seen.add(chunk.chunk);
     yield { chunk, claim };
   }

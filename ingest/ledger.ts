@@ -19,16 +19,25 @@ export type Claim =
   | { readonly loaded: true; readonly rows: number }
   /**
    * `loadTime` is what its rows shall carry: now, or the time that they already carry if any of them arrived in
-   * an earlier attempt, so that events and rollups agree; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. `forgotten`: it was
-   * sent so long ago, or rollups were rebuilt since, that the engine may no longer know whether it arrived.
+   * an earlier attempt, so that events and rollups agree; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
    */
-  | { readonly loaded: false; readonly loadTime: string; readonly forgotten: boolean };
+  | { readonly loaded: false; readonly loadTime: string; readonly memory: Memory };
+
+/**
+ * What to expect of the engine when a chunk in doubt is sent again under its name:
+ * - `sure`: it adds what is missing, and nothing twice.
+ * - `short`: nothing twice, but what is missing may stay missing. A server that is killed can have noted the name
+ *   of a part that it did not keep.
+ * - `none`: the chunk was sent so long ago, or rollups were rebuilt since, that all of it may be kept twice.
+ */
+export type Memory = 'sure' | 'short' | 'none';
 
 interface ChunkClaim {
   readonly loadId: string;
   readonly loaded: number;
   readonly counted: number;
   readonly sentAt: string;
+  readonly withdrawn: number;
 }
 
 const loaded = 'toUInt8(toUInt64(max(c.loaded_at)) > 0)';
@@ -94,8 +103,8 @@ export class Ledger {
       if (before.length === 0 || othersEnded) {
         // Without a time it was claimed but never sent.
         const sent = before.find(({ sentAt }) => !sentAt.startsWith('1970'));
-        const forgotten = sent !== undefined && (await this.isForgotten(sent.sentAt));
-        return { loaded: false, loadTime, forgotten };
+        if (before.some(({ withdrawn }) => withdrawn)) return { loaded: false, loadTime, memory: 'none' };
+        return { loaded: false, loadTime, memory: sent ? await this.memoryOf(sent.sentAt) : 'sure' };
       }
       // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
       othersEnded = (await this.#alive(before.map(({ loadId }) => loadId))).length === 0;
@@ -113,6 +122,11 @@ export class Ledger {
     return claims.at(-1)?.loadId === load.id ? 'own' : 'taken over';
   }
 
+  /** Records that a chunk is about to be withdrawn. */
+  async markWithdrawn(load: Load, chunk: SentChunk): Promise<void> {
+    await this.#record(load, chunk, 'withdrawn_at');
+  }
+
   /** Records that the store has acknowledged the whole chunk. */
   async markLoaded(load: Load, chunk: SentChunk, rows: number, rejectedRows: number): Promise<void> {
     await this.#record(load, chunk, 'loaded_at', rows, rejectedRows);
@@ -125,7 +139,7 @@ export class Ledger {
         select<ChunkClaim & { time: string }>(
           this.#store,
           `SELECT load_id AS loadId, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted,
-                toString(max(c.sent_at)) AS sentAt,
+                toString(max(c.sent_at)) AS sentAt, toUInt8(toUInt64(max(c.withdrawn_at)) > 0) AS withdrawn,
                 (SELECT toString(if(count() = 0, now64(6, 'UTC'), max(d.loaded_at)))
                  FROM chunk_days AS d WHERE chunk = {chunk:String}) AS time
          FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk = {chunk:String}
@@ -139,12 +153,8 @@ export class Ledger {
     return { claims, loadTime: first.time };
   }
 
-  /**
-   * Whether the engine may not know any more what arrived of a chunk that was sent at that time: a server that is
-   * killed can have noted the name of a part that it did not keep.
-   */
-  async isForgotten(sentAt: string): Promise<boolean> {
-    if (await this.#restartedSince(sentAt)) return true;
+  /** What the engine knows of a chunk that was sent at that time. */
+  async memoryOf(sentAt: string): Promise<Memory> {
     const [row] = await retrying(
       () =>
         select<{ forgotten: number }>(
@@ -156,7 +166,24 @@ export class Ledger {
         ),
       this.#retries,
     );
-    return row?.forgotten === 1;
+    if (row?.forgotten === 1) return 'none';
+    return (await this.#restartedSince(sentAt)) ? 'short' : 'sure';
+  }
+
+  /** Whether the events of a chunk are there, so many of them; its rollups may still lack some. */
+  async isWhole({ chunk }: SentChunk, lines: number): Promise<boolean> {
+    const [row] = await retrying(
+      () =>
+        select<{ events: number; listed: number }>(
+          this.#store,
+          `SELECT (SELECT toUInt32(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS listed,
+                  (SELECT toUInt32(count()) FROM events WHERE chunk = {chunk:String}
+                     AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})) AS events`,
+          { chunk },
+        ),
+      this.#retries,
+    );
+    return row?.events === lines && row.listed === lines;
   }
 
   async #restartedSince(time: string): Promise<boolean> {
@@ -194,7 +221,7 @@ export class Ledger {
   async #record(
     load: Load,
     { head, chunk, bytes }: SentChunk,
-    time?: 'sent_at' | 'loaded_at',
+    time?: 'sent_at' | 'loaded_at' | 'withdrawn_at',
     rows = 0,
     rejectedRows = 0,
   ): Promise<void> {

@@ -2,16 +2,18 @@ import type { Store } from '../clickhouse/client.ts';
 import { select } from '../clickhouse/client.ts';
 import { onShards } from '../clickhouse/cluster.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
+import { type DayRange, verify } from '../clickhouse/verify.ts';
 import { catalog } from '../src/catalog.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
 import { Load, type WaitOptions } from './loads.ts';
 
 /**
- * A chunk in doubt that the engine has forgotten: its name no longer keeps it from being counted twice, and each
- * rollup may have counted it or not. It is withdrawn from the events, sent anew under another name, and the
- * rollups of its months are recomputed; only then is it loaded. Interrupted anywhere, it is still in doubt.
+ * A chunk that is whole in the events while each rollup may lack it or have it twice, because its name no longer
+ * tells the engine all that arrived (see `Memory`). Where even its events could not be relied on, they were
+ * withdrawn and sent anew under another name. Only when its rollups are seen to is it loaded; interrupted anywhere,
+ * it is still in doubt.
  */
-export interface ForgottenChunk {
+export interface DoubtfulChunk {
   readonly chunk: SentChunk;
   readonly rows: number;
   readonly rejectedRows: number;
@@ -31,30 +33,32 @@ export async function withdrawChunk(store: Store, chunk: string): Promise<void> 
 }
 
 /**
- * Recomputes the rollups of the months of these chunks, which have been sent anew, and marks them as loaded. The
- * load that sent them has ended, so that loads which wait for a chunk of it can end before the rebuild.
+ * Compares the rollups with the events on the days of these chunks, recomputes the months that differ, and marks
+ * the chunks as loaded. The load that sent them has ended, so that loads which wait for a chunk of it can end
+ * before the comparison.
  * @throws when such a load has taken over a chunk: what it left of it must not pass for whole
  */
 export async function settleChunks(
   store: Store,
   ledger: Ledger,
   load: Load,
-  forgotten: readonly ForgottenChunk[],
+  doubtful: readonly DoubtfulChunk[],
   now: () => Date,
   options: WaitOptions = {},
 ): Promise<void> {
   const [range] = await select<{ from: string; to: string }>(
     store,
     'SELECT toString(min(day)) AS from, toString(max(day)) AS to FROM chunk_days WHERE chunk IN {chunks:Array(String)}',
-    { chunks: forgotten.map(({ chunk }) => chunk.chunk) },
+    { chunks: doubtful.map(({ chunk }) => chunk.chunk) },
   );
   if (!range) throw new Error('the store did not tell the days of the chunks');
   const file = `rollups ${range.from} to ${range.to}, for load ${load.id}`;
   const rebuilding = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
   try {
-    const own = await ownChunks(ledger, load, forgotten);
+    const own = await ownChunks(ledger, load, doubtful);
     const settled = own.map(({ chunk }) => chunk.chunk);
-    if (own.length > 0) await rebuild(store, catalog, range, undefined, settled);
+    const wrong = own.length > 0 ? await wrongDays(store, range) : undefined;
+    if (wrong) await rebuild(store, catalog, wrong, undefined, settled);
     for (const { chunk, rows, rejectedRows } of own) await ledger.markLoaded(load, chunk, rows, rejectedRows);
     await rebuilding.finish();
   } catch (error) {
@@ -63,14 +67,24 @@ export async function settleChunks(
   }
 }
 
+/** From the first to the last day on which a rollup differs from the events; undefined if none does. */
+async function wrongDays(store: Store, range: DayRange): Promise<DayRange | undefined> {
+  const { differences, more } = await verify(store, catalog, range);
+  if (more) return range;
+  const days = differences.map(({ day }) => day).sort();
+  const [from] = days;
+  const to = days.at(-1);
+  return from && to ? { from, to } : undefined;
+}
+
 /** Those that no other load has completed meanwhile. */
 async function ownChunks(
   ledger: Ledger,
   load: Load,
-  forgotten: readonly ForgottenChunk[],
-): Promise<ForgottenChunk[]> {
-  const own: ForgottenChunk[] = [];
-  for (const each of forgotten) {
+  doubtful: readonly DoubtfulChunk[],
+): Promise<DoubtfulChunk[]> {
+  const own: DoubtfulChunk[] = [];
+  for (const each of doubtful) {
     const outcome = await ledger.outcome(load, each.chunk);
     if (outcome === 'own') own.push(each);
     if (outcome === 'taken over') {

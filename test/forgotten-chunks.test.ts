@@ -57,13 +57,21 @@ it('a chunk in doubt that the engine has forgotten is counted once, whatever of 
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
 });
 
-it('a chunk in doubt that was sent before the server was started is not known to it, whatever it remembers', async () => {
-  const lines = events();
+/** Loads events by a loader that died before it could note what was acknowledged, as did the server. */
+async function leaveInDoubtAtRestart(lines: readonly EventLine[]): Promise<void> {
   await load(test.store, lines, 40_000);
   await mutate(
     "ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0, sent_at = toDateTime64('2026-01-01 00:00:00', 6, 'UTC') WHERE true",
   );
   await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
+}
+
+const withdrawn = () =>
+  select(test.store, 'SELECT DISTINCT chunk FROM load_chunks WHERE toUInt64(withdrawn_at) > 0');
+
+it('a chunk in doubt that was sent before the server was started is looked for, whatever the server remembers', async () => {
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
   // Lost, though the names of the parts are remembered.
   await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
   await mutate('ALTER TABLE campaigns_device_date DELETE WHERE true');
@@ -71,6 +79,31 @@ it('a chunk in doubt that was sent before the server was started is not known to
 
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect(await withdrawn()).not.toEqual([]);
+});
+
+it('what a load has left of a chunk that it withdrew is withdrawn by the one that takes over', async () => {
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  // It was killed while it sent the chunk under another name: one month is there twice, another is missing.
+  await mutate('ALTER TABLE load_chunks UPDATE withdrawn_at = sent_at WHERE true');
+  await test.store.command({
+    query: `INSERT INTO events (* EXCEPT day) SELECT * FROM events WHERE day = '2026-01-05'`,
+    clickhouse_settings: { insert_deduplicate: 0 },
+  });
+  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('rollups that lack such a chunk are rebuilt, and its events, which are whole, are not withdrawn', async () => {
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect(await withdrawn()).toEqual([]);
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
 });
 
 /** The store, but sending events to it fails. */
