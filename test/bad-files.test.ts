@@ -5,7 +5,6 @@ import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
-import { select } from '../clickhouse/client.ts';
 import { loadEvents } from '../ingest/events.ts';
 import { expandFiles } from '../ingest/files.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
@@ -19,17 +18,11 @@ vi.setConfig({ testTimeout: 120_000 });
 const db = useStore();
 let account: string;
 let home: string;
-const { env, file, folder, run } = useLoader(db, (own) => {
+const { counted, env, file, folder, run } = useLoader(db, (own) => {
   ({ account, home } = own);
 });
 
 const ingest = (...args: string[]): Promise<Ended> => run(['ingest', 'events', ...args]);
-
-async function counted(): Promise<number> {
-  const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
-  const [row] = await select<{ events: number }>(db.store, query, { account });
-  return row?.events ?? -1;
-}
 
 /** Must fail with a message that names the file and says why, and load nothing. */
 async function refused(path: string, reason: string | RegExp, ...flags: string[]): Promise<void> {

@@ -139,7 +139,7 @@ test('an engine that dies again and again is given up and its holders are told',
   const lease = await acquire();
   for (let pid = lease.pid, deaths = 1; ; deaths++) {
     process.kill(pid, 'SIGKILL');
-    if (deaths === 3) break;
+    if (deaths === 10) break;
     await until(() => state().pid !== pid);
     pid = state().pid;
   }

@@ -2,24 +2,15 @@ import { expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { event } from './setup/events.ts';
 import { useLoader } from './setup/loader.ts';
-import type { Ended } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 let account: string;
-const { file, run } = useLoader(db, (own) => {
+const { counted, file, ingest } = useLoader(db, (own) => {
   ({ account } = own);
 });
-
-const ingest = (...args: string[]): Promise<Ended> => run(['ingest', 'events', '--json', ...args]);
-
-async function counted(): Promise<number> {
-  const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
-  const [row] = await select<{ events: number }>(db.store, query, { account });
-  return row?.events ?? -1;
-}
 
 /** Lines of the rejected rows of a load. */
 async function rejectedLines(load: string): Promise<number[]> {

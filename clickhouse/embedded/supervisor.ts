@@ -3,13 +3,17 @@
  * when nobody holds a lease any more. Exit codes: 0 stopped, 1 failed, 75 another engine has the store.
  */
 import { appendFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { launchEngine, type Ports, PortTaken, StoreLocked } from './launch.ts';
 import { Leases } from './leases.ts';
 import { storeLockedExitCode } from './spawn.ts';
 import { logFile, readState, removeState, writeState } from './state.ts';
 
 const shortLifeMs = 10_000;
-const maxShortLives = 3;
+/** Engines are started at once after so many short lives in a row, with a pause after more, and then not again. */
+const hastyStarts = 3;
+const maxShortLives = 10;
+const pauseMs = 1_000;
 const anyPorts: Ports = { http: 0, tcp: 0 };
 
 const [dataDir] = process.argv.slice(2);
@@ -66,7 +70,11 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
     leases.holdGreetings();
     log(dataDir, `engine ${engine.pid} ended (${end}): ${await engine.lastWords}`);
     shortLives = Date.now() - startedAt < shortLifeMs ? shortLives + 1 : 0;
-    if (shortLives === maxShortLives) throw new Error(`gave up: ${shortLives} engines ended within 10 s`);
+    if (shortLives === maxShortLives) {
+      throw new Error(`gave up: ${shortLives} engines in a row ended within 10 s of their start`);
+    }
+    if (shortLives >= hastyStarts) await Promise.race([delay(pauseMs), stopping]);
+    if (stopped) return stop;
     engine = launchEngine(dataDir, ports);
   }
 }

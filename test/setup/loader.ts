@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach } from 'vitest';
+import { afterAll, beforeEach, expect } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
 import { type Command, type Ended, type Input, useCommands } from './process.ts';
 import type { TestStore } from './store.ts';
 
@@ -23,8 +24,24 @@ export interface TestLoader {
   start(args: readonly string[], input?: Input): Command;
   /** Runs it to its end. */
   run(args: readonly string[], input?: Input): Promise<Ended>;
+  /** Loads files, with `--json`. */
+  ingest(...args: string[]): Promise<Ended>;
+  /** Events of the advertiser of this test. */
+  counted(): Promise<number>;
   /** Kills what still runs. */
   killAll(): Promise<void>;
+}
+
+interface Loaded {
+  readonly rows: number;
+  readonly repeated_rows: number;
+}
+
+/** What a load with `--json` came to; it must have gone well. */
+export async function done(command: Command): Promise<Loaded> {
+  const { code, stdout, stderr } = await command.ended;
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout);
 }
 
 /** The loader as its users start it, on the store of a test file; `onTest` is told what each test has for itself. */
@@ -32,9 +49,10 @@ export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader
   const commands = useCommands();
   const folder = mkdtempSync(join(tmpdir(), 'adtally-loader-'));
   let home = folder;
+  let account = '';
   let made = 0;
   beforeEach(async () => {
-    const account = `account-${++made}`;
+    account = `account-${++made}`;
     home = join(folder, account);
     await mkdir(home);
     onTest({ account, home });
@@ -57,6 +75,12 @@ export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader
     env,
     start,
     run: (args, input) => start(args, input).ended,
+    ingest: (...args) => start(['ingest', 'events', '--json', ...args]).ended,
+    counted: async () => {
+      const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
+      const [row] = await select<{ events: number }>(db.store, query, { account });
+      return row?.events ?? -1;
+    },
     killAll: commands.killAll,
   };
 }
