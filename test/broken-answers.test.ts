@@ -8,6 +8,7 @@ import { connect, type Store, select } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { migrate } from '../clickhouse/migrate.ts';
 import { createToken } from '../src/tokens.ts';
+import { insertLarge } from './setup/accounts.ts';
 import { isAlive, listening, openReport, startProcess, useCommands } from './setup/process.ts';
 
 const commands = useCommands();
@@ -15,7 +16,6 @@ const folder = mkdtempSync(join(tmpdir(), 'adtally-broken-'));
 const dataDir = join(folder, 'data');
 const env = { DATA_DIR: dataDir, PORT: '0', RATE_LIMIT_REQUESTS: '100000' };
 
-/** Creative ids that do not compress keep the answer larger than every buffer on its way, also packed. */
 const rows = 400_000;
 let token: string;
 
@@ -24,12 +24,7 @@ beforeAll(async () => {
   const address = { url: lease.url, user: 'default', password: '', database: 'adtally' };
   await migrate(address);
   const store = connect(address);
-  await store.command({
-    query: `INSERT INTO campaigns_device_creative_date (account_id, day, campaign_id, device, creative_id, impressions)
-            SELECT 'large', toDate('2026-01-01') + intDiv(number, 4000), 'campaign', 'mobile',
-                   lower(hex(SHA512(toString(number)))), 1
-            FROM numbers(${rows})`,
-  });
+  await insertLarge(store, ['large'], rows);
   token = await createToken(store, { account: 'large', label: '' });
   await store.close();
   await lease.release();

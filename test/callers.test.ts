@@ -5,6 +5,7 @@ import { connect as dial, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { createToken } from '../src/tokens.ts';
+import { insertLarge } from './setup/accounts.ts';
 import { type Command, listening, openReport, useCommands } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 
@@ -16,13 +17,7 @@ let token: string;
 const opened: Socket[] = [];
 
 beforeAll(async () => {
-  // Creative ids that do not compress, in an answer larger than every buffer on its way.
-  await db.store.command({
-    query: `INSERT INTO campaigns_device_creative_date (account_id, day, campaign_id, device, creative_id, impressions)
-            SELECT 'large', toDate('2026-01-01') + intDiv(number, 4000), 'campaign', 'mobile',
-                   lower(hex(SHA512(toString(number)))), 1
-            FROM numbers(200000)`,
-  });
+  await insertLarge(db.store, ['large']);
   token = await createToken(db.store, { account: 'large', label: '' });
   const { url: clickhouse, user, password } = inject('clickhouse');
   serve = commands.start(['serve'], {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { insertLarge } from './setup/accounts.ts';
 import { openReport } from './setup/process.ts';
 import { useService } from './setup/service.ts';
 import { useStore } from './setup/store.ts';
@@ -34,13 +35,7 @@ describe('with two places', () => {
       .toEqual([0, 0]);
 
   beforeAll(async () => {
-    // Creative ids that do not compress, in an answer larger than every buffer on its way.
-    await db.store.command({
-      query: `INSERT INTO campaigns_device_creative_date (account_id, day, campaign_id, device, creative_id, impressions)
-              SELECT arrayJoin(['huge', 'vast']), toDate('2026-01-01') + intDiv(number, 4000), 'campaign', 'mobile',
-                     lower(hex(SHA512(toString(number)))), 1
-              FROM numbers(200000)`,
-    });
+    await insertLarge(db.store, ['huge', 'vast']);
     await Promise.all(['huge', 'vast', 'little'].map(service.token));
   });
 

@@ -3,10 +3,10 @@ import { expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { catalog } from '../src/catalog.ts';
-import { seededRandom } from './setup/crash.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
 import { useLoader } from './setup/loader.ts';
 import type { Command } from './setup/process.ts';
+import { seededRandom } from './setup/random.ts';
 import { useStore } from './setup/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });

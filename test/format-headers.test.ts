@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it, test } from 'vitest';
 import { intervals, unconfirmedDates } from '../src/http/report-headers.ts';
 import { type ReportFormatName, reportFormats } from '../src/report/formats.ts';
 import { paths } from './oracle.ts';
-import { seededRandom } from './setup/crash.ts';
+import { seededRandom } from './setup/random.ts';
 import { type Report, useService } from './setup/service.ts';
 import { useStore } from './setup/store.ts';
 

@@ -10,8 +10,8 @@ import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { migrate } from '../clickhouse/migrate.ts';
 import { createToken } from '../src/tokens.ts';
 import { malformed } from './malformed.ts';
-import { seededRandom } from './setup/crash.ts';
 import { listening, startProcess } from './setup/process.ts';
+import { seededRandom } from './setup/random.ts';
 
 /** A name that only another account's rows hold. */
 const foreign = 'of-another-account-5c1e';

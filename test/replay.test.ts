@@ -9,11 +9,11 @@ import { loadEvents } from '../ingest/events.ts';
 import { writeRejects } from '../ingest/history.ts';
 import { replay } from '../ingest/replay.ts';
 import { catalog } from '../src/catalog.ts';
-import { seededRandom } from './setup/crash.ts';
 import { event, ndjson } from './setup/events.ts';
 import { heldAt } from './setup/held.ts';
 import { useLoader } from './setup/loader.ts';
 import type { Command, Ended } from './setup/process.ts';
+import { seededRandom } from './setup/random.ts';
 import { useStore } from './setup/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });

@@ -14,7 +14,7 @@ import { plainInsert, runLoader } from '../loader.ts';
 import { alternate, ratio, type Side } from '../measure.ts';
 
 /** Events of the files that compare settings of the loader with each other. */
-const mostForSettings = 2_000_000;
+const mostForSettings = 1_000_000;
 
 /** The loader as a command against one plain INSERT of the same file, and what its settings cost. */
 export const ingest: Scenario = async (bench) => {

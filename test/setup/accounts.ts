@@ -24,6 +24,20 @@ export function events(accounts: readonly string[], count: number, from = 0): Ev
   );
 }
 
+/**
+ * Makes the finest breakdown of these accounts larger than every buffer on its way, also packed: its creative ids do
+ * not compress.
+ */
+export async function insertLarge(store: Store, accounts: readonly string[], rows = 200_000): Promise<void> {
+  await store.command({
+    query: `INSERT INTO campaigns_device_creative_date (account_id, day, campaign_id, device, creative_id, impressions)
+            SELECT arrayJoin({accounts:Array(String)}), toDate('2026-01-01') + intDiv(number, 4000), 'campaign', 'mobile',
+                   lower(hex(SHA512(toString(number)))), 1
+            FROM numbers({rows:UInt64})`,
+    query_params: { accounts, rows },
+  });
+}
+
 /** Where accounts lie, by number of the shard. */
 export async function homes(store: Store): Promise<Map<string, number>> {
   const rows = await select<{ account: string; shard: number }>(

@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from '../../clickhouse/client.ts';
 import { migrateCluster } from '../../clickhouse/migrate-cluster.ts';
 import { type Cluster, startCluster } from './cluster.ts';
-import { compare, seededRandom, startLoader, writeInput } from './crash.ts';
+import { compare, startLoader, writeInput } from './crash.ts';
+import { seededRandom } from './random.ts';
 import { addressOf } from './store.ts';
 
 export interface ShardCrashRun {
