@@ -26,8 +26,8 @@ export type Claim =
 /**
  * What to expect of the engine when a chunk in doubt is sent again under its name:
  * - `sure`: it adds what is missing, and nothing twice.
- * - `short`: nothing twice, but what is missing may stay missing. A server that is killed can have noted the name
- *   of a part that it did not keep.
+ * - `short`: what is missing may stay missing: a server that is killed can have noted the name of a part that it
+ *   did not keep. One that was restored from a backup may even keep all of it twice.
  * - `none`: the chunk was sent so long ago, or rollups were rebuilt since, that all of it may be kept twice.
  */
 export type Memory = 'sure' | 'short' | 'none';
@@ -167,7 +167,7 @@ export class Ledger {
       this.#retries,
     );
     if (row?.forgotten === 1) return 'none';
-    return (await this.#restartedSince(sentAt)) ? 'short' : 'sure';
+    return (await this.#anotherServerSince(sentAt)) ? 'short' : 'sure';
   }
 
   /** Whether the events of a chunk are there, so many of them; its rollups may still lack some. */
@@ -186,21 +186,26 @@ export class Ledger {
     return row?.events === lines && row.listed === lines;
   }
 
-  async #restartedSince(time: string): Promise<boolean> {
-    let restarted = false;
+  /** Whether a server was started since, or its tables were restored from a backup, which remember no chunk. */
+  async #anotherServerSince(time: string): Promise<boolean> {
+    let later = false;
     await retrying(
       () =>
         onShards(this.#store, async ({ store }) => {
           const [row] = await select<{ later: number }>(
             store,
-            "SELECT toUInt8(now64(6, 'UTC') - toIntervalSecond(uptime()) > toDateTime64({time:String}, 6, 'UTC')) AS later",
+            `SELECT toUInt8(greatest(
+               now64(6, 'UTC') - toIntervalSecond(uptime()),
+               (SELECT toDateTime64(max(metadata_modification_time), 6, 'UTC') + INTERVAL 1 SECOND
+                FROM system.tables WHERE database = currentDatabase() AND name = 'events')
+             ) > toDateTime64({time:String}, 6, 'UTC')) AS later`,
             { time },
           );
-          restarted ||= row?.later === 1;
+          later ||= row?.later === 1;
         }),
       this.#retries,
     );
-    return restarted;
+    return later;
   }
 
   /** The time of the store, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
