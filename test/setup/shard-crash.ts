@@ -47,7 +47,8 @@ export async function shardCrashRounds({ rounds, seed, onRound }: ShardCrashRun)
         await shard?.restart();
       }
       const failures: string[] = [];
-      for (let ended = await loader.ended; ended.code !== 4; ended = await loader.ended) {
+      // 4: some rows were rejected; 0: killed when all was done, so that nothing was left to do.
+      for (let ended = await loader.ended; ended.code !== 4 && ended.code !== 0; ended = await loader.ended) {
         if (failures.push(lastWords(ended.stderr)) === 5)
           throw new Error(`the load failed 5 times: ${ended.stderr}`);
         loader = startLoader(address, input.files);
