@@ -1,17 +1,11 @@
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { familyOf, rollupTable } from '../breakdowns.ts';
 import type { Catalog } from '../catalog.ts';
-import { groupingDimensions, type RowColumn, rowColumns } from './columns.ts';
+import { groupingDimensions, rowColumns } from './columns.ts';
 import { type ReportFormatName, reportFormats } from './formats.ts';
-import type { AskedShards, Plan } from './plan.ts';
-
-/** What the envelope says beside the rows. */
-export interface Envelope {
-  /** `yyyy-mm-dd hh:mm:ss TZ` */
-  readonly lastUpdateTime: string;
-  /** `yyyy-mm-dd`, ascending */
-  readonly unconfirmedDates: readonly string[];
-}
+import type { Plan } from './plan.ts';
+import { type Envelope, templateOf } from './template.ts';
+import { named } from './values.ts';
 
 // The owner and the days of the range: every statement of a report reads through this one condition.
 const owned = 'account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}';
@@ -28,47 +22,39 @@ export function compileReport(
 ): ReadStatement {
   const { breakdown } = plan;
   const { clickhouse, settings } = reportFormats[format];
-  const template = clickhouse === 'Template';
-  // Of an undated report the range is the same on every row: a template writes it as literal text.
-  const constantRange = !breakdown.day && !template;
   const columns = rowColumns(catalog, breakdown);
   const keys = [
     ...(breakdown.day ? ['day'] : []),
     ...groupingDimensions(catalog, breakdown).map(({ key }) => key),
   ];
+  const template = clickhouse === 'Template' ? templateOf(columns, plan, envelope) : undefined;
   const query = [
-    `SELECT ${columns
-      .filter(({ source }) => source.kind !== 'range' || breakdown.day || constantRange)
-      .map((column) => expression(column, { template, constantRange, shards: plan.shards }))
-      .join(', ')}`,
+    `SELECT ${template?.selected ?? columns.map((column) => named(column, plan)).join(', ')}`,
     `FROM ${source(catalog, plan, keys)}`,
     `ORDER BY ${keys.join(', ')}`,
     `FORMAT ${clickhouse}`,
   ].join('\n');
+  const { start, end } = plan.range;
   return {
     query,
-    params: { ...parameters(plan), ...(constantRange && { start: plan.range.start, end: plan.range.end }) },
+    params: { ...parameters(plan), ...(!template && !breakdown.day && { start, end }) },
     settings: {
       ...(readInOrder(plan) && inOrder),
       ...shardSettings(plan),
       ...settings,
-      ...(template && {
-        format_template_resultset_format: envelopeTemplate(columns, envelope),
-        format_template_row_format: `{${columns.map((column) => field(column, plan)).join(',')}}`,
-        format_template_rows_between_delimiter: ',',
-      }),
+      ...template?.settings,
     },
   };
 }
 
 /**
- * How a dated report is read: names and ratios are computed by all threads before the streams of the months come
- * together, in blocks small enough that the first bytes leave early.
+ * How a dated report is read: texts and ratios are computed by all threads before the streams of the months come
+ * together, in blocks small enough that the first bytes leave early: the first block of each month goes before them.
  */
 const inOrder = {
   query_plan_execute_functions_after_sorting: 0,
   read_in_order_use_buffering: 0,
-  max_block_size: 16_384,
+  max_block_size: 8_192,
 };
 
 /**
@@ -140,59 +126,4 @@ export function compileSmallness(plan: Plan): ReadStatement {
 
 function parameters({ account, days }: Plan): Record<string, string> {
   return { account, first: days.first, last: days.last };
-}
-
-function expression(
-  { id, source }: RowColumn,
-  {
-    template,
-    constantRange,
-    shards,
-  }: { template: boolean; constantRange: boolean; shards: AskedShards | undefined },
-): string {
-  switch (source.kind) {
-    case 'range':
-      if (constantRange) return `{${id === 'start_time' ? 'start' : 'end'}:String} AS ${id}`;
-      return template ? `day AS ${id}` : `toString(day) AS ${id}`;
-    case 'dimension': {
-      const { key } = source.dimension;
-      const { name } = source.column;
-      if (!name) return id === key ? key : `${key} AS ${id}`;
-      const otherwise = name.otherwise === 'id' ? key : "''";
-      const dictionary = shards ? `${shards.database}.${name.dictionary}` : name.dictionary;
-      return `dictGetOrDefault('${dictionary}', '${name.attribute}', ({account:String}, ${key}), ${otherwise}) AS ${id}`;
-    }
-    case 'measure':
-      return id;
-    case 'ratio': {
-      const { numerator, denominator, times } = source;
-      const scaled = times === 1 ? numerator : `${times} * ${numerator}`;
-      // Decimal division cuts off after the dividend's scale: 7 places, then rounding to 6, is exact.
-      return `if(${denominator} = 0, toDecimal128(0, 6), CAST(round(toDecimal128(${scaled}, 7) / greatest(${denominator}, 1), 6), 'Decimal(38, 6)')) AS ${id}`;
-    }
-  }
-}
-
-/** A row field in the row template: text as JSON, days and numbers as the database prints them. */
-function field({ id, type, source }: RowColumn, plan: Plan): string {
-  if (source.kind === 'range' && !plan.breakdown.day) {
-    return `"${id}":"${id === 'start_time' ? plan.range.start : plan.range.end}"`;
-  }
-  if (type === 'Date') return `"${id}":"\${${id}:Raw}"`;
-  return `"${id}":\${${id}:${type === 'String' ? 'JSON' : 'Raw'}}`;
-}
-
-function envelopeTemplate(columns: RowColumn[], { lastUpdateTime, unconfirmedDates }: Envelope): string {
-  const metadata = columns.map(({ id, type }) => ({ id, type }));
-  return [
-    `{"result":{"last_update_time":${literal(lastUpdateTime)},"rows":[`,
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
-    '${data}',
-    `],"column_metadata":${literal(metadata)},"unconfirmed_revenue_dates":${literal(unconfirmedDates)}}}`,
-  ].join('');
-}
-
-/** JSON as literal text of a template, where `$` begins a placeholder. */
-function literal(value: unknown): string {
-  return JSON.stringify(value).replaceAll('$', '$$$$');
 }

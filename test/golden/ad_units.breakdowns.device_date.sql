@@ -14,7 +14,7 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- settings
 --   max_threads = 1
 
-SELECT day AS start_time, day AS end_time, dictGetOrDefault('ad_unit_names', 'name', ({account:String}, ad_unit_id), ad_unit_id) AS ad_unit, device, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
+SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"ad_unit":', toJSONString(dictGetOrDefault('ad_unit_names', 'name', ({account:String}, ad_unit_id), ad_unit_id)), ',"device":', toJSONString(device)) AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
 FROM ad_units_device_date AS r FINAL WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
 ORDER BY day, ad_unit_id, device
 FORMAT Template;
@@ -25,12 +25,12 @@ FORMAT Template;
 -- settings
 --   query_plan_execute_functions_after_sorting = 0
 --   read_in_order_use_buffering = 0
---   max_block_size = 16384
+--   max_block_size = 8192
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
 --   output_format_parallel_formatting = 0
 --   output_format_decimal_trailing_zeros = 0
 --   format_template_resultset_format = {"result":{"last_update_time":"2026-04-01 00:00:00 UTC","rows":[${data}],"column_metadata":[{"id":"start_time","type":"Date"},{"id":"end_time","type":"Date"},{"id":"ad_unit","type":"String"},{"id":"device","type":"String"},{"id":"estimated_revenue","type":"Money"},{"id":"ad_requests","type":"Numeric"},{"id":"impressions","type":"Numeric"},{"id":"referrals","type":"Numeric"},{"id":"cpm","type":"Money"},{"id":"fill_rate","type":"Numeric"},{"id":"rtr","type":"Numeric"}],"unconfirmed_revenue_dates":["2026-03-30","2026-03-31"]}}
---   format_template_row_format = {"start_time":"${start_time:Raw}","end_time":"${end_time:Raw}","ad_unit":${ad_unit:JSON},"device":${device:JSON},"estimated_revenue":${estimated_revenue:Raw},"ad_requests":${ad_requests:Raw},"impressions":${impressions:Raw},"referrals":${referrals:Raw},"cpm":${cpm:Raw},"fill_rate":${fill_rate:Raw},"rtr":${rtr:Raw}}
+--   format_template_row_format = {${text:Raw},"estimated_revenue":${estimated_revenue:Raw},"ad_requests":${ad_requests:Raw},"impressions":${impressions:Raw},"referrals":${referrals:Raw},"cpm":${cpm:Raw},"fill_rate":${fill_rate:Raw},"rtr":${rtr:Raw}}
 --   format_template_rows_between_delimiter = ,

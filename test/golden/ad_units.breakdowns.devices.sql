@@ -14,7 +14,7 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- settings
 --   max_threads = 1
 
-SELECT dictGetOrDefault('ad_unit_names', 'name', ({account:String}, ad_unit_id), ad_unit_id) AS ad_unit, device, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
+SELECT concat('"ad_unit":', toJSONString(dictGetOrDefault('ad_unit_names', 'name', ({account:String}, ad_unit_id), ad_unit_id)), ',"device":', toJSONString(device)) AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
 FROM (SELECT ad_unit_id, device, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_device_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY ad_unit_id, device)
 ORDER BY ad_unit_id, device
 FORMAT Template;
@@ -29,5 +29,5 @@ FORMAT Template;
 --   output_format_parallel_formatting = 0
 --   output_format_decimal_trailing_zeros = 0
 --   format_template_resultset_format = {"result":{"last_update_time":"2026-04-01 00:00:00 UTC","rows":[${data}],"column_metadata":[{"id":"start_time","type":"Date"},{"id":"end_time","type":"Date"},{"id":"ad_unit","type":"String"},{"id":"device","type":"String"},{"id":"estimated_revenue","type":"Money"},{"id":"ad_requests","type":"Numeric"},{"id":"impressions","type":"Numeric"},{"id":"referrals","type":"Numeric"},{"id":"cpm","type":"Money"},{"id":"fill_rate","type":"Numeric"},{"id":"rtr","type":"Numeric"}],"unconfirmed_revenue_dates":["2026-03-30","2026-03-31"]}}
---   format_template_row_format = {"start_time":"2026-03-01","end_time":"2026-03-31","ad_unit":${ad_unit:JSON},"device":${device:JSON},"estimated_revenue":${estimated_revenue:Raw},"ad_requests":${ad_requests:Raw},"impressions":${impressions:Raw},"referrals":${referrals:Raw},"cpm":${cpm:Raw},"fill_rate":${fill_rate:Raw},"rtr":${rtr:Raw}}
+--   format_template_row_format = {"start_time":"2026-03-01","end_time":"2026-03-31",${text:Raw},"estimated_revenue":${estimated_revenue:Raw},"ad_requests":${ad_requests:Raw},"impressions":${impressions:Raw},"referrals":${referrals:Raw},"cpm":${cpm:Raw},"fill_rate":${fill_rate:Raw},"rtr":${rtr:Raw}}
 --   format_template_rows_between_delimiter = ,

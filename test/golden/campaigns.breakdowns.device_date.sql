@@ -14,7 +14,7 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- settings
 --   max_threads = 1
 
-SELECT day AS start_time, day AS end_time, dictGetOrDefault('campaign_names', 'name', ({account:String}, campaign_id), campaign_id) AS campaign, device, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
+SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"campaign":', toJSONString(dictGetOrDefault('campaign_names', 'name', ({account:String}, campaign_id), campaign_id)), ',"device":', toJSONString(device)) AS text, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
 FROM campaigns_device_date AS r FINAL WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
 ORDER BY day, campaign_id, device
 FORMAT Template;
@@ -25,12 +25,12 @@ FORMAT Template;
 -- settings
 --   query_plan_execute_functions_after_sorting = 0
 --   read_in_order_use_buffering = 0
---   max_block_size = 16384
+--   max_block_size = 8192
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
 --   output_format_parallel_formatting = 0
 --   output_format_decimal_trailing_zeros = 0
 --   format_template_resultset_format = {"result":{"last_update_time":"2026-04-01 00:00:00 UTC","rows":[${data}],"column_metadata":[{"id":"start_time","type":"Date"},{"id":"end_time","type":"Date"},{"id":"campaign","type":"String"},{"id":"device","type":"String"},{"id":"cpa","type":"Money"},{"id":"cpc","type":"Money"},{"id":"cpm","type":"Money"},{"id":"impressions","type":"Numeric"},{"id":"conversions","type":"Numeric"},{"id":"referrals","type":"Numeric"},{"id":"spent","type":"Money"}],"unconfirmed_revenue_dates":["2026-03-30","2026-03-31"]}}
---   format_template_row_format = {"start_time":"${start_time:Raw}","end_time":"${end_time:Raw}","campaign":${campaign:JSON},"device":${device:JSON},"cpa":${cpa:Raw},"cpc":${cpc:Raw},"cpm":${cpm:Raw},"impressions":${impressions:Raw},"conversions":${conversions:Raw},"referrals":${referrals:Raw},"spent":${spent:Raw}}
+--   format_template_row_format = {${text:Raw},"cpa":${cpa:Raw},"cpc":${cpc:Raw},"cpm":${cpm:Raw},"impressions":${impressions:Raw},"conversions":${conversions:Raw},"referrals":${referrals:Raw},"spent":${spent:Raw}}
 --   format_template_rows_between_delimiter = ,

@@ -1,0 +1,67 @@
+import type { RowColumn } from './columns.ts';
+import type { Plan } from './plan.ts';
+import { expression, named } from './values.ts';
+
+/** What the envelope says beside the rows. */
+export interface Envelope {
+  /** `yyyy-mm-dd hh:mm:ss TZ` */
+  readonly lastUpdateTime: string;
+  /** `yyyy-mm-dd`, ascending */
+  readonly unconfirmedDates: readonly string[];
+}
+
+/**
+ * What the statement selects for FORMAT Template, and the template: figures as the database prints them, and the
+ * texts of a row (days, names, ids) as one piece of JSON. So the threads that read do the quoting instead of the only
+ * one that writes: 328,500 rows of twelve months took 208 ms, and 162 ms like this.
+ */
+export function templateOf(
+  columns: readonly RowColumn[],
+  plan: Plan,
+  envelope: Envelope,
+): { selected: string; settings: Record<string, string> } {
+  // Of an undated report the range is the same on every row: literal text.
+  const literals = columns.filter(({ source }) => source.kind === 'range' && !plan.breakdown.day);
+  const texts = columns.filter(
+    (column) => ['range', 'dimension'].includes(column.source.kind) && !literals.includes(column),
+  );
+  const figures = columns.filter((column) => !texts.includes(column) && !literals.includes(column));
+  const pieces = texts.map((column, n) => {
+    const value = column.source.kind === 'range' ? 'day' : expression(column, plan);
+    return `'${n > 0 ? ',' : ''}"${column.id}":', toJSONString(${value})`;
+  });
+  const fields = [
+    ...literals.map(({ id }) => `"${id}":"${id === 'start_time' ? plan.range.start : plan.range.end}"`),
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
+    '${text:Raw}',
+    ...figures.map(({ id }) => `"${id}":\${${id}:Raw}`),
+  ];
+  return {
+    selected: [`concat(${pieces.join(', ')}) AS text`, ...figures.map((column) => named(column, plan))].join(
+      ', ',
+    ),
+    settings: {
+      format_template_resultset_format: envelopeTemplate(columns, envelope),
+      format_template_row_format: `{${fields.join(',')}}`,
+      format_template_rows_between_delimiter: ',',
+    },
+  };
+}
+
+function envelopeTemplate(
+  columns: readonly RowColumn[],
+  { lastUpdateTime, unconfirmedDates }: Envelope,
+): string {
+  const metadata = columns.map(({ id, type }) => ({ id, type }));
+  return [
+    `{"result":{"last_update_time":${literal(lastUpdateTime)},"rows":[`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
+    '${data}',
+    `],"column_metadata":${literal(metadata)},"unconfirmed_revenue_dates":${literal(unconfirmedDates)}}}`,
+  ].join('');
+}
+
+/** JSON as literal text of a template, where `$` begins a placeholder. */
+function literal(value: unknown): string {
+  return JSON.stringify(value).replaceAll('$', '$$$$');
+}
