@@ -112,7 +112,7 @@ async function localDifferences(
 /** Of the database that the service reads: the dictionaries of names, and what it reads beside the reports. */
 function wholeDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {
   return [
-    ...dictionaryDifferences(catalog, tables),
+    ...dictionaryDifferences(catalog, { tables, columns }),
     ...Object.entries(serviceTables).flatMap(([table, wanted]) => {
       const live = columns.filter((column) => column.table === table).map(({ name }) => name);
       if (live.length === 0) return [`${table}: the table is missing`];
@@ -201,11 +201,16 @@ function eventDifferences(catalog: Catalog, live: Column[]): string[] {
   ];
 }
 
-function dictionaryDifferences(catalog: Catalog, tables: ReadonlyMap<string, Table>): string[] {
-  return Object.values(catalog.dimensions)
-    .flatMap(({ columns }) => columns.map(({ name }) => name?.dictionary))
-    .filter((name) => name !== undefined && tables.get(name)?.engine !== 'Dictionary')
-    .map((name) => `${name}: the dictionary is missing`);
+function dictionaryDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {
+  const sources = Object.values(catalog.dimensions).flatMap((dimension) =>
+    dimension.columns.flatMap(({ name }) => name ?? []),
+  );
+  return sources.flatMap(({ dictionary, attribute }) => {
+    if (tables.get(dictionary)?.engine !== 'Dictionary') return [`${dictionary}: the dictionary is missing`];
+    return [attribute, `${attribute}_json`]
+      .filter((wanted) => !columns.some(({ table, name }) => table === dictionary && name === wanted))
+      .map((wanted) => `${dictionary}: attribute ${wanted} is missing`);
+  });
 }
 
 async function singleLine(store: Store, query: string): Promise<string> {

@@ -1,6 +1,6 @@
 import { type Address, connect, type Store, select } from './client.ts';
 import { type Layout, layoutOf } from './cluster.ts';
-import { type Migration, placed, readMigrations } from './statements.ts';
+import { dictionaries, type Migration, placed, readMigrations } from './statements.ts';
 
 /** The store and this version of adtally do not fit; the message says what to do. */
 class MigrationError extends Error {}
@@ -51,13 +51,7 @@ export async function migrate(
     }
     await requireTimezone(store, timezone);
     if (renewDictionaries) {
-      for (const statement of (await readMigrations()).flatMap(({ statements }) => statements)) {
-        const renewed = statement.replace(
-          /^CREATE DICTIONARY IF NOT EXISTS/m,
-          'CREATE OR REPLACE DICTIONARY',
-        );
-        if (renewed !== statement) await run(renewed);
-      }
+      for (const statement of dictionaries(await readMigrations())) await run(statement);
     }
     return pending.map(({ name }) => name);
   } finally {

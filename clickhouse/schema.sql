@@ -421,10 +421,11 @@ CREATE DICTIONARY ad_unit_names
 (
     `account_id` String,
     `ad_unit_id` String,
-    `name` String
+    `name` String,
+    `name_json` String
 )
 PRIMARY KEY account_id, ad_unit_id
-SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name FROM ad_units FINAL' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
+SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM ad_units FINAL\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
@@ -432,10 +433,11 @@ CREATE DICTIONARY campaign_names
 (
     `account_id` String,
     `campaign_id` String,
-    `name` String
+    `name` String,
+    `name_json` String
 )
 PRIMARY KEY account_id, campaign_id
-SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name FROM campaigns FINAL' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
+SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM campaigns FINAL\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
@@ -443,10 +445,11 @@ CREATE DICTIONARY creative_headlines
 (
     `account_id` String,
     `creative_id` String,
-    `headline` String
+    `headline` String,
+    `headline_json` String
 )
 PRIMARY KEY account_id, creative_id
-SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline FROM creatives FINAL' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
+SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM creatives FINAL\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
@@ -454,10 +457,11 @@ CREATE DICTIONARY site_names
 (
     `account_id` String,
     `site_id` String,
-    `name` String
+    `name` String,
+    `name_json` String
 )
 PRIMARY KEY account_id, site_id
-SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name FROM sites FINAL' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
+SOURCE(CLICKHOUSE(USER 'default' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM sites FINAL\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 

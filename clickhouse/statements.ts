@@ -79,10 +79,22 @@ export async function tablesEverywhere(): Promise<string[]> {
     .map(tableOf);
 }
 
+/** Those that define the dictionaries as they are now, and take the place of what is there. */
+export function dictionaries(migrations: readonly Migration[]): string[] {
+  const last = new Map<string, string>();
+  for (const statement of migrations.flatMap(({ statements }) => statements)) {
+    const create = /^CREATE (OR REPLACE DICTIONARY|DICTIONARY IF NOT EXISTS)/m;
+    if (create.test(statement)) {
+      last.set(tableOf(statement), statement.replace(create, 'CREATE OR REPLACE DICTIONARY'));
+    }
+  }
+  return [...last.values()];
+}
+
 function directiveOf(statement: string): { only: boolean; by?: string } {
   const [, only, by, everyNode] =
     /^-- cluster: (only, )?(?:by (\w+)|on (every node))$/m.exec(statement) ?? [];
-  if (!by && !everyNode && /^CREATE (TABLE|DICTIONARY)/m.test(statement)) {
+  if (!by && !everyNode && /^CREATE (TABLE|(OR REPLACE )?DICTIONARY)/m.test(statement)) {
     throw new Error(`migration of ${tableOf(statement)}: no -- cluster: says where it lies`);
   }
   const place = by ?? everyNode;
@@ -90,7 +102,7 @@ function directiveOf(statement: string): { only: boolean; by?: string } {
 }
 
 function tableOf(statement: string): string {
-  return /^(?:CREATE \w+|ALTER TABLE) (?:IF NOT EXISTS )?(\w+)/m.exec(statement)?.[1] ?? '';
+  return /^(?:CREATE (?:OR REPLACE )?\w+|ALTER TABLE) (?:IF NOT EXISTS )?(\w+)/m.exec(statement)?.[1] ?? '';
 }
 
 /** Has the columns, defaults and constraints of the local table, so that a bad line is refused before any is sent. */

@@ -9,7 +9,16 @@ import { migrate, pendingMigrations, requireTimezone, storedTimezone } from '../
 import { catalog } from '../src/catalog.ts';
 import { event, load } from './setup/events.ts';
 
-const all = ['0001_events', '0002_rollups', '0003_names', '0004_confirmations', '0005_loads', '0006_tokens'];
+const all = [
+  '0001_events',
+  '0002_rollups',
+  '0003_names',
+  '0004_confirmations',
+  '0005_loads',
+  '0006_tokens',
+  '0007_withdrawn_chunks',
+  '0008_names_as_json',
+];
 
 let address: Address;
 let store: Store;

@@ -1,6 +1,6 @@
 import type { RowColumn } from './columns.ts';
 import type { Plan } from './plan.ts';
-import { expression, named } from './values.ts';
+import { jsonText, named } from './values.ts';
 
 /** What the envelope says beside the rows. */
 export interface Envelope {
@@ -26,10 +26,7 @@ export function templateOf(
     (column) => ['range', 'dimension'].includes(column.source.kind) && !literals.includes(column),
   );
   const figures = columns.filter((column) => !texts.includes(column) && !literals.includes(column));
-  const pieces = texts.map((column, n) => {
-    const value = column.source.kind === 'range' ? 'day' : expression(column, plan);
-    return `'${n > 0 ? ',' : ''}"${column.id}":', toJSONString(${value})`;
-  });
+  const pieces = texts.map((column, n) => `'${n > 0 ? ',' : ''}"${column.id}":', ${jsonText(column, plan)}`);
   const fields = [
     ...literals.map(({ id }) => `"${id}":"${id === 'start_time' ? plan.range.start : plan.range.end}"`),
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template

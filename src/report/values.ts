@@ -1,3 +1,4 @@
+import type { Dimension, NameSource } from '../catalog.ts';
 import type { RowColumn } from './columns.ts';
 import type { Plan } from './plan.ts';
 
@@ -8,17 +9,14 @@ export function named(column: RowColumn, plan: Plan): string {
 }
 
 /** What a column is computed from, after the grouping. */
-export function expression({ id, source }: RowColumn, { breakdown, shards }: Plan): string {
+export function expression({ id, source }: RowColumn, plan: Plan): string {
   switch (source.kind) {
     case 'range':
-      return breakdown.day ? 'toString(day)' : `{${id === 'start_time' ? 'start' : 'end'}:String}`;
+      return plan.breakdown.day ? 'toString(day)' : `{${id === 'start_time' ? 'start' : 'end'}:String}`;
     case 'dimension': {
-      const { key } = source.dimension;
-      const { name } = source.column;
-      if (!name) return key;
-      const otherwise = name.otherwise === 'id' ? key : "''";
-      const dictionary = shards ? `${shards.database}.${name.dictionary}` : name.dictionary;
-      return `dictGetOrDefault('${dictionary}', '${name.attribute}', ({account:String}, ${key}), ${otherwise})`;
+      const { dimension, column } = source;
+      if (!column.name) return dimension.key;
+      return lookUp(dimension, column.name, plan);
     }
     case 'measure':
       return id;
@@ -29,4 +27,20 @@ export function expression({ id, source }: RowColumn, { breakdown, shards }: Pla
       return `if(${denominator} = 0, toDecimal128(0, 6), CAST(round(toDecimal128(${scaled}, 7) / greatest(${denominator}, 1), 6), 'Decimal(38, 6)'))`;
     }
   }
+}
+
+/** The day, name or id of a column as JSON text, in quotes. */
+export function jsonText({ source }: RowColumn, plan: Plan): string {
+  if (source.kind !== 'dimension') return 'toJSONString(day)';
+  const { dimension, column } = source;
+  return column.name ? lookUp(dimension, column.name, plan, true) : `toJSONString(${dimension.key})`;
+}
+
+/** The name of an id; the dictionaries also have it as JSON text. */
+function lookUp({ key }: Dimension, name: NameSource, { shards }: Plan, json = false): string {
+  const dictionary = shards ? `${shards.database}.${name.dictionary}` : name.dictionary;
+  const attribute = json ? `${name.attribute}_json` : name.attribute;
+  const unknown = name.otherwise === 'id' ? key : "''";
+  const otherwise = json ? `toJSONString(${unknown})` : unknown;
+  return `dictGetOrDefault('${dictionary}', '${attribute}', ({account:String}, ${key}), ${otherwise})`;
 }

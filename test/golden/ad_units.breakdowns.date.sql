@@ -14,7 +14,7 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- settings
 --   max_threads = 1
 
-SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"ad_unit":', toJSONString(dictGetOrDefault('ad_unit_names', 'name', ({account:String}, ad_unit_id), ad_unit_id))) AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
+SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"ad_unit":', dictGetOrDefault('ad_unit_names', 'name_json', ({account:String}, ad_unit_id), toJSONString(ad_unit_id))) AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
 FROM ad_units_date AS r FINAL WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
 ORDER BY day, ad_unit_id
 FORMAT Template;

@@ -14,7 +14,7 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- settings
 --   max_threads = 1
 
-SELECT concat('"campaign":', toJSONString(dictGetOrDefault('campaign_names', 'name', ({account:String}, campaign_id), campaign_id))) AS text, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
+SELECT concat('"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id))) AS text, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
 FROM (SELECT campaign_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id)
 ORDER BY campaign_id
 FORMAT Template;
