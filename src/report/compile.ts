@@ -54,7 +54,7 @@ export function compileReport(
 const inOrder = {
   query_plan_execute_functions_after_sorting: 0,
   read_in_order_use_buffering: 0,
-  max_block_size: 8_192,
+  max_block_size: 4_096,
 };
 
 /**

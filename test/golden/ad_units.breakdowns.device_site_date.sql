@@ -25,7 +25,7 @@ FORMAT Template;
 -- settings
 --   query_plan_execute_functions_after_sorting = 0
 --   read_in_order_use_buffering = 0
---   max_block_size = 8192
+--   max_block_size = 4096
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
