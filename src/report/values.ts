@@ -9,7 +9,7 @@ export function named(column: RowColumn, plan: Plan): string {
 }
 
 /** What a column is computed from, after the grouping. */
-export function expression({ id, source }: RowColumn, plan: Plan): string {
+function expression({ id, source }: RowColumn, plan: Plan): string {
   switch (source.kind) {
     case 'range':
       return plan.breakdown.day ? 'toString(day)' : `{${id === 'start_time' ? 'start' : 'end'}:String}`;
