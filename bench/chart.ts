@@ -4,7 +4,7 @@ import { short } from './results.ts';
 
 const width = 760;
 const labelWidth = 300;
-const valueWidth = 110;
+const valueWidth = 140;
 const barHeight = 18;
 const gap = 6;
 const top = 40;
