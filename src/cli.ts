@@ -13,9 +13,10 @@ import { addClusterCommands } from './cli/cluster.ts';
 import { ingestEvents, ingestLists, replayRejects } from './cli/ingest.ts';
 import { type LimitFlags, limitRequests } from './cli/limits.ts';
 import { type MaintenanceFlags, migrateServer, rebuildRollups, verifyRollups } from './cli/maintenance.ts';
+import { run } from './cli/run.ts';
 import { runDemo, runService, untilStopped } from './cli/serve.ts';
 import { createLogin, listLogins, revokeLogin } from './cli/tokens.ts';
-import { type Config, ConfigError, loadConfig } from './config.ts';
+import { type Config, loadConfig } from './config.ts';
 import { openStore } from './store.ts';
 
 /** Exit codes: 0 done, 1 failed, 2 wrong usage. Human output on stderr, machine output on stdout. */
@@ -235,16 +236,4 @@ async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
   }
 }
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  if (error instanceof CommanderError) {
-    // Commander has printed its own errors; asking for help is no error.
-    if (error.code.startsWith('adtally.')) say(error.message);
-    process.exitCode = error.exitCode === 0 ? 0 : 2;
-  } else {
-    const usage = error instanceof ConfigError;
-    say(`error: ${error instanceof Error ? error.message || String(error) : String(error)}`);
-    process.exitCode = usage ? 2 : 1;
-  }
-}
+await run(program);

@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
@@ -10,7 +12,7 @@ import { useStore } from './setup/store.ts';
 const db = useStore();
 let account: string;
 let home: string;
-const { file, run } = useLoader(db, (own) => {
+const { env, file, run } = useLoader(db, (own) => {
   ({ account, home } = own);
 });
 
@@ -213,4 +215,16 @@ describe('names', () => {
     expect(stderr).toMatch(/n\.csv.*nothing was loaded/);
     expect(await names()).toEqual([]);
   });
+});
+
+test('a list whose reader has enough ends without a word', async () => {
+  await db.store.command({
+    query: `INSERT INTO rejected_rows (chunk, line, load_id, file, raw)
+            SELECT 'long', number, 'long', 'long.csv', repeat('x', 100) FROM numbers(50000)`,
+  });
+  const list = 'set -o pipefail; node --import tsx src/cli.ts rejects --json | grep -m 1 long.csv';
+  const options = { env: { ...process.env, ...env() } };
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', list], options);
+  expect(JSON.parse(stdout)).toMatchObject({ file: 'long.csv' });
+  expect(stderr).toBe('');
 });
