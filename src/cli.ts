@@ -109,7 +109,7 @@ ingest
   .option('--max-rejects <N|P%>', 'stop before the chunk with which more rows are faulty', rejectLimit)
   .option('--ignore-unknown', 'leave out columns that no event has, instead of refusing the file')
   .option('--dedupe', 'count an event_id once that is already present on the days touched')
-  .option('--chunk-bytes <bytes>', 'how much is sent at once', positiveInteger, 192 << 20)
+  .option('--chunk-bytes <bytes>', 'how much is sent at once', positiveInteger, 128 << 20)
   .option('--parallel <chunks>', 'how many chunks are sent at a time', positiveInteger, 2)
   .option('--quiet', 'no progress bar')
   .option('--json', 'print what was loaded as JSON')
