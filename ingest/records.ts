@@ -127,7 +127,10 @@ function csvFields(raw: Buffer, columns: readonly string[]): LineContent {
       (cells.length > columns.length && cells.at(-1) === '' ? cells.slice(0, -1) : cells).map(csvText),
       columns,
     );
-  if (!raw.includes(quote)) return read(raw.toString().split(','));
+  const text = raw.toString();
+  if (!raw.includes(quote)) return read(text.split(','));
+  const plain = plainlyQuotedCells(text);
+  if (plain) return read(plain);
   try {
     const [cells = []] = parseCsv(raw, {
       relax_column_count: true,
@@ -138,6 +141,26 @@ function csvFields(raw: Buffer, columns: readonly string[]): LineContent {
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     return { fields: {}, faults: unreadable(`is not readable as CSV: ${error.message}`) };
+  }
+}
+
+/**
+ * The cells of a record in which a quote only ever opens or closes a whole cell, as programs write them; undefined
+ * for any other, which is read by a library that takes ten times as long.
+ */
+export function plainlyQuotedCells(text: string): string[] | undefined {
+  const cells: string[] = [];
+  for (let at = 0; ; ) {
+    const quoted = text.charCodeAt(at) === quote;
+    const from = quoted ? at + 1 : at;
+    const closed = quoted ? text.indexOf('"', from) : -1;
+    if (quoted && closed < 0) return undefined;
+    const comma = text.indexOf(',', closed < 0 ? from : closed);
+    const end = comma < 0 ? text.length : comma;
+    if (quoted ? closed + 1 !== end : text.slice(from, end).includes('"')) return undefined;
+    cells.push(text.slice(from, quoted ? closed : end));
+    if (comma < 0) return cells;
+    at = comma + 1;
   }
 }
 
