@@ -5,6 +5,9 @@ import { dictionaries, type Migration, placed, readMigrations } from './statemen
 /** The store and this version of adtally do not fit; the message says what to do. */
 class MigrationError extends Error {}
 
+/** Another process has brought the store up to a version after this one. */
+export class NewerStore extends MigrationError {}
+
 export interface MigrateOptions {
   /** Gives dictionaries, which keep a password, the one of the address. */
   readonly renewDictionaries?: boolean;
@@ -90,7 +93,7 @@ export async function pendingMigrations(store: Store): Promise<Migration[]> {
   for (const { version, name, checksum } of applied) {
     const migration = known.find((candidate) => candidate.version === version);
     if (!migration) {
-      throw new MigrationError(
+      throw new NewerStore(
         `the store has migration ${name}, which is newer than this adtally: update adtally`,
       );
     }
@@ -101,6 +104,12 @@ export async function pendingMigrations(store: Store): Promise<Migration[]> {
     }
   }
   return known.filter(({ version }) => !applied.some((row) => row.version === version));
+}
+
+/** @throws {MigrationError} when the store lacks a migration, or as `migrate` does */
+export async function requireMigrated(store: Store): Promise<void> {
+  const [next] = await pendingMigrations(store);
+  if (next) throw new MigrationError(`the store lacks migration ${next.name}: run adtally migrate`);
 }
 
 /** The time zone in which the store takes the day of an event; undefined before it has events. */

@@ -16,6 +16,12 @@ export interface RebuildStep {
   readonly total: number;
 }
 
+export interface RebuildOptions {
+  readonly onStep?: (step: RebuildStep) => void;
+  /** Chunks in doubt are no hindrance: whoever sends one again after this rebuild withdraws it first. */
+  readonly settling?: boolean;
+}
+
 /** Rebuilding now would lead to wrong sums; the message says what to do first. */
 class RebuildError extends Error {
   override readonly name = 'RebuildError';
@@ -46,21 +52,19 @@ const fillSettings: ClickHouseSettings = {
  *
  * The new rollup has no memory of the chunks it holds, of whatever month: only the ledger (`load_chunks`) keeps a
  * chunk from being sent, and counted, again. A load that finds a chunk in doubt sees that rollups were rebuilt since.
- * @param settled chunks in doubt that the caller knows to be whole in `events` and will not send again
  * @throws {RebuildError} when the ledger does not know whether a chunk with events arrived
  */
 export async function rebuild(
   store: Store,
   catalog: Catalog,
   range: DayRange = everyDay,
-  onStep?: (step: RebuildStep) => void,
-  settled: readonly string[] = [],
+  { onStep, settling = false }: RebuildOptions = {},
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await onShards(store, (shard) => dropStaging(shard.store));
   const touched = await months(store, all, range);
   if (touched.length === 0) return { months: 0, rollups: all.length };
-  await requireKnownChunks(store, touched, settled);
+  if (!settling) await requireKnownChunks(store);
   const runs: DayRange[][] = [];
   for (const days of touched) runs.push(await slices(store, ['events'], days));
   try {
@@ -194,26 +198,16 @@ async function months(store: Store, all: readonly Rollup[], range: DayRange): Pr
 }
 
 /**
- * A chunk in doubt is sent again by the next load of its file, or by one that only seemed dead. A rollup that was
- * built anew would take it for new. While chunks in doubt are settled, others wait for their turn to be: then
- * only those count whose months are rebuilt.
+ * A chunk in doubt is completed by the next load of its file, which is cheaper than withdrawing it after a rebuild.
  */
-async function requireKnownChunks(
-  store: Store,
-  touched: readonly Month[],
-  settled: readonly string[],
-): Promise<void> {
+async function requireKnownChunks(store: Store): Promise<void> {
   const inDoubt = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
      FROM load_chunks AS c LEFT JOIN loads AS l ON l.load_id = c.load_id
-     WHERE c.chunk IN (
-       SELECT chunk FROM events
-       WHERE ({all:Bool} OR ${rollupPartition} IN ({touched:Array(UInt32)})) AND chunk IN ${inDoubt})
-       AND c.chunk NOT IN {settled:Array(String)}
+     WHERE c.chunk IN (SELECT chunk FROM events WHERE chunk IN ${inDoubt})
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
-    { touched: touched.map(({ month }) => month), settled, all: settled.length === 0 },
   );
   if (!found) return;
   throw new RebuildError(

@@ -324,8 +324,7 @@ CREATE TABLE load_chunks
     `rows` SimpleAggregateFunction(max, UInt64),
     `rejected_rows` SimpleAggregateFunction(max, UInt64),
     `sent_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
-    `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
-    `withdrawn_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+    `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (head, chunk, load_id)
@@ -415,6 +414,17 @@ CREATE TABLE tokens
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY id
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE withdrawn_chunks
+(
+    `chunk` String,
+    `day` Date,
+    `load_id` String,
+    `at` DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = ReplacingMergeTree(at)
+ORDER BY (chunk, day)
 SETTINGS index_granularity = 8192;
 
 CREATE DICTIONARY ad_unit_names

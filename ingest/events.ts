@@ -84,8 +84,10 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const sendChunk = async (
     chunk: SendableChunk,
     claim: Extract<Claim, { loaded: false }>,
+    interruptionsAtClaim: number,
   ): Promise<SentRows & { settle: boolean }> => {
     let { memory } = claim;
+    let before = interruptionsAtClaim;
     for (let attempt = 0, since = claim.loadTime; ; attempt++, since = await ledger.now()) {
       const anew = memory === 'none';
       if (anew && load) {
@@ -94,7 +96,6 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
         memory = 'sure';
       }
       const named = anew ? { ...chunk, token: `${chunk.chunk} ${load?.id} ${attempt}` } : chunk;
-      const before = sender.interruptions;
       const sent = await sender.send(named, claim.loadTime);
       if (load && sender.interruptions > before) {
         const found = await ledger.memoryOf(since);
@@ -107,12 +108,13 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       if (whole) return { ...sent, settle: anew || memory === 'short' };
       options.rejectLimit?.takeBack(chunk.rows, sent.rejected.length);
       memory = 'none';
+      before = sender.interruptions;
     }
   };
-  const finishChunk = async ({ chunk, claim }: ClaimedChunk): Promise<void> => {
+  const finishChunk = async ({ chunk, claim, interruptions }: ClaimedChunk): Promise<void> => {
     if (claim.loaded) counts.repeatedRows += claim.rows;
     else {
-      const { rows, rejected, duplicates, settle } = await sendChunk(chunk, claim);
+      const { rows, rejected, duplicates, settle } = await sendChunk(chunk, claim, interruptions);
       if (load) {
         await keepRejected(store, { loadId: load.id, file, chunk: chunk.chunk }, rejected);
         const { head, bytes } = chunk;
@@ -130,7 +132,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   };
 
   try {
-    await inParallel(claimed(chunks, ledger, load), parallel, finishChunk, enough, signal);
+    await inParallel(claimed(chunks, ledger, load, sender), parallel, finishChunk, enough, signal);
     if (signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
     if (load && doubtful.length > 0) {
@@ -162,6 +164,8 @@ function isAbort(error: unknown): boolean {
 interface ClaimedChunk {
   readonly chunk: SendableChunk;
   readonly claim: Claim;
+  /** Of the sender, when the chunk was claimed: the server may be restarted before it is sent. */
+  readonly interruptions: number;
 }
 
 /**
@@ -172,9 +176,11 @@ async function* claimed(
   chunks: AsyncGenerator<SendableChunk>,
   ledger: Ledger,
   load: Load | undefined,
+  sender: Sender,
 ): AsyncGenerator<ClaimedChunk> {
   const seen = new Set<string>();
   for await (const chunk of chunks) {
+    const { interruptions } = sender;
     // The same lines again in one file are the same events.
     const loadedRows = seen.has(chunk.chunk) ? chunk.rows : load && chunk.known?.loadedRows;
     const claim: Claim =
@@ -184,7 +190,7 @@ async function* claimed(
           ? await ledger.claim(load, chunk)
           : { loaded: false, loadTime: '1970-01-01 00:00:00', memory: 'sure' };
     seen.add(chunk.chunk);
-    yield { chunk, claim };
+    yield { chunk, claim, interruptions };
   }
 }
 

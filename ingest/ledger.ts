@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
-import { onShards } from '../clickhouse/cluster.ts';
+import { layoutOf, onNodes } from '../clickhouse/cluster.ts';
 import type { KnownChunk } from './chunks.ts';
 import { aliveLoads, type Load } from './loads.ts';
-import { type RetryOptions, retrying } from './retry.ts';
+import { mayPass, type RetryOptions, retrying } from './retry.ts';
 
 export interface SentChunk {
   /** sha256 of the content, hex: its name everywhere. */
@@ -37,13 +37,12 @@ interface ChunkClaim {
   readonly loaded: number;
   readonly counted: number;
   readonly sentAt: string;
-  readonly withdrawn: number;
 }
 
 const loaded = 'toUInt8(toUInt64(max(c.loaded_at)) > 0)';
 
 /** The engine remembers 10,000 parts of each table; a chunk makes one for each month it touches. */
-const rememberedChunks = 500;
+const rememberedParts = 5_000;
 const pollMs = 250;
 
 /** Every chunk ever sent, and what became of it. Everything here can be repeated. */
@@ -103,8 +102,9 @@ export class Ledger {
       if (before.length === 0 || othersEnded) {
         // Without a time it was claimed but never sent.
         const sent = before.find(({ sentAt }) => !sentAt.startsWith('1970'));
-        if (before.some(({ withdrawn }) => withdrawn)) return { loaded: false, loadTime, memory: 'none' };
-        return { loaded: false, loadTime, memory: sent ? await this.memoryOf(sent.sentAt) : 'sure' };
+        if (!sent) return { loaded: false, loadTime, memory: 'sure' };
+        const memory = (await this.#wasWithdrawn(chunk)) ? 'none' : await this.memoryOf(sent.sentAt);
+        return { loaded: false, loadTime, memory };
       }
       // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
       othersEnded = (await this.#alive(before.map(({ loadId }) => loadId))).length === 0;
@@ -122,9 +122,23 @@ export class Ledger {
     return claims.at(-1)?.loadId === load.id ? 'own' : 'taken over';
   }
 
-  /** Records that a chunk is about to be withdrawn. */
-  async markWithdrawn(load: Load, chunk: SentChunk): Promise<void> {
-    await this.#record(load, chunk, 'withdrawn_at');
+  /** Records that a chunk is about to be withdrawn, and on which days something of it had arrived. */
+  async markWithdrawn(load: Load, { chunk }: SentChunk): Promise<void> {
+    await retrying(
+      () =>
+        this.#store.command({
+          query: `INSERT INTO withdrawn_chunks (chunk, day, load_id)
+                SELECT {chunk:String}, arrayJoin(arrayPushBack(groupUniqArray(day), toDate(0))), {loadId:String}
+                FROM chunk_days WHERE chunk = {chunk:String}`,
+          query_params: { chunk, loadId: load.id },
+        }),
+      this.#retries,
+    );
+  }
+
+  async #wasWithdrawn({ chunk }: SentChunk): Promise<boolean> {
+    const query = 'SELECT 1 FROM withdrawn_chunks WHERE chunk = {chunk:String} LIMIT 1';
+    return (await retrying(() => select(this.#store, query, { chunk }), this.#retries)).length > 0;
   }
 
   /** Records that the store has acknowledged the whole chunk. */
@@ -139,7 +153,7 @@ export class Ledger {
         select<ChunkClaim & { time: string }>(
           this.#store,
           `SELECT load_id AS loadId, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted,
-                toString(max(c.sent_at)) AS sentAt, toUInt8(toUInt64(max(c.withdrawn_at)) > 0) AS withdrawn,
+                toString(max(c.sent_at)) AS sentAt,
                 (SELECT toString(if(count() = 0, now64(6, 'UTC'), max(d.loaded_at)))
                  FROM chunk_days AS d WHERE chunk = {chunk:String}) AS time
          FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk = {chunk:String}
@@ -160,7 +174,7 @@ export class Ledger {
         select<{ forgotten: number }>(
           this.#store,
           `SELECT toUInt8(
-           (SELECT uniqExact(chunk) FROM load_chunks WHERE loaded_at > toDateTime64({sentAt:String}, 6, 'UTC')) > ${rememberedChunks}
+           (SELECT uniqExact(chunk, toYYYYMM(day)) FROM chunk_days WHERE loaded_at > toDateTime64({sentAt:String}, 6, 'UTC')) > ${rememberedParts}
            OR (SELECT count() FROM loads FINAL WHERE kind = 'rebuild' AND version > toDateTime64({sentAt:String}, 6, 'UTC')) > 0) AS forgotten`,
           { sentAt },
         ),
@@ -186,26 +200,34 @@ export class Ledger {
     return row?.events === lines && row.listed === lines;
   }
 
-  /** Whether a server was started since, or its tables were restored from a backup, which remember no chunk. */
+  /**
+   * Whether a server was started since, or its tables were restored from a backup, which remember no chunk. Of
+   * replicas each counts: any of them may have taken the chunk.
+   */
   async #anotherServerSince(time: string): Promise<boolean> {
-    let later = false;
-    await retrying(
-      () =>
-        onShards(this.#store, async ({ store }) => {
-          const [row] = await select<{ later: number }>(
-            store,
-            `SELECT toUInt8(greatest(
-               now64(6, 'UTC') - toIntervalSecond(uptime()),
-               (SELECT toDateTime64(max(metadata_modification_time), 6, 'UTC') + INTERVAL 1 SECOND
-                FROM system.tables WHERE database = currentDatabase() AND name = 'events')
-             ) > toDateTime64({time:String}, 6, 'UTC')) AS later`,
-            { time },
-          );
-          later ||= row?.later === 1;
-        }),
-      this.#retries,
-    );
-    return later;
+    const isLater = async (node: Store) => {
+      const [row] = await select<{ later: number }>(
+        node,
+        `SELECT toUInt8(greatest(
+           now64(6, 'UTC') - toIntervalSecond(uptime()),
+           (SELECT toDateTime64(max(metadata_modification_time), 6, 'UTC') + INTERVAL 1 SECOND
+            FROM system.tables WHERE database = currentDatabase() AND name = 'events')
+         ) > toDateTime64({time:String}, 6, 'UTC')) AS later`,
+        { time },
+      );
+      return row?.later === 1;
+    };
+    const layout = await retrying(() => layoutOf(this.#store), this.#retries);
+    if (!layout) return retrying(() => isLater(this.#store), this.#retries);
+    for (const node of layout.nodes) {
+      const later = await onNodes(this.#store, [node], layout.local, isLater).catch((error: unknown) => {
+        // One that does not answer will have been started again when it does.
+        if (error instanceof Error && mayPass(error)) return [true];
+        throw error;
+      });
+      if (later.includes(true)) return true;
+    }
+    return false;
   }
 
   /** The time of the store, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
@@ -226,7 +248,7 @@ export class Ledger {
   async #record(
     load: Load,
     { head, chunk, bytes }: SentChunk,
-    time?: 'sent_at' | 'loaded_at' | 'withdrawn_at',
+    time?: 'sent_at' | 'loaded_at',
     rows = 0,
     rejectedRows = 0,
   ): Promise<void> {

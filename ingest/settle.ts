@@ -2,10 +2,12 @@ import type { Store } from '../clickhouse/client.ts';
 import { select } from '../clickhouse/client.ts';
 import { onShards } from '../clickhouse/cluster.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
+import { rollups } from '../clickhouse/rollups.ts';
 import { type DayRange, verify } from '../clickhouse/verify.ts';
 import { catalog } from '../src/catalog.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
 import { Load, type WaitOptions } from './loads.ts';
+import { retrying } from './retry.ts';
 
 /**
  * A chunk that is whole in the events while each rollup may lack it or have it twice, because its name no longer
@@ -23,11 +25,13 @@ export interface DoubtfulChunk {
 export async function withdrawChunk(store: Store, chunk: string): Promise<void> {
   await onShards(store, async (shard) => {
     for (const table of ['events', 'chunk_days']) {
-      await shard.store.command({
-        query: `ALTER TABLE ${table} DELETE WHERE chunk = {chunk:String}`,
-        query_params: { chunk },
-        clickhouse_settings: { mutations_sync: '2' },
-      });
+      await retrying(() =>
+        shard.store.command({
+          query: `ALTER TABLE ${table} DELETE WHERE chunk = {chunk:String}`,
+          query_params: { chunk },
+          clickhouse_settings: { mutations_sync: '2' },
+        }),
+      );
     }
   });
 }
@@ -36,7 +40,8 @@ export async function withdrawChunk(store: Store, chunk: string): Promise<void> 
  * Compares the rollups with the events on the days of these chunks, recomputes the months that differ, and marks
  * the chunks as loaded. The load that sent them has ended, so that loads which wait for a chunk of it can end
  * before the comparison.
- * @throws when such a load has taken over a chunk: what it left of it must not pass for whole
+ * @throws when such a load has taken over a chunk: what it left of it must not pass for whole; and when raw events of
+ * a month that differs were dropped
  */
 export async function settleChunks(
   store: Store,
@@ -46,35 +51,58 @@ export async function settleChunks(
   now: () => Date,
   options: WaitOptions = {},
 ): Promise<void> {
-  const [range] = await select<{ from: string; to: string }>(
-    store,
-    'SELECT toString(min(day)) AS from, toString(max(day)) AS to FROM chunk_days WHERE chunk IN {chunks:Array(String)}',
-    { chunks: doubtful.map(({ chunk }) => chunk.chunk) },
-  );
-  if (!range) throw new Error('the store did not tell the days of the chunks');
-  const file = `rollups ${range.from} to ${range.to}, for load ${load.id}`;
-  const rebuilding = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
+  const months = await monthsOf(store, doubtful);
+  const file = `rollups of ${months.map(({ from }) => from.slice(0, 7)).join(', ')}, for load ${load.id}`;
+  const settling = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
   try {
     const own = await ownChunks(ledger, load, doubtful);
-    const settled = own.map(({ chunk }) => chunk.chunk);
-    const wrong = own.length > 0 ? await wrongDays(store, range) : undefined;
-    if (wrong) await rebuild(store, catalog, wrong, undefined, settled);
+    for (const month of own.length > 0 ? months : []) {
+      if ((await verify(store, catalog, month)).differences.length === 0) continue;
+      await requireEvents(store, month, doubtful);
+      await rebuild(store, catalog, month, { settling: true });
+    }
     for (const { chunk, rows, rejectedRows } of own) await ledger.markLoaded(load, chunk, rows, rejectedRows);
-    await rebuilding.finish();
+    await settling.finish();
   } catch (error) {
-    await rebuilding.fail(error);
+    await settling.fail(error);
     throw error;
   }
 }
 
-/** From the first to the last day on which a rollup differs from the events; undefined if none does. */
-async function wrongDays(store: Store, range: DayRange): Promise<DayRange | undefined> {
-  const { differences, more } = await verify(store, catalog, range);
-  if (more) return range;
-  const days = differences.map(({ day }) => day).sort();
-  const [from] = days;
-  const to = days.at(-1);
-  return from && to ? { from, to } : undefined;
+/** Where chunks have, or had before they were withdrawn, events: a range of days for each month. */
+const chunkDays = `
+  SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)}
+  UNION DISTINCT
+  SELECT day FROM withdrawn_chunks WHERE chunk IN {chunks:Array(String)} AND day > toDate(0)`;
+
+function monthsOf(store: Store, doubtful: readonly DoubtfulChunk[]): Promise<DayRange[]> {
+  return select<DayRange>(
+    store,
+    `SELECT toString(min(d.day)) AS from, toString(max(d.day)) AS to FROM (${chunkDays}) AS d
+     GROUP BY toYYYYMM(d.day) ORDER BY toYYYYMM(d.day)`,
+    { chunks: doubtful.map(({ chunk }) => chunk.chunk) },
+  );
+}
+
+/** @throws when a rebuild of the month would empty days that only the rollups have */
+async function requireEvents(
+  store: Store,
+  { from }: DayRange,
+  doubtful: readonly DoubtfulChunk[],
+): Promise<void> {
+  const inMonth = 'toYYYYMM(day) = toYYYYMM({from:Date})';
+  const reported = rollups(catalog).map(({ table }) => `SELECT DISTINCT day FROM ${table} WHERE ${inMonth}`);
+  const [gone] = await select<{ day: string }>(
+    store,
+    `SELECT toString(d.day) AS day FROM (${reported.join(' UNION DISTINCT ')}) AS d
+     WHERE d.day NOT IN (SELECT DISTINCT day FROM events WHERE ${inMonth}) AND d.day NOT IN (${chunkDays})
+     ORDER BY d.day LIMIT 1`,
+    { from, chunks: doubtful.map(({ chunk }) => chunk.chunk) },
+  );
+  if (!gone) return;
+  throw new Error(
+    `rollups of ${from.slice(0, 7)} may hold too much or too little of the file, and cannot be recomputed: they have ${gone.day}, of which there are no raw events any more. Restore the events of that month, then run the same command again`,
+  );
 }
 
 /** Those that no other load has completed meanwhile. */

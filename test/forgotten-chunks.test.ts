@@ -16,6 +16,7 @@ beforeEach(async () => {
     'loads',
     'load_chunks',
     'chunk_days',
+    'withdrawn_chunks',
     ...rollups(catalog).map(({ table }) => table),
   ];
   for (const table of tables) await test.store.command({ query: `TRUNCATE TABLE ${table}` });
@@ -66,8 +67,7 @@ async function leaveInDoubtAtRestart(lines: readonly EventLine[]): Promise<void>
   await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
 }
 
-const withdrawn = () =>
-  select(test.store, 'SELECT DISTINCT chunk FROM load_chunks WHERE toUInt64(withdrawn_at) > 0');
+const withdrawn = () => select(test.store, 'SELECT DISTINCT chunk FROM withdrawn_chunks');
 
 it('a chunk in doubt that was sent before the server was started is looked for, whatever the server remembers', async () => {
   const lines = events();
@@ -86,7 +86,9 @@ it('what a load has left of a chunk that it withdrew is withdrawn by the one tha
   const lines = events();
   await leaveInDoubtAtRestart(lines);
   // It was killed while it sent the chunk under another name: one month is there twice, another is missing.
-  await mutate('ALTER TABLE load_chunks UPDATE withdrawn_at = sent_at WHERE true');
+  await test.store.command({
+    query: 'INSERT INTO withdrawn_chunks (chunk, day) SELECT DISTINCT chunk, day FROM chunk_days',
+  });
   await test.store.command({
     query: `INSERT INTO events (* EXCEPT day) SELECT * FROM events WHERE day = '2026-01-05'`,
     clickhouse_settings: { insert_deduplicate: 0 },
@@ -104,6 +106,43 @@ it('rollups that lack such a chunk are rebuilt, and its events, which are whole,
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
   expect(await withdrawn()).toEqual([]);
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
+});
+
+it('two loads that a crash has left in doubt do not keep each other from being settled', async () => {
+  const [lines, others] = [events(), events()];
+  await load(test.store, lines, 40_000);
+  await leaveInDoubtAtRestart(others);
+  await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await load(test.store, others, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 600, quantity: 1200 });
+});
+
+it('rollups of days whose raw events were dropped are left alone', async () => {
+  const old = Array.from({ length: 50 }, () => event({ event_time: '2026-02-07T00:00:00Z' }));
+  await load(test.store, old);
+  await mutate('ALTER TABLE events DELETE WHERE true');
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+  await expect(load(test.store, lines, 40_000)).rejects.toThrow(
+    /cannot be recomputed: they have 2026-02-07, .* Restore the events of that month/,
+  );
+  const kept =
+    "SELECT toUInt32(sum(r.impressions)) AS kept FROM campaigns_date AS r WHERE day = '2026-02-07'";
+  expect(await select(test.store, kept)).toEqual([{ kept: 50 }]);
+});
+
+it('days on which --dedupe leaves out all of a withdrawn chunk are compared, too', async () => {
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  // The same events came in another file while it was in doubt.
+  await load(test.store, lines.toReversed(), 40_000);
+  expect(await load(test.store, lines, 40_000, { dedupe: true })).toMatchObject({
+    rows: 0,
+    duplicateRows: 300,
+  });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });
 
 /** The store, but sending events to it fails. */

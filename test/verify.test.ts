@@ -99,7 +99,9 @@ test('rows loaded while a view was missing are found, and rebuilt', async () => 
   );
 
   const steps: RebuildStep[] = [];
-  const rebuilt = await rebuild(testStore.store, catalog, undefined, (step) => steps.push(step));
+  const rebuilt = await rebuild(testStore.store, catalog, undefined, {
+    onStep: (step) => steps.push(step),
+  });
   expect(rebuilt).toEqual({ months: 1, rollups: 8 });
   expect(steps.map(({ table }) => table)).toEqual(all.map(({ table }) => table));
   expect(steps.at(-1)).toMatchObject({ month: 202603, done: 8, total: 8 });

@@ -10,8 +10,8 @@ import { storeLockedExitCode } from './spawn.ts';
 import { logFile, readState, removeState, writeState } from './state.ts';
 
 const shortLifeMs = 10_000;
-/** Engines are started at once after so many short lives in a row, with a pause after more, and then not again. */
-const hastyStarts = 3;
+/** So many short lives in a row are followed by a pause before the next start, and in the end by none. */
+const livesBeforePause = 3;
 const maxShortLives = 10;
 const pauseMs = 1_000;
 const anyPorts: Ports = { http: 0, tcp: 0 };
@@ -73,7 +73,7 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
     if (shortLives === maxShortLives) {
       throw new Error(`gave up: ${shortLives} engines in a row ended within 10 s of their start`);
     }
-    if (shortLives >= hastyStarts) await Promise.race([delay(pauseMs), stopping]);
+    if (shortLives >= livesBeforePause) await Promise.race([delay(pauseMs), stopping]);
     if (stopped) return stop;
     engine = launchEngine(dataDir, ports);
   }

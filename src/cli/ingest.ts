@@ -1,4 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
+import { requireMigrated } from '../../clickhouse/migrate.ts';
 import { unconfirmedDays } from '../../ingest/confirm.ts';
 import { loadEvents, Stopped } from '../../ingest/events.ts';
 import { expandFiles } from '../../ingest/files.ts';
@@ -41,6 +42,7 @@ export async function ingestEvents(
   args: readonly string[],
   flags: EventFlags,
 ): Promise<number> {
+  await requireMigrated(store);
   const files = await expandFiles(args);
   // A name that does not tell the format stops the run before its first file, not in the middle.
   for (const file of files) formatOf(file, flags.format);
@@ -134,6 +136,7 @@ function stopOnSignal(): { signal: AbortSignal; release(): void } {
 
 /** `replay`: returns the exit code. */
 export async function replayRejects(store: Store, load: string, file: string): Promise<number> {
+  await requireMigrated(store);
   await requireLoad(store, load);
   const { replayed, skipped, faulty } = await replay(store, load, file, () => new Date(), {
     onWait: (other) => say(`waiting for load ${other}`),

@@ -46,9 +46,16 @@ export async function verifyRollups(store: Store, flags: MaintenanceFlags): Prom
 export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Promise<number> {
   const { from, to } = rangeOf(flags);
   const built = await exclusively(store, `rollups ${from} to ${to}`, () =>
-    rebuild(store, catalog, { from, to }, ({ table, month, done, total }) => {
-      if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
-    }),
+    rebuild(
+      store,
+      catalog,
+      { from, to },
+      {
+        onStep: ({ table, month, done, total }) => {
+          if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
+        },
+      },
+    ),
   );
   if (flags.json) process.stdout.write(`${JSON.stringify(built)}\n`);
   say(`${built.rollups} rollups rebuilt for ${built.months} ${built.months === 1 ? 'month' : 'months'}`);

@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import type { Store } from '../../clickhouse/client.ts';
-import { pendingMigrations } from '../../clickhouse/migrate.ts';
+import { NewerStore, pendingMigrations } from '../../clickhouse/migrate.ts';
 import type { Edge } from './edge.ts';
 import { Problem } from './problems.ts';
 
@@ -10,6 +10,8 @@ export function health(store: Store): Hono<Edge> {
     .get('/healthz', (c) => c.json({ status: 'ok' }))
     .get('/readyz', async (c) => {
       const pending = await pendingMigrations(store).catch((cause: unknown) => {
+        // While an update is rolled out, the older services go on.
+        if (cause instanceof NewerStore) return [];
         throw new Problem('not_ready', 'the store cannot be reached', { cause });
       });
       if (pending.length > 0) throw new Problem('not_ready', 'the store needs adtally migrate');

@@ -71,9 +71,14 @@ async function withFile<T>(
 }
 
 /** Loads events through the real loader. */
-export function load(store: Store, events: readonly EventLine[], chunkBytes = 1 << 20): Promise<LoadCounts> {
+export function load(
+  store: Store,
+  events: readonly EventLine[],
+  chunkBytes = 1 << 20,
+  { dedupe = false } = {},
+): Promise<LoadCounts> {
   return withFile('events.ndjson', ndjson(events), (file) =>
-    loadEvents({ store, file, chunkBytes, now: () => new Date('2026-03-02T00:00:00Z') }),
+    loadEvents({ store, file, chunkBytes, dedupe, now: () => new Date('2026-03-02T00:00:00Z') }),
   );
 }
 
