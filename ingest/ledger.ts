@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
-import { layoutOf, onNodes } from '../clickhouse/cluster.ts';
 import type { KnownChunk } from './chunks.ts';
 import { aliveLoads, type Load } from './loads.ts';
-import { mayPass, type RetryOptions, retrying } from './retry.ts';
+import { type Memory, memoryOf } from './memory.ts';
+import { type RetryOptions, retrying } from './retry.ts';
 
 export interface SentChunk {
   /** sha256 of the content, hex: its name everywhere. */
@@ -23,15 +23,6 @@ export type Claim =
    */
   | { readonly loaded: false; readonly loadTime: string; readonly memory: Memory };
 
-/**
- * What to expect of the engine when a chunk in doubt is sent again under its name:
- * - `sure`: it adds what is missing, and nothing twice.
- * - `short`: what is missing may stay missing: a server that is killed can have noted the name of a part that it
- *   did not keep. One that was restored from a backup may even keep all of it twice.
- * - `none`: the chunk was sent so long ago, or rollups were rebuilt since, that all of it may be kept twice.
- */
-export type Memory = 'sure' | 'short' | 'none';
-
 interface ChunkClaim {
   readonly loadId: string;
   readonly loaded: number;
@@ -41,8 +32,6 @@ interface ChunkClaim {
 
 const loaded = 'toUInt8(toUInt64(max(c.loaded_at)) > 0)';
 
-/** The engine remembers 10,000 parts of each table; a chunk makes one for each month it touches. */
-const rememberedParts = 5_000;
 const pollMs = 250;
 
 /** Every chunk ever sent, and what became of it. Everything here can be repeated. */
@@ -168,20 +157,8 @@ export class Ledger {
   }
 
   /** What the engine knows of a chunk that was sent at that time. */
-  async memoryOf(sentAt: string): Promise<Memory> {
-    const [row] = await retrying(
-      () =>
-        select<{ forgotten: number }>(
-          this.#store,
-          `SELECT toUInt8(
-           (SELECT uniqExact(chunk, toYYYYMM(day)) FROM chunk_days WHERE loaded_at > toDateTime64({sentAt:String}, 6, 'UTC')) > ${rememberedParts}
-           OR (SELECT count() FROM loads FINAL WHERE kind = 'rebuild' AND version > toDateTime64({sentAt:String}, 6, 'UTC')) > 0) AS forgotten`,
-          { sentAt },
-        ),
-      this.#retries,
-    );
-    if (row?.forgotten === 1) return 'none';
-    return (await this.#anotherServerSince(sentAt)) ? 'short' : 'sure';
+  memoryOf(sentAt: string): Promise<Memory> {
+    return memoryOf(this.#store, sentAt, this.#retries);
   }
 
   /** Whether the events of a chunk are there, so many of them; its rollups may still lack some. */
@@ -198,36 +175,6 @@ export class Ledger {
       this.#retries,
     );
     return row?.events === lines && row.listed === lines;
-  }
-
-  /**
-   * Whether a server was started since, or its tables were restored from a backup, which remember no chunk. Of
-   * replicas each counts: any of them may have taken the chunk.
-   */
-  async #anotherServerSince(time: string): Promise<boolean> {
-    const isLater = async (node: Store) => {
-      const [row] = await select<{ later: number }>(
-        node,
-        `SELECT toUInt8(greatest(
-           now64(6, 'UTC') - toIntervalSecond(uptime()),
-           (SELECT toDateTime64(max(metadata_modification_time), 6, 'UTC') + INTERVAL 1 SECOND
-            FROM system.tables WHERE database = currentDatabase() AND name = 'events')
-         ) > toDateTime64({time:String}, 6, 'UTC')) AS later`,
-        { time },
-      );
-      return row?.later === 1;
-    };
-    const layout = await retrying(() => layoutOf(this.#store), this.#retries);
-    if (!layout) return retrying(() => isLater(this.#store), this.#retries);
-    for (const node of layout.nodes) {
-      const later = await onNodes(this.#store, [node], layout.local, isLater).catch((error: unknown) => {
-        // One that does not answer will have been started again when it does.
-        if (error instanceof Error && mayPass(error)) return [true];
-        throw error;
-      });
-      if (later.includes(true)) return true;
-    }
-    return false;
   }
 
   /** The time of the store, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
