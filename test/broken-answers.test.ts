@@ -117,8 +117,8 @@ test('a service whose ClickHouse cannot be kept running ends, so that it is rest
   const serve = commands.start(['serve'], env);
   await listening(serve);
   let killed = 0;
-  // The supervisor gives up after three engines that did not last.
-  for (let round = 0; round < 3; round++) {
+  // The supervisor gives up after ten engines that did not last.
+  for (let round = 0; round < 10; round++) {
     await expect.poll(() => engine()?.pid, { timeout: 10_000, interval: 20 }).not.toBe(killed);
     killed = enginePid();
     process.kill(killed, 'SIGKILL');
