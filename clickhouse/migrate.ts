@@ -8,6 +8,14 @@ class MigrationError extends Error {}
 /** Another process has brought the store up to a version after this one. */
 export class NewerStore extends MigrationError {}
 
+/**
+ * Checksums of texts that a file had before and that may have been applied. 0002: the same tables, in which quiet
+ * months stay in several parts; their reports are as right, and take up to a fourth more CPU.
+ */
+const earlierTexts: Readonly<Record<string, string>> = {
+  '0002_rollups': '0104ed6931e6f06d6cb74f3a00a1811ce6efc4acef75420cd2be992a9487c644',
+};
+
 export interface MigrateOptions {
   /** Gives dictionaries, which keep a password, the one of the address. */
   readonly renewDictionaries?: boolean;
@@ -97,7 +105,7 @@ export async function pendingMigrations(store: Store): Promise<Migration[]> {
         `the store has migration ${name}, which is newer than this adtally: update adtally`,
       );
     }
-    if (migration.checksum !== checksum) {
+    if (migration.checksum !== checksum && earlierTexts[name] !== checksum) {
       throw new MigrationError(
         `migration ${name} was edited after it was applied: restore the file, put the change into a new one`,
       );
