@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { type Store, select } from '../clickhouse/client.ts';
 import { rollups } from '../clickhouse/rollups.ts';
 import { verify } from '../clickhouse/verify.ts';
+import { withdrawChunk } from '../ingest/settle.ts';
 import { catalog } from '../src/catalog.ts';
 import { type EventLine, event, load } from './setup/events.ts';
 import { heldAt } from './setup/held.ts';
@@ -96,6 +97,23 @@ it('what a load has left of a chunk that it withdrew is withdrawn by the one tha
   await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('a deletion that the engine takes for done and never applies is repeated', async () => {
+  const lines = events();
+  await load(test.store, lines);
+  const [sent] = await select<{ chunk: string }>(test.store, 'SELECT DISTINCT chunk FROM events');
+  const forgetful: Store = Object.create(test.store);
+  const forgotten = new Set<string>();
+  forgetful.command = (params) => {
+    const isFirst = params.query.startsWith('ALTER') && !forgotten.has(params.query);
+    forgotten.add(params.query);
+    return test.store.command(isFirst ? { query: 'SELECT 1 FORMAT Null' } : params);
+  };
+  await withdrawChunk(forgetful, sent?.chunk ?? '');
+  expect(forgotten.size).toBe(2);
+  const left = 'SELECT chunk FROM events UNION ALL SELECT chunk FROM chunk_days';
+  expect(await select(test.store, left)).toEqual([]);
 });
 
 it('rollups that lack such a chunk are rebuilt, and its events, which are whole, are not withdrawn', async () => {
