@@ -14,6 +14,7 @@ import { callerLeft, type Metrics, observe } from './http/observe.ts';
 import { Problem, problemResponse, problemStatus } from './http/problems.ts';
 import { type AccountLimits, rateLimit } from './http/rate-limit.ts';
 import { type ReportDeps, report, requireJson } from './http/reports.ts';
+import type { RowCounts } from './http/row-counts.ts';
 import { InvalidRequest } from './report/request.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
@@ -24,6 +25,7 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
   /** Counts failed logins by address. */
   readonly failures: Limiter;
   readonly metrics: Metrics;
+  readonly rowCounts: RowCounts;
   readonly log: Logger;
 }
 
@@ -46,7 +48,7 @@ export function createApp(deps: AppDeps): Hono<Edge> {
   const body = requestBody(maxBodyBytes);
 
   app.use(requestId());
-  app.use(observe(log, metrics));
+  app.use(observe(log, metrics, deps.rowCounts));
   app.use((c, next) => {
     // The adapter lets a Host pass that no address can have (http://9999999999), and fails on it much later.
     if (!URL.canParse(c.req.url)) throw new Problem('invalid_request', 'the Host header is not a host');

@@ -17,6 +17,7 @@ import { Limiter } from './http/limiter.ts';
 import { malformedResponse, refuseMalformed } from './http/malformed.ts';
 import { Metrics } from './http/observe.ts';
 import { Problem } from './http/problems.ts';
+import { RowCounts } from './http/row-counts.ts';
 import { Shards } from './http/shards.ts';
 import { TokenCache } from './http/token-cache.ts';
 import type { OpenStore } from './store.ts';
@@ -49,6 +50,9 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
   const tokens = new TokenCache({ store, onError: once(log, 'tokens not refreshed') });
   const lastLoad = new LastLoad(store, once(log, 'time of the last load not refreshed'));
   const shards = new Shards(store, once(log, 'placements not refreshed: reports ask all shards'));
+  const rowCounts = new RowCounts(reader, {
+    onError: once(log, 'rows of reports not read from system.query_log'),
+  });
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
   const stopping = new AbortController();
   const closeAll = async () => {
@@ -57,6 +61,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     lastLoad.stop();
     shards.stop();
     redis?.disconnect();
+    await rowCounts.stop();
     reader.close();
     await store.close();
   };
@@ -88,6 +93,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       gate,
       shardsOf: (account) => shards.of(account),
       metrics: measure(store, gate, redis),
+      rowCounts,
       requests: new Limiter({ name: 'requests', ...quota }),
       failures: new Limiter({ name: 'failures', ...quota }),
       sendTimeoutSeconds: config.sendTimeoutSeconds,

@@ -69,6 +69,9 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
       result: { rows: [{ campaign: account === 'a1' ? 'Named' : 'campaign', impressions: 5 }] },
     });
   }
+  // The log waits a moment for the number of rows.
+  const [, line = ''] = await service.said(/^(.*"msg":"answered".*)$/m);
+  expect(JSON.parse(line)).toMatchObject({ status: 200, rows: 1 });
   const refused = await commands.run(['token', 'create', 'a0'], env(reporter));
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('Not enough privileges')]);
 }, 300_000);

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import pino, { type Logger } from 'pino';
 import { connect } from '../../clickhouse/client.ts';
 import type { Config } from '../config.ts';
+import { openLog } from '../http/observe.ts';
 import { type Service, startService } from '../serve.ts';
 import { type OpenStore, openStore } from '../store.ts';
 import { curlLines, loadDemo } from './demo.ts';
@@ -53,7 +54,7 @@ async function withOpenStore(
   // Every 64 KiB that pass through are a buffer outside the heap, and make V8 mark the heap, little by little and
   // with helper threads: a large report took a quarter longer. The heap is small; marked at once it takes 5 ms.
   setFlagsFromString('--no-incremental-marking');
-  const log = pino({ level: config.logLevel }, pino.destination({ dest: 2, sync: true }));
+  const log = openLog(config.logLevel, pino.destination({ dest: 2, sync: true }));
   const opened = await openStore(config);
   try {
     await work(opened, log);

@@ -11,10 +11,7 @@ export interface Edge {
     body: string;
     /** Path of the endpoint, for logs and metrics; absent for unknown paths. */
     endpoint: string | undefined;
-    /**
-     * What is worth logging of a report. Not its rows: the database knows their number only after the headers of
-     * its answer, and the bytes are passed on unread. `system.query_log` has `result_rows` by the query id.
-     */
+    /** What is worth logging of a report. Its rows are counted when it has ended. */
     report: { format: string; coding: string; query: string; first_byte_ms: number } | undefined;
   };
 }

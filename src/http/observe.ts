@@ -1,7 +1,8 @@
 import type { MiddlewareHandler } from 'hono';
-import type { Logger } from 'pino';
+import pino, { type DestinationStream, type LevelWithSilent, type Logger } from 'pino';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Edge } from './edge.ts';
+import type { RowCounts } from './row-counts.ts';
 
 /** What the service measures about itself, in Prometheus' units: seconds and bytes. */
 export class Metrics {
@@ -70,13 +71,21 @@ export class Metrics {
 /** As what a request is logged whose caller left before the answer began. */
 export const callerLeft = 499;
 
-/** Logs and measures every request when its answer has ended, whichever way; never a token. */
-export function observe(log: Logger, metrics: Metrics): MiddlewareHandler<Edge> {
+/** JSON lines. A line that tells of an earlier moment brings its `time`. */
+export function openLog(level: LevelWithSilent, destination: DestinationStream): Logger {
+  return pino({ level, timestamp: false, mixin: () => ({ time: Date.now() }) }, destination);
+}
+
+/**
+ * Measures every request when its answer has ended, whichever way, and logs it; never a token. The line of a whole
+ * report waits until its rows are known; all others are written at once.
+ */
+export function observe(log: Logger, metrics: Metrics, rowCounts: RowCounts): MiddlewareHandler<Edge> {
   return async function observeMiddleware(c, next) {
     const startedAt = performance.now();
     const { outgoing, incoming } = c.env;
     const before = incoming.socket.bytesWritten;
-    outgoing.once('close', () => {
+    outgoing.once('close', async () => {
       const seconds = (performance.now() - startedAt) / 1000;
       const status = outgoing.headersSent ? outgoing.statusCode : callerLeft;
       const endpoint = c.get('endpoint') ?? 'other';
@@ -84,19 +93,22 @@ export function observe(log: Logger, metrics: Metrics): MiddlewareHandler<Edge> 
       metrics.requests.inc({ endpoint, status });
       metrics.duration.observe({ endpoint, status }, seconds);
       metrics.bytes.inc({ endpoint }, bytes);
-      log.info(
-        {
-          request: c.get('requestId'),
-          account: c.get('account'),
-          endpoint,
-          status,
-          bytes,
-          complete: outgoing.writableFinished,
-          ...c.get('report'),
-          duration_ms: Math.round(seconds * 1000),
-        },
-        'answered',
-      );
+      const report = c.get('report');
+      const complete = outgoing.writableFinished;
+      const line = {
+        time: Date.now(),
+        request: c.get('requestId'),
+        account: c.get('account'),
+        endpoint,
+        status,
+        bytes,
+        complete,
+        ...report,
+        duration_ms: Math.round(seconds * 1000),
+      };
+      const rows =
+        report && complete && log.isLevelEnabled('info') ? await rowCounts.of(report.query) : undefined;
+      log.info({ ...line, rows }, 'answered');
     });
     await next();
   };

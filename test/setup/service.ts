@@ -1,4 +1,4 @@
-import pino from 'pino';
+import pino, { type Logger } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { loadConfig } from '../../src/config.ts';
 import { type Service, startService } from '../../src/serve.ts';
@@ -26,14 +26,18 @@ export interface TestService {
 }
 
 /** The service of one test file, over HTTP on a port of its own, on the store of that file. */
-export function useService(test: TestStore, env: NodeJS.ProcessEnv = {}): TestService {
+export function useService(
+  test: TestStore,
+  env: NodeJS.ProcessEnv = {},
+  log: Logger = pino({ level: 'silent' }),
+): TestService {
   const tokens = new Map<string, Promise<string>>();
   let service: Service | undefined;
   beforeAll(async () => {
     const config = loadConfig({ PORT: '0', RATE_LIMIT_REQUESTS: '1000000', ...env });
     const { address } = test;
     const opened = { address, reporter: address, lost: new Promise<void>(() => {}), close: async () => {} };
-    service = await startService(config, opened, pino({ level: 'silent' }));
+    service = await startService(config, opened, log);
   });
   afterAll(() => service?.stop());
 
