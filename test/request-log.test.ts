@@ -95,6 +95,28 @@ test('what is no whole report is logged at once, without rows', async () => {
   for (const id of ['wrong', 'stranger', request]) expect(await lineOf(id)).not.toHaveProperty('rows');
 });
 
+test('metrics count requests, their seconds and their bytes by endpoint, and what is no endpoint as one', async () => {
+  const metric = async (name: string, labels: string) => {
+    const text = await (await fetch(`${service.url}/metrics`)).text();
+    const line = text.split('\n').find((line) => line.startsWith(`${name}{${labels}}`));
+    return Number(line?.split(' ').at(-1) ?? 0);
+  };
+  const endpoint = '/v1/ad_units/breakdowns/site';
+  const names = [
+    ['adtally_http_requests_total', `endpoint="${endpoint}",status="200"`],
+    ['adtally_http_requests_total', `endpoint="${endpoint}",status="400"`],
+    ['adtally_http_request_duration_seconds_count', `endpoint="${endpoint}",status="200"`],
+    ['adtally_http_requests_total', 'endpoint="other",status="404"'],
+  ] as const;
+  const read = () => Promise.all(names.map(([name, labels]) => metric(name, labels)));
+  const before = await read();
+  for (const content of [body, body, {}]) await (await service.post(endpoint, 'large', content)).text();
+  for (const unknown of ['/a', '/b', '/c']) await (await fetch(`${service.url}${unknown}`)).text();
+  const added = async () => (await read()).map((count, n) => count - (before[n] ?? 0));
+  await expect.poll(added).toEqual([2, 1, 2, 3]);
+  expect(await metric('adtally_http_response_bytes_total', `endpoint="${endpoint}"`)).toBeGreaterThan(1000);
+});
+
 describe('rows are not waited for', () => {
   const failures: unknown[] = [];
   const ask = async (url: string, giveUpAfterMs: number) => {
