@@ -50,8 +50,14 @@ export function quickJsonFields(text: string): LineFields | undefined {
   if (!isObject(fields)) return undefined;
   const names = Object.keys(fields);
   // More of them: a name is there twice, which the engine refuses.
-  if (text.split('":').length - 1 !== names.length) return undefined;
+  if (occurrences('":', text) !== names.length) return undefined;
   return names.every((name) => becomesText(fields, name)) ? (fields as LineFields) : undefined;
+}
+
+function occurrences(part: string, text: string): number {
+  let found = 0;
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) found++;
+  return found;
 }
 
 /** Makes text of a value in its place; false where it is of a kind that the field cannot have. */

@@ -35,14 +35,17 @@ const unreadable = (reason: string): LineFault[] => [{ field: '', reason }];
 
 /** The lines of NDJSON, blank ones left out. */
 export function* ndjsonRecords(body: Buffer, firstLine: number): Generator<LineRecord> {
-  for (const span of lines(body, firstLine)) {
-    const { raw } = span;
-    const damage = damageOf(raw);
+  const sound = damageOf(body) === undefined;
+  for (const { line, start, end, raw } of lines(body, firstLine)) {
+    const damage = sound ? undefined : damageOf(raw);
     const text = damage ? '' : raw.toString();
     yield {
-      ...span,
+      line,
+      start,
+      end,
+      raw,
       quick: damage ? undefined : quickJsonFields(text),
-      read: () => {
+      read() {
         if (damage) return { fields: {}, faults: unreadable(damage) };
         const content = jsonFields(text);
         return { ...content, doubtful: content.faults.some(({ field }) => field === '') && mayBeTaken(text) };
@@ -68,7 +71,16 @@ export function* csvRecords(
     const damaged = record.faults.length > 0 && record.bytes > lineEnd - start;
     const { bytes, raw, ...content } = damaged ? readCsv(body.subarray(start, lineEnd), columns) : record;
     if (raw.length > 0) {
-      yield { line, start, end: start + raw.length, raw, quick: quickOf(content), read: () => content };
+      yield {
+        line,
+        start,
+        end: start + raw.length,
+        raw,
+        quick: quickOf(content),
+        read() {
+          return content;
+        },
+      };
     }
     line += lineEndsIn(body.subarray(start, start + bytes + 1));
     start += bytes + 1;
@@ -102,7 +114,13 @@ export function* tsvRecords(
 ): Generator<LineRecord> {
   for (const span of lines(body, firstLine)) {
     const content = cellFields(span.raw, span.raw.toString().split('\t').map(unescapeTsv), columns);
-    yield { ...span, quick: quickOf(content), read: () => content };
+    yield {
+      ...span,
+      quick: quickOf(content),
+      read() {
+        return content;
+      },
+    };
   }
 }
 
@@ -120,28 +138,26 @@ function* lines(
 }
 
 function csvFields(raw: Buffer, columns: readonly string[]): LineContent {
-  // Like the engine: blanks around a cell are not part of it, and a comma may end the line.
-  const read = (cells: readonly string[]) =>
-    cellFields(
-      raw,
-      (cells.length > columns.length && cells.at(-1) === '' ? cells.slice(0, -1) : cells).map(csvText),
-      columns,
-    );
   const text = raw.toString();
-  if (!raw.includes(quote)) return read(text.split(','));
-  const plain = plainlyQuotedCells(text);
-  if (plain) return read(plain);
+  const plain = raw.includes(quote) ? plainlyQuotedCells(text) : text.split(',');
+  if (plain) return csvCellFields(raw, plain, columns);
   try {
     const [cells = []] = parseCsv(raw, {
       relax_column_count: true,
       relax_quotes: true,
       trim: true,
     }) as string[][];
-    return read(cells);
+    return csvCellFields(raw, cells, columns);
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     return { fields: {}, faults: unreadable(`is not readable as CSV: ${error.message}`) };
   }
+}
+
+/** Like the engine: blanks around a cell are not part of it, and a comma may end the line. */
+function csvCellFields(raw: Buffer, cells: readonly string[], columns: readonly string[]): LineContent {
+  const ended = cells.length > columns.length && cells.at(-1) === '';
+  return cellFields(raw, (ended ? cells.slice(0, -1) : cells).map(csvText), columns);
 }
 
 /**

@@ -34,13 +34,24 @@ export async function examine(
   const good: GoodRun[] = [];
   const rejected: RejectedRow[] = [];
   const doubtful: (RejectedRow & LineRun)[] = [];
-  let examined = 0;
-  for await (const record of records) {
-    if (++examined % linesAtOnce === 0) await pause();
+  const take = (record: LineRecord) => {
     const row = judge(record, ignoreUnknown);
     if (!row) extend(good, record);
     else if (row.doubtful) doubtful.push({ ...row, start: record.start, end: record.end, lines: 1 });
     else rejected.push(row);
+  };
+  let examined = 0;
+  if (Symbol.asyncIterator in records) {
+    for await (const record of records) {
+      if (++examined % linesAtOnce === 0) await pause();
+      take(record);
+    }
+  } else {
+    // `for await` would wait a fifth of the time.
+    for (const record of records) {
+      if (++examined % linesAtOnce === 0) await pause();
+      take(record);
+    }
   }
   return { good, rejected, doubtful };
 }
