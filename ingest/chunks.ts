@@ -34,14 +34,16 @@ export interface ChunkOptions {
   readonly chunkBytes: number;
   /** Chunks of earlier runs that began with the line of this hash. */
   readonly knownChunks: (head: string) => Promise<readonly KnownChunk[]>;
+  /** Called before a chunk is cut anew: then no other load does so at this line. Those that are known by then. */
+  readonly beginChunk: (head: string) => Promise<readonly KnownChunk[]>;
   /** Called with the header before the first chunk. */
   readonly onHeader?: (header: string) => void;
 }
 
 /**
  * Cuts a stream at line ends into chunks named by their content. Where an earlier run has cut the same bytes,
- * the same chunk comes out, whatever `chunkBytes` was then and however the file has grown since, so that
- * bytes are never sent under two names. Blank lines between chunks belong to none.
+ * the same chunk comes out, whatever `chunkBytes` was then and however the file has grown since, also where that run
+ * is at it now, so that bytes are never sent under two names. Blank lines between chunks belong to none.
  * @throws {InputError} for a line that has no end within 16 MiB
  */
 export async function* cutChunks(
@@ -58,7 +60,9 @@ export async function* cutChunks(
   while (await reader.skipBlankLines()) {
     const head = nameOf(await reader.peekLine());
     const firstLine = reader.line;
-    const known = await findKnown(reader, await options.knownChunks(head), nameOf);
+    const known =
+      (await findKnown(reader, await options.knownChunks(head), nameOf)) ??
+      (await findKnown(reader, await options.beginChunk(head), nameOf));
     const length = known ? known.bytes : await reader.lengthOfLines(options.chunkBytes);
     const { body, rows } = reader.take(length);
     yield {

@@ -62,7 +62,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   // Ends the making ready of a chunk that is not sent any more.
   const enough = new AbortController();
   const ended = signal ? AbortSignal.any([signal, enough.signal]) : enough.signal;
-  const ledger = new Ledger(store, options.onRetry, ended);
+  const ledger = new Ledger(store, { ...options, signal: ended });
   const sender = new Sender(options);
   const parallel = dedupe ? 1 : (options.parallel ?? 2);
   const chunks = chunksOf({
@@ -72,6 +72,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     chunkBytes: options.chunkBytes,
     ignoreUnknown: options.ignoreUnknown ?? false,
     knownChunks: (head) => ledger.knownChunks(head),
+    beginChunk: async (head) => (load ? ledger.beginChunk(load, head) : []),
     onBytes: (bytes) => {
       counts.bytes += bytes;
       options.onProgress?.(counts);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
 import type { KnownChunk } from './chunks.ts';
-import { aliveLoads, type Load } from './loads.ts';
+import { aliveLoads, type Load, type WaitOptions } from './loads.ts';
 import { type Memory, memoryOf } from './memory.ts';
 import { type RetryOptions, retrying } from './retry.ts';
 
@@ -30,6 +30,11 @@ interface ChunkClaim {
   readonly sentAt: string;
 }
 
+interface LedgerOptions extends WaitOptions {
+  /** Told when the store does not answer and is tried again. */
+  readonly onRetry?: (error: Error) => void;
+}
+
 const loaded = 'toUInt8(toUInt64(max(c.loaded_at)) > 0)';
 
 const pollMs = 250;
@@ -37,18 +42,13 @@ const pollMs = 250;
 /** Every chunk ever sent, and what became of it. Everything here can be repeated. */
 export class Ledger {
   readonly #store: Store;
+  readonly #options: LedgerOptions;
   readonly #retries: RetryOptions;
 
-  readonly #signal: AbortSignal | undefined;
-
-  /**
-   * @param onRetry told when the store does not answer and is tried again
-   * @param signal ends the waiting for another load, with an AbortError
-   */
-  constructor(store: Store, onRetry?: (error: Error) => void, signal?: AbortSignal) {
+  constructor(store: Store, options: LedgerOptions = {}) {
     this.#store = store;
-    this.#signal = signal;
-    this.#retries = { giveUpAfterMs: 120_000, ...(onRetry && { onRetry }) };
+    this.#options = options;
+    this.#retries = { giveUpAfterMs: 120_000, ...(options.onRetry && { onRetry: options.onRetry }) };
   }
 
   /** Chunks of earlier runs whose first line has this hash. */
@@ -68,6 +68,38 @@ export class Ledger {
       bytes: length,
       loadedRows: loaded ? counted : undefined,
     }));
+  }
+
+  /**
+   * Makes this load the only one that cuts a chunk at a line, which it has to claim next: waits for those that are
+   * at it and have not claimed theirs. Then tells the chunks that begin there.
+   */
+  async beginChunk(load: Load, head: string): Promise<KnownChunk[]> {
+    // In two statements, for the same reason as a claim.
+    for (const turn of ['toDateTime64(0, 6)', 'now64(6)']) {
+      const query = `INSERT INTO begun_chunks (head, load_id, turn) SELECT unhex({head:String}), {loadId:String}, ${turn}`;
+      const query_params = { head, loadId: load.id };
+      await retrying(() => this.#store.command({ query, query_params }), this.#retries);
+    }
+    for (let waiting = false; ; waiting = true) {
+      const begun = await retrying(
+        () =>
+          select<{ loadId: string; cut: 0 | 1 }>(
+            this.#store,
+            `SELECT load_id AS loadId,
+                  load_id IN (SELECT load_id FROM load_chunks WHERE head = unhex({head:String})) AS cut
+           FROM begun_chunks AS b WHERE head = unhex({head:String}) GROUP BY load_id ORDER BY max(b.turn), load_id`,
+            { head },
+          ),
+        this.#retries,
+      );
+      const own = begun.findIndex(({ loadId }) => loadId === load.id);
+      const before = begun.slice(0, own).filter(({ cut }) => !cut);
+      const [other] = await this.#alive(before.map(({ loadId }) => loadId));
+      if (!other) return this.knownChunks(head);
+      if (!waiting) this.#options.onWait?.(other);
+      await this.#pause();
+    }
   }
 
   /**
@@ -97,7 +129,7 @@ export class Ledger {
       }
       // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
       othersEnded = (await this.#alive(before.map(({ loadId }) => loadId))).length === 0;
-      if (!othersEnded) await delay(pollMs, undefined, { signal: this.#signal });
+      if (!othersEnded) await this.#pause();
     }
   }
 
@@ -184,6 +216,10 @@ export class Ledger {
       this.#retries,
     );
     return row?.now ?? '';
+  }
+
+  #pause(): Promise<void> {
+    return delay(pollMs, undefined, { signal: this.#options.signal });
   }
 
   #alive(ids: readonly string[]): Promise<string[]> {

@@ -44,6 +44,8 @@ export interface Source {
   /** Columns that no event has are left out instead of refused. */
   readonly ignoreUnknown: boolean;
   readonly knownChunks: (head: string) => Promise<readonly KnownChunk[]>;
+  /** See `ChunkOptions`. */
+  readonly beginChunk: (head: string) => Promise<readonly KnownChunk[]>;
   readonly onBytes: (bytes: number) => void;
   /** Ends the reading, with an AbortError. */
   readonly signal?: AbortSignal;
@@ -55,7 +57,7 @@ export function chunksOf(source: Source): AsyncGenerator<SendableChunk> {
 }
 
 async function* lineChunks(source: Source): AsyncGenerator<SendableChunk> {
-  const { file, fileFormat, knownChunks } = source;
+  const { file, fileFormat, knownChunks, beginChunk } = source;
   const { format, compression } = fileFormat;
   let columns: readonly string[] = [];
   const bytes = await openBytes(file, compression, source.onBytes, source.signal);
@@ -65,6 +67,7 @@ async function* lineChunks(source: Source): AsyncGenerator<SendableChunk> {
     csv: format.name === 'csv',
     chunkBytes: evenChunks(source, bytes.size),
     knownChunks,
+    beginChunk,
     onHeader: (header) => {
       columns = format.name === 'csv' ? ((parseCsv(header) as string[][])[0] ?? []) : header.split('\t');
       requireColumns(source, columns);

@@ -26,7 +26,14 @@ function source(content: Buffer, pieceBytes: () => number): ByteSource {
 }
 
 async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: () => number) {
-  const wanted = { file: 'events', header: false, csv: false, knownChunks: async () => [], chunkBytes: 500 };
+  const wanted = {
+    file: 'events',
+    header: false,
+    csv: false,
+    knownChunks: async () => [],
+    beginChunk: async () => [],
+    chunkBytes: 500,
+  };
   const chunks = [];
   for await (const chunk of cutChunks(source(content, pieceBytes), { ...wanted, ...options })) {
     const { chunk: name, head, rows, firstLine, body } = chunk;

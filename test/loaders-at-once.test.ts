@@ -1,12 +1,15 @@
+import { appendFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/verify.ts';
+import { loadEvents } from '../ingest/events.ts';
 import { writeLoads } from '../ingest/history.ts';
 import { catalog } from '../src/catalog.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
+import { heldAt } from './setup/held.ts';
 import { done, useLoader } from './setup/loader.ts';
 import type { Command } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
@@ -75,6 +78,27 @@ test.each(['the same order', 'opposite orders'])(
     for (const { rows, repeated_rows } of loads) expect(rows + repeated_rows).toBe(6_000);
   },
 );
+
+test.each([
+  ['other lines', 50_000, ''],
+  ['the same lines of a file that has grown since', 1 << 20, 'more lines'],
+])('two loaders at once that would cut a file at %s count each event once', async (_, chunkBytes, more) => {
+  const path = await file('e.ndjson', ndjson(events(1_000)));
+  // The first has cut its first chunk, and nobody knows where.
+  const first = heldAt(db.store, /INTO load_chunks/);
+  const options = { file: path, now: () => new Date() };
+  const loads = [loadEvents({ ...options, store: first.store, chunkBytes: 1 << 20 })];
+  await first.reached;
+  if (more) await appendFile(path, ndjson(events(500)));
+  const waits = vi.fn();
+  loads.push(loadEvents({ ...options, store: db.store, chunkBytes, onWait: waits }));
+  await until(() => expect(waits).toHaveBeenCalledOnce());
+  first.release();
+  const [one, other] = await Promise.all(loads);
+  expect(one).toMatchObject({ rows: 1_000, repeatedRows: 0 });
+  expect(other).toMatchObject({ rows: more ? 500 : 0, repeatedRows: 1_000 });
+  expect(await counted()).toBe(more ? 1_500 : 1_000);
+});
 
 test('a killed load is taken over at once on the same machine, and is dead in the history', async () => {
   const lines = ndjson(events(30_000));

@@ -18,6 +18,7 @@ const all = [
   '0006_tokens',
   '0007_withdrawn_chunks',
   '0008_names_as_json',
+  '0009_begun_chunks',
 ];
 
 let address: Address;

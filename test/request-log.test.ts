@@ -70,10 +70,10 @@ test.each([
     });
     expect(line.bytes).toBeGreaterThan(100_000);
     // Of the end of the answer, not of when its rows were known.
-  const startedAt = Number(line.time) - Number(line.duration_ms);
-  expect(startedAt).toBeGreaterThan(before - 10);
-  expect(startedAt).toBeLessThan(ended);
-  expect(lines.join('')).not.toContain(await service.token('large'));
+    const startedAt = Number(line.time) - Number(line.duration_ms);
+    expect(startedAt).toBeGreaterThan(before - 10);
+    expect(startedAt).toBeLessThan(ended);
+    expect(lines.join('')).not.toContain(await service.token('large'));
     expect(lines.filter((text) => text.includes(`large-${format}`))).toHaveLength(1);
   },
 );

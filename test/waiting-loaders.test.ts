@@ -57,7 +57,12 @@ async function onlyChunk(path: string): Promise<SendableChunk> {
     parallel: 2,
     ignoreUnknown: false,
   };
-  for await (const chunk of chunksOf({ ...source, knownChunks: async () => [], onBytes: () => {} }))
+  for await (const chunk of chunksOf({
+    ...source,
+    knownChunks: async () => [],
+    beginChunk: async () => [],
+    onBytes: () => {},
+  }))
     return chunk;
   throw new Error(`${path} is empty`);
 }
