@@ -4,7 +4,7 @@ import { type Format, formatOf, InputError } from './formats.ts';
 import { type Claim, Ledger } from './ledger.ts';
 import { Load, type LoadCounts, noCounts } from './loads.ts';
 import type { RejectLimit } from './reject-limit.ts';
-import { keepRejected, type RejectedRow } from './rejects.ts';
+import { forgetRejected, keepRejected, type RejectedRow } from './rejects.ts';
 import { Sender, type SentRows } from './send.ts';
 import { type DoubtfulChunk, settleChunks, withdrawChunk } from './settle.ts';
 import { chunksOf, type SendableChunk } from './sources.ts';
@@ -103,9 +103,10 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
         if (found !== 'sure') memory = found;
       }
       const lines = chunk.rows - sent.rejected.length;
+      const trusted = memory === 'sure' && (anew || !claim.sentBefore);
       // What --dedupe leaves out is counted by what is there, and does not tell what is missing.
       const whole =
-        memory === 'sure' || (memory === 'short' && !dedupe && (await ledger.isWhole(chunk, lines)));
+        trusted || (memory !== 'none' && (dedupe ? memory === 'sure' : await ledger.isWhole(chunk, lines)));
       if (whole) return { ...sent, settle: anew || memory === 'short' };
       options.rejectLimit?.takeBack(chunk.rows, sent.rejected.length);
       memory = 'none';
@@ -117,6 +118,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     else {
       const { rows, rejected, duplicates, settle } = await sendChunk(chunk, claim, interruptions);
       if (load) {
+        if (claim.sentBefore) await forgetRejected(store, chunk.chunk);
         await keepRejected(store, { loadId: load.id, file, chunk: chunk.chunk }, rejected);
         const { head, bytes } = chunk;
         const identity = { chunk: chunk.chunk, head, bytes, rows: chunk.rows };
@@ -189,7 +191,7 @@ async function* claimed(
         ? { loaded: true, rows: loadedRows }
         : load
           ? await ledger.claim(load, chunk)
-          : { loaded: false, loadTime: '1970-01-01 00:00:00', memory: 'sure' };
+          : { loaded: false, loadTime: '1970-01-01 00:00:00', memory: 'sure', sentBefore: false };
     seen.add(chunk.chunk);
     yield { chunk, claim, interruptions };
   }

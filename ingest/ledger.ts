@@ -21,7 +21,13 @@ export type Claim =
    * `loadTime` is what its rows shall carry: now, or the time that they already carry if any of them arrived in
    * an earlier attempt, so that events and rollups agree; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
    */
-  | { readonly loaded: false; readonly loadTime: string; readonly memory: Memory };
+  | {
+      readonly loaded: false;
+      readonly loadTime: string;
+      readonly memory: Memory;
+      /** Something of it may have arrived in an earlier attempt, which may have read it by other rules. */
+      readonly sentBefore: boolean;
+    };
 
 interface ChunkClaim {
   readonly loadId: string;
@@ -123,9 +129,9 @@ export class Ledger {
       if (before.length === 0 || othersEnded) {
         // Without a time it was claimed but never sent.
         const sent = before.find(({ sentAt }) => !sentAt.startsWith('1970'));
-        if (!sent) return { loaded: false, loadTime, memory: 'sure' };
+        if (!sent) return { loaded: false, loadTime, memory: 'sure', sentBefore: false };
         const memory = (await this.#wasWithdrawn(chunk)) ? 'none' : await this.memoryOf(sent.sentAt);
-        return { loaded: false, loadTime, memory };
+        return { loaded: false, loadTime, memory, sentBefore: true };
       }
       // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
       othersEnded = (await this.#alive(before.map(({ loadId }) => loadId))).length === 0;

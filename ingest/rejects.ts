@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setImmediate as pause } from 'node:timers/promises';
-import type { Store } from '../clickhouse/client.ts';
+import { type Store, select } from '../clickhouse/client.ts';
+import { deleteChunk } from './deletion.ts';
 import { faultsOf, type LineFault, type LineFields } from './line.ts';
 import type { LineRun } from './line-runs.ts';
 import type { LineRecord } from './records.ts';
@@ -79,6 +80,17 @@ function judge(
   const faults = unread.length > 0 ? unread : faultsOf(fields, ignoreUnknown);
   // A line that is kept must not keep its whole chunk.
   return faults.length === 0 ? undefined : { line, raw: Buffer.from(raw), fields, faults, doubtful };
+}
+
+/**
+ * Forgets what an earlier attempt has rejected of a chunk, which may have read it by other rules, or found it at
+ * other lines; not what is replayed.
+ */
+export async function forgetRejected(store: Store, chunk: string): Promise<void> {
+  const open = "replay_id = ''";
+  const query = `SELECT 1 FROM rejected_rows WHERE chunk = {chunk:String} AND ${open} LIMIT 1`;
+  if ((await retrying(() => select(store, query, { chunk }))).length === 0) return;
+  await deleteChunk(store, 'rejected_rows', chunk, open);
 }
 
 /** Keeps rejected rows until they are replayed; keeping them again changes nothing, nor what was replayed since. */

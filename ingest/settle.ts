@@ -1,13 +1,12 @@
 import type { Store } from '../clickhouse/client.ts';
 import { select } from '../clickhouse/client.ts';
-import { onShards } from '../clickhouse/cluster.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { rollups } from '../clickhouse/rollups.ts';
 import { type DayRange, verify } from '../clickhouse/verify.ts';
 import { catalog } from '../src/catalog.ts';
+import { deleteChunk } from './deletion.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
 import { Load, type WaitOptions } from './loads.ts';
-import { retrying } from './retry.ts';
 
 /**
  * A chunk that is whole in the events while each rollup may lack it or have it twice, because its name no longer
@@ -21,35 +20,9 @@ export interface DoubtfulChunk {
   readonly rejectedRows: number;
 }
 
-/** A deletion is lost only by chance; so often in a row it is something else. */
-const mostDeletions = 20;
-
-/**
- * Removes what of a chunk has arrived in the events. Of deletions that begin at the same moment in one table
- * ClickHouse can take one for done that it never applies, so each is looked after.
- */
+/** Removes what of a chunk has arrived in the events. */
 export async function withdrawChunk(store: Store, chunk: string): Promise<void> {
-  await onShards(store, async (shard) => {
-    for (const table of ['events', 'chunk_days']) await deleteChunk(shard.store, table, chunk);
-  });
-}
-
-/** @throws when rows stay there, however often they are deleted */
-async function deleteChunk(store: Store, table: string, chunk: string): Promise<void> {
-  const query = `SELECT 1 FROM ${table} WHERE chunk = {chunk:String} LIMIT 1`;
-  for (let deletion = 1; deletion <= mostDeletions; deletion++) {
-    await retrying(() =>
-      store.command({
-        query: `ALTER TABLE ${table} DELETE WHERE chunk = {chunk:String}`,
-        query_params: { chunk },
-        clickhouse_settings: { mutations_sync: '2' },
-      }),
-    );
-    if ((await retrying(() => select(store, query, { chunk }))).length === 0) return;
-  }
-  throw new Error(
-    `ClickHouse does not delete chunk ${chunk} from ${table}: see system.mutations, then run the same command again`,
-  );
+  for (const table of ['events', 'chunk_days']) await deleteChunk(store, table, chunk);
 }
 
 /**
