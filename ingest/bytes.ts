@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { readable, readInput } from './files.ts';
 import { type Compression, InputError } from './formats.ts';
 
@@ -29,16 +29,16 @@ export async function openBytes(
   const unreadable = (cause: unknown) =>
     cause instanceof Error ? new InputError(`${file}: ${readable(cause)}`, { cause }) : cause;
   if (file === '-' || compression !== 'none') return bytesOf(readInput(file, compression, onBytes, signal));
+  // Not opened to see what it is: whoever writes into a pipe would find it closed again.
+  const found = await stat(file).catch((cause: unknown) => {
+    throw unreadable(cause);
+  });
+  if (!found.isFile()) return bytesOf(readInput(file, compression, onBytes, signal));
   const handle = await open(file).catch((cause: unknown) => {
     throw unreadable(cause);
   });
-  const plain = await handle.stat();
-  if (!plain.isFile()) {
-    await handle.close();
-    return bytesOf(readInput(file, compression, onBytes, signal));
-  }
   return {
-    size: plain.size,
+    size: found.size,
     read: async (target) => {
       const length = Math.min(target.length, readBytes);
       const { bytesRead } = await handle.read(target, 0, length).catch((cause: unknown) => {

@@ -218,6 +218,8 @@ async function inParallel<T>(
       const task = work(item.value)
         .catch((error: unknown) => {
           failure ??= { error };
+          // The next item may be a long time coming.
+          enough.abort();
         })
         .finally(() => running.delete(task));
       running.add(task);
@@ -226,6 +228,8 @@ async function inParallel<T>(
       next.catch(() => undefined);
       if (running.size >= most) await Promise.race(running);
     }
+  } catch (error) {
+    failure ??= { error };
   } finally {
     await Promise.all(running);
     enough.abort();

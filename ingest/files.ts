@@ -1,5 +1,6 @@
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream, openSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { addAbortSignal, Duplex, PassThrough, pipeline, type Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
@@ -51,10 +52,12 @@ export async function* readInput(
   onBytes: (bytes: number) => void,
   signal?: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  const raw: Readable = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 1 << 20 });
+  const raw = file === '-' ? process.stdin : await openStream(file);
   if (signal) addAbortSignal(signal, raw);
+  let packed = 0;
   const counted = new PassThrough({
     transform(data: Buffer, _, done) {
+      packed += data.length;
       onBytes(data.length);
       done(null, data);
     },
@@ -64,9 +67,26 @@ export async function* readInput(
     yield* pipeline(raw, counted, unpacked, () => {
       // A failure destroys `unpacked` with it, which is where it is seen.
     });
+    // Node's unpackers end where the data does, and leave out in silence what follows.
+    if (hasTaken(unpacked) && unpacked.bytesWritten < packed) throw new Error(trailing);
   } catch (cause) {
     throw cause instanceof Error ? new InputError(`${file}: ${readable(cause)}`, { cause }) : cause;
   }
+}
+
+/** A named pipe is waited for as a socket is: reading it as a file would hold a thread, and the end of the process. */
+async function openStream(file: string): Promise<Readable> {
+  const found = await stat(file).catch(() => undefined);
+  if (!found?.isFIFO()) return createReadStream(file, { highWaterMark: 1 << 20 });
+  const { O_RDONLY, O_NONBLOCK } = constants;
+  return new Socket({ fd: openSync(file, O_RDONLY | O_NONBLOCK), readable: true, writable: false });
+}
+
+const trailing =
+  'more bytes follow the end of the packed data, which would be left out: unpack the file before it is loaded';
+
+function hasTaken(unpacker: object): unpacker is { readonly bytesWritten: number } {
+  return 'bytesWritten' in unpacker;
 }
 
 const unpackers: Readonly<Record<Compression, () => Duplex>> = {

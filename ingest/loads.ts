@@ -51,6 +51,8 @@ export class Load {
   /** `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; undefined until it is taken. */
   #turn: string | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
+  /** Statements that say the load lives; the last word must not be said before they are. */
+  #beating: Promise<void> = Promise.resolve();
 
   private constructor(store: Store, description: LoadDescription, now: Date) {
     // Ids begin with the time, to the millisecond, so that they sort by it.
@@ -77,7 +79,7 @@ export class Load {
       await load.#takeTurn();
       load.#heartbeat = setInterval(() => {
         // A missed heartbeat only makes the load look dead; the next statement of the load tells the failure.
-        load.#record('running').catch(() => {});
+        load.#beating = load.#record('running').catch(() => {});
       }, heartbeatMs);
       load.#heartbeat.unref();
       await load.#waitForTurn(options);
@@ -89,14 +91,19 @@ export class Load {
   }
 
   async finish(): Promise<void> {
-    clearInterval(this.#heartbeat);
+    await this.#stopBeating();
     await retrying(() => this.#record('loaded'));
   }
 
   /** Records the failure; where the store is gone, the load is dead once its heartbeats are old. */
   async fail(error: unknown): Promise<void> {
-    clearInterval(this.#heartbeat);
+    await this.#stopBeating();
     await this.#record('failed', error instanceof Error ? error.message : String(error)).catch(() => {});
+  }
+
+  #stopBeating(): Promise<void> {
+    clearInterval(this.#heartbeat);
+    return this.#beating;
   }
 
   /**
@@ -168,7 +175,7 @@ export class Load {
         kind,
         dedupe,
         file,
-        user: userInfo().username,
+        user: userName(),
         host: hostname(),
         pid: process.pid,
         startedAt: this.#startedAt.getTime(),
@@ -178,6 +185,15 @@ export class Load {
         ...this.counts,
       },
     });
+  }
+}
+
+/** Containers run as users that have a number and no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
 }
 

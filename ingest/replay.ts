@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { finished } from 'node:stream/promises';
+import type { ClickHouseSettings } from '@clickhouse/client';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { z } from 'zod';
 import { type Store, select } from '../clickhouse/client.ts';
@@ -25,6 +26,10 @@ interface Correction {
 export interface ReplayResult {
   /** Rows loaded and marked as replayed now. */
   readonly replayed: number;
+  /** Rows that only ClickHouse refuses; they are rejected rows of the replay now. */
+  readonly refused: number;
+  /** The load that the replay was. */
+  readonly loadId: string;
   /** Rows of the file that were replayed before, or are none of this load's. */
   readonly skipped: number;
   /** Rows that are still faulty, with the line they had in the file of the load. */
@@ -87,33 +92,41 @@ async function replayOnce(
   const candidates = corrections.filter(({ chunk, line }) => open.has(`${chunk}:${line}`));
   const judged = candidates.map((row) => ({ ...row, faults: faultsOf(row.fields) }));
   const good = judged.filter(({ faults }) => faults.length === 0);
+  let refused = 0;
   if (good.length > 0) {
     const id = randomUUID();
     await recordCorrections(store, load, id, good);
-    await finishReplay(store, load, id, turn, now);
+    refused = await finishReplay(store, load, id, turn, now);
   } else await turn.finish();
   return {
-    replayed: good.length,
+    replayed: good.length - refused,
+    refused,
+    loadId: turn.id,
     skipped: corrections.length - candidates.length,
     faulty: judged.filter(({ faults }) => faults.length > 0).map(({ line, faults }) => ({ line, faults })),
   };
 }
 
-/** Loads what the store has of a replay, under the name its content gives it, which ends the turn; then marks it. */
+/**
+ * Loads what the store has of a replay, under the name its content gives it, which ends the turn; then marks it. All of
+ * it, also where an earlier attempt has marked a part: a part would have another name.
+ * @returns rows that only the engine has refused; they are rejected rows of the turn
+ */
 async function finishReplay(
   store: Store,
   load: string,
   id: string,
   turn: Load,
   now: () => Date,
-): Promise<void> {
+): Promise<number> {
   const rows = await select<{ fields: Record<string, string> }>(
     store,
     `SELECT fields FROM rejected_rows FINAL
-     WHERE load_id = {load:String} AND replay_id = {id:String} AND replayed_at = 0 ORDER BY chunk, line`,
+     WHERE load_id = {load:String} AND replay_id = {id:String} ORDER BY chunk, line`,
     { load, id },
   );
   const folder = await mkdtemp(join(tmpdir(), 'adtally-replay-'));
+  let refused = 0;
   try {
     const file = join(folder, 'replay.ndjson');
     const lines = rows.map(({ fields }) => {
@@ -125,7 +138,7 @@ async function finishReplay(
       );
     });
     await writeFile(file, lines.join('\n'));
-    await loadEvents({ store, file, load: turn, chunkBytes: 64 << 20, now });
+    refused = (await loadEvents({ store, file, load: turn, chunkBytes: 64 << 20, now })).rejectedRows;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -134,8 +147,18 @@ async function finishReplay(
             SELECT chunk, line, load_id, file, faults, raw, fields, replay_id, now64(3) FROM rejected_rows FINAL
             WHERE load_id = {load:String} AND replay_id = {id:String}`,
     query_params: { load, id },
+    clickhouse_settings: oneBlock,
   });
+  return refused;
 }
+
+/** What is inserted is there as a whole or not at all. */
+const oneBlock: ClickHouseSettings = {
+  max_insert_threads: '1',
+  min_insert_block_size_rows: '1000000000',
+  min_insert_block_size_bytes: '0',
+  wait_end_of_query: 1,
+};
 
 /** Keeps the corrected fields with the rejected rows, all of them in one block or none. */
 async function recordCorrections(
@@ -160,12 +183,7 @@ async function recordCorrections(
             FORMAT JSONEachRow`,
     query_params: { load, id },
     values: Readable.from([rows.join('\n')], { objectMode: false }),
-    clickhouse_settings: {
-      max_insert_threads: '1',
-      min_insert_block_size_rows: '1000000000',
-      min_insert_block_size_bytes: '0',
-      wait_end_of_query: 1,
-    },
+    clickhouse_settings: oneBlock,
   });
   await finished(stream.resume());
 }

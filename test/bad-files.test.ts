@@ -51,6 +51,12 @@ function wrongChecksum(packed: Buffer): Buffer {
   return copy;
 }
 
+const withMore = (packed: Buffer) => Buffer.concat([packed, Buffer.from('more')]);
+const twice =
+  (pack: (content: Buffer) => Buffer, gap = 0) =>
+  () =>
+    Buffer.concat([pack(text()), Buffer.alloc(gap), pack(text())]);
+
 describe('a packed file that is broken loads nothing and says so', () => {
   test.each<[string, string, () => Buffer, RegExp]>([
     ['gzip, cut off', 'e.ndjson.gz', () => cut(gzipSync(text())), /ends too early: the file is truncated/],
@@ -64,6 +70,15 @@ describe('a packed file that is broken loads nothing and says so', () => {
       /ends too early: the file is truncated/,
     ],
     ['brotli, damaged', 'e.csv.br', () => damaged(brotliCompressSync(text())), /damaged|truncated/],
+    [
+      'brotli, two one after the other',
+      'e.ndjson.br',
+      twice(brotliCompressSync),
+      /more bytes follow the end/,
+    ],
+    ['brotli, and more', 'e.ndjson.br', () => withMore(brotliCompressSync(text())), /more bytes follow/],
+    ['gzip, and more', 'e.ndjson.gz', () => withMore(gzipSync(text())), /gzip data is damaged/],
+    ['gzip, two with a gap', 'e.ndjson.gz', twice(gzipSync, 512), /more bytes follow the end/],
     ['zstd, cut off', 'e.ndjson.zst', () => cut(zstd()), /truncated/],
     ['zstd, damaged', 'e.ndjson.zst', () => damaged(zstd()), /zstd data is damaged/],
     ['zstd, wrong checksum', 'e.ndjson.zst', () => wrongChecksum(zstd()), /zstd data is damaged/],

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -175,6 +176,36 @@ test('two different replays of one load at once count each row once, as one or t
   expect(await replaying).toMatchObject({ replayed: 7, skipped: 0 });
   expect(await other).toMatchObject({ replayed: 3, skipped: 7 });
   expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 40 + 7 * 3 + 3 * 5 });
+});
+
+test('a replay of which only a part was marked is not replayed again', async () => {
+  const { load } = await loadWithRejects(50);
+  const path = await corrected(load, 'csv', () => 3);
+  expect((await run('replay', load, path)).code).toBe(0);
+  await db.store.command({
+    query:
+      'ALTER TABLE rejected_rows UPDATE replayed_at = toDateTime64(0, 3) WHERE load_id = {load:String} AND line > 20',
+    query_params: { load },
+    clickhouse_settings: { mutations_sync: '2' },
+  });
+  expect(await run('replay', load, path)).toMatchObject({
+    stderr: expect.stringMatching(/^0 rows replayed, 10/),
+  });
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+});
+
+test('rows that only ClickHouse refuses are not told as replayed: exit code 4, and where they are now', async () => {
+  const { load } = await loadWithRejects(50);
+  const path = await corrected(load, 'ndjson', () => 3);
+  const lines = (await readFile(path, 'utf8')).split('\n');
+  const early = lines[0]?.replace(/"event_time":"[^"]*"/, '"event_time":"1971-01-01T00:00:00+05:00"') ?? '';
+  const changed = await file('early.ndjson', [early, ...lines.slice(1)].join('\n'));
+  const { code, stderr } = await run('replay', load, changed);
+  const [, other = ''] =
+    /^9 rows replayed, 1 refused by ClickHouse: adtally rejects (\S+) lists them$/m.exec(stderr) ?? [];
+  expect({ code, other }, stderr).toEqual({ code: 4, other: expect.stringMatching(/./) });
+  expect((await run('rejects', other, '--json')).stdout).toContain('1971-01-01T00:00:00+05:00');
+  expect(await totals()).toMatchObject({ events: 49 });
 });
 
 test('rows that were replayed stay so when the file is loaded again by a loader that knows nothing of it', async () => {

@@ -162,3 +162,15 @@ test('a load waits for a rebuild that runs', async () => {
   expect(await done(loader)).toMatchObject({ rows: 500 });
   expect(await counted()).toBe(500);
 });
+
+test('a load that fails does not wait for more of its input', async () => {
+  const pipe = join(home, 'pipe.ndjson');
+  execFileSync('mkfifo', [pipe]);
+  const loader = start('ingest', 'events', '--max-rejects', '0', '--chunk-bytes', '150000', pipe);
+  const end = await open(pipe, 'w');
+  await end.write(events(1_000).replaceAll('"impression"', '"click"'));
+  const { code, stderr } = await loader.ended;
+  await end.close();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/more than 0 rows are faulty/);
+});

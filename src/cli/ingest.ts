@@ -138,7 +138,7 @@ function stopOnSignal(): { signal: AbortSignal; release(): void } {
 export async function replayRejects(store: Store, load: string, file: string): Promise<number> {
   await requireMigrated(store);
   await requireLoad(store, load);
-  const { replayed, skipped, faulty } = await replay(store, load, file, () => new Date(), {
+  const { replayed, refused, loadId, skipped, faulty } = await replay(store, load, file, () => new Date(), {
     onWait: (other) => say(`waiting for load ${other}`),
   });
   for (const row of faulty) say(`still faulty: ${describeRejected(load, row)}`);
@@ -146,10 +146,11 @@ export async function replayRejects(store: Store, load: string, file: string): P
     [
       `${number(replayed)} rows replayed`,
       ...(faulty.length ? [`${number(faulty.length)} still faulty`] : []),
+      ...(refused ? [`${number(refused)} refused by ClickHouse: adtally rejects ${loadId} lists them`] : []),
       ...(skipped ? [`${number(skipped)} replayed before or not of load ${load}`] : []),
     ].join(', '),
   );
-  return faulty.length > 0 ? exitRejected : 0;
+  return faulty.length + refused > 0 ? exitRejected : 0;
 }
 
 /** `ingest campaigns` and the other lists. */
