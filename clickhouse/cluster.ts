@@ -115,6 +115,13 @@ export async function onNodes<T>(
   return results;
 }
 
+/** Does the same on every server: the one of the store, or all nodes of its cluster. */
+export async function onServers(store: Store, work: (server: Store) => Promise<void>): Promise<void> {
+  const layout = await layoutOf(store);
+  if (layout) await onNodes(store, layout.nodes, layout.local, work);
+  else await work(store);
+}
+
 /** A place where tables and views lie: the store itself, or one node of each shard. */
 export interface Shard {
   readonly store: Store;

@@ -20,6 +20,8 @@ export interface RebuildOptions {
   readonly onStep?: (step: RebuildStep) => void;
   /** Chunks in doubt are no hindrance: whoever sends one again after this rebuild withdraws it first. */
   readonly settling?: boolean;
+  /** Throws when something may have been loaded since, which the rollups that are built would lack. */
+  readonly requireTurn?: () => void;
 }
 
 /** Rebuilding now would lead to wrong sums; the message says what to do first. */
@@ -58,7 +60,7 @@ export async function rebuild(
   store: Store,
   catalog: Catalog,
   range: DayRange = everyDay,
-  { onStep, settling = false }: RebuildOptions = {},
+  { onStep, settling = false, requireTurn }: RebuildOptions = {},
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await onShards(store, (shard) => dropStaging(shard.store));
@@ -71,7 +73,7 @@ export async function rebuild(
     let done = 0;
     // In the order of the cascade: a coarser rollup is counted from the finer one that was just exchanged.
     for (const rollup of all) {
-      await onShards(store, (shard) => rebuildOn(shard, rollup, touched, runs));
+      await onShards(store, (shard) => rebuildOn(shard, rollup, touched, runs, requireTurn));
       for (const { month } of touched) {
         onStep?.({ table: rollup.table, month, done: ++done, total: touched.length * all.length });
       }
@@ -88,6 +90,7 @@ async function rebuildOn(
   rollup: Rollup,
   touched: readonly Month[],
   runs: readonly DayRange[][],
+  requireTurn?: () => void,
 ): Promise<void> {
   const { table, sortingKey } = rollup;
   // A name of its own: what a killed run has still under way at the server cannot meet this table.
@@ -100,6 +103,7 @@ async function rebuildOn(
   await store.command({ query: `CREATE TABLE ${staging} AS ${table} ${engine}` });
   const select = part ? selectOfShard(rollup, part) : rollup.select;
   for (const days of runs.flat()) await fill(store, staging, { ...rollup, select }, days);
+  requireTurn?.();
   if (replicated) await replaceMonths(store, table, staging, touched);
   else {
     for (const month of await otherMonths(store, table, touched)) {

@@ -2,7 +2,7 @@ import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../clickhouse/client.ts';
 import { type Format, formatOf, InputError } from './formats.ts';
 import { type Claim, Ledger } from './ledger.ts';
-import { Load, type LoadCounts, noCounts } from './loads.ts';
+import { Load, type LoadCounts, noCounts, type WaitOptions } from './loads.ts';
 import type { RejectLimit } from './reject-limit.ts';
 import { forgetRejected, keepRejected, type RejectedRow } from './rejects.ts';
 import { Sender, type SentRows } from './send.ts';
@@ -97,8 +97,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
         memory = 'sure';
       }
       const named = anew ? { ...chunk, token: `${chunk.chunk} ${load?.id} ${attempt}` } : chunk;
+      const sentAt = performance.now();
       const sent = await sender.send(named, claim.loadTime);
-      if (load && sender.interruptions > before) {
+      if (load && (sender.interruptions > before || load.silentSince(sentAt))) {
         const found = await ledger.memoryOf(since);
         if (found !== 'sure') memory = found;
       }
@@ -135,7 +136,13 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   };
 
   try {
-    await inParallel(claimed(chunks, ledger, load, sender), parallel, finishChunk, enough, signal);
+    await inParallel(
+      claimed(chunks, ledger, load, sender, { ...options, signal: ended }),
+      parallel,
+      finishChunk,
+      enough,
+      signal,
+    );
     if (signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
     if (load && doubtful.length > 0) {
@@ -180,9 +187,11 @@ async function* claimed(
   ledger: Ledger,
   load: Load | undefined,
   sender: Sender,
+  options: WaitOptions,
 ): AsyncGenerator<ClaimedChunk> {
   const seen = new Set<string>();
   for await (const chunk of chunks) {
+    await load?.keepTurn(options);
     const { interruptions } = sender;
     // The same lines again in one file are the same events.
     const loadedRows = seen.has(chunk.chunk) ? chunk.rows : load && chunk.known?.loadedRows;

@@ -34,7 +34,7 @@ export function writeLoads(
     `SELECT l.load_id AS load, toString(l.kind) AS kind, ${state} AS state, file, rows, repeated_rows, rejected_rows,
             duplicate_rows, bytes, chunks, toString(started_at) AS started,
             round(if(l.finished_at > 0, l.finished_at, now64(3)) - l.started_at, 3) AS seconds,
-            concat(user, '@', host, ':', toString(pid)) AS by, first_day, last_day, days, error
+            concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, first_day, last_day, days, error
      FROM loads AS l FINAL LEFT JOIN (${days}) AS d ON d.load_id = l.load_id
      ORDER BY l.load_id DESC LIMIT {most:UInt32}`,
     { most },
@@ -59,7 +59,7 @@ export async function writeLoad(
      SELECT l.load_id AS load, toString(l.kind) AS kind, ${state} AS state, file, dedupe, rows, repeated_rows,
             rejected_rows, duplicate_rows, bytes, chunks, toString(started_at) AS started,
             if(l.finished_at > 0, toString(l.finished_at), '') AS finished,
-            concat(user, '@', host, ':', toString(pid)) AS by, error,
+            concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, error,
             arrayMap(day -> toString(day), arraySort(touched)) AS event_days,
             (SELECT count() FROM rejected_rows AS r FINAL WHERE r.load_id = {load:String} AND r.replayed_at = 0) AS rejected_open,
             (SELECT count() FROM load_chunks AS c WHERE c.load_id = {load:String} AND toUInt64(c.loaded_at) = 0

@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
@@ -31,6 +32,8 @@ export interface LoadDescription {
 
 /** A running load says so this often; one that has been silent for `deadAfterSeconds` is dead. */
 const heartbeatMs = 3_000;
+/** Earlier than it passes for dead, a load has to find out whether it does. */
+const silentMs = 10_000;
 export const deadAfterSeconds = 15;
 const pollMs = 250;
 
@@ -53,6 +56,10 @@ export class Load {
   #heartbeat: NodeJS.Timeout | undefined;
   /** Statements that say the load lives; the last word must not be said before they are. */
   #beating: Promise<void> = Promise.resolve();
+  /** When the store last took a word of this load, and until when it had taken none for long; milliseconds of the process. */
+  #heardAt = performance.now();
+  #silentUntil = Number.NEGATIVE_INFINITY;
+  #turnAt = 0;
 
   private constructor(store: Store, description: LoadDescription, now: Date) {
     // Ids begin with the time, to the millisecond, so that they sort by it.
@@ -101,6 +108,26 @@ export class Load {
     await this.#record('failed', error instanceof Error ? error.message : String(error)).catch(() => {});
   }
 
+  /** Whether since then others may have taken this load for dead, and gone on. */
+  silentSince(time: number): boolean {
+    return this.#silentUntil > time || performance.now() - this.#heardAt > silentMs;
+  }
+
+  /** Waits for another turn, where others may have gone on without this load. */
+  async keepTurn(options: WaitOptions): Promise<void> {
+    if (!this.silentSince(this.#turnAt)) return;
+    await this.#takeTurn();
+    await this.#waitForTurn(options);
+  }
+
+  /** @throws when others may have gone on without this load */
+  requireTurn(): void {
+    if (!this.silentSince(this.#turnAt)) return;
+    throw new Error(
+      `ClickHouse did not hear of load ${this.id} for more than ${silentMs / 1000} s, so that others may have gone on: run the same command again`,
+    );
+  }
+
   #stopBeating(): Promise<void> {
     clearInterval(this.#heartbeat);
     return this.#beating;
@@ -122,6 +149,7 @@ export class Load {
     );
     if (!row) throw new Error(`the store has lost load ${this.id}`);
     this.#turn = row.turn;
+    this.#turnAt = performance.now();
   }
 
   async #waitForTurn({ onWait, signal }: WaitOptions): Promise<void> {
@@ -176,7 +204,7 @@ export class Load {
         dedupe,
         file,
         user: userName(),
-        host: hostname(),
+        host: machine(),
         pid: process.pid,
         startedAt: this.#startedAt.getTime(),
         turn: this.#turn ?? '1970-01-01 00:00:00',
@@ -185,6 +213,9 @@ export class Load {
         ...this.counts,
       },
     });
+    const now = performance.now();
+    if (now - this.#heardAt > silentMs) this.#silentUntil = now;
+    this.#heardAt = now;
   }
 }
 
@@ -205,10 +236,26 @@ interface LoadLife {
 
 const lifeColumns = `host, pid, l.version > now64(6) - toIntervalSecond(${deadAfterSeconds}) AS fresh`;
 
-/** Whether a load that says it runs still does: its heartbeats are fresh and, on this host, its process lives. */
+/**
+ * Where processes have numbers of their own: the host, with a mark of its start and of the container, as containers
+ * and copied machines can have the same name.
+ */
+function machine(): string {
+  try {
+    const start = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const own = createHash('sha256')
+      .update(`${start} ${readlinkSync('/proc/self/ns/pid')}`)
+      .digest('hex');
+    return `${hostname()}/${own.slice(0, 8)}`;
+  } catch {
+    return hostname();
+  }
+}
+
+/** Whether a load that says it runs still does: its heartbeats are fresh and, on this machine, its process lives. */
 function isAlive({ host, pid, fresh }: LoadLife): boolean {
   if (!fresh) return false;
-  if (host !== hostname() || pid === process.pid) return true;
+  if (host !== machine() || pid === process.pid) return true;
   try {
     process.kill(pid, 0);
     return true;

@@ -1,5 +1,6 @@
 import type { Store } from '../clickhouse/client.ts';
 import { select } from '../clickhouse/client.ts';
+import { onServers } from '../clickhouse/cluster.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { rollups } from '../clickhouse/rollups.ts';
 import { type DayRange, verify } from '../clickhouse/verify.ts';
@@ -7,6 +8,7 @@ import { catalog } from '../src/catalog.ts';
 import { deleteChunk } from './deletion.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
 import { Load, type WaitOptions } from './loads.ts';
+import { retrying } from './retry.ts';
 
 /**
  * A chunk that is whole in the events while each rollup may lack it or have it twice, because its name no longer
@@ -20,8 +22,18 @@ export interface DoubtfulChunk {
   readonly rejectedRows: number;
 }
 
-/** Removes what of a chunk has arrived in the events. */
+/**
+ * Removes what of a chunk has arrived in the events, after ending what still sends it: the statement of a loader that
+ * was killed goes on in the server, and would bring the chunk back under a name that nobody knows.
+ */
 export async function withdrawChunk(store: Store, chunk: string): Promise<void> {
+  const sends = "startsWith(Settings['insert_deduplication_token'], {chunk:String})";
+  await onServers(store, (server) =>
+    retrying(async () => {
+      const query = `KILL QUERY WHERE ${sends} SYNC FORMAT Null`;
+      await server.command({ query, query_params: { chunk } });
+    }),
+  );
   for (const table of ['events', 'chunk_days']) await deleteChunk(store, table, chunk);
 }
 
@@ -48,7 +60,7 @@ export async function settleChunks(
     for (const month of own.length > 0 ? months : []) {
       if ((await verify(store, catalog, month)).differences.length === 0) continue;
       await requireEvents(store, month, doubtful);
-      await rebuild(store, catalog, month, { settling: true });
+      await rebuild(store, catalog, month, { settling: true, requireTurn: () => settling.requireTurn() });
     }
     for (const { chunk, rows, rejectedRows } of own) await ledger.markLoaded(load, chunk, rows, rejectedRows);
     await settling.finish();

@@ -5,6 +5,7 @@ import { connect } from '../clickhouse/client.ts';
 import { migrateCluster } from '../clickhouse/migrate-cluster.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { verify } from '../clickhouse/verify.ts';
+import { withdrawChunk } from '../ingest/settle.ts';
 import { catalog } from '../src/catalog.ts';
 import { useCluster } from './setup/cluster.ts';
 import { event, ndjson } from './setup/events.ts';
@@ -53,6 +54,7 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
     expect(await check(store, catalog)).toEqual([]);
     await rebuild(store, catalog);
     expect((await verify(store, catalog)).differences).toEqual([]);
+    await withdrawChunk(store, 'of nobody');
   } finally {
     await store.close();
   }

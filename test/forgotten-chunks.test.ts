@@ -99,6 +99,24 @@ it('what a load has left of a chunk that it withdrew is withdrawn by the one tha
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });
 
+it('what a killed loader still sends at the server is ended before its chunk is withdrawn', async () => {
+  await load(test.store, events());
+  const [sent] = await select<{ chunk: string }>(test.store, 'SELECT DISTINCT chunk FROM events');
+  const chunk = sent?.chunk ?? '';
+  const late = test.store.command({
+    query: 'INSERT INTO events (* EXCEPT day) SELECT * EXCEPT day FROM events WHERE sleepEachRow(0.01) = 0',
+    clickhouse_settings: { insert_deduplication_token: `${chunk} of-a-dead-load 0`, max_block_size: '10' },
+  });
+  const ended = expect(late).rejects.toThrow(/killed|cancelled/);
+  const running =
+    "SELECT count() > 0 AS runs FROM system.processes WHERE query_kind = 'Insert' AND query LIKE '%sleepEachRow%'";
+  await expect.poll(() => select(test.store, running)).toEqual([{ runs: 1 }]);
+  await withdrawChunk(test.store, chunk);
+  await ended;
+  const left = 'SELECT chunk FROM events UNION ALL SELECT chunk FROM chunk_days';
+  expect(await select(test.store, left)).toEqual([]);
+});
+
 it('a deletion that the engine takes for done and never applies is repeated', async () => {
   const lines = events();
   await load(test.store, lines);
@@ -107,7 +125,7 @@ it('a deletion that the engine takes for done and never applies is repeated', as
   const forgotten = new Set<string>();
   forgetful.command = (params) => {
     const isFirst = params.query.startsWith('ALTER') && !forgotten.has(params.query);
-    forgotten.add(params.query);
+    if (isFirst) forgotten.add(params.query);
     return test.store.command(isFirst ? { query: 'SELECT 1 FORMAT Null' } : params);
   };
   await withdrawChunk(forgetful, sent?.chunk ?? '');

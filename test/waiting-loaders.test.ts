@@ -174,3 +174,31 @@ test('a load that fails does not wait for more of its input', async () => {
   expect(code).toBe(1);
   expect(stderr).toMatch(/more than 0 rows are faulty/);
 });
+
+test('a load of which the store heard nothing waits for a rebuild that went on without it', async () => {
+  const load = await Load.begin(db.store, { kind: 'events', file: 'silent' }, new Date());
+  // As one that took the load for dead.
+  const word = (state: string) =>
+    db.store.command({
+      query: `INSERT INTO loads (load_id, kind, state, turn, host, pid)
+              SELECT 'other', 'rebuild', {state:String}, now64(6), 'elsewhere', 1`,
+      query_params: { state },
+    });
+  await word('running');
+  await load.keepTurn({});
+  load.requireTurn();
+
+  const later = performance.now() + 11_000;
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
+  expect(load.silentSince(later - 1)).toBe(true);
+  expect(() => load.requireTurn()).toThrow(/did not hear of load .* run the same command again/);
+  const waits = vi.fn();
+  const turn = load.keepTurn({ onWait: waits }).then(() => 'kept');
+  await until(() => expect(waits).toHaveBeenCalledWith('other'));
+  await word('loaded');
+  expect(await turn).toBe('kept');
+  clock.mockReturnValue(later + 1);
+  load.requireTurn();
+  clock.mockRestore();
+  await load.finish();
+});

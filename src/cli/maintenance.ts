@@ -45,7 +45,7 @@ export async function verifyRollups(store: Store, flags: MaintenanceFlags): Prom
 /** `rebuild`: waits for loads that run, and loads that begin meanwhile wait for it. Returns the exit code. */
 export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Promise<number> {
   const { from, to } = rangeOf(flags);
-  const built = await exclusively(store, `rollups ${from} to ${to}`, () =>
+  const built = await exclusively(store, `rollups ${from} to ${to}`, (load) =>
     rebuild(
       store,
       catalog,
@@ -54,6 +54,7 @@ export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Pro
         onStep: ({ table, month, done, total }) => {
           if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
         },
+        requireTurn: () => load.requireTurn(),
       },
     ),
   );
@@ -63,13 +64,17 @@ export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Pro
 }
 
 /** Waits for loads that run; loads that begin meanwhile wait for it. It is in the load history as a rebuild. */
-export async function exclusively<T>(store: Store, file: string, work: () => Promise<T>): Promise<T> {
+export async function exclusively<T>(
+  store: Store,
+  file: string,
+  work: (load: Load) => Promise<T>,
+): Promise<T> {
   const description = { kind: 'rebuild', file } as const;
   const load = await Load.begin(store, description, new Date(), {
     onWait: (other) => say(`waiting for load ${other}`),
   });
   try {
-    const result = await work();
+    const result = await work(load);
     await load.finish();
     return result;
   } catch (error) {
