@@ -27,7 +27,8 @@ export interface EventLoadOptions {
   readonly signal?: AbortSignal;
   /** Told after every step; the object changes as the load goes on. */
   readonly onProgress?: (counts: Readonly<LoadCounts>) => void;
-  readonly onRejected?: (rows: readonly RejectedRow[]) => void;
+  /** Told of the first rejected rows of each chunk. */
+  readonly onRejected?: (row: RejectedRow) => void;
   /** Has its turn already and ends here; absent: one is begun. */
   readonly load?: Load;
   /** Told when another load has to end first. */
@@ -40,6 +41,9 @@ export interface LoadResult extends Readonly<LoadCounts> {
   /** Absent for a dry run. */
   readonly loadId?: string;
 }
+
+/** Rejected rows of a chunk that are told; all of them are kept. */
+const mostTold = 10;
 
 /** The load was asked to stop; what is loaded stays loaded. */
 export class Stopped extends Error {}
@@ -103,13 +107,13 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
         const found = await ledger.memoryOf(since);
         if (found !== 'sure') memory = found;
       }
-      const lines = chunk.rows - sent.rejected.length;
+      const lines = chunk.rows - sent.rejectedRows;
       const trusted = memory === 'sure' && (anew || !claim.sentBefore);
       // What --dedupe leaves out is counted by what is there, and does not tell what is missing.
       const whole =
         trusted || (memory !== 'none' && (dedupe ? memory === 'sure' : await ledger.isWhole(chunk, lines)));
       if (whole) return { ...sent, settle: anew || memory === 'short' };
-      options.rejectLimit?.takeBack(chunk.rows, sent.rejected.length);
+      options.rejectLimit?.takeBack(chunk.rows, sent.rejectedRows);
       memory = 'none';
       before = sender.interruptions;
     }
@@ -117,19 +121,21 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const finishChunk = async ({ chunk, claim, interruptions }: ClaimedChunk): Promise<void> => {
     if (claim.loaded) counts.repeatedRows += claim.rows;
     else {
-      const { rows, rejected, duplicates, settle } = await sendChunk(chunk, claim, interruptions);
+      const sent = await sendChunk(chunk, claim, interruptions);
+      const { rows, rejectedRows, duplicates, settle } = sent;
       if (load) {
         if (claim.sentBefore) await forgetRejected(store, chunk.chunk);
-        await keepRejected(store, { loadId: load.id, file, chunk: chunk.chunk }, rejected);
+        const origin = { loadId: load.id, file, chunk: chunk.chunk };
+        if (rejectedRows > 0) await keepRejected(store, origin, sent.readRejected);
         const { head, bytes } = chunk;
         const identity = { chunk: chunk.chunk, head, bytes, rows: chunk.rows };
-        if (settle) doubtful.push({ chunk: identity, rows, rejectedRows: rejected.length });
-        else await ledger.markLoaded(load, chunk, rows, rejected.length);
+        if (settle) doubtful.push({ chunk: identity, rows, rejectedRows });
+        else await ledger.markLoaded(load, chunk, rows, rejectedRows);
       }
       counts.rows += rows;
-      counts.rejectedRows += rejected.length;
+      counts.rejectedRows += rejectedRows;
       counts.duplicateRows += duplicates;
-      options.onRejected?.(rejected);
+      for await (const row of sent.readRejected(mostTold)) options.onRejected?.(row);
     }
     counts.chunks++;
     options.onProgress?.(counts);

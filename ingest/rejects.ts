@@ -16,12 +16,20 @@ export interface RejectedRow {
   readonly fields: LineFields;
 }
 
-/** The lines of a chunk that was refused, told apart: of most it is only kept where they are. */
+/**
+ * A rejected line: where it is, and why only where that is not told again by reading it. A file can be wrong from its
+ * first line to its last, and hold millions of them.
+ */
+export interface RejectedLine extends LineRun {
+  readonly row?: RejectedRow;
+}
+
+/** The lines of a chunk that was refused, told apart: it is only kept where they are. */
 export interface Examined {
   readonly good: readonly LineRun[];
-  readonly rejected: readonly RejectedRow[];
+  readonly rejected: readonly RejectedLine[];
   /** Rejected, but only the engine can tell whether it refuses them too. */
-  readonly doubtful: readonly (RejectedRow & LineRun)[];
+  readonly doubtful: readonly RejectedLine[];
 }
 
 /** Between two pauses, in which the load can say that it lives. */
@@ -33,13 +41,18 @@ export async function examine(
   ignoreUnknown: boolean,
 ): Promise<Examined> {
   const good: GoodRun[] = [];
-  const rejected: RejectedRow[] = [];
-  const doubtful: (RejectedRow & LineRun)[] = [];
+  const rejected: RejectedLine[] = [];
+  const doubtful: RejectedLine[] = [];
   const take = (record: LineRecord) => {
-    const row = judge(record, ignoreUnknown);
-    if (!row) extend(good, record);
-    else if (row.doubtful) doubtful.push({ ...row, start: record.start, end: record.end, lines: 1 });
-    else rejected.push(row);
+    const judged = judge(record, ignoreUnknown);
+    if (!judged) {
+      extend(good, record);
+      return;
+    }
+    const { line, start, end } = record;
+    // What has no place in the chunk (Parquet) is not found again in a moment.
+    const rejectedLine = { line, lines: 1, start, end, ...(end === 0 && { row: judged.row }) };
+    (judged.doubtful ? doubtful : rejected).push(rejectedLine);
   };
   let examined = 0;
   if (Symbol.asyncIterator in records) {
@@ -74,12 +87,28 @@ function extend(runs: GoodRun[], { line, start, end }: LineRecord): void {
 function judge(
   { line, raw, quick, read }: LineRecord,
   ignoreUnknown: boolean,
-): (RejectedRow & { doubtful: boolean }) | undefined {
+): { row: RejectedRow; doubtful: boolean } | undefined {
   if (quick && faultsOf(quick, ignoreUnknown).length === 0) return undefined;
   const { fields, faults: unread, doubtful = false } = read();
   const faults = unread.length > 0 ? unread : faultsOf(fields, ignoreUnknown);
-  // A line that is kept must not keep its whole chunk.
-  return faults.length === 0 ? undefined : { line, raw: Buffer.from(raw), fields, faults, doubtful };
+  return faults.length === 0 ? undefined : { row: { line, raw, fields, faults }, doubtful };
+}
+
+/** Reads rejected lines once more, each by itself. */
+export async function* readRejected(
+  chunk: { records(only: LineRun): Iterable<LineRecord> | AsyncIterable<LineRecord> },
+  lines: Iterable<RejectedLine>,
+  ignoreUnknown: boolean,
+): AsyncGenerator<RejectedRow> {
+  for (const rejected of lines) {
+    if (rejected.row) yield rejected.row;
+    else {
+      for await (const record of chunk.records(rejected)) {
+        const judged = judge(record, ignoreUnknown);
+        if (judged) yield judged.row;
+      }
+    }
+  }
 }
 
 /**
@@ -93,20 +122,15 @@ export async function forgetRejected(store: Store, chunk: string): Promise<void>
   await deleteChunk(store, 'rejected_rows', chunk, open);
 }
 
-/** Keeps rejected rows until they are replayed; keeping them again changes nothing, nor what was replayed since. */
+/**
+ * Keeps rejected rows until they are replayed; keeping them again changes nothing, nor what was replayed since.
+ * @param rejected reads them; called again where they have to be sent again
+ */
 export async function keepRejected(
   store: Store,
   origin: { readonly loadId: string; readonly file: string; readonly chunk: string },
-  rejected: readonly RejectedRow[],
+  rejected: () => AsyncIterable<RejectedRow>,
 ): Promise<void> {
-  if (rejected.length === 0) return;
-  const rows = rejected.map(({ line, faults, raw, fields }) => ({
-    line,
-    faults: faults.map(({ field, reason }) => [field, reason]),
-    // A raw line need not be text.
-    raw: raw.toString('base64'),
-    fields: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
-  }));
   await retrying(async () => {
     const { stream } = await store.exec({
       query: `INSERT INTO rejected_rows (chunk, load_id, file, line, faults, raw, fields)
@@ -117,8 +141,26 @@ export async function keepRejected(
       query_params: { ...origin },
       // Half a surrogate pair is kept as it was written.
       clickhouse_settings: { input_format_json_throw_on_bad_escape_sequence: 0 },
-      values: Readable.from([rows.map((row) => JSON.stringify(row)).join('\n')], { objectMode: false }),
+      values: Readable.from(jsonLines(rejected()), { objectMode: false }),
     });
     await finished(stream.resume());
   });
+}
+
+async function* jsonLines(rows: AsyncIterable<RejectedRow>): AsyncGenerator<string> {
+  let lines: string[] = [];
+  for await (const { line, faults, raw, fields } of rows) {
+    const row = {
+      line,
+      faults: faults.map(({ field, reason }) => [field, reason]),
+      // A raw line need not be text.
+      raw: raw.toString('base64'),
+      fields: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+    };
+    lines.push(`${JSON.stringify(row)}\n`);
+    if (lines.length < 1_000) continue;
+    yield lines.join('');
+    lines = [];
+  }
+  yield lines.join('');
 }

@@ -5,7 +5,7 @@ import { layoutOf } from '../clickhouse/cluster.ts';
 import { InputError } from './formats.ts';
 import { type LineRun, linesOf, without } from './line-runs.ts';
 import type { RejectLimit } from './reject-limit.ts';
-import { examine, type RejectedRow } from './rejects.ts';
+import { examine, type RejectedLine, type RejectedRow, readRejected } from './rejects.ts';
 import { type RetryOptions, retrying } from './retry.ts';
 import type { Content, SendableChunk } from './sources.ts';
 import { countNew, dropStaged } from './staging.ts';
@@ -24,7 +24,9 @@ export interface SendOptions {
 export interface SentRows {
   /** Events counted now. */
   readonly rows: number;
-  readonly rejected: readonly RejectedRow[];
+  readonly rejectedRows: number;
+  /** Reads the rejected rows, or the first of them, in the order of the file; as often as it is called. */
+  readonly readRejected: (most?: number) => AsyncIterable<RejectedRow>;
   /** Events left out because their event_id was present. */
   readonly duplicates: number;
 }
@@ -67,7 +69,7 @@ export class Sender {
     if (!refused) {
       rejectLimit?.admit(chunk.rows, 0);
       const duplicates = await this.#countNew(chunk);
-      return { rows: await this.#countStored(chunk, chunk.rows), rejected: [], duplicates };
+      return { rows: await this.#countStored(chunk, chunk.rows), ...this.#rejected(chunk, []), duplicates };
     }
     const ignoreUnknown = this.#options.ignoreUnknown ?? false;
     const examined = await examine(chunk.records(), ignoreUnknown);
@@ -75,7 +77,7 @@ export class Sender {
     const rejected = [...examined.rejected, ...examined.doubtful.filter((line) => refusedToo.has(line))];
     const taken = examined.doubtful.filter((line) => !refusedToo.has(line));
     let good = taken.length === 0 ? examined.good : [...examined.good, ...taken].sort(byLine);
-    this.#admit(chunk, chunk.rows, rejected, rejected.length);
+    await this.#admit(chunk, chunk.rows, rejected, rejected.length);
     let again =
       rejected.length === 0 && refused !== true ? refused : await this.#sendGood(chunk, good, loadTime);
     if (again) {
@@ -84,7 +86,7 @@ export class Sender {
       if (strangers.size === 0) throw this.#refusal(chunk, again);
       for (const [run, reason] of strangers) rejected.push(await readStranger(chunk, run, reason));
       good = await without(chunk, good, [...strangers.keys()]);
-      this.#admit(chunk, 0, rejected, strangers.size);
+      await this.#admit(chunk, 0, rejected, strangers.size);
       again = await this.#sendGood(chunk, good, loadTime);
       if (again) throw this.#refusal(chunk, again);
     }
@@ -92,17 +94,34 @@ export class Sender {
     const lines = good.reduce((sum, run) => sum + run.lines, 0);
     return {
       rows: await this.#countStored(chunk, lines),
-      rejected: rejected.sort(byLine),
+      ...this.#rejected(chunk, rejected),
       duplicates,
     };
   }
 
   /** @throws {InputError} when the limit does not admit so many more rejected rows */
-  #admit(chunk: SendableChunk, rows: number, rejected: readonly RejectedRow[], more: number): void {
+  async #admit(
+    chunk: SendableChunk,
+    rows: number,
+    rejected: readonly RejectedLine[],
+    more: number,
+  ): Promise<void> {
     const { rejectLimit } = this.#options;
     if (rejectLimit && !rejectLimit.admit(rows, more)) {
-      throw this.#tooMany(chunk, rejected.toSorted(byLine), rejectLimit);
+      throw await this.#tooMany(chunk, rejected, rejectLimit);
     }
+  }
+
+  #rejected(
+    chunk: SendableChunk,
+    rejected: readonly RejectedLine[],
+  ): Pick<SentRows, 'rejectedRows' | 'readRejected'> {
+    const lines = rejected.toSorted(byLine);
+    return {
+      rejectedRows: lines.length,
+      readRejected: (most = lines.length) =>
+        readRejected(chunk, lines.slice(0, most), this.#options.ignoreUnknown ?? false),
+    };
   }
 
   async #sendGood(
@@ -206,14 +225,21 @@ export class Sender {
     );
   }
 
-  #tooMany({ where }: SendableChunk, rejected: readonly RejectedRow[], limit: RejectLimit): InputError {
+  async #tooMany(
+    chunk: SendableChunk,
+    rejected: readonly RejectedLine[],
+    limit: RejectLimit,
+  ): Promise<InputError> {
     const { file } = this.#options;
-    const examples = rejected.slice(0, 5).map((row) => `  ${describeRejected(file, row)}`);
+    const examples: string[] = [];
+    for await (const row of this.#rejected(chunk, rejected).readRejected(5)) {
+      examples.push(`  ${describeRejected(file, row)}`);
+    }
     const more =
       rejected.length > examples.length ? [`  … and ${rejected.length - examples.length} more`] : [];
     return new InputError(
       [
-        `${file}: more than ${limit} rows are faulty; nothing of the chunk ${where} was loaded`,
+        `${file}: more than ${limit} rows are faulty; nothing of the chunk ${chunk.where} was loaded`,
         ...examples,
         ...more,
       ].join('\n'),
@@ -232,9 +258,9 @@ export function describeRejected(
 
 const byLine = (a: { line: number }, b: { line: number }) => a.line - b.line;
 
-async function readStranger(chunk: SendableChunk, run: LineRun, reason: string): Promise<RejectedRow> {
+async function readStranger(chunk: SendableChunk, run: LineRun, reason: string): Promise<RejectedLine> {
   for await (const { line, raw, read } of chunk.records(run)) {
-    return { line, raw: Buffer.from(raw), fields: read().fields, faults: [{ field: '', reason }] };
+    return { ...run, row: { line, raw, fields: read().fields, faults: [{ field: '', reason }] } };
   }
   throw new Error(`line ${run.line} of a chunk cannot be read again`);
 }

@@ -99,7 +99,7 @@ test('rejected rows are named by their number in the file', async () => {
   const faulty = [500_001, 500_002, 501_000, 502_000];
   await written(502_000, { quantity: `if(number + 1 IN (${faulty.join(', ')}), -1, 1)` });
   const rejected: RejectedRow[] = [];
-  const result = await load({ onRejected: (rows) => rejected.push(...rows) });
+  const result = await load({ onRejected: (row) => rejected.push(row) });
   expect(result).toMatchObject({ rows: 501_996, rejectedRows: 4, chunks: 2 });
   expect(rejected.map(({ line }) => line)).toEqual(faulty);
   expect(rejected[2]?.raw.toString()).toContain(`"${account}-500999"`);

@@ -63,9 +63,8 @@ export async function ingestEvents(
         now: () => new Date(),
         signal: stop.signal,
         onProgress: progress.onProgress,
-        onRejected: (rows) => {
-          for (const row of rows)
-            if (shown++ < shownRejects) progress.say(`rejected: ${describeRejected(file, row)}`);
+        onRejected: (row) => {
+          if (shown++ < shownRejects) progress.say(`rejected: ${describeRejected(file, row)}`);
         },
         onWait: (other) => progress.say(`waiting for load ${other}`),
         onRetry: (error) => progress.say(`${error.message}: trying again for two minutes`),
@@ -83,13 +82,13 @@ export async function ingestEvents(
     progress.stop();
   }
   const seconds = Math.round(performance.now() - startedAt) / 1000;
-  report(total, { files: files.length, seconds, loads, shown }, flags);
+  report(total, { files: files.length, seconds, loads }, flags);
   return total.rejectedRows > 0 ? exitRejected : 0;
 }
 
 function report(
   total: ReturnType<typeof noCounts>,
-  run: { files: number; seconds: number; loads: string[]; shown: number },
+  run: { files: number; seconds: number; loads: string[] },
   flags: EventFlags,
 ): void {
   const { rows, repeatedRows, rejectedRows, duplicateRows, bytes } = total;
@@ -110,7 +109,7 @@ function report(
     ...(duplicateRows ? [`${number(duplicateRows)} repeated an event_id`] : []),
     ...(rejectedRows ? [`${number(rejectedRows)} rejected`] : []),
   ];
-  if (run.shown > shownRejects) say(`… and ${number(run.shown - shownRejects)} more rejected rows`);
+  if (rejectedRows > shownRejects) say(`… and ${number(rejectedRows - shownRejects)} more rejected rows`);
   say(parts.join(', '));
   if (rejectedRows && !flags.dryRun) {
     say(`Rejected rows are kept: adtally rejects ${run.loads.join(' ')} lists them`);
