@@ -87,12 +87,12 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const doubtful: DoubtfulChunk[] = [];
   /** @returns `settle` when its rollups may hold too much or too little of it */
   const sendChunk = async (
-    chunk: SendableChunk,
+    { chunk, interruptions, claimedAt }: ClaimedChunk,
     claim: Extract<Claim, { loaded: false }>,
-    interruptionsAtClaim: number,
   ): Promise<SentRows & { settle: boolean }> => {
     let { memory } = claim;
-    let before = interruptionsAtClaim;
+    let before = interruptions;
+    let from = claimedAt;
     for (let attempt = 0, since = claim.loadTime; ; attempt++, since = await ledger.now()) {
       const anew = memory === 'none';
       if (anew && load) {
@@ -101,9 +101,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
         memory = 'sure';
       }
       const named = anew ? { ...chunk, token: `${chunk.chunk} ${load?.id} ${attempt}` } : chunk;
-      const sentAt = performance.now();
       const sent = await sender.send(named, claim.loadTime);
-      if (load && (sender.interruptions > before || load.silentSince(sentAt))) {
+      if (load && (sender.interruptions > before || load.silentSince(from))) {
         const found = await ledger.memoryOf(since);
         if (found !== 'sure') memory = found;
       }
@@ -116,12 +115,14 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       options.rejectLimit?.takeBack(chunk.rows, sent.rejectedRows);
       memory = 'none';
       before = sender.interruptions;
+      from = performance.now();
     }
   };
-  const finishChunk = async ({ chunk, claim, interruptions }: ClaimedChunk): Promise<void> => {
+  const finishChunk = async (claimed: ClaimedChunk): Promise<void> => {
+    const { chunk, claim } = claimed;
     if (claim.loaded) counts.repeatedRows += claim.rows;
     else {
-      const sent = await sendChunk(chunk, claim, interruptions);
+      const sent = await sendChunk(claimed, claim);
       const { rows, rejectedRows, duplicates, settle } = sent;
       if (load) {
         if (claim.sentBefore) await forgetRejected(store, chunk.chunk);
@@ -182,6 +183,8 @@ interface ClaimedChunk {
   readonly claim: Claim;
   /** Of the sender, when the chunk was claimed: the server may be restarted before it is sent. */
   readonly interruptions: number;
+  /** By `performance.now()`: before it is sent, others may take the load for dead. */
+  readonly claimedAt: number;
 }
 
 /**
@@ -199,6 +202,7 @@ async function* claimed(
   for await (const chunk of chunks) {
     await load?.keepTurn(options);
     const { interruptions } = sender;
+    const claimedAt = performance.now();
     // The same lines again in one file are the same events.
     const loadedRows = seen.has(chunk.chunk) ? chunk.rows : load && chunk.known?.loadedRows;
     const claim: Claim =
@@ -208,7 +212,7 @@ async function* claimed(
           ? await ledger.claim(load, chunk)
           : { loaded: false, loadTime: '1970-01-01 00:00:00', memory: 'sure', sentBefore: false };
     seen.add(chunk.chunk);
-    yield { chunk, claim, interruptions };
+    yield { chunk, claim, interruptions, claimedAt };
   }
 }
 
