@@ -148,7 +148,7 @@ export async function keepRejected(
 }
 
 async function* jsonLines(rows: AsyncIterable<RejectedRow>): AsyncGenerator<string> {
-  let lines: string[] = [];
+  let text = '';
   for await (const { line, faults, raw, fields } of rows) {
     const row = {
       line,
@@ -157,10 +157,10 @@ async function* jsonLines(rows: AsyncIterable<RejectedRow>): AsyncGenerator<stri
       raw: raw.toString('base64'),
       fields: Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
     };
-    lines.push(`${JSON.stringify(row)}\n`);
-    if (lines.length < 1_000) continue;
-    yield lines.join('');
-    lines = [];
+    text += `${JSON.stringify(row)}\n`;
+    if (text.length < 1 << 20) continue;
+    yield text;
+    text = '';
   }
-  yield lines.join('');
+  yield text;
 }
