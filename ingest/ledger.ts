@@ -41,6 +41,11 @@ interface LedgerOptions extends WaitOptions {
   readonly onRetry?: (error: Error) => void;
 }
 
+/** Now, and after all that the ledger has of a chunk, should the clock have been set back. */
+const later = `greatest(now64(6, 'UTC'), (
+  SELECT max(s.sent_at) + INTERVAL 1 MICROSECOND FROM load_chunks AS s
+  WHERE head = unhex({head:String}) AND chunk = {chunk:String}))`;
+
 const loaded = 'toUInt8(toUInt64(max(c.loaded_at)) > 0)';
 
 const pollMs = 250;
@@ -246,7 +251,7 @@ export class Ledger {
         this.#store.command({
           query: `INSERT INTO load_chunks (head, chunk, load_id, bytes, rows, rejected_rows${time ? `, ${time}` : ''})
                 SELECT unhex({head:String}), {chunk:String}, {loadId:String}, {bytes:UInt64}, {rows:UInt64},
-                       {rejectedRows:UInt64}${time ? ', now64(6)' : ''}`,
+                       {rejectedRows:UInt64}${time ? `, ${later}` : ''}`,
           query_params: { head, chunk, bytes, rows, rejectedRows, loadId: load.id },
         }),
       this.#retries,

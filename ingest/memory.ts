@@ -32,8 +32,9 @@ export async function memoryOf(store: Store, sentAt: string, retries: RetryOptio
 }
 
 /**
- * Whether a server was started since, or its tables were restored from a backup, which remember no chunk. Of
- * replicas each counts: any of them may have taken the chunk.
+ * Whether a server was started since, or its tables were restored from a backup, which remember no chunk; a time that
+ * is still to come, because the clock was set back, does not tell. Of replicas each counts: any of them may have taken
+ * the chunk.
  */
 async function anotherServerSince(store: Store, time: string, retries: RetryOptions): Promise<boolean> {
   const isLater = async (node: Store) => {
@@ -43,7 +44,8 @@ async function anotherServerSince(store: Store, time: string, retries: RetryOpti
          now64(6, 'UTC') - toIntervalSecond(uptime()),
          (SELECT toDateTime64(max(metadata_modification_time), 6, 'UTC') + INTERVAL 1 SECOND
           FROM system.tables WHERE database = currentDatabase() AND name = 'events')
-       ) > toDateTime64({time:String}, 6, 'UTC')) AS later`,
+       ) > toDateTime64({time:String}, 6, 'UTC')
+         OR toDateTime64({time:String}, 6, 'UTC') > now64(6) + INTERVAL 1 MINUTE) AS later`,
       { time },
     );
     return row?.later === 1;

@@ -60,19 +60,22 @@ it('a chunk in doubt that the engine has forgotten is counted once, whatever of 
 });
 
 /** Loads events by a loader that died before it could note what was acknowledged, as did the server. */
-async function leaveInDoubtAtRestart(lines: readonly EventLine[]): Promise<void> {
+async function leaveInDoubtAtRestart(lines: readonly EventLine[], sentAt = '2026-01-01'): Promise<void> {
   await load(test.store, lines, 40_000);
   await mutate(
-    "ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0, sent_at = toDateTime64('2026-01-01 00:00:00', 6, 'UTC') WHERE true",
+    `ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0, sent_at = toDateTime64('${sentAt} 00:00:00', 6, 'UTC') WHERE true`,
   );
   await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
 }
 
 const withdrawn = () => select(test.store, 'SELECT DISTINCT chunk FROM withdrawn_chunks');
 
-it('a chunk in doubt that was sent before the server was started is looked for, whatever the server remembers', async () => {
+it.each([
+  ['before the server was started', '2026-01-01'],
+  ['by a clock that was set back since', '2035-01-01'],
+])('a chunk in doubt that was sent %s is looked for, whatever the server remembers', async (_, sentAt) => {
   const lines = events();
-  await leaveInDoubtAtRestart(lines);
+  await leaveInDoubtAtRestart(lines, sentAt);
   // Lost, though the names of the parts are remembered.
   await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
   await mutate('ALTER TABLE campaigns_device_date DELETE WHERE true');
