@@ -34,7 +34,7 @@ export class RowCounts {
 
   constructor(reader: Reader, options: RowCountOptions) {
     this.#reader = reader;
-    this.#options = { askEveryMs: 500, giveUpAfterMs: 10_000, ...options };
+    this.#options = { askEveryMs: 1_000, giveUpAfterMs: 10_000, ...options };
   }
 
   /** Undefined for a report of which the database does not tell. */
