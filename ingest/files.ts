@@ -52,8 +52,6 @@ export async function* readInput(
   onBytes: (bytes: number) => void,
   signal?: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  const raw = file === '-' ? process.stdin : await openStream(file);
-  if (signal) addAbortSignal(signal, raw);
   let packed = 0;
   const counted = new PassThrough({
     transform(data: Buffer, _, done) {
@@ -64,6 +62,8 @@ export async function* readInput(
   });
   const unpacked = unpackers[compression]();
   try {
+    const raw = file === '-' ? process.stdin : await openStream(file);
+    if (signal) addAbortSignal(signal, raw);
     yield* pipeline(raw, counted, unpacked, () => {
       // A failure destroys `unpacked` with it, which is where it is seen.
     });
