@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Store } from '../clickhouse/client.ts';
 import { select } from '../clickhouse/client.ts';
-import { deadAfterSeconds } from './loads.ts';
+import { deadAfterSeconds } from './alive.ts';
 import { eventFields } from './statement.ts';
 
 /** How a list is written; the database writes it, whatever its length. */

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
+import { aliveLoads } from './alive.ts';
 import type { KnownChunk } from './chunks.ts';
-import { aliveLoads, type Load, type WaitOptions } from './loads.ts';
+import type { Load, WaitOptions } from './loads.ts';
 import { type Memory, memoryOf } from './memory.ts';
 import { type RetryOptions, retrying } from './retry.ts';
 

@@ -1,8 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { readFileSync, readlinkSync } from 'node:fs';
-import { hostname, userInfo } from 'node:os';
+import { randomBytes } from 'node:crypto';
+import { userInfo } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
+import { isAlive, type LoadLife, lifeColumns, machine } from './alive.ts';
 import { retrying } from './retry.ts';
 
 /** What a file of a run came to. */
@@ -30,11 +30,10 @@ export interface LoadDescription {
   readonly dedupe?: boolean;
 }
 
-/** A running load says so this often; one that has been silent for `deadAfterSeconds` is dead. */
+/** A running load says so this often. */
 const heartbeatMs = 3_000;
 /** Earlier than it passes for dead, a load has to find out whether it does. */
 const silentMs = 10_000;
-export const deadAfterSeconds = 15;
 const pollMs = 250;
 
 export interface WaitOptions {
@@ -226,51 +225,4 @@ function userName(): string {
   } catch {
     return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
-}
-
-interface LoadLife {
-  readonly host: string;
-  readonly pid: number;
-  readonly fresh: number;
-}
-
-const lifeColumns = `host, pid, l.version > now64(6) - toIntervalSecond(${deadAfterSeconds}) AS fresh`;
-
-/**
- * Where processes have numbers of their own: the host, with a mark of its start and of the container, as containers
- * and copied machines can have the same name.
- */
-function machine(): string {
-  try {
-    const start = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    const own = createHash('sha256')
-      .update(`${start} ${readlinkSync('/proc/self/ns/pid')}`)
-      .digest('hex');
-    return `${hostname()}/${own.slice(0, 8)}`;
-  } catch {
-    return hostname();
-  }
-}
-
-/** Whether a load that says it runs still does: its heartbeats are fresh and, on this machine, its process lives. */
-function isAlive({ host, pid, fresh }: LoadLife): boolean {
-  if (!fresh) return false;
-  if (host !== machine() || pid === process.pid) return true;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-}
-
-/** Which of these loads are running now. */
-export async function aliveLoads(store: Store, ids: readonly string[]): Promise<string[]> {
-  const rows = await select<LoadLife & { id: string }>(
-    store,
-    `SELECT load_id AS id, ${lifeColumns} FROM loads AS l FINAL
-     WHERE load_id IN {ids:Array(String)} AND state = 'running'`,
-    { ids },
-  );
-  return rows.filter(isAlive).map(({ id }) => id);
 }

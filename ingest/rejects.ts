@@ -61,7 +61,7 @@ export async function examine(
       take(record);
     }
   } else {
-    // `for await` would wait a fifth of the time.
+    // Not `for await`, too: its wait for each line was a fifth of the time.
     for (const record of records) {
       if (++examined % linesAtOnce === 0) await pause();
       take(record);
