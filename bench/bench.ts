@@ -1,6 +1,6 @@
+import { endpoints } from '../catalog/breakdowns.ts';
+import { catalog } from '../catalog/catalog.ts';
 import { type Address, connect } from '../clickhouse/client.ts';
-import { endpoints } from '../src/breakdowns.ts';
-import { catalog } from '../src/catalog.ts';
 import { createToken } from '../src/tokens.ts';
 import { accountOf, lastDays } from './data/network.ts';
 import type { Filled } from './data/store.ts';

@@ -1,7 +1,7 @@
+import type { Breakdown } from '../catalog/breakdowns.ts';
+import { catalog } from '../catalog/catalog.ts';
 import type { Address } from '../clickhouse/client.ts';
 import type { ReadStatement } from '../clickhouse/reader.ts';
-import type { Breakdown } from '../src/breakdowns.ts';
-import { catalog } from '../src/catalog.ts';
 import { compileReport, compileUnconfirmedDates } from '../src/report/compile.ts';
 import { planReport } from '../src/report/plan.ts';
 import type { Period } from './data/network.ts';

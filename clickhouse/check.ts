@@ -1,4 +1,4 @@
-import { type Catalog, eventTypes } from '../src/catalog.ts';
+import { type Catalog, eventTypes } from '../catalog/catalog.ts';
 import { type Store, select } from './client.ts';
 import { type Layout, layoutOf, onNodes } from './cluster.ts';
 import { type Column, type Rollup, rollupPartition, rollups, selectInCluster } from './rollups.ts';

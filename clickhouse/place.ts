@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Catalog } from '../src/catalog.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import { type Store, select } from './client.ts';
 import {
   ClusterError,

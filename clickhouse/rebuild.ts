@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ClickHouseSettings } from '@clickhouse/client';
-import type { Catalog } from '../src/catalog.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import { type Store, select } from './client.ts';
 import { onShards, type Shard } from './cluster.ts';
 import { shardingKey } from './placement.ts';

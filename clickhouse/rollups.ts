@@ -1,5 +1,5 @@
-import { combinations, dimensionOf, familyOf, rollupTable } from '../src/breakdowns.ts';
-import type { Catalog, Family, Measure } from '../src/catalog.ts';
+import { combinations, dimensionOf, familyOf, rollupTable } from '../catalog/breakdowns.ts';
+import type { Catalog, Family, Measure } from '../catalog/catalog.ts';
 
 export interface Column {
   readonly name: string;

@@ -1,4 +1,4 @@
-import type { Catalog } from '../src/catalog.ts';
+import type { Catalog } from '../catalog/catalog.ts';
 import { type Store, select } from './client.ts';
 import { type Layout, layoutOf } from './cluster.ts';
 import { shardingKey } from './placement.ts';

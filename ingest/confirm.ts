@@ -1,6 +1,6 @@
+import { rollupTable } from '../catalog/breakdowns.ts';
+import { catalog } from '../catalog/catalog.ts';
 import { type Store, select } from '../clickhouse/client.ts';
-import { rollupTable } from '../src/breakdowns.ts';
-import { catalog } from '../src/catalog.ts';
 
 /** Days of accounts whose revenue is unconfirmed; absent limits mean all of them. */
 export interface DaysOf {

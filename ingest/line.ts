@@ -1,4 +1,4 @@
-import { eventTypes } from '../src/catalog.ts';
+import { eventTypes } from '../catalog/catalog.ts';
 import {
   confirmedPattern,
   type EventField,

@@ -1,10 +1,10 @@
+import { catalog } from '../catalog/catalog.ts';
 import type { Store } from '../clickhouse/client.ts';
 import { select } from '../clickhouse/client.ts';
 import { onServers } from '../clickhouse/cluster.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { rollups } from '../clickhouse/rollups.ts';
 import { type DayRange, verify } from '../clickhouse/verify.ts';
-import { catalog } from '../src/catalog.ts';
 import { deleteChunk } from './deletion.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
 import { Load, type WaitOptions } from './loads.ts';

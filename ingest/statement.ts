@@ -1,5 +1,5 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
-import { eventTypes } from '../src/catalog.ts';
+import { eventTypes } from '../catalog/catalog.ts';
 import type { Format } from './formats.ts';
 
 /**

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander';
+import { catalog } from '../catalog/catalog.ts';
 import { check } from '../clickhouse/check.ts';
 import { connect, type Store } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
@@ -7,7 +8,6 @@ import { confirmDays } from '../ingest/confirm.ts';
 import { formats } from '../ingest/formats.ts';
 import { requireLoad, writeLoad, writeLoads, writeRejects } from '../ingest/history.ts';
 import { listTables } from '../ingest/names.ts';
-import { catalog } from './catalog.ts';
 import { accountId, day, instant, positiveInteger, rejectLimit, usage } from './cli/arguments.ts';
 import { addClusterCommands } from './cli/cluster.ts';
 import { ingestEvents, ingestLists, replayRejects } from './cli/ingest.ts';

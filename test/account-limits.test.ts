@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, test } from 'vitest';
+import { catalog } from '../catalog/catalog.ts';
 import { check } from '../clickhouse/check.ts';
 import { limitAccount } from '../src/account-limits.ts';
-import { catalog } from '../src/catalog.ts';
 import { useCommands } from './setup/process.ts';
 import { useService } from './setup/service.ts';
 import { useStore } from './setup/store.ts';

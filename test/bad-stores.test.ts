@@ -4,11 +4,11 @@ import { type AddressInfo, connect as connectTcp, createServer, type Socket } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
+import { catalog } from '../catalog/catalog.ts';
 import { connect, type Store, select } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { migrate } from '../clickhouse/migrate.ts';
 import { verify } from '../clickhouse/verify.ts';
-import { catalog } from '../src/catalog.ts';
 import { event, ndjson } from './setup/events.ts';
 import { useCommands } from './setup/process.ts';
 import { useStore } from './setup/store.ts';

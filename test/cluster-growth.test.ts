@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { catalog } from '../catalog/catalog.ts';
 import { check } from '../clickhouse/check.ts';
 import { connect, select } from '../clickhouse/client.ts';
 import { migrate } from '../clickhouse/migrate.ts';
@@ -7,7 +8,6 @@ import { grow } from '../clickhouse/place.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { eventFields } from '../ingest/statement.ts';
-import { catalog } from '../src/catalog.ts';
 import { Oracle } from './oracle.ts';
 import { events, expectRecount, homes } from './setup/accounts.ts';
 import { useCluster } from './setup/cluster.ts';

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { catalog } from '../catalog/catalog.ts';
 import { check } from '../clickhouse/check.ts';
 import { connect } from '../clickhouse/client.ts';
 import { migrateCluster } from '../clickhouse/migrate-cluster.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { withdrawChunk } from '../ingest/settle.ts';
-import { catalog } from '../src/catalog.ts';
 import { useCluster } from './setup/cluster.ts';
 import { event, ndjson } from './setup/events.ts';
 import { listening, useCommands } from './setup/process.ts';

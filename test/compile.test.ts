@@ -1,11 +1,11 @@
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import { endpoints } from '../catalog/breakdowns.ts';
+import { type Catalog, catalog } from '../catalog/catalog.ts';
 import { check } from '../clickhouse/check.ts';
 import { type Store, select } from '../clickhouse/client.ts';
 import type { ReadStatement } from '../clickhouse/reader.ts';
 import { rollupDdl, rollups } from '../clickhouse/rollups.ts';
-import { endpoints } from '../src/breakdowns.ts';
-import { type Catalog, catalog } from '../src/catalog.ts';
 import { compileReport, compileUnconfirmedDates } from '../src/report/compile.ts';
 import { type Plan, planReport } from '../src/report/plan.ts';
 import { paths } from './oracle.ts';

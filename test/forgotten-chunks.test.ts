@@ -1,9 +1,9 @@
 import { beforeEach, expect, it } from 'vitest';
+import { catalog } from '../catalog/catalog.ts';
 import { type Store, select } from '../clickhouse/client.ts';
 import { rollups } from '../clickhouse/rollups.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { withdrawChunk } from '../ingest/settle.ts';
-import { catalog } from '../src/catalog.ts';
 import { type EventLine, event, load } from './setup/events.ts';
 import { heldAt } from './setup/held.ts';
 import { useStore } from './setup/store.ts';

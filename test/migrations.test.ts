@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { catalog } from '../catalog/catalog.ts';
 import { check } from '../clickhouse/check.ts';
 import { type Address, connect, type Store, select } from '../clickhouse/client.ts';
 import { migrate, pendingMigrations, requireTimezone, storedTimezone } from '../clickhouse/migrate.ts';
-import { catalog } from '../src/catalog.ts';
 import { event, load } from './setup/events.ts';
 
 const all = [

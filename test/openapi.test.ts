@@ -1,8 +1,8 @@
 import { registerSchema, setShouldValidateFormat, validate } from '@hyperjump/json-schema/openapi-3-1';
 import '@hyperjump/json-schema/formats';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { endpoints, familyOf } from '../src/breakdowns.ts';
-import { type Catalog, catalog } from '../src/catalog.ts';
+import { endpoints, familyOf } from '../catalog/breakdowns.ts';
+import { type Catalog, catalog } from '../catalog/catalog.ts';
 import type { Content, OpenApiDocument, ResponseObject } from '../src/http/openapi/model.ts';
 import { openApiDocument } from '../src/http/openapi.ts';
 import { paths } from './oracle.ts';

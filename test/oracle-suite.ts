@@ -1,8 +1,8 @@
 import type { LosslessNumber } from 'lossless-json';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { catalog } from '../catalog/catalog.ts';
 import { select } from '../clickhouse/client.ts';
 import { rollups } from '../clickhouse/rollups.ts';
-import { catalog } from '../src/catalog.ts';
 import { timestampIn } from '../src/clock.ts';
 import { answer, lines, micros, Oracle, paths, type Range, type Row } from './oracle.ts';
 import { randomEvents } from './random-events.ts';

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
+import { catalog } from '../catalog/catalog.ts';
 import { select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/verify.ts';
 import { type EventLoadOptions, loadEvents } from '../ingest/events.ts';
 import type { RejectedRow } from '../ingest/rejects.ts';
-import { catalog } from '../src/catalog.ts';
 import { useLoader } from './setup/loader.ts';
 import { parquetFile, type Shape } from './setup/parquet.ts';
 import { useStore } from './setup/store.ts';

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { beforeEach, expect, test } from 'vitest';
+import { catalog } from '../catalog/catalog.ts';
 import { connect, type Store, select } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { migrate } from '../clickhouse/migrate.ts';
 import { rebuild } from '../clickhouse/rebuild.ts';
 import { rollups } from '../clickhouse/rollups.ts';
 import { verify } from '../clickhouse/verify.ts';
-import { catalog } from '../src/catalog.ts';
 import { startProcess } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { type Format, formats } from '../../ingest/formats.ts';
 import { eventFields } from '../../ingest/statement.ts';
-import { catalog } from '../../src/catalog.ts';
 import type { Bench, Outcome, Scenario } from '../bench.ts';
 import { mostInFile, writeEventFile } from '../data/files.ts';
 import type { GoalName } from '../goals.ts';

@@ -1,5 +1,5 @@
-import { endpoints } from '../../src/breakdowns.ts';
-import { catalog } from '../../src/catalog.ts';
+import { endpoints } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
 import { type Outcome, openService, report, type Scenario } from '../bench.ts';
 import { read, type Transfer, transfer } from '../http.ts';
 import { alternate, median } from '../measure.ts';

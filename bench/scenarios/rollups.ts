@@ -1,6 +1,6 @@
+import { familyOf } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
 import { connect } from '../../clickhouse/client.ts';
-import { familyOf } from '../../src/breakdowns.ts';
-import { catalog } from '../../src/catalog.ts';
 import { groupingDimensions } from '../../src/report/columns.ts';
 import { type Outcome, openService, report, type Scenario } from '../bench.ts';
 import { read } from '../http.ts';

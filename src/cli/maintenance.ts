@@ -1,10 +1,10 @@
+import { catalog } from '../../catalog/catalog.ts';
 import type { Address, Store } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate-cluster.ts';
 import { rebuild } from '../../clickhouse/rebuild.ts';
 import { type DayRange, everyDay, verify } from '../../clickhouse/verify.ts';
 import { Load } from '../../ingest/loads.ts';
-import { catalog } from '../catalog.ts';
 import type { Config } from '../config.ts';
 
 export interface MaintenanceFlags {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Catalog } from '../catalog.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
 import { docsPage } from './docs/page.ts';
 import { docsScript } from './docs/script.ts';
 import { docsStyle } from './docs/style.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { endpointName, endpoints } from '../breakdowns.ts';
-import type { Catalog } from '../catalog.ts';
+import { endpointName, endpoints } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
 import { reportBody } from '../report/request.ts';
 import { documentHeaders } from './openapi/headers.ts';
 import type { JsonSchema, Limits, OpenApiDocument } from './openapi/model.ts';

@@ -1,4 +1,4 @@
-import { endpointName } from '../breakdowns.ts';
+import { endpointName } from '../../catalog/breakdowns.ts';
 import type { RowColumn } from '../report/columns.ts';
 import { type ReportFormatName, reportFormats } from '../report/formats.ts';
 import type { DateRange } from '../report/request.ts';

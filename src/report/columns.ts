@@ -1,5 +1,5 @@
-import { type Breakdown, dimensionOf, familyOf } from '../breakdowns.ts';
-import type { Catalog, ColumnType, Dimension, DimensionColumn } from '../catalog.ts';
+import { type Breakdown, dimensionOf, familyOf } from '../../catalog/breakdowns.ts';
+import type { Catalog, ColumnType, Dimension, DimensionColumn } from '../../catalog/catalog.ts';
 
 /** One field of a row, in the order of the row, and where its value comes from. */
 export interface RowColumn {

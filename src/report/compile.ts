@@ -1,6 +1,6 @@
+import { familyOf, rollupTable } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
-import { familyOf, rollupTable } from '../breakdowns.ts';
-import type { Catalog } from '../catalog.ts';
 import { groupingDimensions, rowColumns } from './columns.ts';
 import { type ReportFormatName, reportFormats } from './formats.ts';
 import type { Plan } from './plan.ts';

@@ -1,4 +1,4 @@
-import type { Breakdown } from '../breakdowns.ts';
+import type { Breakdown } from '../../catalog/breakdowns.ts';
 import type { DateRange } from './request.ts';
 
 /** Everything a report's statement depends on. */

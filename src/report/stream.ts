@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
+import type { Catalog } from '../../catalog/catalog.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
-import type { Catalog } from '../catalog.ts';
 import { compileReport, compileUnconfirmedDates } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
 import type { Plan } from './plan.ts';

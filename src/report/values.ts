@@ -1,4 +1,4 @@
-import type { Dimension, NameSource } from '../catalog.ts';
+import type { Dimension, NameSource } from '../../catalog/catalog.ts';
 import type { RowColumn } from './columns.ts';
 import type { Plan } from './plan.ts';
 

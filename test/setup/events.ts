@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { EventType } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { loadEvents } from '../../ingest/events.ts';
 import type { LoadCounts } from '../../ingest/loads.ts';
 import { listTables, loadList } from '../../ingest/names.ts';
-import type { EventType } from '../../src/catalog.ts';
 
 /** One line of input; absent fields are absent from the line. Money is text, exact. */
 export interface EventLine {

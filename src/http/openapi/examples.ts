@@ -1,5 +1,5 @@
-import { type Breakdown, familyOf } from '../../breakdowns.ts';
-import type { Catalog, Dimension, Measure } from '../../catalog.ts';
+import { type Breakdown, familyOf } from '../../../catalog/breakdowns.ts';
+import type { Catalog, Dimension, Measure } from '../../../catalog/catalog.ts';
 import { type RowColumn, rowColumns } from '../../report/columns.ts';
 
 /** The request that all examples answer. */

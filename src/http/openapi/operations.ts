@@ -1,5 +1,5 @@
-import { type Endpoint, endpointName, familyOf } from '../../breakdowns.ts';
-import type { Catalog } from '../../catalog.ts';
+import { type Endpoint, endpointName, familyOf } from '../../../catalog/breakdowns.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
 import { groupingDimensions } from '../../report/columns.ts';
 import type { ProblemCode } from '../problems.ts';
 import { exampleRequest } from './examples.ts';

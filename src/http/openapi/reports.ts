@@ -1,5 +1,5 @@
-import type { Breakdown } from '../../breakdowns.ts';
-import type { Catalog } from '../../catalog.ts';
+import type { Breakdown } from '../../../catalog/breakdowns.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
 import { type RowColumn, rowColumns } from '../../report/columns.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import { exampleRows, exampleTexts, exampleUnconfirmedDates, exampleUpdateTime } from './examples.ts';
