@@ -5,6 +5,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
+COPY catalog catalog
 COPY src src
 COPY clickhouse clickhouse
 COPY ingest ingest

@@ -6,7 +6,7 @@ import { Command } from 'commander';
 import { catalog } from '../catalog/catalog.ts';
 import { connect, type Store, select } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate.ts';
+import { migrate } from '../clickhouse/migrate/migrate.ts';
 import { Reader } from '../clickhouse/reader.ts';
 import { rollups } from '../clickhouse/rollups.ts';
 import { loadEvents } from '../ingest/events.ts';

@@ -1,6 +1,6 @@
 import { type Store, select } from '../clickhouse/client.ts';
-import { onShards } from '../clickhouse/cluster.ts';
-import { retrying } from './retry.ts';
+import { onShards } from '../clickhouse/cluster/layout.ts';
+import { retrying } from '../clickhouse/retry.ts';
 
 /** A deletion is lost only by chance; so often in a row it is something else. */
 const mostDeletions = 20;

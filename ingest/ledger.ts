@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
+import { type RetryOptions, retrying } from '../clickhouse/retry.ts';
 import { aliveLoads } from './alive.ts';
 import type { KnownChunk } from './chunks.ts';
 import type { Load, WaitOptions } from './loads.ts';
 import { type Memory, memoryOf } from './memory.ts';
-import { type RetryOptions, retrying } from './retry.ts';
 
 export interface SentChunk {
   /** sha256 of the content, hex: its name everywhere. */

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
+import { retrying } from '../clickhouse/retry.ts';
 import { isAlive, type LoadLife, lifeColumns, machine } from './alive.ts';
-import { retrying } from './retry.ts';
 
 /** What a file of a run came to. */
 export interface LoadCounts {

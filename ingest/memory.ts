@@ -1,6 +1,6 @@
 import { type Store, select } from '../clickhouse/client.ts';
-import { layoutOf, onNodes } from '../clickhouse/cluster.ts';
-import { mayPass, type RetryOptions, retrying } from './retry.ts';
+import { layoutOf, onNodes } from '../clickhouse/cluster/layout.ts';
+import { mayPass, type RetryOptions, retrying } from '../clickhouse/retry.ts';
 
 /**
  * What to expect of the engine when a chunk in doubt is sent again under its name:

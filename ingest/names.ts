@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../clickhouse/client.ts';
-import { everywhere, reloadDictionary } from '../clickhouse/cluster.ts';
+import { everywhere, reloadDictionary } from '../clickhouse/cluster/layout.ts';
 import { readInput } from './files.ts';
 import { type Format, formatOf, InputError } from './formats.ts';
 import { readerSettings } from './statement.ts';

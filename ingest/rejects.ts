@@ -2,11 +2,11 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setImmediate as pause } from 'node:timers/promises';
 import { type Store, select } from '../clickhouse/client.ts';
+import { retrying } from '../clickhouse/retry.ts';
 import { deleteChunk } from './deletion.ts';
 import { faultsOf, type LineFault, type LineFields } from './line.ts';
 import type { LineRun } from './line-runs.ts';
 import type { LineRecord } from './records.ts';
-import { retrying } from './retry.ts';
 
 /** A line that is no event, as it came. */
 export interface RejectedRow {

@@ -1,12 +1,12 @@
 import { finished } from 'node:stream/promises';
 import { ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 import { type Store, select } from '../clickhouse/client.ts';
-import { layoutOf } from '../clickhouse/cluster.ts';
+import { layoutOf } from '../clickhouse/cluster/layout.ts';
+import { type RetryOptions, retrying } from '../clickhouse/retry.ts';
 import { InputError } from './formats.ts';
 import { type LineRun, linesOf, without } from './line-runs.ts';
 import type { RejectLimit } from './reject-limit.ts';
 import { examine, type RejectedLine, type RejectedRow, readRejected } from './rejects.ts';
-import { type RetryOptions, retrying } from './retry.ts';
 import type { Content, SendableChunk } from './sources.ts';
 import { countNew, dropStaged } from './staging.ts';
 import { type EventTable, insertEvents, insertSettings } from './statement.ts';

@@ -1,14 +1,14 @@
 import { catalog } from '../catalog/catalog.ts';
 import type { Store } from '../clickhouse/client.ts';
 import { select } from '../clickhouse/client.ts';
-import { onServers } from '../clickhouse/cluster.ts';
-import { rebuild } from '../clickhouse/rebuild.ts';
+import { onServers } from '../clickhouse/cluster/layout.ts';
+import { rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
+import { type DayRange, verify } from '../clickhouse/consistency/verify-rollups.ts';
+import { retrying } from '../clickhouse/retry.ts';
 import { rollups } from '../clickhouse/rollups.ts';
-import { type DayRange, verify } from '../clickhouse/verify.ts';
 import { deleteChunk } from './deletion.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
 import { Load, type WaitOptions } from './loads.ts';
-import { retrying } from './retry.ts';
 
 /**
  * A chunk that is whole in the events while each rollup may lack it or have it twice, because its name no longer

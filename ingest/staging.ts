@@ -1,5 +1,5 @@
 import { type Store, select } from '../clickhouse/client.ts';
-import { layoutOf, onShards } from '../clickhouse/cluster.ts';
+import { layoutOf, onShards } from '../clickhouse/cluster/layout.ts';
 import { insertNewEvents, insertPublished, insertSettings } from './statement.ts';
 
 /**

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { Command, CommanderError, Option } from 'commander';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
 import { connect, type Store } from '../clickhouse/client.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { confirmDays } from '../ingest/confirm.ts';
 import { formats } from '../ingest/formats.ts';

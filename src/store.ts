@@ -1,6 +1,6 @@
 import type { Address } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate.ts';
+import { migrate } from '../clickhouse/migrate/migrate.ts';
 import type { Config } from './config.ts';
 
 /** The store a command works on. Whoever opens it closes it. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, test } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
 import { limitAccount } from '../src/account-limits.ts';
 import { useCommands } from './setup/process.ts';
 import { useService } from './setup/service.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
 import { connect, type Store, select } from '../clickhouse/client.ts';
-import { verify } from '../clickhouse/verify.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { useCluster } from './setup/cluster.ts';
 import { type EventLine, event, load } from './setup/events.ts';
 import { addressOf, type TestStore, useClusterStore, useStore } from './setup/store.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { connect, type Store, select } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate.ts';
+import { migrate } from '../clickhouse/migrate/migrate.ts';
 import { createToken } from '../src/tokens.ts';
 import { insertLarge } from './setup/accounts.ts';
 import { isAlive, listening, openReport, startProcess, useCommands } from './setup/process.ts';

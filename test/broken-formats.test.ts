@@ -7,7 +7,7 @@ import { finished } from 'node:stream/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { connect, type Store, select } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate.ts';
+import { migrate } from '../clickhouse/migrate/migrate.ts';
 import { reportFormats } from '../src/report/formats.ts';
 import { createToken } from '../src/tokens.ts';
 import { type Command, listening, useCommands } from './setup/process.ts';

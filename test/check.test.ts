@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
 import { connect, type Store, select } from '../clickhouse/client.ts';
-import { migrate } from '../clickhouse/migrate.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
+import { migrate } from '../clickhouse/migrate/migrate.ts';
 
 let store: Store;
 

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
 import { connect, select } from '../clickhouse/client.ts';
-import { migrate } from '../clickhouse/migrate.ts';
-import { migrateCluster } from '../clickhouse/migrate-cluster.ts';
-import { grow } from '../clickhouse/place.ts';
-import { rebuild } from '../clickhouse/rebuild.ts';
-import { verify } from '../clickhouse/verify.ts';
+import { grow } from '../clickhouse/cluster/place-account.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
+import { rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
+import { migrate } from '../clickhouse/migrate/migrate.ts';
+import { migrateCluster } from '../clickhouse/migrate/migrate-cluster.ts';
 import { eventFields } from '../ingest/statement.ts';
 import { Oracle } from './oracle.ts';
 import { events, expectRecount, homes } from './setup/accounts.ts';

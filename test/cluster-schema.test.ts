@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
 import { connect, select } from '../clickhouse/client.ts';
-import { migrate, pendingMigrations, storedTimezone } from '../clickhouse/migrate.ts';
-import { migrateCluster } from '../clickhouse/migrate-cluster.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
+import { migrate, pendingMigrations, storedTimezone } from '../clickhouse/migrate/migrate.ts';
+import { migrateCluster } from '../clickhouse/migrate/migrate-cluster.ts';
 import { useCluster } from './setup/cluster.ts';
 import { useCommands } from './setup/process.ts';
 import { addressOf, useClusterStore } from './setup/store.ts';

@@ -1,10 +1,10 @@
 import { beforeAll, expect, it } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
 import { select } from '../clickhouse/client.ts';
-import { grow, place } from '../clickhouse/place.ts';
-import { rebuild } from '../clickhouse/rebuild.ts';
-import { verify } from '../clickhouse/verify.ts';
+import { grow, place } from '../clickhouse/cluster/place-account.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
+import { rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { Shards } from '../src/http/shards.ts';
 import { createToken } from '../src/tokens.ts';
 import { answer, Oracle } from './oracle.ts';

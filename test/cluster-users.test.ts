@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
 import { connect } from '../clickhouse/client.ts';
-import { migrateCluster } from '../clickhouse/migrate-cluster.ts';
-import { rebuild } from '../clickhouse/rebuild.ts';
-import { verify } from '../clickhouse/verify.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
+import { rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
+import { migrateCluster } from '../clickhouse/migrate/migrate-cluster.ts';
 import { withdrawChunk } from '../ingest/settle.ts';
 import { useCluster } from './setup/cluster.ts';
 import { event, ndjson } from './setup/events.ts';

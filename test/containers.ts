@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
 import { connect, select } from '../clickhouse/client.ts';
-import { migrateCluster } from '../clickhouse/migrate-cluster.ts';
-import { verify } from '../clickhouse/verify.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
+import { migrateCluster } from '../clickhouse/migrate/migrate-cluster.ts';
 import { nameIds, recountRandomEvents } from './oracle-suite.ts';
 import type { Cluster } from './setup/cluster.ts';
 import { startContainers } from './setup/containers.ts';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
 import { select } from '../clickhouse/client.ts';
-import { verify } from '../clickhouse/verify.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';
 import { useLoader } from './setup/loader.ts';
 import type { Command } from './setup/process.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, expect, it } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
 import { type Store, select } from '../clickhouse/client.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../clickhouse/rollups.ts';
-import { verify } from '../clickhouse/verify.ts';
 import { withdrawChunk } from '../ingest/settle.ts';
 import { type EventLine, event, load } from './setup/events.ts';
 import { heldAt } from './setup/held.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { connect } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate.ts';
+import { migrate } from '../clickhouse/migrate/migrate.ts';
 import { createToken } from '../src/tokens.ts';
 import { listening, startProcess } from './setup/process.ts';
 

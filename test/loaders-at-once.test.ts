@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
 import { select } from '../clickhouse/client.ts';
-import { verify } from '../clickhouse/verify.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { loadEvents } from '../ingest/events.ts';
 import { writeLoads } from '../ingest/history.ts';
 import { type EventLine, event, ndjson } from './setup/events.ts';

@@ -4,9 +4,14 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
-import { check } from '../clickhouse/check.ts';
 import { type Address, connect, type Store, select } from '../clickhouse/client.ts';
-import { migrate, pendingMigrations, requireTimezone, storedTimezone } from '../clickhouse/migrate.ts';
+import { check } from '../clickhouse/consistency/check-schema.ts';
+import {
+  migrate,
+  pendingMigrations,
+  requireTimezone,
+  storedTimezone,
+} from '../clickhouse/migrate/migrate.ts';
 import { event, load } from './setup/events.ts';
 
 const all = [

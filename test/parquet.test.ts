@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
 import { select } from '../clickhouse/client.ts';
-import { verify } from '../clickhouse/verify.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { type EventLoadOptions, loadEvents } from '../ingest/events.ts';
 import type { RejectedRow } from '../ingest/rejects.ts';
 import { useLoader } from './setup/loader.ts';

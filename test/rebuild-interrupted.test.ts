@@ -6,11 +6,11 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import { beforeEach, expect, test } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
 import { connect, type Store, select } from '../clickhouse/client.ts';
+import { rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate.ts';
-import { rebuild } from '../clickhouse/rebuild.ts';
+import { migrate } from '../clickhouse/migrate/migrate.ts';
 import { rollups } from '../clickhouse/rollups.ts';
-import { verify } from '../clickhouse/verify.ts';
 import { startProcess } from './setup/process.ts';
 import { useStore } from './setup/store.ts';
 

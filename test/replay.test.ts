@@ -6,7 +6,7 @@ import { parse as parseCsv } from 'csv-parse/sync';
 import { describe, expect, test, vi } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
 import { select } from '../clickhouse/client.ts';
-import { verify } from '../clickhouse/verify.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { loadEvents } from '../ingest/events.ts';
 import { writeRejects } from '../ingest/history.ts';
 import { replay } from '../ingest/replay.ts';

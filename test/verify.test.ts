@@ -2,9 +2,9 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import { beforeEach, expect, test } from 'vitest';
 import { catalog } from '../catalog/catalog.ts';
 import { select } from '../clickhouse/client.ts';
-import { type RebuildStep, rebuild } from '../clickhouse/rebuild.ts';
+import { type RebuildStep, rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
+import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../clickhouse/rollups.ts';
-import { verify } from '../clickhouse/verify.ts';
 import { event, load } from './setup/events.ts';
 import { useStore } from './setup/store.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { eventColumns, selectEvents, slices } from './events.ts';
 import { network } from './network.ts';
 

@@ -3,7 +3,7 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { type Format, formats } from '../../ingest/formats.ts';
 import { eventFields } from '../../ingest/statement.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { connect } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { formats } from '../../ingest/formats.ts';
 import { type Bench, largest, type Outcome, openService, type Scenario } from '../bench.ts';
 import { mostInFile, writeEventFile } from '../data/files.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import { grow, place } from '../../clickhouse/place.ts';
+import { grow, place } from '../../clickhouse/cluster/place-account.ts';
 import { accountId, positiveInteger } from './arguments.ts';
 import { exclusively } from './maintenance.ts';
 

@@ -1,5 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
-import { requireMigrated } from '../../clickhouse/migrate.ts';
+import { requireMigrated } from '../../clickhouse/migrate/migrate.ts';
 import { unconfirmedDays } from '../../ingest/confirm.ts';
 import { loadEvents, Stopped } from '../../ingest/events.ts';
 import { expandFiles } from '../../ingest/files.ts';

@@ -1,9 +1,9 @@
 import { catalog } from '../../catalog/catalog.ts';
 import type { Address, Store } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate.ts';
-import { migrateCluster } from '../../clickhouse/migrate-cluster.ts';
-import { rebuild } from '../../clickhouse/rebuild.ts';
-import { type DayRange, everyDay, verify } from '../../clickhouse/verify.ts';
+import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { type DayRange, everyDay, verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { Load } from '../../ingest/loads.ts';
 import type { Config } from '../config.ts';
 

@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import type { Store } from '../../clickhouse/client.ts';
-import { NewerStore, pendingMigrations } from '../../clickhouse/migrate.ts';
+import { NewerStore, pendingMigrations } from '../../clickhouse/migrate/migrate.ts';
 import type { Edge } from './edge.ts';
 import { Problem } from './problems.ts';
 

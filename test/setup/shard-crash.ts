@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from '../../clickhouse/client.ts';
-import { migrateCluster } from '../../clickhouse/migrate-cluster.ts';
+import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { compare, startLoader, writeInput } from './crash.ts';
 import { seededRandom } from './random.ts';

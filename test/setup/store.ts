@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { type Address, connect, type Store } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate.ts';
-import { migrateCluster } from '../../clickhouse/migrate-cluster.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import type { Cluster } from './cluster.ts';
 
 export interface TestStore {

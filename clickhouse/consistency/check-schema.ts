@@ -1,8 +1,8 @@
-import { type Catalog, eventTypes } from '../catalog/catalog.ts';
-import { type Store, select } from './client.ts';
-import { type Layout, layoutOf, onNodes } from './cluster.ts';
-import { type Column, type Rollup, rollupPartition, rollups, selectInCluster } from './rollups.ts';
-import { shardingKeys } from './statements.ts';
+import { type Catalog, eventTypes } from '../../catalog/catalog.ts';
+import { type Store, select } from '../client.ts';
+import { type Layout, layoutOf, onNodes } from '../cluster/layout.ts';
+import { shardingKeys } from '../migrate/migration-files.ts';
+import { type Column, type Rollup, rollupPartition, rollups, selectInCluster } from '../rollups.ts';
 
 interface Table {
   name: string;

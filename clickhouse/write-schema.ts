@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { connect, type Store, select } from './client.ts';
 import { acquireEmbedded } from './embedded/embedded.ts';
-import { migrate } from './migrate.ts';
+import { migrate } from './migrate/migrate.ts';
 
 /** The whole schema on one page, as the migrations leave it; `npm run schema` writes it. */
 export const schemaFile = fileURLToPath(new URL('./schema.sql', import.meta.url));

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { ClickHouseSettings } from '@clickhouse/client';
-import type { Catalog } from '../catalog/catalog.ts';
-import { type Store, select } from './client.ts';
-import { onShards, type Shard } from './cluster.ts';
-import { shardingKey } from './placement.ts';
-import { type Rollup, rollupPartition, rollups } from './rollups.ts';
-import { type DayRange, everyDay, slices } from './verify.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../client.ts';
+import { onShards, type Shard } from '../cluster/layout.ts';
+import { shardingKey } from '../cluster/sharding-key.ts';
+import { type Rollup, rollupPartition, rollups } from '../rollups.ts';
+import { type DayRange, everyDay, slices } from './verify-rollups.ts';
 
 export interface RebuildStep {
   readonly table: string;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import type { Address } from './client.ts';
-import type { Layout } from './cluster.ts';
-import { type Placing, shardingKey } from './placement.ts';
+import type { Address } from '../client.ts';
+import type { Layout } from '../cluster/layout.ts';
+import { type Placing, shardingKey } from '../cluster/sharding-key.ts';
 
-const directory = new URL('./migrations/', import.meta.url);
+const directory = new URL('../migrations/', import.meta.url);
 
 export interface Migration {
   readonly version: number;

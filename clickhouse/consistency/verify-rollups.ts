@@ -1,8 +1,8 @@
-import type { Catalog } from '../catalog/catalog.ts';
-import { type Store, select } from './client.ts';
-import { type Layout, layoutOf } from './cluster.ts';
-import { shardingKey } from './placement.ts';
-import { type Rollup, rollups } from './rollups.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../client.ts';
+import { type Layout, layoutOf } from '../cluster/layout.ts';
+import { shardingKey } from '../cluster/sharding-key.ts';
+import { type Rollup, rollups } from '../rollups.ts';
 
 /** Days, `yyyy-mm-dd`, both included. */
 export interface DayRange {

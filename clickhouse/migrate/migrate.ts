@@ -1,6 +1,6 @@
-import { type Address, connect, type Store, select } from './client.ts';
-import { type Layout, layoutOf } from './cluster.ts';
-import { dictionaries, type Migration, placed, readMigrations } from './statements.ts';
+import { type Address, connect, type Store, select } from '../client.ts';
+import { type Layout, layoutOf } from '../cluster/layout.ts';
+import { dictionaries, type Migration, placed, readMigrations } from './migration-files.ts';
 
 /** The store and this version of adtally do not fit; the message says what to do. */
 class MigrationError extends Error {}

@@ -1,5 +1,5 @@
-import { type Address, connect, type Store, select } from './client.ts';
-import { hashedOver, type Placing } from './placement.ts';
+import { type Address, connect, type Store, select } from '../client.ts';
+import { hashedOver, type Placing } from './sharding-key.ts';
 
 /**
  * How a store lies on a cluster: `local` holds the tables and views of each node, and the database of the store

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Catalog } from '../catalog/catalog.ts';
-import { type Store, select } from './client.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../client.ts';
+import { shardingKeys } from '../migrate/migration-files.ts';
+import { rollups } from '../rollups.ts';
 import {
   ClusterError,
   everywhere,
@@ -9,10 +11,8 @@ import {
   layoutOf,
   onNodes,
   reloadDictionary,
-} from './cluster.ts';
-import { shardingKey } from './placement.ts';
-import { rollups } from './rollups.ts';
-import { shardingKeys } from './statements.ts';
+} from './layout.ts';
+import { shardingKey } from './sharding-key.ts';
 
 /** By then every service asks all shards for an account that is said to lie on several. */
 const servicesKnowMs = 6_000;

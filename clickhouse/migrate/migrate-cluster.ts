@@ -1,8 +1,16 @@
-import { type Address, connect, type Store, select } from './client.ts';
-import { ClusterError, lastShard, layout, type Node, nodesOf, onNodes, remoteTable } from './cluster.ts';
+import { type Address, connect, type Store, select } from '../client.ts';
+import {
+  ClusterError,
+  lastShard,
+  layout,
+  type Node,
+  nodesOf,
+  onNodes,
+  remoteTable,
+} from '../cluster/layout.ts';
+import { hashedOver } from '../cluster/sharding-key.ts';
 import { type MigrateOptions, migrate, timezoneOf } from './migrate.ts';
-import { hashedOver } from './placement.ts';
-import { tablesEverywhere } from './statements.ts';
+import { tablesEverywhere } from './migration-files.ts';
 
 /**
  * Brings every node of a cluster up to this version, one after the other, and returns the names of the migrations
