@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ByteSource } from '../ingest/bytes.ts';
-import { type ChunkOptions, cutChunks } from '../ingest/chunks.ts';
+import { type ChunkOptions, cutChunks } from '../ingest/chunks/cut-chunks.ts';
+import type { ByteSource } from '../ingest/input/byte-source.ts';
 
 /** Numbers from 0 up to 1, the same for the same seed. */
 function random(seed: number): () => number {

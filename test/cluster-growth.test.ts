@@ -7,7 +7,7 @@ import { rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
 import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../clickhouse/migrate/migrate-cluster.ts';
-import { eventFields } from '../ingest/statement.ts';
+import { eventFields } from '../ingest/event/event-insert.ts';
 import { Oracle } from './oracle.ts';
 import { events, expectRecount, homes } from './setup/accounts.ts';
 import { useCluster } from './setup/cluster.ts';

@@ -6,7 +6,7 @@ import { catalog } from '../catalog/catalog.ts';
 import { connect, type Store, select } from '../clickhouse/client.ts';
 import { rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
 import { verify } from '../clickhouse/consistency/verify-rollups.ts';
-import { confirmDays, unconfirmedDays } from '../ingest/confirm.ts';
+import { confirmDays, unconfirmedDays } from '../ingest/lists/confirmations.ts';
 import { listTokens } from '../src/tokens.ts';
 import { useCluster } from './setup/cluster.ts';
 import { type EventLine, event, load, loadRows, ndjson } from './setup/events.ts';

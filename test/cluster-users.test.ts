@@ -6,7 +6,7 @@ import { check } from '../clickhouse/consistency/check-schema.ts';
 import { rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
 import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { migrateCluster } from '../clickhouse/migrate/migrate-cluster.ts';
-import { withdrawChunk } from '../ingest/settle.ts';
+import { withdrawChunk } from '../ingest/load/repair-rollups.ts';
 import { useCluster } from './setup/cluster.ts';
 import { event, ndjson } from './setup/events.ts';
 import { listening, useCommands } from './setup/process.ts';

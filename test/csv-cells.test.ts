@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
-import { scanRecords } from '../ingest/csv-scan.ts';
-import { plainlyQuotedCells } from '../ingest/records.ts';
+import { scanRecords } from '../ingest/chunks/csv-scan.ts';
+import { plainlyQuotedCells } from '../ingest/event/line-records.ts';
 import { seededRandom } from './setup/random.ts';
 
 test('cells that are plainly quoted are those that the library reads, of random records of seed 1', () => {

@@ -3,7 +3,7 @@ import { catalog } from '../catalog/catalog.ts';
 import { type Store, select } from '../clickhouse/client.ts';
 import { verify } from '../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../clickhouse/rollups.ts';
-import { withdrawChunk } from '../ingest/settle.ts';
+import { withdrawChunk } from '../ingest/load/repair-rollups.ts';
 import { type EventLine, event, load } from './setup/events.ts';
 import { heldAt } from './setup/held.ts';
 import { useStore } from './setup/store.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { select } from '../clickhouse/client.ts';
-import { loadEvents } from '../ingest/events.ts';
-import { InputError } from '../ingest/formats.ts';
+import { InputError } from '../ingest/input/file-format.ts';
+import { loadEvents } from '../ingest/load/load-events.ts';
 import {
   bytesOf,
   type Field,
@@ -14,7 +14,7 @@ import {
   type Struct,
   structField,
   structsOf,
-} from '../ingest/thrift.ts';
+} from '../ingest/parquet/thrift.ts';
 import { parquetFile } from './setup/parquet.ts';
 import { useStore } from './setup/store.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { confirmDays } from '../ingest/confirm.ts';
+import { confirmDays } from '../ingest/lists/confirmations.ts';
 import { event, load, loadRows } from './setup/events.ts';
 import { useService } from './setup/service.ts';
 import { useStore } from './setup/store.ts';

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { unpackZstd } from '../ingest/zstd.ts';
+import { unpackZstd } from '../ingest/input/zstd.ts';
 import { zstd } from './setup/zstd.ts';
 
 /** Handed over in pieces of this many bytes. */

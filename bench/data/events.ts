@@ -1,4 +1,4 @@
-import { eventFields } from '../../ingest/statement.ts';
+import { eventFields } from '../../ingest/event/event-insert.ts';
 import { network, pairs } from './network.ts';
 
 /** How busy the days of a week are, beginning with the weekday of the first day, a Wednesday. */

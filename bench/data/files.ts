@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { Store } from '../../clickhouse/client.ts';
-import type { Format } from '../../ingest/formats.ts';
-import { eventFields } from '../../ingest/statement.ts';
+import { eventFields } from '../../ingest/event/event-insert.ts';
+import type { Format } from '../../ingest/input/file-format.ts';
 import { type Events, selectEvents } from './events.ts';
 
 /** A larger file measures the same for longer: two million events are 0.7 GB of NDJSON. */

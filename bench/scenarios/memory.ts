@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { connect } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { formats } from '../../ingest/formats.ts';
+import { formats } from '../../ingest/input/file-format.ts';
 import { type Bench, largest, type Outcome, openService, type Scenario } from '../bench.ts';
 import { mostInFile, writeEventFile } from '../data/files.ts';
 import { transfer } from '../http.ts';

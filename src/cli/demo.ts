@@ -1,11 +1,11 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { loadEvents } from '../../ingest/events.ts';
-import { listTables, loadList } from '../../ingest/names.ts';
-import { eventProgress } from '../../ingest/progress.ts';
-import { sampleAccounts, writeSample } from '../../ingest/sample.ts';
+import { listTables, loadList } from '../../ingest/lists/lookup-lists.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
 import { createToken, listTokens } from '../tokens.ts';
+import { eventProgress } from './progress.ts';
+import { sampleAccounts, writeSample } from './sample.ts';
 
 /** Where the demo keeps its sample, so that anyone can look at it, and an interrupted load goes on with it. */
 const sampleFolder = 'sample';

@@ -1,16 +1,16 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { requireMigrated } from '../../clickhouse/migrate/migrate.ts';
-import { unconfirmedDays } from '../../ingest/confirm.ts';
-import { loadEvents, Stopped } from '../../ingest/events.ts';
-import { expandFiles } from '../../ingest/files.ts';
-import { type Format, formatOf } from '../../ingest/formats.ts';
-import { requireLoad } from '../../ingest/history.ts';
-import { noCounts } from '../../ingest/loads.ts';
-import { type ListTable, listTables, loadList } from '../../ingest/names.ts';
-import { eventProgress } from '../../ingest/progress.ts';
-import { RejectLimit } from '../../ingest/reject-limit.ts';
-import { replay } from '../../ingest/replay.ts';
-import { describeRejected } from '../../ingest/send.ts';
+import { expandFiles } from '../../ingest/input/expand-files.ts';
+import { type Format, formatOf } from '../../ingest/input/file-format.ts';
+import { unconfirmedDays } from '../../ingest/lists/confirmations.ts';
+import { type ListTable, listTables, loadList } from '../../ingest/lists/lookup-lists.ts';
+import { noCounts } from '../../ingest/load/load.ts';
+import { loadEvents, Stopped } from '../../ingest/load/load-events.ts';
+import { requireLoad } from '../../ingest/load/load-history.ts';
+import { describeRejected } from '../../ingest/load/sender.ts';
+import { RejectLimit } from '../../ingest/rejects/reject-limit.ts';
+import { replay } from '../../ingest/rejects/replay.ts';
+import { eventProgress } from './progress.ts';
 
 /** Loaded, but some rows were rejected. */
 const exitRejected = 4;

@@ -4,7 +4,7 @@ import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { type DayRange, everyDay, verify } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import { Load } from '../../ingest/loads.ts';
+import { Load } from '../../ingest/load/load.ts';
 import type { Config } from '../config.ts';
 
 export interface MaintenanceFlags {

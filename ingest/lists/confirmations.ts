@@ -1,0 +1,59 @@
+import { rollupTable } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+
+/** Days of accounts whose revenue is unconfirmed; absent limits mean all of them. */
+export interface DaysOf {
+  readonly account?: string;
+  /** `yyyy-mm-dd`, inclusive. */
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/**
+ * Declares an account's revenue of the days `from` to `to` confirmed. Returns how many days that is, and how
+ * many of them were unconfirmed before.
+ */
+export async function confirmDays(
+  store: Store,
+  account: string,
+  from: string,
+  to: string,
+): Promise<{ days: number; changed: number }> {
+  const range = { account, from, to };
+  const before = await unconfirmedDays(store, range);
+  await store.command({
+    query: `INSERT INTO confirmations (account_id, day, confirmed_at)
+            SELECT {account:String}, arrayJoin(arrayMap(n -> {from:Date} + n, range(toUInt32({to:Date} - {from:Date} + 1)))), now64(6, 'UTC')`,
+    query_params: range,
+    clickhouse_settings: { wait_end_of_query: 1 },
+  });
+  const days = (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1;
+  return { days, changed: before - (await unconfirmedDays(store, range)) };
+}
+
+/** How many days of how many accounts hold unconfirmed revenue, in any family; one of one account counts once. */
+export async function unconfirmedDays(store: Store, { account, from, to }: DaysOf = {}): Promise<number> {
+  const where = [
+    'day BETWEEN {from:Date} AND {to:Date}',
+    ...(account === undefined ? [] : ['account_id = {account:String}']),
+  ].join(' AND ');
+  const [row] = await select<{ days: number }>(
+    store,
+    `SELECT toUInt32(count()) AS days FROM (
+       SELECT account_id, day FROM (
+         ${Object.keys(catalog.families)
+           .map((name) => rollupTable(name, []))
+           .map(
+             (table) =>
+               `SELECT account_id, day, max(r.unconfirmed_at) AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at FROM ${table} AS r WHERE ${where} GROUP BY account_id, day`,
+           )
+           .join(' UNION ALL ')}
+         UNION ALL
+         SELECT account_id, day, toDateTime64(0, 6) AS unconfirmed_at, max(c.confirmed_at) AS confirmed_at FROM confirmations AS c WHERE ${where} GROUP BY account_id, day)
+       GROUP BY account_id, day HAVING max(unconfirmed_at) > max(confirmed_at))`,
+    { from: from ?? '1970-01-01', to: to ?? '2149-06-06', ...(account !== undefined && { account }) },
+  );
+  if (!row) throw new Error('the store did not count the unconfirmed days');
+  return row.days;
+}

@@ -1,0 +1,92 @@
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { ClickHouseError } from '@clickhouse/client';
+import type { Store } from '../../clickhouse/client.ts';
+import { everywhere, reloadDictionary } from '../../clickhouse/cluster/layout.ts';
+import { readerSettings } from '../event/event-insert.ts';
+import { readInput } from '../input/expand-files.ts';
+import { type Format, formatOf, InputError } from '../input/file-format.ts';
+
+/** A small list that is loaded whole: its columns in the file, and the statement that stores them. */
+export interface ListTable {
+  readonly table: string;
+  readonly columns: readonly string[];
+  /** What is stored for `columns`, then the column that says which row is the latest. */
+  readonly select: string;
+  readonly latest: 'version' | 'confirmed_at';
+  /** Reloaded after a load, so that reports show the names at once. */
+  readonly dictionary?: string;
+}
+
+// The line number in nanoseconds makes the last of two lines with one id win.
+const loadOrder = "now64(9, 'UTC') + toIntervalNanosecond(rowNumberInAllBlocks())";
+
+const names = (table: string, id: string, name: string, dictionary: string): ListTable => ({
+  table,
+  columns: ['account_id', id, name],
+  select: `account_id, ${id}, ${name}, ${loadOrder}`,
+  latest: 'version',
+  dictionary,
+});
+
+export const listTables = {
+  campaigns: names('campaigns', 'campaign_id', 'name', 'campaign_names'),
+  creatives: names('creatives', 'creative_id', 'headline', 'creative_headlines'),
+  ad_units: names('ad_units', 'ad_unit_id', 'name', 'ad_unit_names'),
+  sites: names('sites', 'site_id', 'name', 'site_names'),
+  confirmations: {
+    table: 'confirmations',
+    columns: ['account_id', 'day'],
+    select:
+      "account_id, if(match(day, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND toString(toDateOrZero(day)) = day, toDate(day), throwIf(1, 'day')), now64(6, 'UTC')",
+    latest: 'confirmed_at',
+  },
+} as const satisfies Record<string, ListTable>;
+
+/**
+ * Loads a list of names or confirmations from CSV or NDJSON, all of it or, when a line is faulty, nothing.
+ * Returns the number of lines. Loading the same list again changes nothing but which load was the last.
+ * @throws {InputError} that names the file and, where the store tells, the line
+ */
+export async function loadList(
+  store: Store,
+  list: ListTable,
+  file: string,
+  forced?: Format['name'],
+): Promise<number> {
+  const fileFormat = formatOf(file, forced);
+  if (fileFormat.format.name === 'parquet')
+    throw new InputError(`${file}: ${list.table} come as CSV or NDJSON`);
+  const input = list.columns.map((name) => `${name} String`).join(', ');
+  let rows: number;
+  // Confirmations lie with their account, names on every node.
+  const target = list.dictionary ? await everywhere(store, list.table) : list.table;
+  const content = readInput(file, fileFormat.compression, () => {});
+  try {
+    const { stream, summary } = await store.exec({
+      query: `INSERT INTO ${target} (${list.columns.join(', ')}, ${list.latest})
+              SELECT ${list.select} FROM input('${input}') FORMAT ${fileFormat.format.clickhouse}`,
+      values: Readable.from(content, { objectMode: false }),
+      clickhouse_settings: {
+        ...readerSettings,
+        // One block: all lines or none, numbered in the order of the file.
+        input_format_parallel_parsing: 0,
+        max_insert_threads: '1',
+        max_threads: 1,
+        min_insert_block_size_rows: '1000000000',
+        min_insert_block_size_bytes: '0',
+        wait_end_of_query: 1,
+      },
+    });
+    await finished(stream.resume());
+    rows = Number(summary?.written_rows ?? 0);
+  } catch (error) {
+    if (!(error instanceof ClickHouseError)) throw error;
+    throw new InputError(
+      `${file}: nothing was loaded. The columns are ${list.columns.join(', ')}, none may be empty. ClickHouse says: ${error.message}`,
+      { cause: error },
+    );
+  }
+  if (list.dictionary) await reloadDictionary(store, list.dictionary);
+  return rows;
+}

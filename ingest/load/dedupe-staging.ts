@@ -1,0 +1,32 @@
+import { type Store, select } from '../../clickhouse/client.ts';
+import { layoutOf, onShards } from '../../clickhouse/cluster/layout.ts';
+import { insertNewEvents, insertPublished, insertSettings } from '../event/event-insert.ts';
+
+/**
+ * Counts what of a held-back chunk is new and lets go of it; returns how many of its events are not. Repeating it
+ * changes nothing.
+ */
+export async function countNew(store: Store, chunk: string, token: string): Promise<number> {
+  const statements = (await layoutOf(store)) ? [insertNewEvents, insertPublished] : [insertNewEvents];
+  for (const query of statements) {
+    await store.command({
+      query,
+      query_params: { chunk },
+      clickhouse_settings: insertSettings(token),
+    });
+  }
+  const [row] = await select<{ duplicates: number }>(
+    store,
+    `SELECT toUInt32((SELECT count() FROM events_staging WHERE chunk = {chunk:String})
+                   - (SELECT sum(d.events) FROM chunk_days AS d WHERE chunk = {chunk:String})) AS duplicates`,
+    { chunk },
+  );
+  await dropStaged(store, chunk);
+  return row?.duplicates ?? 0;
+}
+
+/** Lets go of a held-back chunk. */
+export async function dropStaged(store: Store, chunk: string): Promise<void> {
+  const query = 'ALTER TABLE events_staging DROP PARTITION {chunk:String}';
+  await onShards(store, (shard) => shard.store.command({ query, query_params: { chunk } }));
+}

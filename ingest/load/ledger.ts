@@ -1,0 +1,261 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
+import type { KnownChunk } from '../chunks/cut-chunks.ts';
+import { type Memory, memoryOf } from './dedup-state.ts';
+import type { Load, WaitOptions } from './load.ts';
+import { aliveLoads } from './load-heartbeat.ts';
+
+export interface SentChunk {
+  /** sha256 of the content, hex: its name everywhere. */
+  readonly chunk: string;
+  /** sha256 of its first line, hex. */
+  readonly head: string;
+  readonly bytes: number;
+  readonly rows: number;
+}
+
+/** What to do with a chunk: it is loaded already, or it is this load's to send. */
+export type Claim =
+  | { readonly loaded: true; readonly rows: number }
+  /**
+   * `loadTime` is what its rows shall carry: now, or the time that they already carry if any of them arrived in
+   * an earlier attempt, so that events and rollups agree; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
+   */
+  | {
+      readonly loaded: false;
+      readonly loadTime: string;
+      readonly memory: Memory;
+      /** Something of it may have arrived in an earlier attempt, which may have read it by other rules. */
+      readonly sentBefore: boolean;
+    };
+
+interface ChunkClaim {
+  readonly loadId: string;
+  readonly loaded: number;
+  readonly counted: number;
+  readonly sentAt: string;
+}
+
+interface LedgerOptions extends WaitOptions {
+  /** Told when the store does not answer and is tried again. */
+  readonly onRetry?: (error: Error) => void;
+}
+
+/** Now, and after all that the ledger has of a chunk, should the clock have been set back. */
+const later = `greatest(now64(6, 'UTC'), (
+  SELECT max(s.sent_at) + INTERVAL 1 MICROSECOND FROM load_chunks AS s
+  WHERE head = unhex({head:String}) AND chunk = {chunk:String}))`;
+
+const loaded = 'toUInt8(toUInt64(max(c.loaded_at)) > 0)';
+
+const pollMs = 250;
+
+/** Every chunk ever sent, and what became of it. Everything here can be repeated. */
+export class Ledger {
+  readonly #store: Store;
+  readonly #options: LedgerOptions;
+  readonly #retries: RetryOptions;
+
+  constructor(store: Store, options: LedgerOptions = {}) {
+    this.#store = store;
+    this.#options = options;
+    this.#retries = { giveUpAfterMs: 120_000, ...(options.onRetry && { onRetry: options.onRetry }) };
+  }
+
+  /** Chunks of earlier runs whose first line has this hash. */
+  async knownChunks(head: string): Promise<KnownChunk[]> {
+    const rows = await retrying(
+      () =>
+        select<{ chunk: string; length: number; loaded: number; counted: number }>(
+          this.#store,
+          `SELECT chunk, toUInt32(max(c.bytes)) AS length, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted
+         FROM load_chunks AS c WHERE head = unhex({head:String}) GROUP BY chunk`,
+          { head },
+        ),
+      this.#retries,
+    );
+    return rows.map(({ chunk, length, loaded, counted }) => ({
+      chunk,
+      bytes: length,
+      loadedRows: loaded ? counted : undefined,
+    }));
+  }
+
+  /**
+   * Makes this load the only one that cuts a chunk at a line, which it has to claim next: waits for those that are
+   * at it and have not claimed theirs. Then tells the chunks that begin there.
+   */
+  async beginChunk(load: Load, head: string): Promise<KnownChunk[]> {
+    // In two statements, for the same reason as a claim.
+    for (const turn of ['toDateTime64(0, 6)', 'now64(6)']) {
+      const query = `INSERT INTO begun_chunks (head, load_id, turn) SELECT unhex({head:String}), {loadId:String}, ${turn}`;
+      const query_params = { head, loadId: load.id };
+      await retrying(() => this.#store.command({ query, query_params }), this.#retries);
+    }
+    for (let waiting = false; ; waiting = true) {
+      const begun = await retrying(
+        () =>
+          select<{ loadId: string; cut: 0 | 1 }>(
+            this.#store,
+            `SELECT load_id AS loadId,
+                  load_id IN (SELECT load_id FROM load_chunks WHERE head = unhex({head:String})) AS cut
+           FROM begun_chunks AS b WHERE head = unhex({head:String}) GROUP BY load_id ORDER BY max(b.turn), load_id`,
+            { head },
+          ),
+        this.#retries,
+      );
+      const own = begun.findIndex(({ loadId }) => loadId === load.id);
+      const before = begun.slice(0, own).filter(({ cut }) => !cut);
+      const [other] = await this.#alive(before.map(({ loadId }) => loadId));
+      if (!other) return this.knownChunks(head);
+      if (!waiting) this.#options.onWait?.(other);
+      await this.#pause();
+    }
+  }
+
+  /**
+   * Makes a chunk this load's own to send. Where another load that is alive has claimed it before, waits for
+   * that one; tells when it is loaded by then.
+   */
+  async claim(load: Load, chunk: SentChunk): Promise<Claim> {
+    // Whoever takes an earlier turn can be seen before it does: a claim without a time comes before all others,
+    // so nobody is first until it is known whose turn is earlier. One statement would not do: its time is earlier
+    // than the moment at which it can be seen.
+    await this.#record(load, chunk);
+    await this.#record(load, chunk, 'sent_at');
+    for (let othersEnded = false; ; ) {
+      const { claims, loadTime } = await this.#claims(chunk);
+      const done = claims.find(({ loaded }) => loaded);
+      if (done) return { loaded: true, rows: done.counted };
+      const before = claims.slice(
+        0,
+        claims.findIndex(({ loadId }) => loadId === load.id),
+      );
+      if (before.length === 0 || othersEnded) {
+        // Without a time it was claimed but never sent.
+        const sent = before.find(({ sentAt }) => !sentAt.startsWith('1970'));
+        if (!sent) return { loaded: false, loadTime, memory: 'sure', sentBefore: false };
+        const memory = (await this.#wasWithdrawn(chunk)) ? 'none' : await this.memoryOf(sent.sentAt);
+        return { loaded: false, loadTime, memory, sentBefore: true };
+      }
+      // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
+      othersEnded = (await this.#alive(before.map(({ loadId }) => loadId))).length === 0;
+      if (!othersEnded) await this.#pause();
+    }
+  }
+
+  /**
+   * What became of a chunk that a load has sent and not marked, once no load runs: another load may have taken it
+   * over, and withdrawn what this one sent.
+   */
+  async outcome(load: Load, chunk: SentChunk): Promise<'own' | 'loaded' | 'taken over'> {
+    const { claims } = await this.#claims(chunk);
+    if (claims.some(({ loaded }) => loaded)) return 'loaded';
+    return claims.at(-1)?.loadId === load.id ? 'own' : 'taken over';
+  }
+
+  /** Records that a chunk is about to be withdrawn, and on which days something of it had arrived. */
+  async markWithdrawn(load: Load, { chunk }: SentChunk): Promise<void> {
+    await retrying(
+      () =>
+        this.#store.command({
+          query: `INSERT INTO withdrawn_chunks (chunk, day, load_id)
+                SELECT {chunk:String}, arrayJoin(arrayPushBack(groupUniqArray(day), toDate(0))), {loadId:String}
+                FROM chunk_days WHERE chunk = {chunk:String}`,
+          query_params: { chunk, loadId: load.id },
+        }),
+      this.#retries,
+    );
+  }
+
+  async #wasWithdrawn({ chunk }: SentChunk): Promise<boolean> {
+    const query = 'SELECT 1 FROM withdrawn_chunks WHERE chunk = {chunk:String} LIMIT 1';
+    return (await retrying(() => select(this.#store, query, { chunk }), this.#retries)).length > 0;
+  }
+
+  /** Records that the store has acknowledged the whole chunk. */
+  async markLoaded(load: Load, chunk: SentChunk, rows: number, rejectedRows: number): Promise<void> {
+    await this.#record(load, chunk, 'loaded_at', rows, rejectedRows);
+  }
+
+  /** The loads that have claimed a chunk, first one first, and the load time for its rows. */
+  async #claims({ head, chunk }: SentChunk): Promise<{ claims: ChunkClaim[]; loadTime: string }> {
+    const claims = await retrying(
+      () =>
+        select<ChunkClaim & { time: string }>(
+          this.#store,
+          `SELECT load_id AS loadId, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted,
+                toString(max(c.sent_at)) AS sentAt,
+                (SELECT toString(if(count() = 0, now64(6, 'UTC'), max(d.loaded_at)))
+                 FROM chunk_days AS d WHERE chunk = {chunk:String}) AS time
+         FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk = {chunk:String}
+         GROUP BY load_id ORDER BY max(c.sent_at), load_id`,
+          { head, chunk },
+        ),
+      this.#retries,
+    );
+    const [first] = claims;
+    if (!first) throw new Error(`the ledger has lost the claim on chunk ${chunk}`);
+    return { claims, loadTime: first.time };
+  }
+
+  /** What the engine knows of a chunk that was sent at that time. */
+  memoryOf(sentAt: string): Promise<Memory> {
+    return memoryOf(this.#store, sentAt, this.#retries);
+  }
+
+  /** Whether the events of a chunk are there, so many of them; its rollups may still lack some. */
+  async isWhole({ chunk }: SentChunk, lines: number): Promise<boolean> {
+    const [row] = await retrying(
+      () =>
+        select<{ events: number; listed: number }>(
+          this.#store,
+          `SELECT (SELECT toUInt32(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS listed,
+                  (SELECT toUInt32(count()) FROM events WHERE chunk = {chunk:String}
+                     AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})) AS events`,
+          { chunk },
+        ),
+      this.#retries,
+    );
+    return row?.events === lines && row.listed === lines;
+  }
+
+  /** The time of the store, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
+  async now(): Promise<string> {
+    const [row] = await retrying(
+      () => select<{ now: string }>(this.#store, "SELECT toString(now64(6, 'UTC')) AS now"),
+      this.#retries,
+    );
+    return row?.now ?? '';
+  }
+
+  #pause(): Promise<void> {
+    return delay(pollMs, undefined, { signal: this.#options.signal });
+  }
+
+  #alive(ids: readonly string[]): Promise<string[]> {
+    return ids.length === 0
+      ? Promise.resolve([])
+      : retrying(() => aliveLoads(this.#store, ids), this.#retries);
+  }
+
+  async #record(
+    load: Load,
+    { head, chunk, bytes }: SentChunk,
+    time?: 'sent_at' | 'loaded_at',
+    rows = 0,
+    rejectedRows = 0,
+  ): Promise<void> {
+    await retrying(
+      () =>
+        this.#store.command({
+          query: `INSERT INTO load_chunks (head, chunk, load_id, bytes, rows, rejected_rows${time ? `, ${time}` : ''})
+                SELECT unhex({head:String}), {chunk:String}, {loadId:String}, {bytes:UInt64}, {rows:UInt64},
+                       {rejectedRows:UInt64}${time ? `, ${later}` : ''}`,
+          query_params: { head, chunk, bytes, rows, rejectedRows, loadId: load.id },
+        }),
+      this.#retries,
+    );
+  }
+}

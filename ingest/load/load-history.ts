@@ -1,0 +1,130 @@
+import { pipeline } from 'node:stream/promises';
+import type { Store } from '../../clickhouse/client.ts';
+import { select } from '../../clickhouse/client.ts';
+import { eventFields } from '../event/event-insert.ts';
+import { deadAfterSeconds } from './load-heartbeat.ts';
+
+/** How a list is written; the database writes it, whatever its length. */
+export type ListFormat = 'table' | 'json' | 'csv' | 'ndjson';
+
+const clickhouseFormats: Readonly<Record<ListFormat, string>> = {
+  table: 'PrettyCompactMonoBlock',
+  json: 'JSONEachRow',
+  csv: 'CSVWithNames',
+  ndjson: 'JSONEachRow',
+};
+
+// A load whose heartbeats have stopped will not go on by itself.
+const state = `if(l.state = 'running' AND l.version < now64(6) - toIntervalSecond(${deadAfterSeconds}), 'dead', toString(l.state))`;
+
+const days = `
+  SELECT c.load_id AS load_id, toString(min(d.day)) AS first_day, toString(max(d.day)) AS last_day, uniqExact(d.day) AS days
+  FROM load_chunks AS c INNER JOIN chunk_days AS d ON d.chunk = c.chunk GROUP BY load_id`;
+
+/** The load history, newest first; a rebuild of rollups is in it too. */
+export function writeLoads(
+  store: Store,
+  out: NodeJS.WritableStream,
+  format: ListFormat,
+  most: number,
+): Promise<void> {
+  return write(
+    store,
+    out,
+    `SELECT l.load_id AS load, toString(l.kind) AS kind, ${state} AS state, file, rows, repeated_rows, rejected_rows,
+            duplicate_rows, bytes, chunks, toString(started_at) AS started,
+            round(if(l.finished_at > 0, l.finished_at, now64(3)) - l.started_at, 3) AS seconds,
+            concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, first_day, last_day, days, error
+     FROM loads AS l FINAL LEFT JOIN (${days}) AS d ON d.load_id = l.load_id
+     ORDER BY l.load_id DESC LIMIT {most:UInt32}`,
+    { most },
+    format,
+  );
+}
+
+/** One load, whole, field by field. @throws when there is none of that id */
+export async function writeLoad(
+  store: Store,
+  out: NodeJS.WritableStream,
+  load: string,
+  json: boolean,
+): Promise<void> {
+  await requireLoad(store, load);
+  await write(
+    store,
+    out,
+    `WITH
+       (SELECT groupArray(chunk) FROM load_chunks WHERE load_id = {load:String}) AS own,
+       (SELECT groupUniqArray(day) FROM chunk_days WHERE chunk IN own) AS touched
+     SELECT l.load_id AS load, toString(l.kind) AS kind, ${state} AS state, file, dedupe, rows, repeated_rows,
+            rejected_rows, duplicate_rows, bytes, chunks, toString(started_at) AS started,
+            if(l.finished_at > 0, toString(l.finished_at), '') AS finished,
+            concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, error,
+            arrayMap(day -> toString(day), arraySort(touched)) AS event_days,
+            (SELECT count() FROM rejected_rows AS r FINAL WHERE r.load_id = {load:String} AND r.replayed_at = 0) AS rejected_open,
+            (SELECT count() FROM load_chunks AS c WHERE c.load_id = {load:String} AND toUInt64(c.loaded_at) = 0
+               AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)) AS chunks_in_doubt,
+            (SELECT count() FROM events WHERE chunk IN own AND day IN touched AND event_id IN
+               (SELECT event_id FROM events WHERE day IN touched GROUP BY event_id HAVING count() > 1)) AS repeated_ids
+     FROM loads AS l FINAL WHERE l.load_id = {load:String}`,
+    { load },
+    json ? 'json' : 'table',
+    json ? 'JSONEachRow' : 'Vertical',
+  );
+}
+
+/** Rejected rows, of some loads or of all, those that are replayed left out. CSV and NDJSON can be replayed. */
+export function writeRejects(
+  store: Store,
+  out: NodeJS.WritableStream,
+  loads: readonly string[],
+  format: ListFormat,
+): Promise<void> {
+  const reason =
+    "arrayStringConcat(arrayMap(f -> if(f.field = '', f.reason, concat(f.field, ' ', f.reason)), r.faults), '; ')";
+  const columns = {
+    table: `load_id AS load, file, line, ${reason} AS reason`,
+    csv: `load_id AS load, chunk, line, ${reason} AS reason, ${eventFields.map((name) => `r.fields['${name}'] AS ${name}`).join(', ')}, toValidUTF8(raw) AS raw`,
+    ndjson:
+      'load_id AS load, chunk, file, line, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event',
+    json: 'load_id AS load, chunk, file, line, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event',
+  }[format];
+  return write(
+    store,
+    out,
+    `SELECT ${columns} FROM rejected_rows AS r FINAL
+     WHERE replayed_at = 0 AND (empty({loads:Array(String)}) OR load_id IN {loads:Array(String)})
+     ORDER BY load_id, file, line`,
+    { loads },
+    format,
+  );
+}
+
+/** @throws when the history has no load of that id */
+export async function requireLoad(store: Store, load: string): Promise<void> {
+  const [found] = await select(store, 'SELECT 1 FROM loads WHERE load_id = {load:String} LIMIT 1', { load });
+  if (!found) throw new Error(`there is no load ${load}; adtally loads lists them`);
+}
+
+async function write(
+  store: Store,
+  out: NodeJS.WritableStream,
+  query: string,
+  params: Record<string, unknown>,
+  list: ListFormat,
+  format = clickhouseFormats[list],
+): Promise<void> {
+  const { stream } = await store.exec({
+    query: `${query}\nFORMAT ${format}`,
+    query_params: params,
+    clickhouse_settings: {
+      output_format_json_array_of_rows: list === 'json' ? 1 : 0,
+      output_format_json_quote_64bit_integers: 0,
+      output_format_pretty_max_rows: '1000000',
+      output_format_pretty_max_value_width: '200',
+      output_format_pretty_color: 0,
+      output_format_pretty_row_numbers: 0,
+    },
+  });
+  await pipeline(stream, out, { end: false });
+}

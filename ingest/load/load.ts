@@ -1,0 +1,228 @@
+import { randomBytes } from 'node:crypto';
+import { userInfo } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { retrying } from '../../clickhouse/retry.ts';
+import { isAlive, type LoadLife, lifeColumns, machine } from './load-heartbeat.ts';
+
+/** What a file of a run came to. */
+export interface LoadCounts {
+  /** Events counted now. */
+  rows: number;
+  /** Events found already loaded by an earlier run. */
+  repeatedRows: number;
+  /** Lines refused and kept as rejected rows. */
+  rejectedRows: number;
+  /** Events left out because their event_id was present. */
+  duplicateRows: number;
+  /** Bytes of the file itself, read so far. */
+  bytes: number;
+  chunks: number;
+}
+
+export function noCounts(): LoadCounts {
+  return { rows: 0, repeatedRows: 0, rejectedRows: 0, duplicateRows: 0, bytes: 0, chunks: 0 };
+}
+
+export interface LoadDescription {
+  readonly kind: 'events' | 'replay' | 'rebuild';
+  readonly file: string;
+  readonly dedupe?: boolean;
+}
+
+/** A running load says so this often. */
+const heartbeatMs = 3_000;
+/** Earlier than it passes for dead, a load has to find out whether it does. */
+const silentMs = 10_000;
+const pollMs = 250;
+
+export interface WaitOptions {
+  /** Told once, when a load has to wait, for which other load. */
+  readonly onWait?: (other: string) => void;
+  /** Ends the waiting, with an AbortError. */
+  readonly signal?: AbortSignal;
+}
+
+/** One row of the load history, kept current while the load runs. */
+export class Load {
+  readonly id: string;
+  readonly counts: LoadCounts = noCounts();
+  readonly #store: Store;
+  readonly #description: LoadDescription;
+  readonly #startedAt: Date;
+  /** `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; undefined until it is taken. */
+  #turn: string | undefined;
+  #heartbeat: NodeJS.Timeout | undefined;
+  /** Statements that say the load lives; the last word must not be said before they are. */
+  #beating: Promise<void> = Promise.resolve();
+  /** When the store last took a word of this load, and until when it had taken none for long; milliseconds of the process. */
+  #heardAt = performance.now();
+  #silentUntil = Number.NEGATIVE_INFINITY;
+  #turnAt = 0;
+
+  private constructor(store: Store, description: LoadDescription, now: Date) {
+    // Ids begin with the time, to the millisecond, so that they sort by it.
+    const time = now.toISOString().replace(/\D/g, '');
+    this.id = `${time.slice(0, 14)}-${time.slice(14)}${randomBytes(3).toString('hex')}`;
+    this.#store = store;
+    this.#description = description;
+    this.#startedAt = now;
+  }
+
+  /**
+   * Records a load as running and waits for its turn: a load waits for a rebuild that began before it and,
+   * with `dedupe`, for other such loads; a replay waits for another replay of the same load; a rebuild waits for
+   * every load that began before it.
+   */
+  static async begin(
+    store: Store,
+    description: LoadDescription,
+    now: Date,
+    options: WaitOptions = {},
+  ): Promise<Load> {
+    const load = new Load(store, description, now);
+    try {
+      await load.#takeTurn();
+      load.#heartbeat = setInterval(() => {
+        // A missed heartbeat only makes the load look dead; the next statement of the load tells the failure.
+        load.#beating = load.#record('running').catch(() => {});
+      }, heartbeatMs);
+      load.#heartbeat.unref();
+      await load.#waitForTurn(options);
+    } catch (error) {
+      await load.fail(error);
+      throw error;
+    }
+    return load;
+  }
+
+  async finish(): Promise<void> {
+    await this.#stopBeating();
+    await retrying(() => this.#record('loaded'));
+  }
+
+  /** Records the failure; where the store is gone, the load is dead once its heartbeats are old. */
+  async fail(error: unknown): Promise<void> {
+    await this.#stopBeating();
+    await this.#record('failed', error instanceof Error ? error.message : String(error)).catch(() => {});
+  }
+
+  /** Whether since then others may have taken this load for dead, and gone on. */
+  silentSince(time: number): boolean {
+    return this.#silentUntil > time || performance.now() - this.#heardAt > silentMs;
+  }
+
+  /** Waits for another turn, where others may have gone on without this load. */
+  async keepTurn(options: WaitOptions): Promise<void> {
+    if (!this.silentSince(this.#turnAt)) return;
+    await this.#takeTurn();
+    await this.#waitForTurn(options);
+  }
+
+  /** @throws when others may have gone on without this load */
+  requireTurn(): void {
+    if (!this.silentSince(this.#turnAt)) return;
+    throw new Error(
+      `ClickHouse did not hear of load ${this.id} for more than ${silentMs / 1000} s, so that others may have gone on: run the same command again`,
+    );
+  }
+
+  #stopBeating(): Promise<void> {
+    clearInterval(this.#heartbeat);
+    return this.#beating;
+  }
+
+  /**
+   * A load is visible before it takes its turn, and one that has none yet is waited for by all: so whoever has an
+   * earlier turn is seen, whatever the clocks of the machines say and however slow one of them is.
+   */
+  async #takeTurn(): Promise<void> {
+    await this.#record('running');
+    await this.#record('running', '', 'now64(6)');
+    const [row] = await retrying(() =>
+      select<{ turn: string }>(
+        this.#store,
+        'SELECT toString(max(turn)) AS turn FROM loads WHERE load_id = {id:String}',
+        { id: this.id },
+      ),
+    );
+    if (!row) throw new Error(`the store has lost load ${this.id}`);
+    this.#turn = row.turn;
+    this.#turnAt = performance.now();
+  }
+
+  async #waitForTurn({ onWait, signal }: WaitOptions): Promise<void> {
+    const { kind, dedupe } = this.#description;
+    const blockers = [
+      kind === 'rebuild' ? 'true' : "kind = 'rebuild'",
+      ...(kind === 'replay' ? ["kind = 'replay' AND file = {file:String}"] : []),
+      ...(dedupe ? ['dedupe'] : []),
+    ].join(' OR ');
+    let waiting = false;
+    for (;;) {
+      const [other] = await this.#aliveBefore(blockers, signal);
+      if (!other) return;
+      if (!waiting) onWait?.(other);
+      waiting = true;
+      await delay(pollMs, undefined, { signal });
+    }
+  }
+
+  async #aliveBefore(condition: string, signal: AbortSignal | undefined): Promise<string[]> {
+    const rows = await retrying(
+      () =>
+        select<LoadLife & { id: string }>(
+          this.#store,
+          `SELECT load_id AS id, ${lifeColumns} FROM loads AS l FINAL
+           WHERE (turn, load_id) < (toDateTime64({turn:String}, 6, 'UTC'), {id:String}) AND state = 'running' AND (${condition})`,
+          { id: this.id, turn: this.#turn, file: this.#description.file },
+        ),
+      { giveUpAfterMs: 120_000, ...(signal && { signal }) },
+    );
+    return rows.filter(isAlive).map(({ id }) => id);
+  }
+
+  /** @param turn the expression of the turn that is taken */
+  async #record(
+    state: 'running' | 'failed' | 'loaded',
+    error = '',
+    turn = "toDateTime64({turn:String}, 6, 'UTC')",
+  ): Promise<void> {
+    const { kind, file, dedupe = false } = this.#description;
+    await this.#store.command({
+      query: `INSERT INTO loads (load_id, kind, dedupe, file, user, host, pid, started_at, turn, finished_at, state, rows,
+                                 repeated_rows, rejected_rows, duplicate_rows, bytes, chunks, error)
+              SELECT {id:String}, {kind:String}, {dedupe:Bool}, {file:String}, {user:String}, {host:String}, {pid:UInt32},
+                     fromUnixTimestamp64Milli({startedAt:Int64}, 'UTC'),
+                     ${turn}, ${state === 'running' ? 'toDateTime64(0, 3)' : 'now64(3)'}, {state:String},
+                     {rows:UInt64}, {repeatedRows:UInt64}, {rejectedRows:UInt64}, {duplicateRows:UInt64},
+                     {bytes:UInt64}, {chunks:UInt32}, {error:String}`,
+      query_params: {
+        id: this.id,
+        kind,
+        dedupe,
+        file,
+        user: userName(),
+        host: machine(),
+        pid: process.pid,
+        startedAt: this.#startedAt.getTime(),
+        turn: this.#turn ?? '1970-01-01 00:00:00',
+        state,
+        error,
+        ...this.counts,
+      },
+    });
+    const now = performance.now();
+    if (now - this.#heardAt > silentMs) this.#silentUntil = now;
+    this.#heardAt = now;
+  }
+}
+
+/** Containers run as users that have a number and no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}

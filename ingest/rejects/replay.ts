@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { finished } from 'node:stream/promises';
+import type { ClickHouseSettings } from '@clickhouse/client';
+import { parse as parseCsv } from 'csv-parse/sync';
+import { z } from 'zod';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { eventFields } from '../event/event-insert.ts';
+import { faultsOf, type LineFault, type LineFields } from '../event/event-rules.ts';
+import { readInput } from '../input/expand-files.ts';
+import { formatOf, InputError } from '../input/file-format.ts';
+import { Load, type WaitOptions } from '../load/load.ts';
+import { loadEvents } from '../load/load-events.ts';
+
+/** A row of a corrected export: which rejected row it is, and its fields now. */
+interface Correction {
+  readonly chunk: string;
+  readonly line: number;
+  readonly fields: LineFields;
+}
+
+export interface ReplayResult {
+  /** Rows loaded and marked as replayed now. */
+  readonly replayed: number;
+  /** Rows that only ClickHouse refuses; they are rejected rows of the replay now. */
+  readonly refused: number;
+  /** The load that the replay was. */
+  readonly loadId: string;
+  /** Rows of the file that were replayed before, or are none of this load's. */
+  readonly skipped: number;
+  /** Rows that are still faulty, with the line they had in the file of the load. */
+  readonly faulty: readonly { readonly line: number; readonly faults: readonly LineFault[] }[];
+}
+
+/**
+ * Loads the corrected rows of an export of a load's rejected rows (CSV or NDJSON, as `rejects` writes them) and
+ * marks them as replayed; rows that are still faulty stay rejected. Interrupted at any point and repeated, also
+ * with other corrections, it counts each row once: what is being replayed is kept in the store first, and an
+ * unfinished replay is finished before a new one begins. Replays of one load run one after the other.
+ * @throws {InputError} when the file is no such export
+ */
+export async function replay(
+  store: Store,
+  load: string,
+  file: string,
+  now: () => Date,
+  options: WaitOptions = {},
+): Promise<ReplayResult> {
+  const corrections = await readCorrections(file);
+  for (;;) {
+    const turn = await Load.begin(store, { kind: 'replay', file: `replay of ${load}` }, now(), options);
+    try {
+      const result = await replayOnce(store, load, corrections, turn, now);
+      if (result) return result;
+    } catch (error) {
+      await turn.fail(error);
+      throw error;
+    }
+  }
+}
+
+/** Finishes an unfinished replay, if there is one, and returns nothing; else replays what is open. */
+async function replayOnce(
+  store: Store,
+  load: string,
+  corrections: readonly Correction[],
+  turn: Load,
+  now: () => Date,
+): Promise<ReplayResult | undefined> {
+  const [unfinished] = await select<{ id: string }>(
+    store,
+    "SELECT replay_id AS id FROM rejected_rows FINAL WHERE load_id = {load:String} AND replay_id != '' AND replayed_at = 0 LIMIT 1",
+    { load },
+  );
+  if (unfinished) {
+    await finishReplay(store, load, unfinished.id, turn, now);
+    return undefined;
+  }
+  const open = new Set(
+    (
+      await select<{ chunk: string; line: number }>(
+        store,
+        'SELECT chunk, toUInt32(line) AS line FROM rejected_rows FINAL WHERE load_id = {load:String} AND replayed_at = 0',
+        { load },
+      )
+    ).map(({ chunk, line }) => `${chunk}:${line}`),
+  );
+  const candidates = corrections.filter(({ chunk, line }) => open.has(`${chunk}:${line}`));
+  const judged = candidates.map((row) => ({ ...row, faults: faultsOf(row.fields) }));
+  const good = judged.filter(({ faults }) => faults.length === 0);
+  let refused = 0;
+  if (good.length > 0) {
+    const id = randomUUID();
+    await recordCorrections(store, load, id, good);
+    refused = await finishReplay(store, load, id, turn, now);
+  } else await turn.finish();
+  return {
+    replayed: good.length - refused,
+    refused,
+    loadId: turn.id,
+    skipped: corrections.length - candidates.length,
+    faulty: judged.filter(({ faults }) => faults.length > 0).map(({ line, faults }) => ({ line, faults })),
+  };
+}
+
+/**
+ * Loads what the store has of a replay, under the name its content gives it, which ends the turn; then marks it. All of
+ * it, also where an earlier attempt has marked a part: a part would have another name.
+ * @returns rows that only the engine has refused; they are rejected rows of the turn
+ */
+async function finishReplay(
+  store: Store,
+  load: string,
+  id: string,
+  turn: Load,
+  now: () => Date,
+): Promise<number> {
+  const rows = await select<{ fields: Record<string, string> }>(
+    store,
+    `SELECT fields FROM rejected_rows FINAL
+     WHERE load_id = {load:String} AND replay_id = {id:String} ORDER BY chunk, line`,
+    { load, id },
+  );
+  const folder = await mkdtemp(join(tmpdir(), 'adtally-replay-'));
+  let refused = 0;
+  try {
+    const file = join(folder, 'replay.ndjson');
+    const lines = rows.map(({ fields }) => {
+      const present = eventFields.filter((name) => fields[name]);
+      return JSON.stringify(
+        Object.fromEntries(
+          present.map((name) => [name, name === 'confirmed' ? isTrue(fields[name]) : fields[name]]),
+        ),
+      );
+    });
+    await writeFile(file, lines.join('\n'));
+    refused = (await loadEvents({ store, file, load: turn, chunkBytes: 64 << 20, now })).rejectedRows;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  await store.command({
+    query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, replay_id, replayed_at)
+            SELECT chunk, line, load_id, file, faults, raw, fields, replay_id, now64(3) FROM rejected_rows FINAL
+            WHERE load_id = {load:String} AND replay_id = {id:String}`,
+    query_params: { load, id },
+    clickhouse_settings: oneBlock,
+  });
+  return refused;
+}
+
+/** What is inserted is there as a whole or not at all. */
+const oneBlock: ClickHouseSettings = {
+  max_insert_threads: '1',
+  min_insert_block_size_rows: '1000000000',
+  min_insert_block_size_bytes: '0',
+  wait_end_of_query: 1,
+};
+
+/** Keeps the corrected fields with the rejected rows, all of them in one block or none. */
+async function recordCorrections(
+  store: Store,
+  load: string,
+  id: string,
+  corrections: readonly Correction[],
+): Promise<void> {
+  const rows = corrections.map(({ chunk, line, fields }) =>
+    JSON.stringify({
+      chunk,
+      line,
+      fields: Object.fromEntries(Object.entries(fields).filter(([, value]) => value)),
+    }),
+  );
+  const { stream } = await store.exec({
+    query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, replay_id)
+            SELECT r.chunk, r.line, r.load_id, r.file, r.faults, r.raw, c.fields, {id:String}
+            FROM input('chunk String, line UInt64, fields Map(String, String)') AS c
+            INNER JOIN (SELECT * FROM rejected_rows FINAL WHERE load_id = {load:String}) AS r
+              ON r.chunk = c.chunk AND r.line = c.line
+            FORMAT JSONEachRow`,
+    query_params: { load, id },
+    values: Readable.from([rows.join('\n')], { objectMode: false }),
+    clickhouse_settings: oneBlock,
+  });
+  await finished(stream.resume());
+}
+
+const ndjsonRow = z.object({
+  chunk: z.string(),
+  line: z.coerce.number().int().positive(),
+  event: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)),
+});
+const csvRow = z.looseObject({ chunk: z.string().min(1), line: z.coerce.number().int().positive() });
+
+async function readCorrections(file: string): Promise<Correction[]> {
+  const { format, compression } = formatOf(file);
+  const text = (await buffer(readInput(file, compression, () => {}))).toString();
+  try {
+    if (format.name === 'csv') {
+      const rows: unknown[] = parseCsv(text, { columns: true, bom: true, skip_empty_lines: true });
+      return rows.map((row) => {
+        const { chunk, line, ...cells } = csvRow.parse(row);
+        return {
+          chunk,
+          line,
+          fields: Object.fromEntries(eventFields.map((name) => [name, String(cells[name] ?? '')])),
+        };
+      });
+    }
+    const lines = text.split('\n').filter((line) => line.trim() !== '');
+    return lines.map((line) => {
+      const { chunk, line: row, event } = ndjsonRow.parse(JSON.parse(line));
+      return { chunk, line: row, fields: event };
+    });
+  } catch (cause) {
+    throw new InputError(
+      `${file}: is not a corrected export; adtally rejects LOAD --csv writes one: correct its event columns, keep chunk and line`,
+      { cause },
+    );
+  }
+}
+
+function isTrue(text: string | undefined): boolean {
+  return text?.toLowerCase() === 'true' || text === '1';
+}

@@ -1,0 +1,64 @@
+import { stat } from 'node:fs/promises';
+import { SingleBar } from 'cli-progress';
+import type { LoadCounts } from '../../ingest/load/load.ts';
+
+export interface Progress {
+  readonly onProgress: (counts: Readonly<LoadCounts>) => void;
+  /** Prints a line without spoiling the bar. */
+  say(text: string): void;
+  stop(): void;
+}
+
+/**
+ * A bar on standard error over the bytes of all files: bytes, events, time left. Nothing is drawn where
+ * standard error is no terminal. Counts of one file follow those of the one before it.
+ */
+export async function eventProgress(files: readonly string[], quiet = false): Promise<Progress> {
+  const say = (text: string): void => void process.stderr.write(`${text}\n`);
+  if (quiet || !process.stderr.isTTY) return { onProgress: () => {}, say, stop: () => {} };
+  const sizes = await Promise.all(
+    files.map((file) => (file === '-' ? 0 : stat(file).then(({ size }) => size))),
+  );
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  const bar = new SingleBar({
+    format:
+      '{bar} {percentage} % of {files}, {megabytes} MB | {events} events, {rejected} rejected | {rate}/s | {eta_formatted} left',
+    hideCursor: true,
+    clearOnComplete: true,
+    stopOnComplete: false,
+    noTTYOutput: false,
+  });
+  const startedAt = performance.now();
+  const before = { bytes: 0, events: 0, rejected: 0 };
+  const latest = { bytes: 0, events: 0, rejected: 0 };
+  let current: Readonly<LoadCounts> | undefined;
+  const payload = () => {
+    const events = before.events + latest.events;
+    const rate = Math.round(events / Math.max(0.001, (performance.now() - startedAt) / 1000));
+    return {
+      files: files.length === 1 ? '1 file' : `${files.length} files`,
+      megabytes: Math.ceil(total / 1e6),
+      events: events.toLocaleString('en'),
+      rejected: (before.rejected + latest.rejected).toLocaleString('en'),
+      rate: rate.toLocaleString('en'),
+    };
+  };
+  bar.start(total, 0, payload());
+  return {
+    onProgress: (counts) => {
+      if (current !== counts) {
+        for (const name of ['bytes', 'events', 'rejected'] as const) before[name] += latest[name];
+        current = counts;
+      }
+      latest.bytes = counts.bytes;
+      latest.events = counts.rows + counts.repeatedRows;
+      latest.rejected = counts.rejectedRows;
+      bar.update(before.bytes + latest.bytes, payload());
+    },
+    say: (text) => {
+      // Clears the bar's line; its next update draws it again below.
+      process.stderr.write(`\r\x1b[K${text}\n`);
+    },
+    stop: () => bar.stop(),
+  };
+}
