@@ -4,17 +4,18 @@ import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
 import { endpoints } from '../catalog/breakdowns.ts';
 import type { Store } from '../clickhouse/client.ts';
-import { type Accounts, authentication, challenge } from './http/authentication.ts';
+import { type Accounts, authentication, challenge } from './http/access/authentication.ts';
+import type { Limiter } from './http/access/limiter.ts';
+import { type AccountLimits, rateLimit } from './http/access/rate-limit.ts';
 import { requestBody } from './http/body.ts';
-import { docs } from './http/docs.ts';
-import type { Edge } from './http/edge.ts';
+import { docs } from './http/docs/routes.ts';
+import type { HttpEnv } from './http/env.ts';
 import { health } from './http/health.ts';
-import type { Limiter } from './http/limiter.ts';
-import { callerLeft, type Metrics, observe } from './http/observe.ts';
+import { callerLeft, observe } from './http/observe-requests.ts';
 import { Problem, problemResponse, problemStatus } from './http/problems.ts';
-import { type AccountLimits, rateLimit } from './http/rate-limit.ts';
-import { type ReportDeps, report, requireJson } from './http/reports.ts';
-import type { RowCounts } from './http/row-counts.ts';
+import { type ReportDeps, report, requireJson } from './http/report/handler.ts';
+import type { RowCounts } from './http/report/row-counts.ts';
+import type { Metrics } from './observe/metrics.ts';
 import { InvalidRequest } from './report/request.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
@@ -36,9 +37,9 @@ const maxBodyBytes = 16 * 1024;
  * The HTTP service: every route and middleware in the order they apply. Nothing happens on import or before
  * the first request.
  */
-export function createApp(deps: AppDeps): Hono<Edge> {
+export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const { log, metrics } = deps;
-  const app = new Hono<Edge>();
+  const app = new Hono<HttpEnv>();
   const onBroken = (error: unknown, request: string) => {
     metrics.broken.inc();
     log.warn({ err: error, request }, 'answer broken off');

@@ -10,16 +10,16 @@ import { mayPass, retrying } from '../clickhouse/retry.ts';
 import { createApp } from './app.ts';
 import { timestampIn } from './clock.ts';
 import type { Config } from './config.ts';
-import { ReportGate } from './http/concurrency.ts';
-import { Connections } from './http/connections.ts';
-import { LastLoad } from './http/last-load.ts';
-import { Limiter } from './http/limiter.ts';
-import { malformedResponse, refuseMalformed } from './http/malformed.ts';
-import { Metrics } from './http/observe.ts';
+import { TokenCache } from './http/access/account-cache.ts';
+import { Limiter } from './http/access/limiter.ts';
 import { Problem } from './http/problems.ts';
-import { RowCounts } from './http/row-counts.ts';
-import { Shards } from './http/shards.ts';
-import { TokenCache } from './http/token-cache.ts';
+import { Shards } from './http/report/account-placements.ts';
+import { LastLoad } from './http/report/last-load.ts';
+import { ReportGate } from './http/report/report-gate.ts';
+import { RowCounts } from './http/report/row-counts.ts';
+import { Connections } from './http/server/connections.ts';
+import { malformedResponse, refuseMalformed } from './http/server/malformed.ts';
+import { Metrics } from './observe/metrics.ts';
 import type { OpenStore } from './store.ts';
 
 export interface Service {

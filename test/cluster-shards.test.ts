@@ -5,7 +5,7 @@ import { grow, place } from '../clickhouse/cluster/place-account.ts';
 import { check } from '../clickhouse/consistency/check-schema.ts';
 import { rebuild } from '../clickhouse/consistency/rebuild-rollups.ts';
 import { verify } from '../clickhouse/consistency/verify-rollups.ts';
-import { Shards } from '../src/http/shards.ts';
+import { Shards } from '../src/http/report/account-placements.ts';
 import { createToken } from '../src/tokens.ts';
 import { answer, Oracle } from './oracle.ts';
 import { events, expectRecount, homes, year } from './setup/accounts.ts';

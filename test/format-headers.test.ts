@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { beforeAll, describe, expect, it, test } from 'vitest';
-import { intervals, unconfirmedDates } from '../src/http/report-headers.ts';
+import { intervals, unconfirmedDates } from '../src/http/report/headers.ts';
 import { type ReportFormatName, reportFormats } from '../src/report/formats.ts';
 import { paths } from './oracle.ts';
 import { seededRandom } from './setup/random.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
-import { type Place, ReportGate } from '../src/http/concurrency.ts';
 import { Problem } from '../src/http/problems.ts';
+import { type Place, ReportGate } from '../src/http/report/report-gate.ts';
 import { seededRandom } from './setup/random.ts';
 
 const large = async () => false;

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { TokenCache } from '../src/http/token-cache.ts';
+import { TokenCache } from '../src/http/access/account-cache.ts';
 import { createToken } from '../src/tokens.ts';
 import { answer, lines, Oracle, paths, type Range } from './oracle.ts';
 import { type EventLine, event, load, loadRows } from './setup/events.ts';

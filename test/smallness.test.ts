@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { select } from '../clickhouse/client.ts';
 import { Reader } from '../clickhouse/reader.ts';
 import { planReport } from '../src/report/plan.ts';
-import { Smallness } from '../src/report/smallness.ts';
+import { Smallness } from '../src/report/report-sizes.ts';
 import { useStore } from './setup/store.ts';
 
 const db = useStore();

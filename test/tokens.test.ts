@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { select } from '../clickhouse/client.ts';
-import { TokenCache } from '../src/http/token-cache.ts';
+import { TokenCache } from '../src/http/access/account-cache.ts';
 import { createToken, isWellFormed, listTokens, newToken, revokeToken } from '../src/tokens.ts';
 import { useService } from './setup/service.ts';
 import { useStore } from './setup/store.ts';

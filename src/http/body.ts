@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
-import type { Edge } from './edge.ts';
+import type { HttpEnv } from './env.ts';
 import { Problem } from './problems.ts';
 
 /**
  * Reads the body of a request, as text. What is refused for its size, here or before, is read to its end and
  * forgotten, so that its caller gets to read the answer; one that waits for `100 Continue` need not send it.
  */
-export function requestBody(maxBytes: number): MiddlewareHandler<Edge> {
+export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
   const tooLarge = () => new Problem('body_too_large', `the body is larger than ${maxBytes} bytes`);
   return async function requestBodyMiddleware(c, next) {
     const { incoming, outgoing } = c.env;

@@ -1,12 +1,12 @@
 import { Hono } from 'hono';
 import type { Store } from '../../clickhouse/client.ts';
 import { NewerStore, pendingMigrations } from '../../clickhouse/migrate/migrate.ts';
-import type { Edge } from './edge.ts';
+import type { HttpEnv } from './env.ts';
 import { Problem } from './problems.ts';
 
 /** `/healthz`: the process answers. `/readyz`: the store is reachable and migrated. Neither needs a token. */
-export function health(store: Store): Hono<Edge> {
-  return new Hono<Edge>()
+export function health(store: Store): Hono<HttpEnv> {
+  return new Hono<HttpEnv>()
     .get('/healthz', (c) => c.json({ status: 'ok' }))
     .get('/readyz', async (c) => {
       const pending = await pendingMigrations(store).catch((cause: unknown) => {

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Catalog } from '../../catalog/catalog.ts';
-import { docsPage } from './docs/page.ts';
-import { docsScript } from './docs/script.ts';
-import { docsStyle } from './docs/style.ts';
-import type { Edge } from './edge.ts';
-import type { Limits } from './openapi/model.ts';
-import { openApiDocument } from './openapi.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import type { HttpEnv } from '../env.ts';
+import { openApiDocument } from '../openapi/document.ts';
+import type { Limits } from '../openapi/model.ts';
+import { docsPage } from './page.ts';
+import { docsScript } from './script.ts';
+import { docsStyle } from './style.ts';
 
 export interface DocsDeps {
   readonly catalog: Catalog;
@@ -19,12 +19,12 @@ export interface DocsDeps {
  * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and may talk
  * to this service only. Neither needs a token; both are written at the first request.
  */
-export function docs({ catalog, limits }: DocsDeps): Hono<Edge> {
+export function docs({ catalog, limits }: DocsDeps): Hono<HttpEnv> {
   const document = once(() => openApiDocument(catalog, limits));
   const text = once(() => JSON.stringify(document()));
   const page = once(() => docsPage(document()));
 
-  return new Hono<Edge>()
+  return new Hono<HttpEnv>()
     .use('/openapi.json', etag())
     .use('/docs', etag(), pageSecurity())
     .get('/openapi.json', (c) => c.body(text(), 200, { ...revalidated, 'Content-Type': 'application/json' }))

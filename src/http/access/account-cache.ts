@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Store } from '../../clickhouse/client.ts';
-import { listLimits } from '../account-limits.ts';
-import { hashToken, isWellFormed, listTokens, type StoredToken } from '../tokens.ts';
+import type { Store } from '../../../clickhouse/client.ts';
+import { listLimits } from '../../account-limits.ts';
+import { hashToken, isWellFormed, listTokens, type StoredToken } from '../../tokens.ts';
 
 export interface TokenCacheOptions {
   readonly store: Store;

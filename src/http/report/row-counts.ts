@@ -1,4 +1,4 @@
-import type { Reader } from '../../clickhouse/reader.ts';
+import type { Reader } from '../../../clickhouse/reader.ts';
 
 export interface RowCountOptions {
   /** How often the database is asked while somebody waits; servers write their query log every 1 to 7.5 s. */

@@ -1,4 +1,4 @@
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
 
 /** The end of the last load, kept in memory: at most `refreshMs` behind, and no report waits for it. */
 export class LastLoad {

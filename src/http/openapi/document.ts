@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { endpointName, endpoints } from '../../catalog/breakdowns.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
-import { reportBody } from '../report/request.ts';
-import { documentHeaders } from './openapi/headers.ts';
-import type { JsonSchema, Limits, OpenApiDocument } from './openapi/model.ts';
-import { reportOperation, servicePaths, serviceTag } from './openapi/operations.ts';
-import { problemResponses, problemSchema, reportProblems } from './openapi/problems.ts';
-import { breakdownSchemas, sharedReportSchemas } from './openapi/reports.ts';
+import { endpointName, endpoints } from '../../../catalog/breakdowns.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import { reportBody } from '../../report/request.ts';
+import { documentHeaders } from './headers.ts';
+import type { JsonSchema, Limits, OpenApiDocument } from './model.ts';
+import { reportOperation, servicePaths, serviceTag } from './operations.ts';
+import { problemResponses, problemSchema, reportProblems } from './problems.ts';
+import { breakdownSchemas, sharedReportSchemas } from './reports.ts';
 
 const loginToken = 'login_token';
 const bearer = {
@@ -113,7 +113,7 @@ const packageManifest = z.object({
 
 /** @throws when package.json is neither where a checkout has it nor where an installed build has it */
 function manifest(): z.infer<typeof packageManifest> {
-  const places = ['../../package.json', '../../../package.json'].map(
+  const places = ['../../../package.json', '../../../../package.json'].map(
     (path) => new URL(path, import.meta.url),
   );
   const place = places.find((url) => existsSync(url));

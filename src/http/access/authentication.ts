@@ -1,6 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
-import type { Edge } from './edge.ts';
+import type { HttpEnv } from '../env.ts';
 import type { Limiter } from './limiter.ts';
 import { tooMany } from './rate-limit.ts';
 
@@ -18,8 +18,8 @@ export const challenge = 'Bearer realm="adtally"';
  * Failed attempts are limited by address, apart from the accounts' quota: a valid token passes from any
  * address, and no number of failures counts against an account.
  */
-export function authentication(accounts: Accounts, failures: Limiter): MiddlewareHandler<Edge> {
-  const authenticate = bearerAuth<Edge>({
+export function authentication(accounts: Accounts, failures: Limiter): MiddlewareHandler<HttpEnv> {
+  const authenticate = bearerAuth<HttpEnv>({
     realm: 'adtally',
     verifyToken: async (token, c) => {
       // Past the limit nobody makes the store look for tokens.
@@ -40,6 +40,6 @@ export function authentication(accounts: Accounts, failures: Limiter): Middlewar
   };
 }
 
-function addressOf(c: Context<Edge>): string {
+function addressOf(c: Context<HttpEnv>): string {
   return c.env.incoming.socket.remoteAddress ?? 'unknown';
 }

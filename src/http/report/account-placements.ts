@@ -1,6 +1,6 @@
-import { type Store, select } from '../../clickhouse/client.ts';
-import { layoutOf } from '../../clickhouse/cluster/layout.ts';
-import type { AskedShards } from '../report/plan.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
+import { layoutOf } from '../../../clickhouse/cluster/layout.ts';
+import type { AskedShards } from '../../report/plan.ts';
 
 /** A list older than this is not trusted; `place` waits for longer before it sends events elsewhere. */
 const maxAgeMs = 4_000;

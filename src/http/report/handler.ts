@@ -3,19 +3,19 @@ import { pipeline } from 'node:stream/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
-import type { Endpoint } from '../../catalog/breakdowns.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
-import type { Reader } from '../../clickhouse/reader.ts';
-import { rowColumns } from '../report/columns.ts';
-import { type AskedShards, planReport } from '../report/plan.ts';
-import { parseRequest } from '../report/request.ts';
-import { Smallness } from '../report/smallness.ts';
-import { streamReport } from '../report/stream.ts';
-import type { Place, ReportGate } from './concurrency.ts';
-import type { Edge } from './edge.ts';
+import type { Endpoint } from '../../../catalog/breakdowns.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import type { Reader } from '../../../clickhouse/reader.ts';
+import { rowColumns } from '../../report/columns.ts';
+import { type AskedShards, planReport } from '../../report/plan.ts';
+import { Smallness } from '../../report/report-sizes.ts';
+import { parseRequest } from '../../report/request.ts';
+import { streamReport } from '../../report/stream.ts';
+import type { HttpEnv } from '../env.ts';
+import { Problem } from '../problems.ts';
+import { reportHeaders } from './headers.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
-import { Problem } from './problems.ts';
-import { reportHeaders } from './report-headers.ts';
+import type { Place, ReportGate } from './report-gate.ts';
 
 export interface ReportDeps {
   readonly reader: Reader;
@@ -35,7 +35,7 @@ export interface ReportDeps {
 }
 
 /** Answers one endpoint: body → plan → statement → bytes. */
-export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler<Edge> {
+export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler<HttpEnv> {
   const columns = rowColumns(deps.catalog, breakdown);
   const smallness = new Smallness(deps.reader);
   return async function reportHandler(c) {
@@ -77,7 +77,7 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
  * A signal that the caller is gone. It knows the connection, not the answer: one that waits behind another on the
  * same connection is never told, nor is one whose caller left before anybody looked.
  */
-function callerOf(c: Context<Edge>): { signal: AbortSignal; forget: () => void } {
+function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => void } {
   const { socket } = c.env.incoming;
   const gone = new AbortController();
   const onClose = () => gone.abort();
@@ -93,7 +93,7 @@ function callerOf(c: Context<Edge>): { signal: AbortSignal; forget: () => void }
  * complete.
  */
 async function send(
-  c: Context<Edge>,
+  c: Context<HttpEnv>,
   body: Readable,
   signal: AbortSignal,
   deps: ReportDeps,
@@ -125,7 +125,7 @@ function cutOffUnread(outgoing: HttpBindings['outgoing'], seconds: number): Node
 }
 
 /** Refuses a body of another media type (contract §5), before it is read. */
-export const requireJson: MiddlewareHandler<Edge> = async (c, next) => {
+export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
   const mediaType = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (mediaType !== 'application/json') {
     throw new Problem('unsupported_media_type', 'the request needs content-type: application/json');

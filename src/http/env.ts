@@ -1,7 +1,7 @@
 import type { HttpBindings } from '@hono/node-server';
 
 /** What middleware hands on to the handler of a request. */
-export interface Edge {
+export interface HttpEnv {
   Bindings: HttpBindings;
   Variables: {
     requestId: string;

@@ -1,8 +1,8 @@
-import { endpointName } from '../../catalog/breakdowns.ts';
-import type { RowColumn } from '../report/columns.ts';
-import { type ReportFormatName, reportFormats } from '../report/formats.ts';
-import type { DateRange } from '../report/request.ts';
-import type { ReportStream } from '../report/stream.ts';
+import { endpointName } from '../../../catalog/breakdowns.ts';
+import type { RowColumn } from '../../report/columns.ts';
+import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
+import type { DateRange } from '../../report/request.ts';
+import type { ReportStream } from '../../report/stream.ts';
 
 export interface ReportFacts {
   /** Path of the endpoint. */

@@ -1,4 +1,4 @@
-import { Problem } from './problems.ts';
+import { Problem } from '../problems.ts';
 
 export interface ConcurrencyOptions {
   /** Reports that run at a time. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import { Problem, problemBody, problemStatus } from '../problems.ts';
 import { type Connections, linger } from './connections.ts';
-import { Problem, problemBody, problemStatus } from './problems.ts';
 
 const refusals: Readonly<Record<string, Problem>> = {
   HPE_HEADER_OVERFLOW: new Problem('headers_too_large', 'the headers are larger than 16 kB together'),

@@ -1,8 +1,8 @@
 import type { Context } from 'hono';
 import Negotiator from 'negotiator';
-import { type ReportFormatName, reportFormats } from '../report/formats.ts';
-import type { ContentCoding } from '../report/stream.ts';
-import { Problem } from './problems.ts';
+import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
+import type { ContentCoding } from '../../report/stream.ts';
+import { Problem } from '../problems.ts';
 
 const formatNames = Object.keys(reportFormats) as ReportFormatName[];
 const codings: readonly ContentCoding[] = ['zstd', 'gzip', 'br', 'identity'];

@@ -1,0 +1,46 @@
+import type { MiddlewareHandler } from 'hono';
+import type { Logger } from 'pino';
+import type { Metrics } from '../observe/metrics.ts';
+import type { HttpEnv } from './env.ts';
+import type { RowCounts } from './report/row-counts.ts';
+
+/** As what a request is logged whose caller left before the answer began. */
+export const callerLeft = 499;
+
+/**
+ * Measures every request when its answer has ended, whichever way, and logs it; never a token. The line of a whole
+ * report waits until its rows are known; all others are written at once.
+ */
+export function observe(log: Logger, metrics: Metrics, rowCounts: RowCounts): MiddlewareHandler<HttpEnv> {
+  return async function observeMiddleware(c, next) {
+    const startedAt = performance.now();
+    const { outgoing, incoming } = c.env;
+    const before = incoming.socket.bytesWritten;
+    outgoing.once('close', async () => {
+      const seconds = (performance.now() - startedAt) / 1000;
+      const status = outgoing.headersSent ? outgoing.statusCode : callerLeft;
+      const endpoint = c.get('endpoint') ?? 'other';
+      const bytes = incoming.socket.bytesWritten - before;
+      metrics.requests.inc({ endpoint, status });
+      metrics.duration.observe({ endpoint, status }, seconds);
+      metrics.bytes.inc({ endpoint }, bytes);
+      const report = c.get('report');
+      const complete = outgoing.writableFinished;
+      const line = {
+        time: Date.now(),
+        request: c.get('requestId'),
+        account: c.get('account'),
+        endpoint,
+        status,
+        bytes,
+        complete,
+        ...report,
+        duration_ms: Math.round(seconds * 1000),
+      };
+      const rows =
+        report && complete && log.isLevelEnabled('info') ? await rowCounts.of(report.query) : undefined;
+      log.info({ ...line, rows }, 'answered');
+    });
+    await next();
+  };
+}

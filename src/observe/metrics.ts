@@ -1,0 +1,65 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What the service measures about itself, in Prometheus' units: seconds and bytes. */
+export class Metrics {
+  readonly registry = new Registry();
+  readonly requests = this.#add(
+    new Counter({
+      name: 'adtally_http_requests_total',
+      help: 'Requests answered, by endpoint and status.',
+      labelNames: ['endpoint', 'status'],
+      registers: [],
+    }),
+  );
+  readonly duration = this.#add(
+    new Histogram({
+      name: 'adtally_http_request_duration_seconds',
+      help: 'From the request to the last byte of the answer, by endpoint and status.',
+      labelNames: ['endpoint', 'status'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+      registers: [],
+    }),
+  );
+  readonly bytes = this.#add(
+    new Counter({
+      name: 'adtally_http_response_bytes_total',
+      help: 'Bytes sent, by endpoint.',
+      labelNames: ['endpoint'],
+      registers: [],
+    }),
+  );
+  readonly limited = this.#add(
+    new Counter({
+      name: 'adtally_requests_limited_total',
+      help: 'Requests answered 429, by problem code.',
+      labelNames: ['code'],
+      registers: [],
+    }),
+  );
+  readonly broken = this.#add(
+    new Counter({
+      name: 'adtally_answers_broken_total',
+      help: 'Answers that broke off after their first byte.',
+      registers: [],
+    }),
+  );
+
+  /** A value that is read when it is asked for. */
+  gauge(name: string, help: string, read: () => number | Promise<number>): void {
+    this.#add(
+      new Gauge({
+        name,
+        help,
+        registers: [],
+        async collect() {
+          this.set(await read());
+        },
+      }),
+    );
+  }
+
+  #add<M extends Counter | Histogram | Gauge>(metric: M): M {
+    this.registry.registerMetric(metric);
+    return metric;
+  }
+}
