@@ -6,12 +6,12 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { Address } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { loadConfig } from '../src/config.ts';
-import { type Bench, type ChartName, charts, type Scenario } from './bench.ts';
-import { barChart } from './chart.ts';
 import { dropStore, type Filled, filledStore } from './data/store.ts';
-import { surroundings } from './machine.ts';
-import { closeAll, opened } from './opened.ts';
-import { compile } from './processes.ts';
+import { closeAll, opened } from './harness/cleanup.ts';
+import { surroundings } from './harness/machine.ts';
+import { compile } from './harness/processes.ts';
+import { type Bench, type ChartName, charts, type Scenario } from './harness/scenario.ts';
+import { barChart } from './report/chart.ts';
 import {
   aligned,
   collect,
@@ -20,7 +20,7 @@ import {
   type Results,
   type ScenarioResult,
   table,
-} from './results.ts';
+} from './report/tables.ts';
 import { edge } from './scenarios/edge.ts';
 import { ingest } from './scenarios/ingest.ts';
 import { memory } from './scenarios/memory.ts';

@@ -7,9 +7,9 @@ import { pipeline } from 'node:stream/promises';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { Hono } from 'hono';
 import { connect } from '../../clickhouse/client.ts';
-import type { Bench } from '../bench.ts';
 import type { Filled } from '../data/store.ts';
-import { timed } from '../measure.ts';
+import { timed } from '../harness/measure.ts';
+import type { Bench } from '../harness/scenario.ts';
 import { type Asked, CannotRun, envelope, type Peer, routes, type Settings } from './peer.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { createClient } from '@clickhouse/client';
 import { Hono } from 'hono';
-import { report } from '../bench.ts';
-import { plainStatement } from '../requests.ts';
+import { plainStatement } from '../harness/requests.ts';
+import { report } from '../harness/scenario.ts';
 import { type Peer, paths, routes } from './peer.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
-import type { Bench } from '../bench.ts';
 import type { Period } from '../data/network.ts';
 import type { Filled } from '../data/store.ts';
+import type { Bench } from '../harness/scenario.ts';
 
 /** Something adtally is compared with: another way to answer the same reports over HTTP. */
 export interface Peer {

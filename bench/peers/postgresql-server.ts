@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { opened } from '../opened.ts';
+import { opened } from '../harness/cleanup.ts';
 import { CannotRun } from './peer.ts';
 
 const run = promisify(execFile);

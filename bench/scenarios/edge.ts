@@ -1,4 +1,10 @@
 import assert from 'node:assert/strict';
+import { eventsForEveryKey, largestReportRows } from '../data/network.ts';
+import { cpuPerRequest } from '../harness/cpu.ts';
+import { type HttpRequest, load, read, transfer } from '../harness/http-client.ts';
+import { alternate, median, percentile, ratio, type Side } from '../harness/measure.ts';
+import { askJsonEachRow, askNothingBack, askOwnStatement, askOwnStatements } from '../harness/requests.ts';
+import { assertSameRows, linesOf, rowsOf } from '../harness/same-rows.ts';
 import {
   type Bench,
   largest,
@@ -7,13 +13,7 @@ import {
   type Scenario,
   type Service,
   smallest,
-} from '../bench.ts';
-import { cpuPerRequest } from '../cpu.ts';
-import { eventsForEveryKey, largestReportRows } from '../data/network.ts';
-import { type HttpRequest, load, read, transfer } from '../http.ts';
-import { alternate, median, percentile, ratio, type Side } from '../measure.ts';
-import { askJsonEachRow, askNothingBack, askOwnStatement, askOwnStatements } from '../requests.ts';
-import { assertSameRows, linesOf, rowsOf } from '../same-rows.ts';
+} from '../harness/scenario.ts';
 
 /** What the edge costs: reports from the service against the same SQL asked of ClickHouse directly. */
 export const edge: Scenario = async (bench) => {

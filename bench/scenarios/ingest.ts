@@ -7,11 +7,11 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { eventFields } from '../../ingest/event/event-insert.ts';
 import { type Format, formats } from '../../ingest/input/file-format.ts';
-import type { Bench, Outcome, Scenario } from '../bench.ts';
 import { mostInFile, writeEventFile } from '../data/files.ts';
-import type { GoalName } from '../goals.ts';
-import { plainInsert, runLoader } from '../loader.ts';
-import { alternate, ratio, type Side } from '../measure.ts';
+import { plainInsert, runLoader } from '../harness/loader.ts';
+import { alternate, ratio, type Side } from '../harness/measure.ts';
+import type { Bench, Outcome, Scenario } from '../harness/scenario.ts';
+import type { GoalName } from '../report/goals.ts';
 
 /** Events of the files that compare settings of the loader with each other. */
 const mostForSettings = 1_000_000;

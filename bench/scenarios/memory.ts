@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { connect } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { formats } from '../../ingest/input/file-format.ts';
-import { type Bench, largest, type Outcome, openService, type Scenario } from '../bench.ts';
 import { mostInFile, writeEventFile } from '../data/files.ts';
-import { transfer } from '../http.ts';
-import { runLoader } from '../loader.ts';
-import { median } from '../measure.ts';
+import { transfer } from '../harness/http-client.ts';
+import { runLoader } from '../harness/loader.ts';
+import { median } from '../harness/measure.ts';
+import { type Bench, largest, type Outcome, openService, type Scenario } from '../harness/scenario.ts';
 
 const callers = 8;
 

@@ -1,3 +1,8 @@
+import { load, read, transfer } from '../harness/http-client.ts';
+import { alternate, median, ratio, type Side } from '../harness/measure.ts';
+import { type ServerProcess, startServer } from '../harness/processes.ts';
+import { ask, type Report } from '../harness/requests.ts';
+import { assertSameRows, rowsOf } from '../harness/same-rows.ts';
 import {
   type Bench,
   largest,
@@ -7,15 +12,10 @@ import {
   type Scenario,
   type Service,
   smallest,
-} from '../bench.ts';
-import type { GoalName } from '../goals.ts';
-import { load, read, transfer } from '../http.ts';
-import { alternate, median, ratio, type Side } from '../measure.ts';
+} from '../harness/scenario.ts';
 import { peers } from '../peers/list.ts';
 import { accountHeader, CannotRun, type Peer, type Prepared } from '../peers/peer.ts';
-import { type ServerProcess, startServer } from '../processes.ts';
-import { ask, type Report } from '../requests.ts';
-import { assertSameRows, rowsOf } from '../same-rows.ts';
+import type { GoalName } from '../report/goals.ts';
 
 const goalOf: Readonly<Record<string, GoalName>> = {
   nodeApi: 'nodeApiTime',

@@ -1,10 +1,10 @@
 import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
-import { type Outcome, openService, report, type Scenario } from '../bench.ts';
-import { read, type Transfer, transfer } from '../http.ts';
-import { alternate, median } from '../measure.ts';
-import { askJsonEachRow } from '../requests.ts';
-import { assertSameRows, linesOf, rowsOf } from '../same-rows.ts';
+import { read, type Transfer, transfer } from '../harness/http-client.ts';
+import { alternate, median } from '../harness/measure.ts';
+import { askJsonEachRow } from '../harness/requests.ts';
+import { assertSameRows, linesOf, rowsOf } from '../harness/same-rows.ts';
+import { type Outcome, openService, report, type Scenario } from '../harness/scenario.ts';
 
 /** Every endpoint, for a day, a month and a year of a small and of a very large account. */
 export const reports: Scenario = async (bench) => {

@@ -2,11 +2,11 @@ import { familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect } from '../../clickhouse/client.ts';
 import { groupingDimensions } from '../../src/report/columns.ts';
-import { type Outcome, openService, report, type Scenario } from '../bench.ts';
-import { read } from '../http.ts';
-import { alternate, ratio } from '../measure.ts';
-import { askJsonEachRow, askOtherTable, type Report } from '../requests.ts';
-import { assertSameRows, linesOf, rowsOf } from '../same-rows.ts';
+import { read } from '../harness/http-client.ts';
+import { alternate, ratio } from '../harness/measure.ts';
+import { askJsonEachRow, askOtherTable, type Report } from '../harness/requests.ts';
+import { assertSameRows, linesOf, rowsOf } from '../harness/same-rows.ts';
+import { type Outcome, openService, report, type Scenario } from '../harness/scenario.ts';
 import { whole } from './edge.ts';
 
 /** Reports from rollups, against the same rows computed by ClickHouse from the raw events. */

@@ -1,3 +1,7 @@
+import { eventsForEveryKey } from '../data/network.ts';
+import { read } from '../harness/http-client.ts';
+import { alternate, ratio } from '../harness/measure.ts';
+import { rowsOf } from '../harness/same-rows.ts';
 import {
   largest,
   type Outcome,
@@ -6,11 +10,7 @@ import {
   type Scenario,
   type Service,
   smallest,
-} from '../bench.ts';
-import { eventsForEveryKey } from '../data/network.ts';
-import { read } from '../http.ts';
-import { alternate, ratio } from '../measure.ts';
-import { rowsOf } from '../same-rows.ts';
+} from '../harness/scenario.ts';
 import { whole } from './edge.ts';
 
 /** The same reports on stores with ten times and a hundred times the events, and the same keys. */

@@ -4,24 +4,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Command } from 'commander';
-import { catalog } from '../catalog/catalog.ts';
-import { type Address, connect, type Store, select } from '../clickhouse/client.ts';
-import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate/migrate.ts';
-import { migrateCluster } from '../clickhouse/migrate/migrate-cluster.ts';
-import { Reader } from '../clickhouse/reader.ts';
-import { formats } from '../ingest/input/file-format.ts';
-import { loadEvents } from '../ingest/load/load-events.ts';
-import { compileReport } from '../src/report/compile.ts';
-import { type AskedShards, planReport } from '../src/report/plan.ts';
-import { startCluster } from '../test/setup/cluster.ts';
-import { account, fill, range, writeEvents } from './cluster-input.ts';
-import { alternate, median, ratio } from './measure.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
+import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
+import { Reader } from '../../clickhouse/reader.ts';
+import { formats } from '../../ingest/input/file-format.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
+import { compileReport } from '../../src/report/compile.ts';
+import { type AskedShards, planReport } from '../../src/report/plan.ts';
+import { startCluster } from '../../test/setup/cluster.ts';
+import { alternate, median, ratio } from '../harness/measure.ts';
+import { account, fill, range, writeEvents } from './input.ts';
 
 /**
  * Three shards on this machine against one node on it: the same reports, asked of a node that does not hold the
  * account, and the same file loaded. All servers share the cores, so a load shows what a cluster costs, not what it
- * gains. `node --import tsx bench/cluster.ts --events 1000000`
+ * gains. `node --import tsx bench/cluster/compare.ts --events 1000000`
  */
 const { events, runs } = new Command('cluster')
   .option('--events <n>', 'events to load', Number, 1_000_000)

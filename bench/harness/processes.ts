@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Address } from '../clickhouse/client.ts';
-import { opened } from './opened.ts';
+import type { Address } from '../../clickhouse/client.ts';
+import { opened } from './cleanup.ts';
 
 const run = promisify(execFile);
-const checkout = fileURLToPath(new URL('..', import.meta.url));
+const checkout = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
  * Compiles adtally and the peers to plain JavaScript, as they run in production (a loader of TypeScript would cost

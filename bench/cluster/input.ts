@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import type { Store } from '../clickhouse/client.ts';
+import type { Store } from '../../clickhouse/client.ts';
 
 export const account = 'bench-advertiser';
 export const range = { start: '2026-01-01', end: '2026-03-31' };

@@ -1,6 +1,6 @@
-import type { Outcome } from './bench.ts';
-import { spread } from './measure.ts';
-import { short } from './results.ts';
+import { spread } from '../harness/measure.ts';
+import type { Outcome } from '../harness/scenario.ts';
+import { short } from './tables.ts';
 
 const width = 760;
 const labelWidth = 300;

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 
 /**
  * How uneven the shards of a cluster get: accounts whose sizes follow Zipf's law, each on the shard that the hash of
- * its id says, as clickhouse/cluster/sharding-key.ts does. `node --import tsx bench/skew.ts`
+ * its id says, as clickhouse/cluster/sharding-key.ts does. `node --import tsx bench/cluster/skew.ts`
  */
 const { accounts, exponent, runs } = new Command('skew')
   .option('--accounts <n>', 'accounts', Number, 20_000)

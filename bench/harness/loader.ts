@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import type { Address } from '../clickhouse/client.ts';
+import type { Address } from '../../clickhouse/client.ts';
 import { peakMemoryMb, storeEnvironment } from './processes.ts';
 
 export interface LoaderRun {

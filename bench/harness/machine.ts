@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { arch, availableParallelism, cpus, loadavg, platform, release, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { Address } from '../clickhouse/client.ts';
-import { connect, select } from '../clickhouse/client.ts';
+import type { Address } from '../../clickhouse/client.ts';
+import { connect, select } from '../../clickhouse/client.ts';
 
-const checkout = fileURLToPath(new URL('..', import.meta.url));
+const checkout = fileURLToPath(new URL('../..', import.meta.url));
 const packages = [
   '@clickhouse/client',
   'hono',

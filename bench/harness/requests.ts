@@ -1,11 +1,11 @@
-import type { Breakdown } from '../catalog/breakdowns.ts';
-import { catalog } from '../catalog/catalog.ts';
-import type { Address } from '../clickhouse/client.ts';
-import type { ReadStatement } from '../clickhouse/reader.ts';
-import { compileReport, compileUnconfirmedDates } from '../src/report/compile.ts';
-import { planReport } from '../src/report/plan.ts';
-import type { Period } from './data/network.ts';
-import type { HttpRequest } from './http.ts';
+import type { Breakdown } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import type { Address } from '../../clickhouse/client.ts';
+import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { compileReport, compileUnconfirmedDates } from '../../src/report/compile.ts';
+import { planReport } from '../../src/report/plan.ts';
+import type { Period } from '../data/network.ts';
+import type { HttpRequest } from './http-client.ts';
 
 /** A report that can be asked of the service, of ClickHouse and of a peer. */
 export interface Report {

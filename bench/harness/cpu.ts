@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Address, connect, select } from '../clickhouse/client.ts';
+import { type Address, connect, select } from '../../clickhouse/client.ts';
 
 /** Milliseconds of CPU, which a busy machine changes less than it changes time. */
 export interface CpuMs {

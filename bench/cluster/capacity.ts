@@ -3,19 +3,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Command } from 'commander';
-import { catalog } from '../catalog/catalog.ts';
-import { connect, type Store, select } from '../clickhouse/client.ts';
-import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate/migrate.ts';
-import { Reader } from '../clickhouse/reader.ts';
-import { rollups } from '../clickhouse/rollups.ts';
-import { formats } from '../ingest/input/file-format.ts';
-import { loadEvents } from '../ingest/load/load-events.ts';
-import { compileReport } from '../src/report/compile.ts';
-import { planReport } from '../src/report/plan.ts';
-import { account, fill, range, rows, writeEvents } from './cluster-input.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import { connect, type Store, select } from '../../clickhouse/client.ts';
+import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { Reader } from '../../clickhouse/reader.ts';
+import { rollups } from '../../clickhouse/rollups.ts';
+import { formats } from '../../ingest/input/file-format.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
+import { compileReport } from '../../src/report/compile.ts';
+import { planReport } from '../../src/report/plan.ts';
+import { account, fill, range, rows, writeEvents } from './input.ts';
 
-/** The numbers of the capacity model in docs/scaling.md: `node --import tsx bench/capacity.ts --events 4000000` */
+/** The numbers of the capacity model in docs/scaling.md: `node --import tsx bench/cluster/capacity.ts --events 4000000` */
 const { events } = new Command('capacity')
   .option('--events <n>', 'events to load', Number, 4_000_000)
   .parse()

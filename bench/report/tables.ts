@@ -1,7 +1,7 @@
-import type { Outcome } from './bench.ts';
+import type { Surroundings } from '../harness/machine.ts';
+import { ratio, spread } from '../harness/measure.ts';
+import type { Outcome } from '../harness/scenario.ts';
 import { type Verdict, verdicts } from './goals.ts';
-import type { Surroundings } from './machine.ts';
-import { ratio, spread } from './measure.ts';
 
 export interface ScenarioResult {
   readonly scenario: string;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { catalog } from '../catalog/catalog.ts';
+import { catalog } from '../../catalog/catalog.ts';
 
 type Row = Record<string, unknown>;
 
