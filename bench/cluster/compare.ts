@@ -14,7 +14,7 @@ import { formats } from '../../ingest/input/file-format.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { compileReport } from '../../src/report/compile.ts';
 import { type AskedShards, planReport } from '../../src/report/plan.ts';
-import { startCluster } from '../../test/setup/cluster.ts';
+import { startCluster } from '../../test/support/cluster.ts';
 import { alternate, median, ratio } from '../harness/measure.ts';
 import { account, fill, range, writeEvents } from './input.ts';
 

@@ -1,0 +1,55 @@
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, inject, it } from 'vitest';
+import { z } from 'zod';
+import { startProcess } from '../support/process.ts';
+
+// Peers may have to be installed first; the others need what the tests need.
+const scenarios = ['edge', 'reports', 'rollups', 'scale', 'ingest', 'memory'];
+
+const results = z.object({
+  machine: z.object({ cpu: z.string(), cores: z.int(), memory_gb: z.int(), kernel: z.string() }),
+  versions: z.object({ node: z.string(), clickhouse: z.string(), hono: z.string() }),
+  commit: z.string().min(1),
+  options: z.object({ events: z.literal(2000), seed: z.literal(7), runs: z.int() }),
+  goals: z.array(
+    z.object({ what: z.string(), wanted: z.string(), value: z.number().positive(), met: z.boolean() }),
+  ),
+  scenarios: z.array(
+    z.object({
+      scenario: z.string(),
+      outcomes: z
+        .array(
+          z.object({
+            what: z.string(),
+            unit: z.enum(['s', 'ms', 'MB', 'requests/s', 'events/s']),
+            sides: z
+              .array(z.object({ name: z.string(), samples: z.array(z.number().positive()).min(1) }))
+              .min(1),
+          }),
+        )
+        .min(1),
+    }),
+  ),
+});
+
+it('every scenario of the benchmark runs to its end and writes what it measured', async () => {
+  const file = join(tmpdir(), `adtally-bench-${process.pid}.json`);
+  const args = [...scenarios, '--quick', '--events', '2000', '--seed', '7', '--json', file];
+  const { url: CLICKHOUSE_URL, user: CLICKHOUSE_USER, password: CLICKHOUSE_PASSWORD } = inject('clickhouse');
+  const env = { CLICKHOUSE_URL, CLICKHOUSE_USER, CLICKHOUSE_PASSWORD };
+  const bench = startProcess(process.execPath, ['--import', 'tsx', 'bench/main.ts', ...args], env);
+  try {
+    const { code, stdout, stderr } = await bench.ended;
+    expect(code, stderr).toBe(0);
+    const written = results.parse(JSON.parse(await readFile(file, 'utf8')));
+    expect(written.scenarios.map(({ scenario }) => scenario)).toEqual(scenarios);
+    expect(written.goals.map(({ what }) => what)).toContain('loader, CSV, against one plain INSERT');
+    for (const { what, wanted } of written.goals)
+      expect(stdout).toMatch(new RegExp(`^${what} +${wanted}`, 'm'));
+    expect(stdout).toContain('largest report, identity');
+  } finally {
+    await rm(file, { force: true });
+  }
+}, 120_000);

@@ -1,0 +1,150 @@
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { type EventLine, event, ndjson } from '../support/events.ts';
+import { useLoader } from '../support/loader.ts';
+import type { Ended } from '../support/process.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+let account: string;
+let home: string;
+const { file, run } = useLoader(db, (own) => {
+  ({ account, home } = own);
+});
+
+const ingest = (args: readonly string[], input?: string | Buffer): Promise<Ended> =>
+  run(['ingest', ...args], input);
+
+/** Loads events, which must succeed without a rejected row. */
+async function loaded(args: readonly string[], input?: string | Buffer) {
+  const { code, stdout, stderr } = await ingest(['events', '--json', ...args], input);
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout) as { rows: number; repeated_rows: number };
+}
+
+/** Events of the current account that the store counts, in the raw table and in its reports alike. */
+async function counted(): Promise<number> {
+  const [row] = await select<{ raw: number; reported: number }>(
+    db.store,
+    `SELECT (SELECT toUInt32(count()) FROM events WHERE advertiser_id = {account:String}) AS raw,
+            (SELECT toUInt32(sum(impressions)) FROM campaigns_date WHERE account_id = {account:String}) AS reported`,
+    { account },
+  );
+  expect(row?.reported).toBe(row?.raw);
+  return row?.raw ?? 0;
+}
+
+/** So many events of the current account. */
+function events(count: number, fields: Partial<EventLine> = {}): EventLine[] {
+  return Array.from({ length: count }, () => event({ advertiser_id: account, ...fields }));
+}
+
+const columns = ['event_id', 'event_time', 'event_type', 'advertiser_id', 'campaign_id', 'quantity'] as const;
+
+function csv(lines: readonly EventLine[], end = '\n'): string {
+  const rows = lines.map((line) => columns.map((name) => line[name] ?? '').join(','));
+  return [columns.join(','), ...rows].map((row) => `${row}${end}`).join('');
+}
+
+/** A Parquet file with one event for each quantity, typed as other programs write it. */
+async function parquet(quantities: readonly number[]): Promise<Buffer> {
+  const { stream } = await db.store.exec({
+    query: `SELECT concat({account:String}, '-', toString(number)) AS event_id,
+                   toDateTime64('2026-03-01 12:00:00.000', 3, 'UTC') AS event_time, 'impression' AS event_type,
+                   {account:String} AS advertiser_id, 'campaign' AS campaign_id,
+                   arrayElement({quantities:Array(Int64)}, number + 1) AS quantity, toDecimal64('1.25', 6) AS spend,
+                   true AS confirmed
+            FROM numbers(length({quantities:Array(Int64)})) FORMAT Parquet`,
+    query_params: { account, quantities },
+  });
+  return buffer(stream);
+}
+
+describe('every way to hand over events counts each once, and a second time changes nothing', () => {
+  const ways: Record<string, () => Promise<string[]>> = {
+    NDJSON: async () => [await file('e.ndjson', ndjson(events(6)))],
+    CSV: async () => [await file('e.csv', csv(events(6)))],
+    Parquet: async () => [await file('e.parquet', await parquet([1, 1, 1, 1, 1, 1]))],
+    'packed NDJSON': async () => [await file('e.ndjson.gz', gzipSync(ndjson(events(6))))],
+    'packed CSV': async () => [await file('e.csv.gz', gzipSync(csv(events(6))))],
+    'a name that says nothing': async () => ['--format', 'csv', await file('events', csv(events(6)))],
+    'several files': async () => [
+      await file('a.csv', csv(events(2))),
+      await file('b.ndjson', ndjson(events(4))),
+    ],
+    'a folder': async () => {
+      await file('a.csv', csv(events(2)));
+      await file('b.ndjson.gz', gzipSync(ndjson(events(4))));
+      return [home];
+    },
+    'a pattern': async () => {
+      await file('part-1.csv', csv(events(2)));
+      await file('part-2.csv', csv(events(4)));
+      await file('other.csv', csv(events(1)));
+      return [join(home, 'part-*.csv')];
+    },
+    'a file with a byte order mark': async () => [await file('e.csv', `\ufeff${csv(events(6))}`)],
+    'NDJSON with a byte order mark': async () => [await file('e.ndjson', `\ufeff${ndjson(events(6))}`)],
+    'CSV with CRLF': async () => [await file('e.csv', csv(events(6), '\r\n'))],
+    'NDJSON with CRLF': async () => [await file('e.ndjson', ndjson(events(6)).replaceAll('\n', '\r\n'))],
+    'no line end at the end': async () => [await file('e.csv', csv(events(6)).trimEnd())],
+    'NDJSON with blank lines': async () => [
+      await file('e.ndjson', `\n${ndjson(events(3))}\n\r\n${ndjson(events(3))}\n\n`),
+    ],
+    'CSV with blank lines at both ends': async () => [await file('e.csv', `\n${csv(events(6))}\n\r\n\n`)],
+    'CSV with quoted line ends': async () => {
+      const campaign_id = '"spring\nand, ""summer"""';
+      return [await file('e.csv', csv(events(6, { campaign_id })))];
+    },
+  };
+
+  test.each(Object.entries(ways))('%s', async (_, prepare) => {
+    const args = await prepare();
+    expect(await loaded(args)).toMatchObject({ rows: 6, repeated_rows: 0 });
+    expect(await counted()).toBe(6);
+    const again = await ingest(['events', ...args]);
+    expect(again).toMatchObject({ code: 0, stdout: '', stderr: expect.stringMatching(/already loaded/) });
+    expect(await counted()).toBe(6);
+  });
+
+  test('standard input', async () => {
+    const lines = ndjson(events(6));
+    expect(await loaded(['-'], lines)).toMatchObject({ rows: 6 });
+    expect(await loaded(['-'], lines)).toMatchObject({ rows: 0, repeated_rows: 6 });
+    expect(await loaded(['--format', 'csv', '-'], csv(events(2)))).toMatchObject({ rows: 2 });
+    expect(await counted()).toBe(8);
+  });
+});
+
+test.each(['', '\n\n', columns.join(','), `${columns.join(',')}\r\n`])(
+  'a file without events is loaded without complaint: %j',
+  async (content) => {
+    expect(await loaded([await file('e.csv', content)])).toMatchObject({ rows: 0, repeated_rows: 0 });
+    if (!content.trim()) expect(await loaded([await file('e.ndjson', content)])).toMatchObject({ rows: 0 });
+  },
+);
+
+test.each(['csv', 'ndjson'])('%s cut into other chunks the second time changes nothing', async (kind) => {
+  const lines = events(60);
+  const path = await file(`e.${kind}`, kind === 'csv' ? csv(lines) : ndjson(lines));
+  expect(await loaded([path, '--chunk-bytes', '700'])).toMatchObject({ rows: 60 });
+  for (const bytes of ['100', '900', '5000', '100000']) {
+    expect(await loaded([path, '--chunk-bytes', bytes])).toMatchObject({ rows: 0, repeated_rows: 60 });
+  }
+  expect(await counted()).toBe(60);
+});
+
+test.each(['csv', 'ndjson'])('of a %s that has grown only what is new is counted', async (kind) => {
+  const rows = (lines: EventLine[]) => (kind === 'csv' ? csv(lines).replace(/^.*\n/, '') : ndjson(lines));
+  const path = await file(`e.${kind}`, `${kind === 'csv' ? csv([]) : ''}${rows(events(10)).trimEnd()}`);
+  expect(await loaded([path, '--chunk-bytes', '700'])).toMatchObject({ rows: 10 });
+  for (const more of [1, 7]) {
+    await appendFile(path, `\n${rows(events(more)).trimEnd()}`);
+    expect((await loaded([path, '--chunk-bytes', '2000'])).rows).toBe(more);
+  }
+  expect(await counted()).toBe(18);
+});

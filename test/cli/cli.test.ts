@@ -1,0 +1,159 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { isWellFormed } from '../../src/tokens.ts';
+import { event, load } from '../support/events.ts';
+import { startProcess, useCommands } from '../support/process.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const commands = useCommands();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-cli-'));
+
+afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+
+let account: string;
+let made = 0;
+beforeEach(() => {
+  account = `account-${++made}`;
+});
+
+/** Runs `adtally` on the store of this file, the words of the line as its arguments. */
+function adtally(line: string, { env = {}, input = '' as string | Buffer } = {}) {
+  const { url, user, password, database } = db.address;
+  const store = {
+    CLICKHOUSE_URL: url,
+    CLICKHOUSE_USER: user,
+    CLICKHOUSE_PASSWORD: password,
+    CLICKHOUSE_DATABASE: database,
+  };
+  return commands.run(line.split(' '), { ...store, ...env }, input);
+}
+
+describe('usage', () => {
+  test.each([
+    ['frobnicate', /unknown command 'frobnicate'/],
+    ['token frobnicate', /unknown command 'frobnicate'/],
+    ['serve --prot 80', /unknown option '--prot'/],
+    ['ingest events', /missing required argument 'file'/],
+    ['ingest events x --chunk-bytes 0', /--chunk-bytes/],
+    ['ingest events x --format xml', /--format/],
+    ['confirm acme --from 2026-02-01 --to 2026-02-30', /--to/],
+    ['confirm acme --from 2026-02-02 --to 2026-02-01', /--to/],
+    ['confirm acme --to 2026-02-01', /--from/],
+    ['token create acme --expires tomorrow', /--expires/],
+  ])('adtally %s is refused with exit code 2 and says what is wrong', async (line, reason) => {
+    const { code, stdout, stderr } = await adtally(line);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(reason);
+  });
+
+  test.each([
+    ['PORT', 'abc'],
+    ['PORT', '70000'],
+    ['REPORT_TIMEZONE', 'Mars'],
+    ['CLICKHOUSE_URL', 'ftp://x'],
+    ['CLICKHOUSE_DATABASE', 'a b'],
+    ['REDIS_URL', 'localhost:6379'],
+    ['RATE_LIMIT_REQUESTS', '0'],
+    ['LOG_LEVEL', 'loud'],
+  ])('%s=%s is refused with exit code 2 and one line that names it', async (name, value) => {
+    const { code, stdout, stderr } = await adtally('serve', { env: { [name]: value } });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    // An address may hold a password: only its name is told.
+    const told = name.endsWith('_URL') ? `${name}: ` : `${name}=${value}: `;
+    expect(stderr.trim().split('\n')).toEqual([expect.stringContaining(told)]);
+  });
+
+  test('--help is no error, and a store that does not answer is exit code 1', async () => {
+    const help = await adtally('--help');
+    expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('ingest') });
+    const down = await adtally('token list', { env: { CLICKHOUSE_URL: 'http://127.0.0.1:9' } });
+    expect(down).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^error: .+/) });
+  });
+});
+
+describe('tokens', () => {
+  test('create prints the token alone, list shows it without it, revoke ends it', async () => {
+    const { PATH = '' } = process.env;
+    const { url, database } = db.address;
+    const line = ['run', '-s', 'adtally', '--', 'token', 'create', account, '--label', 'nightly job'];
+    const env = { PATH, CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database };
+    const created = await startProcess('npm', line, env).ended;
+    expect(created.code, created.stderr).toBe(0);
+    const token = created.stdout.trim();
+    expect(created.stdout).toBe(`${token}\n`);
+    expect(isWellFormed(token)).toBe(true);
+
+    await adtally(`token create ${account} --expires 2031-01-31`);
+    const listed = await adtally(`token list ${account} --json`);
+    const tokens = JSON.parse(listed.stdout);
+    expect(tokens).toMatchObject([
+      { account, label: 'nightly job', expires: null, revoked: null },
+      { account, label: '', expires: '2031-01-31T00:00:00Z', revoked: null },
+    ]);
+    expect(listed.stdout).not.toContain(token.slice(4, 20));
+    expect(JSON.parse((await adtally('token list --json')).stdout)).toEqual(expect.arrayContaining(tokens));
+
+    expect(await adtally(`token revoke ${tokens[0].id}`)).toMatchObject({ code: 0, stdout: '' });
+    const [first, second] = JSON.parse((await adtally(`token list ${account} --json`)).stdout);
+    expect([first.revoked, second.revoked]).toEqual([expect.stringMatching(/^20\d\d-.*Z$/), null]);
+    expect(await adtally('token revoke nonsense')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('nonsense'),
+    });
+  });
+});
+
+test('confirm says how many days it confirmed, and reports no longer show them as unconfirmed', async () => {
+  await load(db.store, [event({ advertiser_id: account, spend: '1.5' })]);
+  const unconfirmed = `SELECT toUInt32(count()) AS days FROM campaigns_date AS r
+    WHERE account_id = {account:String} AND toUInt64(unconfirmed_at) > 0 AND unconfirmed_at >
+      (SELECT max(confirmed_at) FROM confirmations WHERE account_id = {account:String} AND day = r.day)`;
+  const before = 'SELECT toUInt32(count()) AS days FROM confirmations WHERE account_id = {account:String}';
+  expect(await select(db.store, before, { account })).toEqual([{ days: 0 }]);
+  const done = await adtally(`confirm ${account} --from 2026-02-27 --to 2026-03-01`);
+  expect(done).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('3 days confirmed') });
+  expect(await select(db.store, before, { account })).toEqual([{ days: 3 }]);
+  expect(await select(db.store, unconfirmed, { account })).toEqual([{ days: 0 }]);
+});
+
+test('migrate can be repeated; check passes then, and names what somebody changed by hand', async () => {
+  expect(await adtally('migrate')).toMatchObject({ code: 0, stdout: '' });
+  expect(await adtally('check')).toMatchObject({ code: 0, stdout: '' });
+  await db.store.command({ query: 'ALTER TABLE campaigns_date ADD COLUMN extra String' });
+  try {
+    const { code, stdout } = await adtally('check');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/^campaigns_date: .*extra/m) });
+  } finally {
+    await db.store.command({ query: 'ALTER TABLE campaigns_date DROP COLUMN extra' });
+  }
+});
+
+test('migrate makes a new store, and the time zone it was made with stays', async () => {
+  const env = { CLICKHOUSE_DATABASE: `${db.address.database}_new` };
+  try {
+    const made = await adtally('migrate', { env: { ...env, REPORT_TIMEZONE: 'Europe/Vienna' } });
+    expect(made).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('0001') });
+    expect((await adtally('check', { env })).code).toBe(0);
+    const other = await adtally('migrate', { env: { ...env, REPORT_TIMEZONE: 'Asia/Tokyo' } });
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('Europe/Vienna') });
+  } finally {
+    await db.store.command({ query: `DROP DATABASE IF EXISTS ${env.CLICKHOUSE_DATABASE} SYNC` });
+  }
+});
+
+test('commands that start at once on a fresh DATA_DIR share it, and leave no process behind', async () => {
+  const env = { DATA_DIR: join(folder, 'fresh') };
+  const create = (name: string) => commands.run(['token', 'create', name], env);
+  const created = await Promise.all(['one', 'two', 'three'].map(create));
+  expect(created.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
+    Array(3).fill({ code: 0, stderr: '' }),
+  );
+  const listed = await commands.run(['token', 'list', '--json'], env);
+  const accounts = JSON.parse(listed.stdout).map((token: { account: string }) => token.account);
+  expect(accounts.toSorted()).toEqual(['one', 'three', 'two']);
+  expect(existsSync(join(env.DATA_DIR, 'clickhouse.json'))).toBe(false);
+});

@@ -1,0 +1,238 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { acquireEmbedded, type EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
+import { type Holder, isAlive, leaseOf, parentOf, startHolder } from '../support/embedded-processes.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let root: string;
+let dataDir: string;
+let leases: EmbeddedLease[];
+let holders: ChildProcess[];
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'adtally-embedded-'));
+  dataDir = join(root, 'data');
+  leases = [];
+  holders = [];
+});
+
+afterEach(async () => {
+  for (const holder of holders) holder.kill('SIGKILL');
+  await Promise.all(leases.map((lease) => lease.release()));
+  await until(() => !existsSync(stateFile()));
+  rmSync(root, { recursive: true, maxRetries: 20 });
+});
+
+test('the engine runs while it is held and leaves neither process nor file', async () => {
+  const lease = await acquire();
+  expect(state()).toMatchObject({ url: lease.url, tcpPort: lease.tcpPort, pid: lease.pid });
+  expect(statSync(stateFile()).mode & 0o777).toBe(0o600);
+  expect(await query(lease, 'SELECT 1')).toBe('1');
+  const supervisor = parentOf(lease.pid);
+
+  await Promise.all([lease.release(), lease.release()]);
+
+  expect(isAlive(lease.pid)).toBe(false);
+  expect(existsSync(stateFile())).toBe(false);
+  await until(() => !isAlive(supervisor));
+});
+
+test('processes that start at once share one engine, which outlives the first to leave', async () => {
+  const [first, second, ...others] = await Promise.all(Array.from({ length: 5 }, () => hold()));
+  if (!first || !second) throw new Error('two holders were started');
+  expect(new Set([first, second, ...others].map(({ pid }) => pid)).size).toBe(1);
+
+  await first.leave();
+  expect(await query(second, 'SELECT 1')).toBe('1');
+  await Promise.all([second, ...others].map((holder) => holder.leave()));
+  expect(isAlive(second.pid)).toBe(false);
+  expect(existsSync(stateFile())).toBe(false);
+});
+
+test('a holder may come while the last one leaves', async () => {
+  for (let round = 0; round < 5; round++) {
+    const before = await acquire();
+    const [, after] = await Promise.all([before.release(), acquire()]);
+    expect(await query(after, 'SELECT 1')).toBe('1');
+    await after.release();
+  }
+});
+
+test('a killed holder does not keep the engine, and what it wrote is there on the next start', async () => {
+  const holder = await hold();
+  await query(holder, 'CREATE DATABASE names');
+  await query(holder, 'CREATE TABLE names.t (id String, name String) ENGINE = MergeTree ORDER BY id');
+  await query(
+    holder,
+    `CREATE DICTIONARY names.d (id String, name String) PRIMARY KEY id
+     SOURCE(CLICKHOUSE(USER 'default' PASSWORD '' DB 'names' TABLE 't')) LAYOUT(COMPLEX_KEY_HASHED()) LIFETIME(0)`,
+  );
+  await query(holder, "INSERT INTO names.t VALUES ('c1', 'Spring')");
+
+  holder.process.kill('SIGKILL');
+  await until(() => !isAlive(holder.pid) && !existsSync(stateFile()));
+
+  const lease = await acquire();
+  expect(await query(lease, "SELECT dictGet('names.d', 'name', 'c1')")).toBe('Spring');
+  await query(lease, 'SYSTEM FLUSH LOGS');
+  const logged = "SELECT count() > 0 FROM system.query_log WHERE query LIKE 'INSERT INTO names.t%'";
+  expect(await query(lease, logged)).toBe('1');
+});
+
+test('a clickhouse.json left by a crash is replaced', async () => {
+  await (await acquire()).release();
+  const stale = { url: 'http://127.0.0.1:9', tcpPort: 9, pid: 2 ** 22, leasePort: 9 };
+  writeFileSync(stateFile(), JSON.stringify(stale));
+  const lease = await acquire();
+  expect(state()).toMatchObject({ url: lease.url, pid: lease.pid });
+  await lease.release();
+
+  writeFileSync(stateFile(), '{"url":');
+  expect(await query(await acquire(), 'SELECT 1')).toBe('1');
+});
+
+test('a clickhouse.json whose lease port and http port belong to others by now is replaced', async () => {
+  await (await acquire()).release();
+  const stranger = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+  await once(stranger, 'listening');
+  try {
+    const { port } = stranger.address() as AddressInfo;
+    const stale = { url: `http://127.0.0.1:${port}`, tcpPort: port, pid: process.pid, leasePort: port };
+    writeFileSync(stateFile(), JSON.stringify(stale));
+    const lease = await acquire();
+    expect(lease.url).not.toBe(stale.url);
+    expect(await query(lease, 'SELECT 1')).toBe('1');
+  } finally {
+    stranger.close();
+  }
+});
+
+test("another DATA_DIR's server is not taken for one's own", async () => {
+  const other = await acquire(join(root, 'other'));
+  await (await acquire()).release();
+  writeFileSync(stateFile(), readFileSync(join(root, 'other', 'clickhouse.json')));
+  const lease = await acquire();
+  expect(lease.pid).not.toBe(other.pid);
+  expect(await query(other, 'SELECT 1')).toBe('1');
+});
+
+test('a killed engine is back at the same address', async () => {
+  const lease = await acquire();
+  process.kill(lease.pid, 'SIGKILL');
+  await until(() => state().pid !== lease.pid);
+  expect(await query(lease, 'SELECT 1')).toBe('1');
+  expect(state()).toMatchObject({ url: lease.url, tcpPort: lease.tcpPort });
+
+  const joined = await acquire();
+  expect(joined.pid).toBe(state().pid);
+});
+
+test('an engine that dies again and again is given up and its holders are told', async () => {
+  const lease = await acquire();
+  for (let pid = lease.pid, deaths = 1; ; deaths++) {
+    process.kill(pid, 'SIGKILL');
+    if (deaths === 10) break;
+    await until(() => state().pid !== pid);
+    pid = state().pid;
+  }
+  await lease.lost;
+  expect(existsSync(stateFile())).toBe(false);
+  expect(readFileSync(join(dataDir, 'clickhouse.log'), 'utf8')).toContain('gave up');
+});
+
+test('a killed supervisor takes its engine along, and the next server has the same address', async () => {
+  const lease = await acquire();
+  process.kill(parentOf(lease.pid), 'SIGKILL');
+  await lease.lost;
+  const next = await acquire();
+  await until(() => !isAlive(lease.pid));
+  expect(next.url).toBe(lease.url);
+  expect(await query(next, 'SELECT 1')).toBe('1');
+});
+
+test('SIGTERM stops the supervisor cleanly', async () => {
+  const lease = await acquire();
+  process.kill(parentOf(lease.pid), 'SIGTERM');
+  await lease.lost;
+  expect(isAlive(lease.pid)).toBe(false);
+  expect(existsSync(stateFile())).toBe(false);
+});
+
+test('the reporter reads and cannot write', async () => {
+  const lease = await acquire();
+  await query(lease, 'CREATE DATABASE x');
+  await query(lease, 'CREATE TABLE x.t (id UInt64) ENGINE = MergeTree ORDER BY id');
+  await query(lease, 'INSERT INTO x.t VALUES (7)');
+
+  expect(await query(lease, 'SELECT id FROM x.t SETTINGS max_threads = 1', 'reporter')).toBe('7');
+  for (const refused of [
+    'INSERT INTO x.t VALUES (8)',
+    'TRUNCATE TABLE x.t',
+    'DROP TABLE x.t',
+    'CREATE DATABASE y',
+    "SELECT * FROM file('/etc/hostname', LineAsString)",
+    "SELECT * FROM url('http://127.0.0.1:1', LineAsString)",
+  ]) {
+    await expect(query(lease, refused, 'reporter')).rejects.toThrow('ACCESS_DENIED');
+  }
+  await expect(query(lease, 'SELECT 1 SETTINGS readonly = 0', 'reporter')).rejects.toThrow('READONLY');
+});
+
+test('DATA_DIR may have spaces, quotes and backslashes in its name', async () => {
+  const lease = await acquire(join(root, `it's "my" \\data`));
+  expect(await query(lease, 'SELECT 1')).toBe('1');
+});
+
+test('a DATA_DIR that cannot be made is named', async () => {
+  const file = join(root, 'file');
+  writeFileSync(file, '');
+  await expect(acquireEmbedded(join(file, 'data'))).rejects.toThrow(`DATA_DIR ${join(file, 'data')} cannot`);
+});
+
+test('without the engine library the way out is named', async () => {
+  const holder = startHolder(dataDir, { ...process.env, CHDB_LIBCHDB_PATH: join(root, 'none') });
+  const [stderr] = await Promise.all([text(holder.stderr), once(holder, 'exit')]);
+  expect(stderr).toContain('EmbeddedUnavailable: there is no embedded ClickHouse for');
+  expect(stderr).toContain('set CLICKHOUSE_URL to a ClickHouse server');
+});
+
+async function acquire(dir = dataDir): Promise<EmbeddedLease> {
+  const lease = await acquireEmbedded(dir);
+  leases.push(lease);
+  return lease;
+}
+
+async function hold(): Promise<Holder> {
+  const process = startHolder(dataDir);
+  holders.push(process);
+  return leaseOf(process);
+}
+
+/** Over a connection of its own, so that none is left open when the engine is to stop. */
+async function query({ url }: { url: string }, sql: string, user = 'default'): Promise<string> {
+  const post = request(`${url}/?user=${user}`, { method: 'POST', agent: false }).end(sql);
+  const [response] = await once(post, 'response');
+  const body = (await text(response)).trim();
+  if (response.statusCode !== 200) throw new Error(body);
+  return body;
+}
+
+function stateFile(): string {
+  return join(dataDir, 'clickhouse.json');
+}
+
+function state(): { url: string; tcpPort: number; pid: number; leasePort: number } {
+  return JSON.parse(readFileSync(stateFile(), 'utf8'));
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  await vi.waitFor(() => expect(condition()).toBe(true), { timeout: 20_000, interval: 20 });
+}

@@ -1,0 +1,211 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
+import { check } from '../../clickhouse/consistency/check-schema.ts';
+import {
+  migrate,
+  pendingMigrations,
+  requireTimezone,
+  storedTimezone,
+} from '../../clickhouse/migrate/migrate.ts';
+import { event, load } from '../support/events.ts';
+
+const all = [
+  '0001_events',
+  '0002_rollups',
+  '0003_names',
+  '0004_confirmations',
+  '0005_loads',
+  '0006_tokens',
+  '0007_withdrawn_chunks',
+  '0008_names_as_json',
+  '0009_begun_chunks',
+];
+
+let address: Address;
+let store: Store;
+
+beforeEach(() => {
+  address = { ...inject('clickhouse'), database: `test_${randomBytes(6).toString('hex')}` };
+  store = connect(address);
+});
+
+afterEach(async () => {
+  await store.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });
+  await store.close();
+});
+
+async function command(query: string): Promise<void> {
+  await store.command({ query });
+}
+
+/** Every table, view and dictionary as the server would create it again. */
+function schema(): Promise<{ name: string; create: string }[]> {
+  return select(
+    store,
+    `SELECT name, replaceAll(create_table_query, currentDatabase(), 'db') AS create
+     FROM system.tables WHERE database = currentDatabase() AND name NOT LIKE '.%' ORDER BY name`,
+  );
+}
+
+async function expectWhole(): Promise<void> {
+  expect(await check(store, catalog)).toEqual([]);
+  expect(await pendingMigrations(store)).toEqual([]);
+  const recorded = await select<{ name: string }>(
+    store,
+    'SELECT name FROM migrations FINAL ORDER BY version',
+  );
+  expect(recorded.map(({ name }) => name).slice(0, all.length)).toEqual(all);
+}
+
+describe('migrate', () => {
+  it('applies every migration once, and changes neither schema nor data when it is run again', async () => {
+    const applied = await migrate(address);
+    expect(applied.slice(0, all.length)).toEqual(all);
+    await expectWhole();
+    await load(store, [event(), event()]);
+    const before = await schema();
+
+    expect(await migrate(address)).toEqual([]);
+    expect(await schema()).toEqual(before);
+    await expectWhole();
+    expect(await select(store, 'SELECT toUInt32(count()) AS events FROM events')).toEqual([{ events: 2 }]);
+  });
+
+  it('finishes what an interrupted run began, without losing what is loaded', async () => {
+    await migrate(address);
+    const whole = await schema();
+    await load(store, [event()]);
+    await command('ALTER TABLE migrations DELETE WHERE version > 1 SETTINGS mutations_sync = 1');
+    for (const lost of ['TABLE ad_units_date_view', 'TABLE tokens', 'DICTIONARY site_names']) {
+      await command(`DROP ${lost} SYNC`);
+    }
+
+    expect((await migrate(address))[0]).toBe('0002_rollups');
+    expect(await schema()).toEqual(whole);
+    await expectWhole();
+    expect(await select(store, 'SELECT toUInt32(count()) AS events FROM events')).toEqual([{ events: 1 }]);
+  });
+
+  it.each([1, 2, 3, 4, 5])('of several calls at once ends in one whole schema (attempt %i)', async () => {
+    await Promise.all([migrate(address), migrate(address), migrate(address)]);
+    await expectWhole();
+  });
+
+  it('of two processes at once ends in one whole schema', async () => {
+    const runs = await Promise.all([migrateInProcess(), migrateInProcess()]);
+    expect(
+      runs.map(({ code }) => code),
+      runs.map(({ said }) => said).join(),
+    ).toEqual([0, 0]);
+    await expectWhole();
+  });
+
+  it('refuses a store on which a migration was applied that has been edited since', async () => {
+    await migrate(address);
+    await command(`INSERT INTO migrations (version, name, checksum) VALUES (3, '0003_names', 'other')`);
+    const message =
+      'migration 0003_names was edited after it was applied: restore the file, put the change into a new one';
+    await expect(migrate(address)).rejects.toThrow(message);
+    await expect(pendingMigrations(store)).rejects.toThrow(message);
+  });
+
+  it('goes on from a store that has 0002 as it was before quiet months were merged', async () => {
+    await migrate(address);
+    const checksum = '0104ed6931e6f06d6cb74f3a00a1811ce6efc4acef75420cd2be992a9487c644';
+    await command(
+      `INSERT INTO migrations (version, name, checksum) VALUES (2, '0002_rollups', '${checksum}')`,
+    );
+    expect(await migrate(address)).toEqual([]);
+    await expectWhole();
+  });
+
+  it('refuses a store that is newer, and leaves it as it is', async () => {
+    await migrate(address);
+    await command(`INSERT INTO migrations (version, name, checksum) VALUES (9000, '9000_future', 'other')`);
+    await command('DROP TABLE tokens SYNC');
+    const before = await schema();
+    await expect(migrate(address)).rejects.toThrow(
+      'the store has migration 9000_future, which is newer than this adtally: update adtally',
+    );
+    expect(await schema()).toEqual(before);
+    const { code, said } = await migrateInProcess();
+    expect(code).toBe(1);
+    expect(said).toContain('9000_future');
+  });
+});
+
+describe('the report time zone', () => {
+  it('is UTC unless told otherwise, and is then kept by a run that is told nothing', async () => {
+    await migrate(address);
+    expect(await storedTimezone(store)).toBe('UTC');
+    await command(`DROP DATABASE ${address.database} SYNC`);
+    await migrate(address, 'America/New_York');
+    expect(await migrate(address)).toEqual([]);
+    expect(await storedTimezone(store)).toBe('America/New_York');
+    expect(await requireTimezone(store)).toBe('America/New_York');
+  });
+
+  it('of a store cannot be changed by another REPORT_TIMEZONE', async () => {
+    await migrate(address, 'America/New_York');
+    const message =
+      'REPORT_TIMEZONE=Europe/Vienna: the store was created with America/New_York, which is fixed; unset it or use a new store';
+    await expect(migrate(address, 'Europe/Vienna')).rejects.toThrow(message);
+    await expect(requireTimezone(store, 'Europe/Vienna')).rejects.toThrow(message);
+    const { code, said } = await migrateInProcess({ REPORT_TIMEZONE: 'Europe/Vienna' });
+    expect(code).toBe(1);
+    expect(said).toContain(message);
+    expect(await storedTimezone(store)).toBe('America/New_York');
+  });
+
+  it('of two first runs at once with different zones is that of one of them, and the other is refused', async () => {
+    const zones = ['America/New_York', 'Europe/Vienna'];
+    const runs = await Promise.allSettled(zones.map((zone) => migrate(address, zone)));
+    const stored = await storedTimezone(store);
+    expect(zones).toContain(stored);
+    expect(runs.map(({ status }) => status)).toEqual(
+      zones.map((zone) => (zone === stored ? 'fulfilled' : 'rejected')),
+    );
+  });
+
+  it('cannot be told of a store without events', async () => {
+    await migrate(address);
+    await command('DROP TABLE events SYNC');
+    await expect(requireTimezone(store)).rejects.toThrow(
+      'the store has no events table: run adtally migrate',
+    );
+    expect(await storedTimezone(store)).toBeUndefined();
+  });
+});
+
+describe('pendingMigrations', () => {
+  it('lists what a store still needs, in order', async () => {
+    await migrate(address);
+    await command('ALTER TABLE migrations DELETE WHERE version IN (2, 5) SETTINGS mutations_sync = 1');
+    const pending = await pendingMigrations(store);
+    expect(pending.map(({ version, name }) => [version, name])).toEqual([
+      [2, '0002_rollups'],
+      [5, '0005_loads'],
+    ]);
+  });
+});
+
+async function migrateInProcess(env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; said: string }> {
+  const { url, user, password, database } = address;
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli.ts', 'migrate'], {
+    env: {
+      ...process.env,
+      CLICKHOUSE_URL: url,
+      CLICKHOUSE_USER: user,
+      CLICKHOUSE_PASSWORD: password,
+      CLICKHOUSE_DATABASE: database,
+      ...env,
+    },
+  });
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  return { code, said };
+}

@@ -1,0 +1,115 @@
+import { createServer, connect as dial, type Server, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, expect, test } from 'vitest';
+import { Reader } from '../../clickhouse/reader.ts';
+import { useStore } from '../support/store.ts';
+
+const store = useStore();
+const readers: Reader[] = [];
+const servers: Server[] = [];
+
+afterEach(() => {
+  for (const reader of readers.splice(0)) reader.close();
+  for (const server of servers.splice(0)) server.close();
+});
+
+function reader(url = store.address.url, idleTimeoutMs = 10_000): Reader {
+  const opened = new Reader({ ...store.address, url }, idleTimeoutMs);
+  readers.push(opened);
+  return opened;
+}
+
+const statement = (query: string, params: Record<string, string> = {}, settings = {}) => ({
+  query,
+  params,
+  settings,
+});
+
+/** Passes connections on to ClickHouse; `onRequest` sees each piece a caller sends and may keep it. */
+async function proxy(onRequest: (caller: Socket, nth: number) => boolean): Promise<string> {
+  const { hostname, port } = new URL(store.address.url);
+  let seen = 0;
+  const server = createServer((caller) => {
+    const upstream = dial(Number(port), hostname);
+    for (const socket of [caller, upstream]) socket.on('error', () => undefined);
+    caller.on('data', (data) => {
+      seen++;
+      if (onRequest(caller, seen)) upstream.write(data);
+    });
+    upstream.on('data', (data) => caller.write(data));
+    caller.once('close', () => upstream.destroy());
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return `http://127.0.0.1:${address.port}`;
+}
+
+test('a parameter arrives as it is, whatever its text', async () => {
+  const value = 'é \u0001\t\n\r\0\\ \\N \\t &=%?#+ {x:String} \'quoted\' "also"';
+  const rows = await reader().rows(statement('SELECT {value:String} AS value', { value }));
+  expect(rows).toEqual([{ value }]);
+});
+
+test.each(['identity', 'gzip', 'br', 'zstd'])('a refusal in %s is read', async (coding) => {
+  const asked = reader().stream(
+    statement("SELECT throwIf(1, 'the reason')", {}, { enable_http_compression: 1 }),
+    {
+      headers: { 'Accept-Encoding': coding },
+    },
+  );
+  await expect(asked).rejects.toMatchObject({
+    code: '395',
+    type: 'FUNCTION_THROW_IF_VALUE_IS_NON_ZERO',
+    message: expect.stringContaining('the reason'),
+  });
+});
+
+test('a connection that was closed just as it is used again is replaced', async () => {
+  const url = await proxy((caller, nth) => {
+    // The first request is answered; the second meets a reset, as when the server gives up an idle connection.
+    if (nth !== 2) return true;
+    caller.resetAndDestroy();
+    return false;
+  });
+  const kept = reader(url);
+  expect(await kept.rows(statement('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
+  expect(await kept.rows(statement('SELECT 2 AS two'))).toEqual([{ two: 2 }]);
+});
+
+test('a new connection that is reset is an error: nobody is asked again and again', async () => {
+  let requests = 0;
+  const url = await proxy((caller) => {
+    requests++;
+    caller.resetAndDestroy();
+    return false;
+  });
+  await expect(reader(url).rows(statement('SELECT 1'))).rejects.toMatchObject({ code: 'ECONNRESET' });
+  expect(requests).toBe(1);
+});
+
+test('a server that hangs is given up, one that is slow is not', async () => {
+  const silent = await proxy(() => false);
+  await expect(reader(silent, 200).rows(statement('SELECT 1'))).rejects.toThrow(
+    'ClickHouse sent nothing for 0.2 s',
+  );
+  const slow = statement(
+    'SELECT number, sleepEachRow(0.1) FROM numbers(40)',
+    {},
+    {
+      max_block_size: 1,
+      http_response_buffer_size: 1,
+      wait_end_of_query: 0,
+    },
+  );
+  const answer = await reader(undefined, 200).stream({ ...slow, query: `${slow.query} FORMAT TSV` });
+  expect((await text(answer)).split('\n').length).toBe(41);
+});
+
+test('an aborted statement is given up before its first byte', async () => {
+  const enough = new AbortController();
+  const asked = reader().rows(statement('SELECT sleep(3)'), { signal: enough.signal });
+  setTimeout(() => enough.abort(), 50);
+  await expect(asked).rejects.toMatchObject({ name: 'AbortError' });
+});

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest';
+import { shardCrashRounds } from '../support/shard-crash.ts';
+
+// Other moments in every run; a failure names the seed, and test/long/crash-rounds.ts --shard repeats it.
+const seed = Date.now() % 2 ** 31;
+
+test(`no event is lost or counted twice when a shard is killed during a load, 2 times (seed ${seed})`, async () => {
+  const told: string[] = [];
+  await shardCrashRounds({ rounds: 2, seed, onRound: (text) => told.push(text) });
+  expect(told).toHaveLength(3);
+}, 300_000);

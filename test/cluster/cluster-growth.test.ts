@@ -1,0 +1,86 @@
+import { expect, it } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { connect, select } from '../../clickhouse/client.ts';
+import { grow } from '../../clickhouse/cluster/place-account.ts';
+import { check } from '../../clickhouse/consistency/check-schema.ts';
+import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
+import { eventFields } from '../../ingest/event/event-insert.ts';
+import { events, expectRecount, homes } from '../support/accounts.ts';
+import { useCluster } from '../support/cluster.ts';
+import { load, loadRows } from '../support/events.ts';
+import { Oracle } from '../support/oracle.ts';
+import { useService } from '../support/service.ts';
+import { addressOf, useClusterStore } from '../support/store.ts';
+
+const cluster = useCluster(4, { known: 3 });
+const test = useClusterStore(cluster);
+const service = useService(test);
+const oracle = new Oracle();
+const [old, young] = ['old', 'new'].map((age) => Array.from({ length: 12 }, (_, n) => `${age}-${n}`));
+
+it('a shard that is added takes accounts that are new; those with rows stay, and every report stays right', async () => {
+  const before = events(old ?? [], 600);
+  await load(test.store, before);
+  oracle.load(before);
+  await loadRows(test.store, 'campaigns', [['old-1', 'campaign-1', 'Named before']]);
+  oracle.name('campaigns', [['old-1', 'campaign-1', 'Named before']]);
+  await expectRecount(service, oracle, ['old-1']);
+  const homesBefore = await homes(test.store);
+
+  await cluster.resize(4);
+  expect(await migrateCluster(test.store.address, cluster.name)).toContain('0001_events');
+  expect(await check(test.store, catalog)).toEqual([]);
+  const { database } = test.store.address;
+  // As commands do, which begin anew: a client keeps what it knows of the cluster.
+  const [growing, grown, fourth] = [0, 0, 3].map((n) =>
+    connect(addressOf(cluster.nodes[n]?.url ?? '', database)),
+  );
+  if (!growing || !grown || !fourth) throw new Error('there are three clients');
+  try {
+    expect(await select(fourth, 'SELECT count() > 0 AS named FROM campaigns')).toEqual([{ named: 1 }]);
+    expect(await grow(growing, catalog)).toMatchObject({ from: 3, to: 4 });
+    expect(await grow(grown, catalog)).toEqual({ from: 4, to: 4, accounts: 0 });
+    const after = events([...(young ?? []), ...(old ?? [])], 1_200, 50_000);
+    await load(fourth, after);
+    oracle.load(after);
+    const homesAfter = await homes(grown);
+    for (const [account, shard] of homesBefore) expect(homesAfter.get(account), account).toBe(shard);
+    expect(new Set(homesAfter.values())).toEqual(new Set([1, 2, 3, 4]));
+    expect(await check(grown, catalog)).toEqual([]);
+    expect((await verify(grown, catalog)).differences).toEqual([]);
+    await expectRecount(service, oracle, [...(old ?? []).slice(0, 2), ...(young ?? []).slice(0, 2)]);
+  } finally {
+    await Promise.all([growing, grown, fourth].map((client) => client.close()));
+  }
+}, 300_000);
+
+it('a store of one machine is moved by copying what it has read, and everything adds up again', async () => {
+  const accounts = Array.from({ length: 9 }, (_, n) => `moved-${n}`);
+  const old = addressOf(test.store.address.url, `${test.store.address.database}_old`);
+  await migrate(old);
+  const single = connect(old);
+  const moved = connect(test.store.address);
+  try {
+    const lines = events(accounts, 900, 90_000);
+    await load(single, lines, 50_000);
+    oracle.load(lines);
+    const columns = [...eventFields, 'chunk', 'loaded_at'].join(', ');
+    await moved.command({
+      query: `INSERT INTO events (${columns}) SELECT ${columns} FROM ${old.database}.events`,
+    });
+    for (const table of ['loads', 'load_chunks', 'rejected_rows', 'confirmations']) {
+      await moved.command({ query: `INSERT INTO ${table} SELECT * FROM ${old.database}.${table}` });
+    }
+    expect((await verify(moved, catalog)).differences).not.toEqual([]);
+    await rebuild(moved, catalog);
+    expect((await verify(moved, catalog)).differences).toEqual([]);
+    await expectRecount(service, oracle, accounts.slice(0, 3));
+    expect(await load(moved, lines, 50_000)).toMatchObject({ rows: 0, repeatedRows: 900 });
+    await single.command({ query: `DROP DATABASE ${old.database} SYNC` });
+  } finally {
+    await Promise.all([single.close(), moved.close()]);
+  }
+}, 300_000);

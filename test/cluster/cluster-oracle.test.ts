@@ -1,0 +1,12 @@
+import { useCluster } from '../support/cluster.ts';
+import { nameIds, recountInNewYork, recountRandomEvents } from '../support/oracle-suite.ts';
+import { useClusterStore } from '../support/store.ts';
+
+// The same suite as on a single node. CLUSTER_SEEDS=1,2,3 recounts more than one seed.
+const seeds = (process.env.CLUSTER_SEEDS ?? '1').split(',').map(Number);
+const cluster = useCluster(3);
+const useStore = (reportTimezone?: string) => useClusterStore(cluster, reportTimezone);
+
+recountRandomEvents(useStore, seeds);
+recountInNewYork(useStore);
+nameIds(useStore);

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { connect, select } from '../../clickhouse/client.ts';
+import { check } from '../../clickhouse/consistency/check-schema.ts';
+import { migrate, pendingMigrations, storedTimezone } from '../../clickhouse/migrate/migrate.ts';
+import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
+import { useCluster } from '../support/cluster.ts';
+import { useCommands } from '../support/process.ts';
+import { addressOf, useClusterStore } from '../support/store.ts';
+
+const cluster = useCluster(3);
+const test = useClusterStore(cluster, 'Europe/Vienna');
+const commands = useCommands();
+
+it('every node gets the same schema, in the time zone of the cluster, whichever node is asked', async () => {
+  const { database } = test.store.address;
+  expect(await migrateCluster(test.address, cluster.name)).toEqual([]);
+  const schemas = await Promise.all(
+    cluster.nodes.map(async ({ url }) => {
+      const node = connect(addressOf(url, database));
+      const whole = await select<{ name: string }>(
+        node,
+        `SELECT database, name, create_table_query AS query FROM system.tables
+         WHERE database IN ({database:String}, concat({database:String}, '_shard')) ORDER BY database, name`,
+        { database },
+      );
+      const state = {
+        whole,
+        pending: await pendingMigrations(node),
+        zone: await storedTimezone(node),
+        check: await check(node, catalog),
+      };
+      await node.close();
+      return state;
+    }),
+  );
+  const [first] = schemas;
+  expect(first).toMatchObject({ pending: [], zone: 'Europe/Vienna', check: [] });
+  expect(first?.whole.length).toBeGreaterThan(50);
+  for (const schema of schemas) expect(schema).toEqual(first);
+});
+
+it('check names the node on which something differs, a view and a way of spreading rows among it', async () => {
+  const [, second, third] = test.shards;
+  if (!second || !third) throw new Error('there are three shards');
+  const local = second.address.database;
+  const { database } = test.store.address;
+  await second.command({ query: 'DROP TABLE ad_units_date_view SYNC' });
+  await third.command({
+    query: `CREATE OR REPLACE TABLE ${database}.campaigns_date AS ${local}.campaigns_date
+            ENGINE = Distributed('${cluster.name}', '${local}', 'campaigns_date', cityHash64(account_id))`,
+  });
+  await third.command({ query: `INSERT INTO ${database}.placements (account_id, shards) VALUES ('a', [2])` });
+  expect(await check(test.store, catalog)).toEqual([
+    expect.stringMatching(/^127\.0\.0\.1:\d+: ad_units_date_view: the view is missing/),
+    expect.stringMatching(
+      /^127\.0\.0\.1:\d+: campaigns_date: the engine is Distributed.*cityHash64\(account_id\)\)/,
+    ),
+    expect.stringMatching(/^127\.0\.0\.1:\d+: placements: says other shards than the node of CLICKHOUSE_URL/),
+  ]);
+});
+
+it('a store of a single node is not turned into one of a cluster, nor the other way round', async () => {
+  const { database } = test.store.address;
+  await expect(migrate(test.store.address)).rejects.toThrow(
+    `database ${database} lies on the cluster adtally: set CLICKHOUSE_CLUSTER=adtally`,
+  );
+  const single = { ...test.store.address, database: `${database}_single` };
+  await migrate(single);
+  await expect(migrateCluster(single, cluster.name)).rejects.toThrow(
+    `database ${single.database} is one of a single node: give the cluster another CLICKHOUSE_DATABASE`,
+  );
+  await test.store.command({ query: `DROP DATABASE ${single.database} SYNC` });
+});
+
+it('a wrong cluster is refused with one line that says which there are', async () => {
+  const { url: CLICKHOUSE_URL } = test.address;
+  const other = await commands.run(['migrate'], { CLICKHOUSE_URL, CLICKHOUSE_CLUSTER: 'other' });
+  expect(other.code).toBe(1);
+  expect(other.stderr).toMatch(/^error: http\S+ has no cluster other: it knows adtally/);
+  const alone = await commands.run(['migrate'], { CLICKHOUSE_CLUSTER: 'adtally' });
+  expect([alone.code, alone.stderr]).toEqual([
+    2,
+    'error: CLICKHOUSE_CLUSTER=adtally: needs CLICKHOUSE_URL, the address of one of its nodes\n',
+  ]);
+});
+
+describe('a cluster of several replicas', () => {
+  // One server that is named twice, with a coordination service in its own memory: enough to create the tables.
+  const replicas = useCluster(1, {
+    replicas: 2,
+    more: '<zookeeper><implementation>testkeeper</implementation></zookeeper><macros><shard>1</shard><replica>1</replica></macros>',
+  });
+
+  it('gets replicated tables from the same files, which agree with the catalog', async () => {
+    const address = addressOf(replicas.nodes[0]?.url ?? '', 'replicated');
+    await migrateCluster(address, replicas.name);
+    const store = connect(address);
+    try {
+      expect(await check(store, catalog)).toEqual([]);
+      const engines = await select<{ table: string; path: string; engine: string }>(
+        store,
+        `SELECT concat(database, '.', name) AS table, splitByChar(char(39), engine_full)[2] AS path, engine
+         FROM system.tables WHERE startsWith(database, 'replicated') AND engine LIKE '%MergeTree' ORDER BY table`,
+      );
+      const plain = engines
+        .filter(({ engine }) => !engine.startsWith('Replicated'))
+        .map(({ table }) => table);
+      // Each node keeps for itself what was applied to it.
+      expect(plain).toEqual(['replicated.migrations']);
+      const paths = new Map(engines.map(({ table, path }) => [table, path]));
+      expect(paths.get('replicated_shard.events')).toBe('/clickhouse/tables/replicated_shard/{shard}/events');
+      expect(paths.get('replicated.tokens')).toBe('/clickhouse/tables/replicated_shard/everywhere/tokens');
+    } finally {
+      await store.close();
+    }
+  });
+});

@@ -1,0 +1,83 @@
+import { expect, test } from 'vitest';
+import { type ChunkOptions, cutChunks } from '../../ingest/chunks/cut-chunks.ts';
+import type { ByteSource } from '../../ingest/input/byte-source.ts';
+
+/** Numbers from 0 up to 1, the same for the same seed. */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return state / 2_147_483_648;
+  };
+}
+
+/** Hands out bytes in pieces as a file, a pipe or an unpacker might. */
+function source(content: Buffer, pieceBytes: () => number): ByteSource {
+  let at = 0;
+  return {
+    read: async (target) => {
+      expect(target.length).toBeGreaterThan(0);
+      const length = content.copy(target, 0, at, Math.min(content.length, at + Math.max(1, pieceBytes())));
+      at += length;
+      return length;
+    },
+    close: async () => {},
+  };
+}
+
+async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: () => number) {
+  const wanted = {
+    file: 'events',
+    header: false,
+    csv: false,
+    knownChunks: async () => [],
+    beginChunk: async () => [],
+    chunkBytes: 500,
+  };
+  const chunks = [];
+  for await (const chunk of cutChunks(source(content, pieceBytes), { ...wanted, ...options })) {
+    const { chunk: name, head, rows, firstLine, body } = chunk;
+    chunks.push({ name, head, rows, firstLine, text: body.toString() });
+  }
+  return chunks;
+}
+
+const seed = Math.floor(Math.random() * 1e9);
+
+test.each([
+  ['lines', { csv: false, header: false }],
+  ['CSV with quoted line ends', { csv: true, header: true }],
+])(`%s are cut alike however they arrive (seed ${seed})`, async (_, options) => {
+  const next = random(seed);
+  for (let round = 0; round < 40; round++) {
+    const lines = Array.from({ length: 60 }, (_, n) => {
+      const text = 'x'.repeat(Math.floor(next() * 90));
+      return options.csv && next() < 0.3 ? `${n},"${text}\n,""${text}"` : `${n},${text}`;
+    });
+    const end = next() < 0.5 ? '\r\n' : '\n';
+    const content = Buffer.from(
+      (options.header ? ['a,b', ...lines] : lines).join(end) + (next() < 0.5 ? end : ''),
+    );
+    const whole = await cut(content, options, () => content.length);
+    const heads = whole.map(({ text }) => text.split(end)[0]);
+    expect(new Set(whole.map(({ head }) => head)).size).toBe(new Set(heads).size);
+    expect(whole.reduce((sum, { rows }) => sum + rows, 0)).toBe(lines.length);
+    for (const pieces of [() => 1, () => 7, () => Math.floor(next() * 700)]) {
+      expect(await cut(content, options, pieces)).toEqual(whole);
+    }
+  }
+});
+
+test('a file is cut again where it was cut before, whatever the size of chunks is now', async () => {
+  const next = random(seed);
+  const lines = Array.from({ length: 200 }, (_, n) => `${n},${'x'.repeat(Math.floor(next() * 90))}`);
+  const content = Buffer.from(`${lines.join('\n')}\n`);
+  const before = await cut(content, { chunkBytes: 700 }, () => content.length);
+  const knownChunks = async (head: string) =>
+    before
+      .filter((chunk) => chunk.head === head)
+      .map(({ name, text }) => ({ chunk: name, bytes: Buffer.byteLength(text), loadedRows: undefined }));
+  for (const chunkBytes of [100, 1_000, 1_000_000]) {
+    expect(await cut(content, { chunkBytes, knownChunks }, () => Math.floor(next() * 90))).toEqual(before);
+  }
+});

@@ -1,0 +1,243 @@
+import { readFile } from 'node:fs/promises';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parse as parseCsv } from 'csv-parse/sync';
+import { describe, expect, test, vi } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
+import { writeRejects } from '../../ingest/load/load-history.ts';
+import { replay } from '../../ingest/rejects/replay.ts';
+import { event, ndjson } from '../support/events.ts';
+import { heldAt } from '../support/held.ts';
+import { useLoader } from '../support/loader.ts';
+import type { Command, Ended } from '../support/process.ts';
+import { seededRandom } from '../support/random.ts';
+import { useStore } from '../support/store.ts';
+
+vi.setConfig({ testTimeout: 180_000 });
+
+const db = useStore();
+const seed = Date.now() % 2 ** 31;
+let account: string;
+const { file, start: begin } = useLoader(db, (own) => {
+  ({ account } = own);
+});
+
+const now = () => new Date();
+const start = (...args: string[]): Command => begin(args);
+
+const run = (...args: string[]): Promise<Ended> => start(...args).ended;
+
+/** Loads lines of which every fifth has no quantity that counts; returns the file and the id of the load. */
+async function loadWithRejects(count: number): Promise<{ path: string; load: string }> {
+  const lines = Array.from({ length: count }, (_, n) =>
+    event({
+      event_id: `${account}-${n}`,
+      advertiser_id: account,
+      quantity: n % 5 === 4 ? 0 : 1,
+      spend: '0.1',
+    }),
+  );
+  const path = await file('e.ndjson', ndjson(lines));
+  const { loadId = '' } = await loadEvents({ store: db.store, file: path, chunkBytes: 100_000, now });
+  return { path, load: loadId };
+}
+
+type Kind = 'csv' | 'ndjson';
+
+/** Exports the rejected rows of a load and writes them again with other quantities. */
+async function corrected(
+  load: string,
+  kind: Kind,
+  quantity: (row: number) => number,
+  name = 'corrected',
+): Promise<string> {
+  const out = new PassThrough();
+  const [exported] = await Promise.all([
+    text(out),
+    writeRejects(db.store, out, [load], kind).finally(() => out.end()),
+  ]);
+  if (kind === 'ndjson') {
+    const rows = exported
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    for (const [n, row] of rows.entries()) row.event.quantity = quantity(n);
+    return file(`${name}.ndjson`, rows.map((row) => JSON.stringify(row)).join('\n'));
+  }
+  const rows: Record<string, string>[] = parseCsv(exported, { columns: true });
+  const lines = rows.map((row, n) => Object.values({ ...row, quantity: `${quantity(n)}` }));
+  const cells = [Object.keys(rows[0] ?? {}), ...lines].map((line) =>
+    line.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(','),
+  );
+  return file(`${name}.csv`, `${cells.join('\n')}\n`);
+}
+
+interface Totals {
+  readonly events: number;
+  readonly ids: number;
+  readonly impressions: number;
+}
+
+/** What the store counts for the current account; the rollups must agree with all that is stored. */
+async function totals(): Promise<Totals | undefined> {
+  expect(await verify(db.store, catalog)).toEqual({ differences: [], more: false });
+  const [row] = await select<Totals>(
+    db.store,
+    `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids, toUInt32(sum(quantity)) AS impressions
+     FROM events WHERE advertiser_id = {account:String}`,
+    { account },
+  );
+  return row;
+}
+
+describe.each<Kind>(['csv', 'ndjson'])('rejected rows, exported as %s', (kind) => {
+  test('complete the totals exactly once corrected, and replayed twice count once', async () => {
+    const { load } = await loadWithRejects(50);
+    expect(await totals()).toEqual({ events: 40, ids: 40, impressions: 40 });
+    const path = await corrected(load, kind, () => 3);
+    expect(await run('replay', load, path)).toMatchObject({ code: 0, stderr: '10 rows replayed\n' });
+    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+    expect(await run('replay', load, path)).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^0 rows replayed, 10 replayed before/),
+    });
+    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+    expect((await run('rejects', load, '--json')).stdout).toBe('');
+  });
+
+  test('that are still faulty are named and stay rejected: exit code 4', async () => {
+    const { load } = await loadWithRejects(50);
+    const first = await run('replay', load, await corrected(load, kind, (row) => (row < 2 ? 0 : 3)));
+    expect(first.code).toBe(4);
+    expect(first.stderr).toMatch(
+      /line 5: quantity .*\n.*line 10: quantity .*\n8 rows replayed, 2 still faulty/,
+    );
+    expect(await totals()).toEqual({ events: 48, ids: 48, impressions: 64 });
+    expect((await run('replay', load, await corrected(load, kind, () => 7))).code).toBe(0);
+    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 78 });
+  });
+
+  test('of another load are left alone', async () => {
+    const { load } = await loadWithRejects(50);
+    const path = await corrected(load, kind, () => 3);
+    account = `${account}-other`;
+    const other = await loadWithRejects(50);
+    const { code, stderr } = await run('replay', other.load, path);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: `0 rows replayed, 10 replayed before or not of load ${other.load}\n`,
+    });
+    expect(await totals()).toMatchObject({ events: 40, impressions: 40 });
+  });
+
+  test(`count once when the replay is killed and repeated, also with other corrections (seed ${seed})`, async () => {
+    const random = seededRandom(seed);
+    let fullMs = 0;
+    // Round 0 is not disturbed: it shows how long a replay takes.
+    for (let round = 0; round < 4; round++) {
+      account = `account-${kind}-killed-${round}`;
+      const { load } = await loadWithRejects(2_000);
+      const path = await corrected(load, kind, () => 3, 'first');
+      const other = await corrected(load, kind, () => 5, 'second');
+      const startedAt = performance.now();
+      const killed = start('replay', load, path);
+      if (round > 0) {
+        await delay(fullMs * (0.3 + 0.7 * random()));
+        await killed.kill('SIGKILL');
+      }
+      await killed.ended;
+      if (round === 0) fullMs = performance.now() - startedAt;
+      await replay(db.store, load, other, now);
+      const found = await totals();
+      expect(found, `seed ${seed}, round ${round}`).toMatchObject({ events: 2_000, ids: 2_000 });
+      // All rows as corrected first, or all as corrected later.
+      expect([1_600 + 3 * 400, 1_600 + 5 * 400], `seed ${seed}, round ${round}`).toContain(
+        found?.impressions,
+      );
+    }
+  });
+});
+
+test('two different replays of one load at once count each row once, as one or the other corrected it', async () => {
+  const { load } = await loadWithRejects(50);
+  const first = await corrected(load, 'ndjson', (row) => (row < 7 ? 3 : 0), 'first');
+  const second = await corrected(load, 'ndjson', (row) => (row < 3 ? 0 : 5), 'second');
+  const held = heldAt(db.store, /INSERT INTO rejected_rows/);
+  const replaying = replay(held.store, load, first, now);
+  await held.reached;
+  const waits = vi.fn();
+  const other = replay(db.store, load, second, now, { onWait: waits });
+  await vi.waitFor(() => expect(waits).toHaveBeenCalled(), { timeout: 10_000 });
+  held.release();
+  expect(await replaying).toMatchObject({ replayed: 7, skipped: 0 });
+  expect(await other).toMatchObject({ replayed: 3, skipped: 7 });
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 40 + 7 * 3 + 3 * 5 });
+});
+
+test('a replay of which only a part was marked is not replayed again', async () => {
+  const { load } = await loadWithRejects(50);
+  const path = await corrected(load, 'csv', () => 3);
+  expect((await run('replay', load, path)).code).toBe(0);
+  await db.store.command({
+    query:
+      'ALTER TABLE rejected_rows UPDATE replayed_at = toDateTime64(0, 3) WHERE load_id = {load:String} AND line > 20',
+    query_params: { load },
+    clickhouse_settings: { mutations_sync: '2' },
+  });
+  expect(await run('replay', load, path)).toMatchObject({
+    stderr: expect.stringMatching(/^0 rows replayed, 10/),
+  });
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+});
+
+test('rows that only ClickHouse refuses are not told as replayed: exit code 4, and where they are now', async () => {
+  const { load } = await loadWithRejects(50);
+  const path = await corrected(load, 'ndjson', () => 3);
+  const lines = (await readFile(path, 'utf8')).split('\n');
+  const early = lines[0]?.replace(/"event_time":"[^"]*"/, '"event_time":"1971-01-01T00:00:00+05:00"') ?? '';
+  const changed = await file('early.ndjson', [early, ...lines.slice(1)].join('\n'));
+  const { code, stderr } = await run('replay', load, changed);
+  const [, other = ''] =
+    /^9 rows replayed, 1 refused by ClickHouse: adtally rejects (\S+) lists them$/m.exec(stderr) ?? [];
+  expect({ code, other }, stderr).toEqual({ code: 4, other: expect.stringMatching(/./) });
+  expect((await run('rejects', other, '--json')).stdout).toContain('1971-01-01T00:00:00+05:00');
+  expect(await totals()).toMatchObject({ events: 49 });
+});
+
+test('rows that were replayed stay so when the file is loaded again by a loader that knows nothing of it', async () => {
+  const { path, load } = await loadWithRejects(50);
+  expect((await run('replay', load, await corrected(load, 'csv', () => 3))).code).toBe(0);
+  // As after a crash between keeping the rejected rows and marking their chunk as loaded.
+  await db.store.command({
+    query: 'ALTER TABLE load_chunks DELETE WHERE 1',
+    clickhouse_settings: { mutations_sync: '2' },
+  });
+  await run('ingest', 'events', path);
+  expect((await run('rejects', '--json')).stdout).not.toContain(account);
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+});
+
+test.each([
+  ['events.csv', 'event_id,quantity\na,1\n'],
+  ['events.ndjson', '{"event_id":"a","quantity":1}\n'],
+  ['broken.csv', 'chunk,line\n"never closed'],
+  ['broken.ndjson', '{"chunk":'],
+  ['list.ndjson', '[]'],
+])('%s, which is no export, is refused', async (name, content) => {
+  const { load } = await loadWithRejects(5);
+  const path = await file(name, content);
+  const { code, stderr } = await run('replay', load, path);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`${path}: is not a corrected export`);
+  expect(await totals()).toMatchObject({ events: 4 });
+});
+
+test('a load that does not exist is named', async () => {
+  const { code, stderr } = await run('replay', 'nowhere', await file('e.csv', 'chunk,line\n'));
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/there is no load nowhere/);
+});

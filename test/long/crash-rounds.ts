@@ -1,0 +1,20 @@
+import { Command } from 'commander';
+import { crashRounds } from '../support/crash.ts';
+import { shardCrashRounds } from '../support/shard-crash.ts';
+
+/** The long run of the crash tests: `node --import tsx test/long/crash-rounds.ts --loader 100 --clickhouse 50`. */
+const { loader, clickhouse, shard, seed } = new Command('crash-rounds')
+  .option('--loader <rounds>', 'rounds in which the loader is killed', Number, 100)
+  .option('--clickhouse <rounds>', 'rounds in which ClickHouse is killed', Number, 50)
+  .option('--shard <rounds>', 'rounds in which a shard of a cluster is killed', Number, 20)
+  .option('--seed <n>', 'of input and moments', Number, 1)
+  .parse()
+  .opts<{ loader: number; clickhouse: number; shard: number; seed: number }>();
+
+const onRound = (text: string): void => void process.stdout.write(`${text}\n`);
+await crashRounds({ rounds: loader, victim: 'loader', seed, onRound });
+await crashRounds({ rounds: clickhouse, victim: 'clickhouse', seed, onRound });
+await shardCrashRounds({ rounds: shard, seed, onRound });
+process.stdout.write(
+  `seed ${seed}: ${loader}, ${clickhouse} and ${shard} rounds, every one equal to the recount\n`,
+);

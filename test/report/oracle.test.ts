@@ -1,0 +1,6 @@
+import { nameIds, recountInNewYork, recountRandomEvents } from '../support/oracle-suite.ts';
+import { useStore } from '../support/store.ts';
+
+recountRandomEvents(useStore, [1, 2, 3]);
+recountInNewYork(useStore);
+nameIds(useStore);
