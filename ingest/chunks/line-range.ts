@@ -1,5 +1,3 @@
-import type { SendableChunk } from './read-chunks.ts';
-
 /** Where lines are that follow each other. */
 export interface LineRun {
   /** The first one's line of the file, from 1; in Parquet the row. */
@@ -10,13 +8,20 @@ export interface LineRun {
   readonly end: number;
 }
 
+/** What can read its lines once more. */
+interface Records {
+  records(only: LineRun): Iterable<LinePlace> | AsyncIterable<LinePlace>;
+}
+
+type LinePlace = Pick<LineRun, 'line' | 'start' | 'end'>;
+
 /** The last line of a run; 0 where there is none. */
 export function lastLine(run: LineRun | undefined): number {
   return run ? run.line + run.lines - 1 : 0;
 }
 
 /** The lines of a run, each a run by itself. */
-export async function linesOf(chunk: Pick<SendableChunk, 'records'>, run: LineRun): Promise<LineRun[]> {
+export async function linesOf(chunk: Records, run: LineRun): Promise<LineRun[]> {
   const lines: LineRun[] = [];
   for await (const { line, start, end } of chunk.records(run))
     lines.push({ line, lines: 1, start: run.start + start, end: run.start + end });
@@ -25,7 +30,7 @@ export async function linesOf(chunk: Pick<SendableChunk, 'records'>, run: LineRu
 
 /** What is left of runs without some of their lines. */
 export async function without(
-  chunk: Pick<SendableChunk, 'records'>,
+  chunk: Records,
   runs: readonly LineRun[],
   lines: readonly LineRun[],
 ): Promise<LineRun[]> {

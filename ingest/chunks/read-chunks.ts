@@ -1,62 +1,18 @@
 import { Readable } from 'node:stream';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { eventFields, requiredFields, type TypedFields } from '../event/event-insert.ts';
-import { csvRecords, type LineRecord, ndjsonRecords, tsvRecords } from '../event/line-records.ts';
+import { csvRecords, ndjsonRecords, tsvRecords } from '../event/line-records.ts';
 import { openBytes } from '../input/byte-source.ts';
-import { type FileFormat, type Format, InputError } from '../input/file-format.ts';
-import type { SentChunk } from '../load/ledger.ts';
 import { parquetChunks } from '../parquet/chunks.ts';
-import { cutChunks, type KnownChunk } from './cut-chunks.ts';
+import { cutChunks } from './cut-chunks.ts';
 import type { LineRun } from './line-range.ts';
-
-/** Bytes to send, and how to read them. Each call begins anew, so that they can be sent again. */
-export interface Content {
-  readonly format: Format;
-  /** Absent: all fields are text. */
-  readonly typed?: TypedFields;
-  readonly stream: () => Readable;
-}
-
-/** A chunk as it is sent, whatever the format. */
-export interface SendableChunk extends SentChunk {
-  /** What keeps it from being stored twice; absent: its name. */
-  readonly token?: string;
-  readonly content: Content;
-  /** Its lines, or some of them, one by one; for a chunk that was refused. */
-  readonly records: (only?: LineRun) => Iterable<LineRecord> | AsyncIterable<LineRecord>;
-  /** Some of its lines, in their order, as they can be sent. */
-  readonly contentOf: (runs: readonly LineRun[]) => Content;
-  /** It has a NUL byte, which the engine would take as text: its lines are to be examined. */
-  readonly damaged: boolean;
-  /** What an earlier run left of it in the ledger. */
-  readonly known: KnownChunk | undefined;
-  /** For messages: `from line 1`. */
-  readonly where: string;
-}
-
-export interface Source {
-  /** Path, or `-` for standard input. */
-  readonly file: string;
-  readonly fileFormat: FileFormat;
-  readonly chunkBytes: number;
-  /** Chunks sent at a time. */
-  readonly parallel: number;
-  /** Columns that no event has are left out instead of refused. */
-  readonly ignoreUnknown: boolean;
-  readonly knownChunks: (head: string) => Promise<readonly KnownChunk[]>;
-  /** See `ChunkOptions`. */
-  readonly beginChunk: (head: string) => Promise<readonly KnownChunk[]>;
-  readonly onBytes: (bytes: number) => void;
-  /** Ends the reading, with an AbortError. */
-  readonly signal?: AbortSignal;
-}
+import { type ChunkReadOptions, type Content, requireColumns, type SendableChunk } from './sendable-chunk.ts';
 
 /** The chunks of a file. @throws {InputError} for a file that cannot be read or whose columns do not fit */
-export function chunksOf(source: Source): AsyncGenerator<SendableChunk> {
+export function chunksOf(source: ChunkReadOptions): AsyncGenerator<SendableChunk> {
   return source.fileFormat.format.name === 'parquet' ? parquetChunks(source) : lineChunks(source);
 }
 
-async function* lineChunks(source: Source): AsyncGenerator<SendableChunk> {
+async function* lineChunks(source: ChunkReadOptions): AsyncGenerator<SendableChunk> {
   const { file, fileFormat, knownChunks, beginChunk } = source;
   const { format, compression } = fileFormat;
   let columns: readonly string[] = [];
@@ -113,24 +69,10 @@ const leastChunkBytes = 16 << 20;
 const lineSlack = 64 << 10;
 
 /** The size of chunks of a file that keeps every sender busy to its end. */
-function evenChunks({ chunkBytes, parallel }: Source, size: number | undefined): number {
+function evenChunks({ chunkBytes, parallel }: ChunkReadOptions, size: number | undefined): number {
   if (size === undefined || size < 2 * leastChunkBytes) return chunkBytes;
   const rounds = Math.ceil(size / (parallel * chunkBytes));
   return Math.min(chunkBytes, Math.ceil(size / (parallel * rounds)) + lineSlack);
 }
 
 const lineEnd = Buffer.from('\n');
-
-/** @throws {InputError} for columns that make no events */
-export function requireColumns({ file, ignoreUnknown }: Source, columns: readonly string[]): void {
-  const unknown = columns.find((name) => !eventFields.some((field) => field === name));
-  if (unknown !== undefined && !ignoreUnknown) {
-    throw new InputError(
-      `${file}: column ${unknown} is not a field of an event; there are ${eventFields.join(', ')}. --ignore-unknown leaves it out`,
-    );
-  }
-  const twice = columns.find((name, n) => columns.indexOf(name) !== n);
-  if (twice !== undefined) throw new InputError(`${file}: column ${twice} is there twice`);
-  const missing = requiredFields.find((name) => !columns.includes(name));
-  if (missing) throw new InputError(`${file}: column ${missing} is missing`);
-}

@@ -1,6 +1,7 @@
 import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
-import { chunksOf, type SendableChunk } from '../chunks/read-chunks.ts';
+import { chunksOf } from '../chunks/read-chunks.ts';
+import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type Format, formatOf, InputError } from '../input/file-format.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { forgetRejected, keepRejected, type RejectedRow } from '../rejects/rejected-rows.ts';

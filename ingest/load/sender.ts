@@ -4,7 +4,7 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import { type LineRun, linesOf, without } from '../chunks/line-range.ts';
-import type { Content, SendableChunk } from '../chunks/read-chunks.ts';
+import type { Content, SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type EventTable, insertEvents, insertSettings } from '../event/event-insert.ts';
 import { InputError } from '../input/file-format.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';

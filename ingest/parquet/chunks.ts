@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { parquetSchema } from 'hyparquet';
 import { type LineRun, lastLine } from '../chunks/line-range.ts';
-import { requireColumns, type SendableChunk, type Source } from '../chunks/read-chunks.ts';
+import { type ChunkReadOptions, requireColumns, type SendableChunk } from '../chunks/sendable-chunk.ts';
 import { formats, InputError } from '../input/file-format.ts';
 import { openParquet, type ParquetFile, type ParquetPart } from './file.ts';
 import { magic } from './footer.ts';
@@ -14,7 +14,7 @@ import { typedFieldsOf } from './typed-fields.ts';
  * The chunks of a Parquet file: runs of its row groups, each sent as a file of its own. They are read from the
  * file twice, to name them and to send them, and never held.
  */
-export async function* parquetChunks(source: Source): AsyncGenerator<SendableChunk> {
+export async function* parquetChunks(source: ChunkReadOptions): AsyncGenerator<SendableChunk> {
   const { file, knownChunks, onBytes, signal } = source;
   if (file === '-') throw new InputError('-: Parquet cannot be read from standard input, it needs a file');
   const parquet = await openParquet(file);

@@ -7,7 +7,7 @@ import {
 } from 'hyparquet';
 import { readable } from '../input/expand-files.ts';
 import { InputError } from '../input/file-format.ts';
-import { feetOf, isEncrypted, magic } from './footer.ts';
+import { feetOf, isEncrypted, magic, type RowGroupRun } from './footer.ts';
 
 /** A file whose footer agrees with itself and with the size of the file. */
 export interface ParquetFile {
@@ -15,18 +15,6 @@ export interface ParquetFile {
   /** Bytes. */
   readonly size: number;
   readonly parts: readonly ParquetPart[];
-}
-
-/** Row groups that follow each other; those without rows are in none. */
-export interface RowGroupRun {
-  /** Row of the file, from 1. */
-  readonly firstRow: number;
-  readonly rows: number;
-  /** Where its bytes are in the file; `end` is not part of it. */
-  readonly start: number;
-  readonly end: number;
-  /** Numbers of the row groups, from 0. */
-  readonly groups: readonly number[];
 }
 
 export interface ParquetPart extends RowGroupRun {

@@ -1,5 +1,4 @@
 import type { FileMetaData, RowGroup } from 'hyparquet';
-import type { RowGroupRun } from './file.ts';
 import {
   bytesOf,
   type Field,
@@ -23,6 +22,18 @@ const inMetadata = { dataPage: 9, indexPage: 10, dictionaryPage: 11, bloomFilter
 /** Whether a footer that can be read belongs to columns that cannot. @throws {RangeError} if it cannot */
 export function isEncrypted(footer: Uint8Array): boolean {
   return fieldsOf(footer).has(inFile.encryption);
+}
+
+/** Row groups that follow each other; those without rows are in none. */
+export interface RowGroupRun {
+  /** Row of the file, from 1. */
+  readonly firstRow: number;
+  readonly rows: number;
+  /** Where its bytes are in the file; `end` is not part of it. */
+  readonly start: number;
+  readonly end: number;
+  /** Numbers of the row groups, from 0. */
+  readonly groups: readonly number[];
 }
 
 /**
