@@ -13,7 +13,7 @@ import { Reader } from '../../clickhouse/reader.ts';
 import { formats } from '../../ingest/input/file-format.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { compileReport } from '../../src/report/compile.ts';
-import { type AskedShards, planReport } from '../../src/report/plan.ts';
+import { planReport, type ShardRouting } from '../../src/report/plan.ts';
 import { startCluster } from '../../test/support/cluster.ts';
 import { alternate, median, ratio } from '../harness/measure.ts';
 import { account, fill, range, writeEvents } from './input.ts';
@@ -86,7 +86,7 @@ async function compareReports() {
     cluster: new Reader(other, 60_000),
     single: new Reader(stores.single.address, 60_000),
   };
-  const read = (reader: Reader, days: typeof range, asked?: AskedShards) => async (): Promise<string> => {
+  const read = (reader: Reader, days: typeof range, asked?: ShardRouting) => async (): Promise<string> => {
     const breakdown = { family: 'campaigns', dimensions: ['device', 'creative'], day: true };
     const plan = planReport(breakdown, account, days, asked);
     return text(
@@ -99,7 +99,7 @@ async function compareReports() {
       ['324,000 rows', range, 1],
       ['3,600 rows, 20 times', { start: range.start, end: range.start }, 20],
     ] as const) {
-      const ours = read(readers.cluster, days, { asked: 'one', database: other.database });
+      const ours = read(readers.cluster, days, { shards: 'one', database: other.database });
       const theirs = read(readers.single, days);
       assert.equal(await ours(), await theirs());
       const side = (name: string, ask: () => Promise<string>) => ({

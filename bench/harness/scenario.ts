@@ -1,7 +1,7 @@
 import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect } from '../../clickhouse/client.ts';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
 import { accountOf, lastDays } from '../data/network.ts';
 import type { Filled } from '../data/store.ts';
 import type { GoalValue } from '../report/goals.ts';

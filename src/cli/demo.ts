@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { listTables, loadList } from '../../ingest/lists/lookup-lists.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
-import { createToken, listTokens } from '../tokens.ts';
+import { createToken, listTokens } from '../accounts/tokens.ts';
 import { eventProgress } from './progress.ts';
 import { sampleAccounts, writeSample } from './sample.ts';
 

@@ -1,5 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
-import { limitAccount, listLimits } from '../account-limits.ts';
+import { limitAccount, listLimits } from '../accounts/request-limits.ts';
 import { usage } from './arguments.ts';
 
 export interface LimitFlags {

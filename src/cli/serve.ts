@@ -3,7 +3,7 @@ import pino, { type Logger } from 'pino';
 import { connect } from '../../clickhouse/client.ts';
 import type { Config } from '../config.ts';
 import { openLog } from '../observe/log.ts';
-import { type Service, startService } from '../serve.ts';
+import { type Service, startService } from '../service.ts';
 import { type OpenStore, openStore } from '../store.ts';
 import { curlLines, loadDemo } from './demo.ts';
 

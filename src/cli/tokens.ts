@@ -1,5 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
-import { createToken, listTokens, revokeToken } from '../tokens.ts';
+import { createToken, listTokens, revokeToken } from '../accounts/tokens.ts';
 
 /** `token create`: the token alone on standard output. */
 export async function createLogin(

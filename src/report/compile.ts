@@ -73,14 +73,14 @@ function source(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
 }
 
 /** FINAL merges what lies on one shard: rows of several are grouped. */
-function readInOrder({ breakdown, shards }: Plan): boolean {
-  return breakdown.day && shards?.asked !== 'all';
+function readInOrder({ breakdown, routing }: Plan): boolean {
+  return breakdown.day && routing?.shards !== 'all';
 }
 
 /** A report that should ask one shard fails where it would ask more, and never does without one that is down. */
-function shardSettings({ shards }: Plan): Record<string, number> {
-  if (!shards) return {};
-  const one = shards.asked === 'one' ? 1 : 0;
+function shardSettings({ routing }: Plan): Record<string, number> {
+  if (!routing) return {};
+  const one = routing.shards === 'one' ? 1 : 0;
   return {
     skip_unavailable_shards: 0,
     optimize_skip_unused_shards: one,
@@ -112,13 +112,13 @@ const smallRows = 20_000;
  * The statement that tells in a column `small` whether a report is done in a moment. Counted rather than
  * estimated: an estimate is whole granules of every part, 157,025 rows where a year of an account had 10,950.
  */
-export function compileSmallness(plan: Plan): ReadStatement {
+export function compileSizeCheck(plan: Plan): ReadStatement {
   const table = rollupTable(plan.breakdown.family, plan.breakdown.dimensions);
   const days = (Date.parse(plan.days.last) - Date.parse(plan.days.first)) / 86_400_000 + 1;
   // Rows that are only added up cost a fraction of those that are written.
-  const most = plan.breakdown.day ? smallRows : smallRows * Math.min(5, Math.max(1, days));
+  const maxRows = plan.breakdown.day ? smallRows : smallRows * Math.min(5, Math.max(1, days));
   return {
-    query: `SELECT count() <= ${most} AS small FROM (SELECT 1 FROM ${table} WHERE ${owned} LIMIT ${most + 1})`,
+    query: `SELECT count() <= ${maxRows} AS small FROM (SELECT 1 FROM ${table} WHERE ${owned} LIMIT ${maxRows + 1})`,
     params: parameters(plan),
     settings: { priority: 1, ...shardSettings(plan) },
   };

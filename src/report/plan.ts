@@ -11,13 +11,13 @@ export interface Plan {
   /** The part of the range that a day of the store can lie in; first > last when there is none. */
   readonly days: { readonly first: string; readonly last: string };
   /** Absent for the store of a single node. */
-  readonly shards?: AskedShards;
+  readonly routing?: ShardRouting;
 }
 
 /** Which shards of a cluster a report asks. */
-export interface AskedShards {
+export interface ShardRouting {
   /** The one of its account, or all of them, where rows of one key can lie on several. */
-  readonly asked: 'one' | 'all';
+  readonly shards: 'one' | 'all';
   /** Shards look for the dictionaries of names here, and not where the statement was asked. */
   readonly database: string;
 }
@@ -30,7 +30,7 @@ export function planReport(
   breakdown: Breakdown,
   account: string,
   range: DateRange,
-  shards?: AskedShards,
+  routing?: ShardRouting,
 ): Plan {
   const outside = range.end < firstDay || range.start > lastDay;
   const days = outside
@@ -39,5 +39,5 @@ export function planReport(
         first: range.start < firstDay ? firstDay : range.start,
         last: range.end > lastDay ? lastDay : range.end,
       };
-  return { breakdown, account, range, days, ...(shards && { shards }) };
+  return { breakdown, account, range, days, ...(routing && { routing }) };
 }

@@ -1,16 +1,16 @@
 import type { Reader } from '../../clickhouse/reader.ts';
-import { compileSmallness } from './compile.ts';
+import { compileSizeCheck } from './compile.ts';
 import type { Plan } from './plan.ts';
 
 /** How long an answer holds, and how many are kept. */
 const holdsMs = 60_000;
-const most = 1_000;
+const maxKept = 1_000;
 
 /**
  * Tells whether reports are done in a moment, by the rows they have to read. Asks the store once a minute for the
  * same report, so that callers who are refused and try again cost it nothing.
  */
-export class Smallness {
+export class ReportSizes {
   readonly #reader: Reader;
   readonly #known = new Map<string, { readonly small: boolean; readonly until: number }>();
 
@@ -19,14 +19,14 @@ export class Smallness {
   }
 
   /** @throws when the store cannot be asked */
-  async of(plan: Plan): Promise<boolean> {
-    const statement = compileSmallness(plan);
+  async isSmall(plan: Plan): Promise<boolean> {
+    const statement = compileSizeCheck(plan);
     const key = JSON.stringify(statement);
     const known = this.#known.get(key);
     if (known && known.until > performance.now()) return known.small;
     const [found] = await this.#reader.rows<{ small: 0 | 1 }>(statement);
     const small = found?.small === 1;
-    if (this.#known.size >= most) this.#known.clear();
+    if (this.#known.size >= maxKept) this.#known.clear();
     this.#known.set(key, { small, until: performance.now() + holdsMs });
     return small;
   }

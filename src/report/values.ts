@@ -37,8 +37,8 @@ export function jsonText({ source }: RowColumn, plan: Plan): string {
 }
 
 /** The name of an id; the dictionaries also have it as JSON text. */
-function lookUp({ key }: Dimension, name: NameSource, { shards }: Plan, json = false): string {
-  const dictionary = shards ? `${shards.database}.${name.dictionary}` : name.dictionary;
+function lookUp({ key }: Dimension, name: NameSource, { routing }: Plan, json = false): string {
+  const dictionary = routing ? `${routing.database}.${name.dictionary}` : name.dictionary;
   const attribute = json ? `${name.attribute}_json` : name.attribute;
   const unknown = name.otherwise === 'id' ? key : "''";
   const otherwise = json ? `toJSONString(${unknown})` : unknown;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { isWellFormed } from '../../src/tokens.ts';
+import { isWellFormed } from '../../src/accounts/tokens.ts';
 import { event, load } from '../support/events.ts';
 import { startProcess, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';

@@ -7,7 +7,7 @@ import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
 import { confirmDays, unconfirmedDays } from '../../ingest/lists/confirmations.ts';
-import { listTokens } from '../../src/tokens.ts';
+import { listTokens } from '../../src/accounts/tokens.ts';
 import { useCluster } from '../support/cluster.ts';
 import { type EventLine, event, load, loadRows, ndjson } from '../support/events.ts';
 import { type Command, useCommands } from '../support/process.ts';

@@ -5,8 +5,8 @@ import { grow, place } from '../../clickhouse/cluster/place-account.ts';
 import { check } from '../../clickhouse/consistency/check-schema.ts';
 import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
-import { Shards } from '../../src/http/report/account-placements.ts';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
+import { AccountPlacements } from '../../src/http/report/account-placements.ts';
 import { events, expectRecount, homes, year } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
 import { type EventLine, load } from '../support/events.ts';
@@ -153,18 +153,18 @@ it('verify names an account with rows where no report looks', async () => {
 
 it('a service that cannot read the placements asks all shards', async () => {
   let now = 0;
-  const shards = new Shards(
+  const placements = new AccountPlacements(
     test.store,
     () => {},
     () => now,
   );
-  await shards.start(3_600_000);
+  await placements.start(3_600_000);
   const { database } = test.store.address;
-  expect([shards.of('account-1'), shards.of('giant')]).toEqual([
-    { asked: 'one', database },
-    { asked: 'all', database },
+  expect([placements.routingOf('account-1'), placements.routingOf('giant')]).toEqual([
+    { shards: 'one', database },
+    { shards: 'all', database },
   ]);
   now += 4_001;
-  expect(shards.of('account-1')).toEqual({ asked: 'all', database });
-  shards.stop();
+  expect(placements.routingOf('account-1')).toEqual({ shards: 'all', database });
+  placements.stop();
 });

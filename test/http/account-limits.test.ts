@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { check } from '../../clickhouse/consistency/check-schema.ts';
-import { limitAccount } from '../../src/account-limits.ts';
+import { limitAccount } from '../../src/accounts/request-limits.ts';
 import { useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
 import { isAlive, listening, openReport, startProcess, useCommands } from '../support/process.ts';
 

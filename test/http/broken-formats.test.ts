@@ -8,8 +8,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
 import { reportFormats } from '../../src/report/formats.ts';
-import { createToken } from '../../src/tokens.ts';
 import { type Command, listening, useCommands } from '../support/process.ts';
 
 const commands = useCommands();

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect as dial, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
 import { type Command, listening, openReport, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';

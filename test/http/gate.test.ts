@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { Problem } from '../../src/http/problems.ts';
-import { type Place, ReportGate } from '../../src/http/report/report-gate.ts';
+import { ReportGate, type Slot } from '../../src/http/report/report-gate.ts';
 import { seededRandom } from '../support/random.ts';
 
 const large = async () => false;
@@ -10,8 +10,8 @@ const patient = new AbortController().signal;
 
 describe('the gate', () => {
   test('takes no more than half of the places for one account and leaves some to small reports', async () => {
-    const gate = new ReportGate({ most: 8, waitMs: 60_000 });
-    const places: Place[] = [];
+    const gate = new ReportGate({ maxConcurrent: 8, waitMs: 60_000 });
+    const places: Slot[] = [];
     for (let n = 0; n < 3; n++) places.push(await gate.enter('greedy', large, patient));
     const fourth = gate.enter('greedy', large, patient);
     places.push(await gate.enter('greedy', small, patient));
@@ -31,9 +31,9 @@ describe('the gate', () => {
   });
 
   test('lets small reports that wait go first, but never keeps a large one waiting for all of them', async () => {
-    const gate = new ReportGate({ most: 2, waitMs: 60_000 });
+    const gate = new ReportGate({ maxConcurrent: 2, waitMs: 60_000 });
     const order: string[] = [];
-    const places: Place[] = [];
+    const places: Slot[] = [];
     const ask = (size: 'small' | 'large', n: number) =>
       gate.enter(`${size}-${n}`, size === 'small' ? small : large, patient).then((place) => {
         order.push(place.size);
@@ -57,7 +57,7 @@ describe('the gate', () => {
   });
 
   test('has places of their own for small reports, where the queue of large ones is full', async () => {
-    const gate = new ReportGate({ most: 2, queue: 2, smallQueue: 4, waitMs: 60_000 });
+    const gate = new ReportGate({ maxConcurrent: 2, maxWaitingLarge: 2, maxWaitingSmall: 4, waitMs: 60_000 });
     const running = [await gate.enter('a', large, patient), await gate.enter('b', small, patient)];
     const waiting = [gate.enter('c', large, patient), gate.enter('d', large, patient)];
     await turn();
@@ -75,7 +75,7 @@ describe('the gate', () => {
   });
 
   test('refuses beyond its queue at once, and after the wait, with the time to come back', async () => {
-    const gate = new ReportGate({ most: 2, queue: 1, waitMs: 1_000 });
+    const gate = new ReportGate({ maxConcurrent: 2, maxWaitingLarge: 1, waitMs: 1_000 });
     const place = await gate.enter('a', large, patient);
     const startedAt = performance.now();
     const waiting = gate.enter('a', large, patient).catch((refusal: unknown) => refusal);
@@ -96,7 +96,7 @@ describe('the gate', () => {
   });
 
   test('keeps no place in the queue for a caller that went away, also one that went before it queued', async () => {
-    const gate = new ReportGate({ most: 2, waitMs: 60_000 });
+    const gate = new ReportGate({ maxConcurrent: 2, waitMs: 60_000 });
     const place = await gate.enter('a', large, patient);
     const waiting = new AbortController();
     const left = gate.enter('a', large, waiting.signal);
@@ -117,7 +117,7 @@ describe('the gate', () => {
   });
 
   test('does not let one account fill the queue', async () => {
-    const gate = new ReportGate({ most: 2, queue: 4, waitMs: 60_000 });
+    const gate = new ReportGate({ maxConcurrent: 2, maxWaitingLarge: 4, waitMs: 60_000 });
     const running = await gate.enter('greedy', large, patient);
     const asked = Array.from({ length: 6 }, () =>
       gate.enter('greedy', large, patient).then(
@@ -144,20 +144,20 @@ describe('the gate', () => {
 /** Enters, leaves (also twice), departures and failures in an order that depends on the seed. */
 async function randomSchedule(seed: number): Promise<void> {
   const random = seededRandom(seed);
-  const most = 1 + Math.floor(random() * 8);
-  const queue = Math.floor(random() * 6);
-  const smallQueue = Math.floor(random() * 6);
-  const gate = new ReportGate({ most, queue, smallQueue, waitMs: 60_000 });
-  const running: { account: string; place: Place }[] = [];
+  const maxConcurrent = 1 + Math.floor(random() * 8);
+  const maxWaitingLarge = Math.floor(random() * 6);
+  const maxWaitingSmall = Math.floor(random() * 6);
+  const gate = new ReportGate({ maxConcurrent, maxWaitingLarge, maxWaitingSmall, waitMs: 60_000 });
+  const running: { account: string; place: Slot }[] = [];
   const callers: AbortController[] = [];
   const asked: Promise<void>[] = [];
   const check = () => {
     const where = `seed ${seed}`;
-    expect(gate.running, where).toBeLessThanOrEqual(most);
-    expect(gate.waiting, where).toBeLessThanOrEqual(queue + smallQueue);
+    expect(gate.running, where).toBeLessThanOrEqual(maxConcurrent);
+    expect(gate.waiting, where).toBeLessThanOrEqual(maxWaitingLarge + maxWaitingSmall);
     for (const account of ['a', 'b', 'c']) {
       const ofAccount = running.filter((report) => report.account === account).length;
-      expect(ofAccount, where).toBeLessThanOrEqual(Math.max(1, Math.ceil(most / 2)));
+      expect(ofAccount, where).toBeLessThanOrEqual(Math.max(1, Math.ceil(maxConcurrent / 2)));
     }
   };
   for (let step = 0; step < 150; step++) {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request, STATUS_CODES } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, inject, test } from 'vitest';
-import { createToken, listTokens, newToken, revokeToken } from '../../src/tokens.ts';
+import { createToken, listTokens, newToken, revokeToken } from '../../src/accounts/tokens.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 

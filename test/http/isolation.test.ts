@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { TokenCache } from '../../src/http/access/account-cache.ts';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
+import { AccountCache } from '../../src/http/access/account-cache.ts';
 import { type EventLine, event, load, loadRows } from '../support/events.ts';
 import { answer, lines, Oracle, paths, type Range } from '../support/oracle.ts';
 import { useService } from '../support/service.ts';
@@ -139,7 +139,7 @@ describe('a login token', () => {
   const test = useStore();
 
   it('opens the reports of its account from the moment it exists', async () => {
-    const cache = new TokenCache({ store: test.store, refreshMs: 1, onError: () => {} });
+    const cache = new AccountCache({ store: test.store, refreshMs: 1, onError: () => {} });
     await cache.start();
     try {
       for (const n of Array.from({ length: 100 }).keys()) {

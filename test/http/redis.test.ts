@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { afterAll, expect, inject, test, vi } from 'vitest';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
 import { type Command, isAlive, listening, startProcess, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 

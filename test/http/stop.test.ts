@@ -3,7 +3,7 @@ import { connect as dial, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeAll, expect, inject, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
 import { type Command, listening, openReport, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import zlib from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
 import {
   type Command,
   listening,

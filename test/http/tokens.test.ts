@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { TokenCache } from '../../src/http/access/account-cache.ts';
-import { createToken, isWellFormed, listTokens, newToken, revokeToken } from '../../src/tokens.ts';
+import { createToken, isWellFormed, listTokens, newToken, revokeToken } from '../../src/accounts/tokens.ts';
+import { AccountCache } from '../../src/http/access/account-cache.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
@@ -141,7 +141,7 @@ test('tokens that could not be refreshed for 5 seconds let nobody in', async () 
   const token = await createToken(db.store, { account: 'stale', label: '' });
   let time = Date.now();
   const failures: unknown[] = [];
-  const cache = new TokenCache({
+  const cache = new AccountCache({
     store: db.store,
     now: () => time,
     onError: (error) => failures.push(error),
@@ -167,7 +167,7 @@ test('tokens that could not be refreshed for 5 seconds let nobody in', async () 
 
 test('a service that starts while the tokens cannot be read does not serve', async () => {
   await db.store.command({ query: 'RENAME TABLE tokens TO tokens_away' });
-  const cache = new TokenCache({ store: db.store, onError: () => undefined });
+  const cache = new AccountCache({ store: db.store, onError: () => undefined });
   try {
     await expect(cache.start()).rejects.toThrow();
   } finally {

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { type Address, connect } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
 import { malformed } from '../support/malformed.ts';
 import { listening, startProcess } from '../support/process.ts';
 import { seededRandom } from '../support/random.ts';

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { connect } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { createToken } from '../../src/tokens.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
 import { listening, startProcess } from '../support/process.ts';
 
 /**

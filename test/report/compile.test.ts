@@ -99,7 +99,7 @@ describe('the statements of an endpoint', () => {
 
 describe('in a cluster', () => {
   const on = (path: string, asked: 'one' | 'all') =>
-    compileReport(catalog, { ...planOf(path), shards: { asked, database: 'adtally' } }, envelope);
+    compileReport(catalog, { ...planOf(path), routing: { shards: asked, database: 'adtally' } }, envelope);
 
   it.each(paths)('%s asks one shard and fails rather than ask more', (path) => {
     const alone = compile(path);

@@ -1,8 +1,8 @@
 import pino, { type Logger } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
+import { createToken } from '../../src/accounts/tokens.ts';
 import { loadConfig } from '../../src/config.ts';
-import { type Service, startService } from '../../src/serve.ts';
-import { createToken } from '../../src/tokens.ts';
+import { type Service, startService } from '../../src/service.ts';
 import type { TestStore } from './store.ts';
 
 export interface ReportRow {

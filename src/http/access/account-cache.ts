@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Store } from '../../../clickhouse/client.ts';
-import { listLimits } from '../../account-limits.ts';
-import { hashToken, isWellFormed, listTokens, type StoredToken } from '../../tokens.ts';
+import { listLimits } from '../../accounts/request-limits.ts';
+import { hashToken, isWellFormed, listTokens, type StoredToken } from '../../accounts/tokens.ts';
 
-export interface TokenCacheOptions {
+export interface AccountCacheOptions {
   readonly store: Store;
   /** How old the copy in memory may get before it is fetched again. */
   readonly refreshMs?: number;
@@ -22,8 +22,8 @@ const overlapSeconds = 60;
  * for a query of either.
  * A well-formed token that is not known yet causes one refresh, shared by all who wait for it.
  */
-export class TokenCache {
-  readonly #options: Required<TokenCacheOptions>;
+export class AccountCache {
+  readonly #options: Required<AccountCacheOptions>;
   readonly #byHash = new Map<string, StoredToken>();
   readonly #limits = new Map<string, number>();
   #latest: { token?: string | undefined; limit?: string | undefined } = {};
@@ -31,7 +31,7 @@ export class TokenCache {
   #refreshing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: TokenCacheOptions) {
+  constructor(options: AccountCacheOptions) {
     this.#options = { refreshMs: 1_500, now: Date.now, ...options };
   }
 

@@ -3,7 +3,7 @@ import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 import type { Limiter, Verdict } from './limiter.ts';
 
-export interface AccountLimits {
+export interface LimitLookup {
   /** Requests in a window, of an account that has a limit of its own. */
   limitOf(account: string): number | undefined;
 }
@@ -12,7 +12,7 @@ export interface AccountLimits {
  * Allows each account so many requests in a window, and tells it where it stands on every answer
  * (draft-ietf-httpapi-ratelimit-headers).
  */
-export function rateLimit(limiter: Limiter, accounts: AccountLimits): MiddlewareHandler<HttpEnv> {
+export function rateLimit(limiter: Limiter, accounts: LimitLookup): MiddlewareHandler<HttpEnv> {
   const { windowSeconds } = limiter.quota;
   return async function rateLimitMiddleware(c, next) {
     const account = c.get('account');

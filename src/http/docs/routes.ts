@@ -20,9 +20,9 @@ export interface DocsDeps {
  * to this service only. Neither needs a token; both are written at the first request.
  */
 export function docs({ catalog, limits }: DocsDeps): Hono<HttpEnv> {
-  const document = once(() => openApiDocument(catalog, limits));
-  const text = once(() => JSON.stringify(document()));
-  const page = once(() => docsPage(document()));
+  const document = lazy(() => openApiDocument(catalog, limits));
+  const text = lazy(() => JSON.stringify(document()));
+  const page = lazy(() => docsPage(document()));
 
   return new Hono<HttpEnv>()
     .use('/openapi.json', etag())
@@ -31,7 +31,7 @@ export function docs({ catalog, limits }: DocsDeps): Hono<HttpEnv> {
     .get('/docs', (c) => c.html(page(), 200, revalidated));
 }
 
-/** Kept by caches, but asked for again each time, so that a new version shows at once. */
+/** Kept by caches, but asked for again each time, so that a new version shows at lazy. */
 const revalidated = { 'Cache-Control': 'no-cache' };
 
 /** The page may run and apply its own script and style, and connect to where it comes from: nothing else. */
@@ -54,7 +54,7 @@ function pageSecurity() {
   });
 }
 
-function once<T>(make: () => T): () => T {
+function lazy<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => {
     made ??= { value: make() };

@@ -1,6 +1,6 @@
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { layoutOf } from '../../../clickhouse/cluster/layout.ts';
-import type { AskedShards } from '../../report/plan.ts';
+import type { ShardRouting } from '../../report/plan.ts';
 
 /** A list older than this is not trusted; `place` waits for longer before it sends events elsewhere. */
 const maxAgeMs = 4_000;
@@ -9,7 +9,7 @@ const maxAgeMs = 4_000;
  * Which shards of a cluster the reports of an account ask: its own, or all of them where its rows lie on several.
  * The list of these accounts is kept in memory; while it cannot be read, every report asks all shards.
  */
-export class Shards {
+export class AccountPlacements {
   readonly #store: Store;
   readonly #onError: (error: unknown) => void;
   readonly #now: () => number;
@@ -37,11 +37,11 @@ export class Shards {
   }
 
   /** Undefined for the store of a single node. */
-  of(account: string): AskedShards | undefined {
+  routingOf(account: string): ShardRouting | undefined {
     if (!this.#onSeveral) return undefined;
     const trusted = this.#now() - this.#readAt <= maxAgeMs;
-    const asked = trusted && !this.#onSeveral.has(account) ? 'one' : 'all';
-    return { asked, database: this.#store.address.database };
+    const shards = trusted && !this.#onSeveral.has(account) ? 'one' : 'all';
+    return { shards, database: this.#store.address.database };
   }
 
   async #refresh(): Promise<void> {

@@ -7,15 +7,15 @@ import type { Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
 import { rowColumns } from '../../report/columns.ts';
-import { type AskedShards, planReport } from '../../report/plan.ts';
-import { Smallness } from '../../report/report-sizes.ts';
+import { planReport, type ShardRouting } from '../../report/plan.ts';
+import { ReportSizes } from '../../report/report-sizes.ts';
 import { parseRequest } from '../../report/request.ts';
 import { streamReport } from '../../report/stream.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 import { reportHeaders } from './headers.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
-import type { Place, ReportGate } from './report-gate.ts';
+import type { ReportGate, Slot } from './report-gate.ts';
 
 export interface ReportDeps {
   readonly reader: Reader;
@@ -27,7 +27,7 @@ export interface ReportDeps {
   readonly lastLoad: () => Date | undefined;
   readonly gate: ReportGate;
   /** Which shards hold an account; undefined for the store of a single node. */
-  readonly shardsOf: (account: string) => AskedShards | undefined;
+  readonly routingOf: (account: string) => ShardRouting | undefined;
   /** How long a caller may leave an answer unread. */
   readonly sendTimeoutSeconds: number;
   /** Told when a response breaks off after its first byte. */
@@ -37,18 +37,18 @@ export interface ReportDeps {
 /** Answers one endpoint: body → plan → statement → bytes. */
 export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler<HttpEnv> {
   const columns = rowColumns(deps.catalog, breakdown);
-  const smallness = new Smallness(deps.reader);
+  const sizes = new ReportSizes(deps.reader);
   return async function reportHandler(c) {
     const format = acceptedFormat(c);
     const range = parseRequest(c.get('body'));
     const lastUpdateTime = deps.lastUpdateTime();
     const account = c.get('account');
-    const plan = planReport(breakdown, account, range, deps.shardsOf(account));
+    const plan = planReport(breakdown, account, range, deps.routingOf(account));
     const caller = callerOf(c);
     const { signal } = caller;
-    let place: Place | undefined;
+    let slot: Slot | undefined;
     try {
-      place = await deps.gate.enter(account, () => smallness.of(plan), signal);
+      slot = await deps.gate.enter(account, () => sizes.isSmall(plan), signal);
       const startedAt = performance.now();
       const queryId = crypto.randomUUID();
       const stream = await streamReport(deps.reader, deps.catalog, plan, {
@@ -58,7 +58,7 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
         timeoutSeconds: deps.timeoutSeconds,
         lastUpdateTime,
         signal,
-        small: place.size === 'small',
+        small: slot.size === 'small',
         traceparent: c.req.header('traceparent'),
       });
       const firstByteMs = Math.round(performance.now() - startedAt);
@@ -67,7 +67,7 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
       for (const [name, value] of Object.entries(reportHeaders(facts, stream))) c.header(name, value);
       return await send(c, stream.body, signal, deps);
     } finally {
-      place?.leave();
+      slot?.leave();
       caller.forget();
     }
   };

@@ -38,9 +38,9 @@ export function reportHeaders(facts: ReportFacts, stream: ReportStream): Record<
 }
 
 /** Of one header; clients such as Node's accept 16 KB of all together. */
-const mostBytes = 12_000;
+const maxBytes = 12_000;
 /** So many intervals that are `partly` fit into it. */
-const mostIntervals = 300;
+const maxIntervals = 300;
 
 /**
  * Ascending days as a list of strings (RFC 9651 §3.1). Where the list would be too long for a header, neighbouring
@@ -49,8 +49,8 @@ const mostIntervals = 300;
 export function unconfirmedDates(days: readonly string[]): string {
   const runs = intervals(days);
   const exact = runs.map((run) => `"${run}"`).join(', ');
-  if (exact.length <= mostBytes) return exact;
-  const size = Math.ceil(runs.length / mostIntervals);
+  if (exact.length <= maxBytes) return exact;
+  const size = Math.ceil(runs.length / maxIntervals);
   const groups = Array.from({ length: Math.ceil(runs.length / size) }, (_, n) =>
     runs.slice(n * size, (n + 1) * size),
   );

@@ -1,12 +1,12 @@
 import { Problem } from '../problems.ts';
 
-export interface ConcurrencyOptions {
+export interface ReportGateOptions {
   /** Reports that run at a time. */
-  readonly most: number;
-  /** Large reports that wait for a place. */
-  readonly queue?: number;
+  readonly maxConcurrent: number;
+  /** Large reports that wait for a slot. */
+  readonly maxWaitingLarge?: number;
   /** Small ones that wait: each is done in a moment, so that more of them can be served in time. */
-  readonly smallQueue?: number;
+  readonly maxWaitingSmall?: number;
   readonly waitMs?: number;
 }
 
@@ -17,10 +17,10 @@ interface Waiter {
 
 type Size = 'small' | 'large';
 
-export interface Place {
+export interface Slot {
   /** As which the report was admitted; large as well where it was not asked. */
   readonly size: Size;
-  /** Gives the place back; calling it again does nothing. */
+  /** Gives the slot back; calling it again does nothing. */
   leave(): void;
 }
 
@@ -29,12 +29,12 @@ const smallInARow = 4;
 
 /**
  * Bounds the reports that run at a time, overall and per account, with a short queue for each size. No account
- * takes more than half of the places, nor of a queue. Large reports leave some places free, overall and of an
+ * takes more than half of the slots, nor of a queue. Large reports leave some slots free, overall and of an
  * account, so that a small one is never stuck behind them.
  */
 export class ReportGate {
-  readonly most: number;
-  readonly mostOfAccount: number;
+  readonly maxConcurrent: number;
+  readonly maxPerAccount: number;
   readonly waitSeconds: number;
   readonly #queues: Readonly<Record<Size, number>>;
   readonly #waitMs: number;
@@ -42,10 +42,15 @@ export class ReportGate {
   readonly #waiting: Record<Size, Waiter[]> = { small: [], large: [] };
   #smallSinceLarge = 0;
 
-  constructor({ most, queue = 4 * most, smallQueue = 16 * most, waitMs = 5_000 }: ConcurrencyOptions) {
-    this.most = most;
-    this.mostOfAccount = Math.max(1, Math.ceil(most / 2));
-    this.#queues = { small: smallQueue, large: queue };
+  constructor({
+    maxConcurrent,
+    maxWaitingLarge = 4 * maxConcurrent,
+    maxWaitingSmall = 16 * maxConcurrent,
+    waitMs = 5_000,
+  }: ReportGateOptions) {
+    this.maxConcurrent = maxConcurrent;
+    this.maxPerAccount = Math.max(1, Math.ceil(maxConcurrent / 2));
+    this.#queues = { small: maxWaitingSmall, large: maxWaitingLarge };
     this.#waitMs = waitMs;
     this.waitSeconds = Math.ceil(waitMs / 1000);
   }
@@ -59,11 +64,11 @@ export class ReportGate {
   }
 
   /**
-   * Waits for a place.
-   * @param isSmall asked only where places are scarce and there is a queue to choose
+   * Waits for a slot.
+   * @param isSmall asked only where slots are scarce and there is a queue to choose
    * @throws {Problem} `too_many_reports` when the queue is full or the wait too long
    */
-  async enter(account: string, isSmall: () => Promise<boolean>, signal: AbortSignal): Promise<Place> {
+  async enter(account: string, isSmall: () => Promise<boolean>, signal: AbortSignal): Promise<Slot> {
     // With room for a large report nobody needs to know which it is, nor where both queues are full.
     let size: Size = 'large';
     if (!this.#fits(account, size)) {
@@ -86,10 +91,11 @@ export class ReportGate {
   #fits(account: string, size: Size): boolean {
     const { small, large } = this.#running;
     const largeOfAccount = large.get(account) ?? 0;
-    if (this.running >= this.most) return false;
-    if ((small.get(account) ?? 0) + largeOfAccount >= this.mostOfAccount) return false;
+    if (this.running >= this.maxConcurrent) return false;
+    if ((small.get(account) ?? 0) + largeOfAccount >= this.maxPerAccount) return false;
     return (
-      size === 'small' || (sum(large) < forLarge(this.most) && largeOfAccount < forLarge(this.mostOfAccount))
+      size === 'small' ||
+      (sum(large) < forLarge(this.maxConcurrent) && largeOfAccount < forLarge(this.maxPerAccount))
     );
   }
 
@@ -163,9 +169,9 @@ export class ReportGate {
   }
 }
 
-/** So many of the places can large reports take: a quarter is kept for small ones. */
-function forLarge(places: number): number {
-  return Math.max(1, places - Math.ceil(places / 4));
+/** So many of the slots can large reports take: a quarter is kept for small ones. */
+function forLarge(slots: number): number {
+  return Math.max(1, slots - Math.ceil(slots / 4));
 }
 
 function sum(counts: ReadonlyMap<string, number>): number {

@@ -15,7 +15,7 @@ interface Waiting {
 }
 
 /** What a log may hold back; above it lines go without rows rather than wait in memory. */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 const rowsOf = `SELECT query_id AS id, toUInt32(result_rows) AS rows FROM system.query_log
   WHERE event_date >= toDate(now() - INTERVAL 1 MINUTE) AND event_time >= now() - INTERVAL 1 MINUTE
@@ -39,7 +39,7 @@ export class RowCounts {
 
   /** Undefined for a report of which the database does not tell. */
   of(queryId: string): Promise<number | undefined> {
-    if (this.#waiting.size >= mostWaiting) return Promise.resolve(undefined);
+    if (this.#waiting.size >= maxWaiting) return Promise.resolve(undefined);
     return new Promise((tell) => {
       this.#waiting.set(queryId, { since: performance.now(), tell });
       this.#timer ??= setTimeout(() => void this.#ask(), this.#options.askEveryMs);

@@ -92,8 +92,8 @@ export class Connections {
  * Reads on what the caller is still sending, until it ends, pauses or its time is over: a connection that is closed
  * with unread bytes is reset, and the caller may lose the answer.
  */
-export function linger(socket: Socket, mostMs: number): void {
-  const cut = setTimeout(() => socket.destroy(), mostMs);
+export function linger(socket: Socket, maxMs: number): void {
+  const cut = setTimeout(() => socket.destroy(), maxMs);
   let seen = -1;
   const pauses = setInterval(() => {
     if (socket.bytesRead === seen) socket.destroy();

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
-import type { HttpEnv } from './env.ts';
-import { Problem } from './problems.ts';
+import type { HttpEnv } from '../env.ts';
+import { Problem } from '../problems.ts';
 
 /**
  * Reads the body of a request, as text. What is refused for its size, here or before, is read to its end and

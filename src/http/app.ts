@@ -2,25 +2,25 @@ import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
-import { endpoints } from '../catalog/breakdowns.ts';
-import type { Store } from '../clickhouse/client.ts';
-import { type Accounts, authentication, challenge } from './http/access/authentication.ts';
-import type { Limiter } from './http/access/limiter.ts';
-import { type AccountLimits, rateLimit } from './http/access/rate-limit.ts';
-import { requestBody } from './http/body.ts';
-import { docs } from './http/docs/routes.ts';
-import type { HttpEnv } from './http/env.ts';
-import { health } from './http/health.ts';
-import { callerLeft, observe } from './http/observe-requests.ts';
-import { Problem, problemResponse, problemStatus } from './http/problems.ts';
-import { type ReportDeps, report, requireJson } from './http/report/handler.ts';
-import type { RowCounts } from './http/report/row-counts.ts';
-import type { Metrics } from './observe/metrics.ts';
-import { InvalidRequest } from './report/request.ts';
+import { endpoints } from '../../catalog/breakdowns.ts';
+import type { Store } from '../../clickhouse/client.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { InvalidRequest } from '../report/request.ts';
+import { type Accounts, authentication, challenge } from './access/authentication.ts';
+import type { Limiter } from './access/limiter.ts';
+import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
+import { docs } from './docs/routes.ts';
+import type { HttpEnv } from './env.ts';
+import { health } from './health.ts';
+import { callerLeft, observe } from './observe-requests.ts';
+import { Problem, problemResponse, problemStatus } from './problems.ts';
+import { type ReportDeps, report, requireJson } from './report/handler.ts';
+import { requestBody } from './report/request-body.ts';
+import type { RowCounts } from './report/row-counts.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
   readonly store: Store;
-  readonly accounts: Accounts & AccountLimits;
+  readonly accounts: Accounts & LimitLookup;
   /** Counts requests by account. */
   readonly requests: Limiter;
   /** Counts failed logins by address. */
@@ -69,8 +69,8 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
         timeoutSeconds: deps.timeoutSeconds,
         sendTimeoutSeconds: deps.sendTimeoutSeconds,
         reports: {
-          most: deps.gate.most,
-          mostOfAccount: deps.gate.mostOfAccount,
+          most: deps.gate.maxConcurrent,
+          mostOfAccount: deps.gate.maxPerAccount,
           waitSeconds: deps.gate.waitSeconds,
         },
       },

@@ -1,7 +1,7 @@
 import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { type Store, select } from '../clickhouse/client.ts';
-import { everywhere } from '../clickhouse/cluster/layout.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { everywhere } from '../../clickhouse/cluster/layout.ts';
 
 /** A login token as the store knows it: never the token itself. Times are ISO 8601, UTC. */
 export interface StoredToken {

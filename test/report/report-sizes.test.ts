@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { planReport } from '../../src/report/plan.ts';
-import { Smallness } from '../../src/report/report-sizes.ts';
+import { ReportSizes } from '../../src/report/report-sizes.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -35,14 +35,14 @@ it.each([
   [false, '2026-01-25', true],
   [false, '2026-01-26', false],
 ])('counts the rows a report has to read, with days %s until %s', async (day, end, small) => {
-  expect(await new Smallness(reader).of(plan('account', day, end))).toBe(small);
-  expect(await new Smallness(reader).of(plan('nobody', day, end))).toBe(true);
+  expect(await new ReportSizes(reader).isSmall(plan('account', day, end))).toBe(small);
+  expect(await new ReportSizes(reader).isSmall(plan('nobody', day, end))).toBe(true);
 });
 
 it('asks the store once for the same report, and again for another', async () => {
-  const smallness = new Smallness(reader);
-  for (let n = 0; n < 50; n++) await smallness.of(plan('once', true, '2026-01-05'));
-  await smallness.of(plan('once', true, '2026-01-06'));
+  const sizes = new ReportSizes(reader);
+  for (let n = 0; n < 50; n++) await sizes.isSmall(plan('once', true, '2026-01-05'));
+  await sizes.isSmall(plan('once', true, '2026-01-06'));
   await db.store.command({ query: 'SYSTEM FLUSH LOGS' });
   expect(
     await select(

@@ -7,19 +7,19 @@ import { connect, type Store } from '../clickhouse/client.ts';
 import { requireTimezone } from '../clickhouse/migrate/migrate.ts';
 import { Reader } from '../clickhouse/reader.ts';
 import { mayPass, retrying } from '../clickhouse/retry.ts';
-import { createApp } from './app.ts';
-import { timestampIn } from './clock.ts';
 import type { Config } from './config.ts';
-import { TokenCache } from './http/access/account-cache.ts';
+import { AccountCache } from './http/access/account-cache.ts';
 import { Limiter } from './http/access/limiter.ts';
+import { createApp } from './http/app.ts';
 import { Problem } from './http/problems.ts';
-import { Shards } from './http/report/account-placements.ts';
+import { AccountPlacements } from './http/report/account-placements.ts';
 import { LastLoad } from './http/report/last-load.ts';
 import { ReportGate } from './http/report/report-gate.ts';
 import { RowCounts } from './http/report/row-counts.ts';
 import { Connections } from './http/server/connections.ts';
 import { malformedResponse, refuseMalformed } from './http/server/malformed.ts';
 import { Metrics } from './observe/metrics.ts';
+import { timestampIn } from './report/timestamp.ts';
 import type { OpenStore } from './store.ts';
 
 export interface Service {
@@ -47,11 +47,14 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
   const idleTimeoutMs = config.reportTimeoutSeconds * 1000;
   const store = connect(opened.reporter, { idleTimeoutMs });
   const reader = new Reader(opened.reporter, idleTimeoutMs);
-  const tokens = new TokenCache({ store, onError: once(log, 'tokens not refreshed') });
-  const lastLoad = new LastLoad(store, once(log, 'time of the last load not refreshed'));
-  const shards = new Shards(store, once(log, 'placements not refreshed: reports ask all shards'));
+  const tokens = new AccountCache({ store, onError: throttledErrorLog(log, 'tokens not refreshed') });
+  const lastLoad = new LastLoad(store, throttledErrorLog(log, 'time of the last load not refreshed'));
+  const placements = new AccountPlacements(
+    store,
+    throttledErrorLog(log, 'placements not refreshed: reports ask all shards'),
+  );
   const rowCounts = new RowCounts(reader, {
-    onError: once(log, 'rows of reports not read from system.query_log'),
+    onError: throttledErrorLog(log, 'rows of reports not read from system.query_log'),
   });
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
   const stopping = new AbortController();
@@ -59,7 +62,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     stopping.abort();
     tokens.stop();
     lastLoad.stop();
-    shards.stop();
+    placements.stop();
     redis?.disconnect();
     await rowCounts.stop();
     reader.close();
@@ -69,7 +72,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     let timestamp: ((time: Date) => string) | undefined;
     const prepare = async () => {
       timestamp = timestampIn(await requireTimezone(store, config.reportTimezone));
-      await Promise.all([tokens.start(), lastLoad.start(), shards.start()]);
+      await Promise.all([tokens.start(), lastLoad.start(), placements.start()]);
     };
     await prepare().catch((error: unknown) => {
       // A store that does not fit is for a person to mend; one that does not answer may come back by itself.
@@ -81,7 +84,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
           if (!stopping.signal.aborted) log.fatal({ err }, 'never ready: the store does not fit');
         });
     });
-    const gate = new ReportGate({ most: config.maxConcurrentReports });
+    const gate = new ReportGate({ maxConcurrent: config.maxConcurrentReports });
     const quota = { ...config.rateLimit, ...(redis && { redis }) };
     const app = createApp({
       store,
@@ -91,7 +94,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       log,
       timeoutSeconds: config.reportTimeoutSeconds,
       gate,
-      shardsOf: (account) => shards.of(account),
+      routingOf: (account) => placements.routingOf(account),
       metrics: measure(store, gate, redis),
       rowCounts,
       requests: new Limiter({ name: 'requests', ...quota }),
@@ -137,7 +140,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
 }
 
 /** Logs a failure that repeats every second or two only once in a minute. */
-function once(log: Logger, message: string): (error: unknown) => void {
+function throttledErrorLog(log: Logger, message: string): (error: unknown) => void {
   let quietUntil = 0;
   return (err) => {
     if (Date.now() < quietUntil) return;

@@ -1,5 +1,5 @@
-import { type Store, select } from '../clickhouse/client.ts';
-import { everywhere } from '../clickhouse/cluster/layout.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { everywhere } from '../../clickhouse/cluster/layout.ts';
 
 /** An account that has a limit of its own, or had one. */
 export interface AccountLimit {
