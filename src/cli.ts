@@ -6,7 +6,7 @@ import { check } from '../clickhouse/consistency/check-schema.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { formats } from '../ingest/input/file-format.ts';
 import { confirmDays } from '../ingest/lists/confirmations.ts';
-import { listTables } from '../ingest/lists/lookup-lists.ts';
+import { lookupLists } from '../ingest/lists/lookup-lists.ts';
 import { requireLoad, writeLoad, writeLoads, writeRejects } from '../ingest/load/load-history.ts';
 import { accountId, day, instant, positiveInteger, rejectLimit, usage } from './cli/arguments.ts';
 import { addClusterCommands } from './cli/cluster.ts';
@@ -119,7 +119,7 @@ ingest
     }),
   );
 
-for (const [name, list] of Object.entries(listTables)) {
+for (const [name, list] of Object.entries(lookupLists)) {
   ingest
     .command(name)
     .description(`load ${name}: ${list.columns.join(', ')}`)

@@ -5,16 +5,16 @@ import { LineReader } from './line-reader.ts';
 /** A chunk that the ledger knows to begin with a certain line. */
 export interface KnownChunk {
   /** sha256 of the content, hex: its name everywhere. */
-  readonly chunk: string;
+  readonly id: string;
   readonly bytes: number;
   /** Events counted from it; undefined while it is in doubt: it was sent, but the answer is not known. */
   readonly loadedRows: number | undefined;
 }
 
 export interface Chunk {
-  readonly chunk: string;
+  readonly id: string;
   /** sha256 of its first line, hex. */
-  readonly head: string;
+  readonly firstLineHash: string;
   /** Lines without the header, no line end at the end. */
   readonly body: Buffer;
   readonly rows: number;
@@ -33,9 +33,9 @@ export interface ChunkOptions {
   /** What a chunk aims at; a longer line makes a longer chunk. */
   readonly chunkBytes: number;
   /** Chunks of earlier runs that began with the line of this hash. */
-  readonly knownChunks: (head: string) => Promise<readonly KnownChunk[]>;
+  readonly knownChunks: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
   /** Called before a chunk is cut anew: then no other load does so at this line. Those that are known by then. */
-  readonly beginChunk: (head: string) => Promise<readonly KnownChunk[]>;
+  readonly beginChunk: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
   /** Called with the header before the first chunk. */
   readonly onHeader?: (header: string) => void;
 }
@@ -58,16 +58,16 @@ export async function* cutChunks(
     createHash('sha256').update(header).update('\n').update(content).digest('hex');
 
   while (await reader.skipBlankLines()) {
-    const head = nameOf(await reader.peekLine());
+    const firstLineHash = nameOf(await reader.peekLine());
     const firstLine = reader.line;
     const known =
-      (await findKnown(reader, await options.knownChunks(head), nameOf)) ??
-      (await findKnown(reader, await options.beginChunk(head), nameOf));
+      (await findKnown(reader, await options.knownChunks(firstLineHash), nameOf)) ??
+      (await findKnown(reader, await options.beginChunk(firstLineHash), nameOf));
     const length = known ? known.bytes : await reader.lengthOfLines(options.chunkBytes);
     const { body, rows } = reader.take(length);
     yield {
-      chunk: known?.chunk ?? nameOf(body),
-      head,
+      id: known?.id ?? nameOf(body),
+      firstLineHash,
       body,
       rows,
       firstLine,
@@ -84,7 +84,7 @@ async function findKnown(
 ): Promise<KnownChunk | undefined> {
   for (const candidate of [...candidates].sort((a, b) => b.bytes - a.bytes)) {
     const content = await reader.peekLines(candidate.bytes);
-    if (content && nameOf(content) === candidate.chunk) return candidate;
+    if (content && nameOf(content) === candidate.id) return candidate;
   }
   return undefined;
 }

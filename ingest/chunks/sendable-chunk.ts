@@ -41,9 +41,9 @@ export interface ChunkReadOptions {
   readonly parallel: number;
   /** Columns that no event has are left out instead of refused. */
   readonly ignoreUnknown: boolean;
-  readonly knownChunks: (head: string) => Promise<readonly KnownChunk[]>;
+  readonly knownChunks: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
   /** See `ChunkOptions`. */
-  readonly beginChunk: (head: string) => Promise<readonly KnownChunk[]>;
+  readonly beginChunk: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
   readonly onBytes: (bytes: number) => void;
   /** Ends the reading, with an AbortError. */
   readonly signal?: AbortSignal;

@@ -3,7 +3,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 
 /** Days of accounts whose revenue is unconfirmed; absent limits mean all of them. */
-export interface DaysOf {
+export interface ConfirmationRange {
   readonly account?: string;
   /** `yyyy-mm-dd`, inclusive. */
   readonly from?: string;
@@ -33,7 +33,10 @@ export async function confirmDays(
 }
 
 /** How many days of how many accounts hold unconfirmed revenue, in any family; one of one account counts once. */
-export async function unconfirmedDays(store: Store, { account, from, to }: DaysOf = {}): Promise<number> {
+export async function unconfirmedDays(
+  store: Store,
+  { account, from, to }: ConfirmationRange = {},
+): Promise<number> {
   const where = [
     'day BETWEEN {from:Date} AND {to:Date}',
     ...(account === undefined ? [] : ['account_id = {account:String}']),

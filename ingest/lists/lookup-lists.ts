@@ -8,7 +8,7 @@ import { readInput } from '../input/expand-files.ts';
 import { type Format, formatOf, InputError } from '../input/file-format.ts';
 
 /** A small list that is loaded whole: its columns in the file, and the statement that stores them. */
-export interface ListTable {
+export interface LookupList {
   readonly table: string;
   readonly columns: readonly string[];
   /** What is stored for `columns`, then the column that says which row is the latest. */
@@ -21,7 +21,7 @@ export interface ListTable {
 // The line number in nanoseconds makes the last of two lines with one id win.
 const loadOrder = "now64(9, 'UTC') + toIntervalNanosecond(rowNumberInAllBlocks())";
 
-const names = (table: string, id: string, name: string, dictionary: string): ListTable => ({
+const names = (table: string, id: string, name: string, dictionary: string): LookupList => ({
   table,
   columns: ['account_id', id, name],
   select: `account_id, ${id}, ${name}, ${loadOrder}`,
@@ -29,7 +29,7 @@ const names = (table: string, id: string, name: string, dictionary: string): Lis
   dictionary,
 });
 
-export const listTables = {
+export const lookupLists = {
   campaigns: names('campaigns', 'campaign_id', 'name', 'campaign_names'),
   creatives: names('creatives', 'creative_id', 'headline', 'creative_headlines'),
   ad_units: names('ad_units', 'ad_unit_id', 'name', 'ad_unit_names'),
@@ -41,16 +41,16 @@ export const listTables = {
       "account_id, if(match(day, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND toString(toDateOrZero(day)) = day, toDate(day), throwIf(1, 'day')), now64(6, 'UTC')",
     latest: 'confirmed_at',
   },
-} as const satisfies Record<string, ListTable>;
+} as const satisfies Record<string, LookupList>;
 
 /**
  * Loads a list of names or confirmations from CSV or NDJSON, all of it or, when a line is faulty, nothing.
  * Returns the number of lines. Loading the same list again changes nothing but which load was the last.
  * @throws {InputError} that names the file and, where the store tells, the line
  */
-export async function loadList(
+export async function loadLookupList(
   store: Store,
-  list: ListTable,
+  list: LookupList,
   file: string,
   forced?: Format['name'],
 ): Promise<number> {

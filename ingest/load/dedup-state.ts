@@ -4,18 +4,18 @@ import { mayPass, type RetryOptions, retrying } from '../../clickhouse/retry.ts'
 
 /**
  * What to expect of the engine when a chunk in doubt is sent again under its name:
- * - `sure`: it adds what is missing, and nothing twice.
- * - `short`: what is missing may stay missing: a server that is killed can have noted the name of a part that it
+ * - `reliable`: it adds what is missing, and nothing twice.
+ * - `may-lose-rows`: what is missing may stay missing: a server that is killed can have noted the name of a part that it
  *   did not keep. One that was restored from a backup may even keep all of it twice.
- * - `none`: the chunk was sent so long ago, or rollups were rebuilt since, that all of it may be kept twice.
+ * - `expired`: the chunk was sent so long ago, or rollups were rebuilt since, that all of it may be kept twice.
  */
-export type Memory = 'sure' | 'short' | 'none';
+export type DedupState = 'reliable' | 'may-lose-rows' | 'expired';
 
 /** The engine remembers 10,000 parts of each table; a chunk makes one for each month it touches. */
 const rememberedParts = 5_000;
 
 /** What the engine knows of a chunk that was sent at that time. */
-export async function memoryOf(store: Store, sentAt: string, retries: RetryOptions): Promise<Memory> {
+export async function dedupStateOf(store: Store, sentAt: string, retries: RetryOptions): Promise<DedupState> {
   const [row] = await retrying(
     () =>
       select<{ forgotten: number }>(
@@ -27,8 +27,8 @@ export async function memoryOf(store: Store, sentAt: string, retries: RetryOptio
       ),
     retries,
   );
-  if (row?.forgotten === 1) return 'none';
-  return (await anotherServerSince(store, sentAt, retries)) ? 'short' : 'sure';
+  if (row?.forgotten === 1) return 'expired';
+  return (await anotherServerSince(store, sentAt, retries)) ? 'may-lose-rows' : 'reliable';
 }
 
 /**

@@ -2,15 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { KnownChunk } from '../chunks/cut-chunks.ts';
-import { type Memory, memoryOf } from './dedup-state.ts';
+import { type DedupState, dedupStateOf } from './dedup-state.ts';
 import type { Load, WaitOptions } from './load.ts';
 import { aliveLoads } from './load-heartbeat.ts';
 
 export interface SentChunk {
   /** sha256 of the content, hex: its name everywhere. */
-  readonly chunk: string;
+  readonly id: string;
   /** sha256 of its first line, hex. */
-  readonly head: string;
+  readonly firstLineHash: string;
   readonly bytes: number;
   readonly rows: number;
 }
@@ -25,7 +25,7 @@ export type Claim =
   | {
       readonly loaded: false;
       readonly loadTime: string;
-      readonly memory: Memory;
+      readonly dedup: DedupState;
       /** Something of it may have arrived in an earlier attempt, which may have read it by other rules. */
       readonly sentBefore: boolean;
     };
@@ -64,19 +64,19 @@ export class Ledger {
   }
 
   /** Chunks of earlier runs whose first line has this hash. */
-  async knownChunks(head: string): Promise<KnownChunk[]> {
+  async knownChunks(firstLineHash: string): Promise<KnownChunk[]> {
     const rows = await retrying(
       () =>
         select<{ chunk: string; length: number; loaded: number; counted: number }>(
           this.#store,
           `SELECT chunk, toUInt32(max(c.bytes)) AS length, ${loaded} AS loaded, toUInt32(max(c.rows)) AS counted
          FROM load_chunks AS c WHERE head = unhex({head:String}) GROUP BY chunk`,
-          { head },
+          { head: firstLineHash },
         ),
       this.#retries,
     );
     return rows.map(({ chunk, length, loaded, counted }) => ({
-      chunk,
+      id: chunk,
       bytes: length,
       loadedRows: loaded ? counted : undefined,
     }));
@@ -86,11 +86,11 @@ export class Ledger {
    * Makes this load the only one that cuts a chunk at a line, which it has to claim next: waits for those that are
    * at it and have not claimed theirs. Then tells the chunks that begin there.
    */
-  async beginChunk(load: Load, head: string): Promise<KnownChunk[]> {
+  async beginChunk(load: Load, firstLineHash: string): Promise<KnownChunk[]> {
     // In two statements, for the same reason as a claim.
     for (const turn of ['toDateTime64(0, 6)', 'now64(6)']) {
       const query = `INSERT INTO begun_chunks (head, load_id, turn) SELECT unhex({head:String}), {loadId:String}, ${turn}`;
-      const query_params = { head, loadId: load.id };
+      const query_params = { head: firstLineHash, loadId: load.id };
       await retrying(() => this.#store.command({ query, query_params }), this.#retries);
     }
     for (let waiting = false; ; waiting = true) {
@@ -101,14 +101,14 @@ export class Ledger {
             `SELECT load_id AS loadId,
                   load_id IN (SELECT load_id FROM load_chunks WHERE head = unhex({head:String})) AS cut
            FROM begun_chunks AS b WHERE head = unhex({head:String}) GROUP BY load_id ORDER BY max(b.turn), load_id`,
-            { head },
+            { head: firstLineHash },
           ),
         this.#retries,
       );
       const own = begun.findIndex(({ loadId }) => loadId === load.id);
       const before = begun.slice(0, own).filter(({ cut }) => !cut);
       const [other] = await this.#alive(before.map(({ loadId }) => loadId));
-      if (!other) return this.knownChunks(head);
+      if (!other) return this.knownChunks(firstLineHash);
       if (!waiting) this.#options.onWait?.(other);
       await this.#pause();
     }
@@ -135,9 +135,9 @@ export class Ledger {
       if (before.length === 0 || othersEnded) {
         // Without a time it was claimed but never sent.
         const sent = before.find(({ sentAt }) => !sentAt.startsWith('1970'));
-        if (!sent) return { loaded: false, loadTime, memory: 'sure', sentBefore: false };
-        const memory = (await this.#wasWithdrawn(chunk)) ? 'none' : await this.memoryOf(sent.sentAt);
-        return { loaded: false, loadTime, memory, sentBefore: true };
+        if (!sent) return { loaded: false, loadTime, dedup: 'reliable', sentBefore: false };
+        const dedup = (await this.#wasWithdrawn(chunk)) ? 'expired' : await this.dedupStateOf(sent.sentAt);
+        return { loaded: false, loadTime, dedup, sentBefore: true };
       }
       // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
       othersEnded = (await this.#alive(before.map(({ loadId }) => loadId))).length === 0;
@@ -156,22 +156,22 @@ export class Ledger {
   }
 
   /** Records that a chunk is about to be withdrawn, and on which days something of it had arrived. */
-  async markWithdrawn(load: Load, { chunk }: SentChunk): Promise<void> {
+  async markWithdrawn(load: Load, { id }: SentChunk): Promise<void> {
     await retrying(
       () =>
         this.#store.command({
           query: `INSERT INTO withdrawn_chunks (chunk, day, load_id)
                 SELECT {chunk:String}, arrayJoin(arrayPushBack(groupUniqArray(day), toDate(0))), {loadId:String}
                 FROM chunk_days WHERE chunk = {chunk:String}`,
-          query_params: { chunk, loadId: load.id },
+          query_params: { chunk: id, loadId: load.id },
         }),
       this.#retries,
     );
   }
 
-  async #wasWithdrawn({ chunk }: SentChunk): Promise<boolean> {
+  async #wasWithdrawn({ id }: SentChunk): Promise<boolean> {
     const query = 'SELECT 1 FROM withdrawn_chunks WHERE chunk = {chunk:String} LIMIT 1';
-    return (await retrying(() => select(this.#store, query, { chunk }), this.#retries)).length > 0;
+    return (await retrying(() => select(this.#store, query, { chunk: id }), this.#retries)).length > 0;
   }
 
   /** Records that the store has acknowledged the whole chunk. */
@@ -180,7 +180,7 @@ export class Ledger {
   }
 
   /** The loads that have claimed a chunk, first one first, and the load time for its rows. */
-  async #claims({ head, chunk }: SentChunk): Promise<{ claims: ChunkClaim[]; loadTime: string }> {
+  async #claims({ firstLineHash, id }: SentChunk): Promise<{ claims: ChunkClaim[]; loadTime: string }> {
     const claims = await retrying(
       () =>
         select<ChunkClaim & { time: string }>(
@@ -191,22 +191,22 @@ export class Ledger {
                  FROM chunk_days AS d WHERE chunk = {chunk:String}) AS time
          FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk = {chunk:String}
          GROUP BY load_id ORDER BY max(c.sent_at), load_id`,
-          { head, chunk },
+          { head: firstLineHash, chunk: id },
         ),
       this.#retries,
     );
     const [first] = claims;
-    if (!first) throw new Error(`the ledger has lost the claim on chunk ${chunk}`);
+    if (!first) throw new Error(`the ledger has lost the claim on chunk ${id}`);
     return { claims, loadTime: first.time };
   }
 
   /** What the engine knows of a chunk that was sent at that time. */
-  memoryOf(sentAt: string): Promise<Memory> {
-    return memoryOf(this.#store, sentAt, this.#retries);
+  dedupStateOf(sentAt: string): Promise<DedupState> {
+    return dedupStateOf(this.#store, sentAt, this.#retries);
   }
 
   /** Whether the events of a chunk are there, so many of them; its rollups may still lack some. */
-  async isWhole({ chunk }: SentChunk, lines: number): Promise<boolean> {
+  async isWhole({ id }: SentChunk, lines: number): Promise<boolean> {
     const [row] = await retrying(
       () =>
         select<{ events: number; listed: number }>(
@@ -214,7 +214,7 @@ export class Ledger {
           `SELECT (SELECT toUInt32(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS listed,
                   (SELECT toUInt32(count()) FROM events WHERE chunk = {chunk:String}
                      AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})) AS events`,
-          { chunk },
+          { chunk: id },
         ),
       this.#retries,
     );
@@ -242,7 +242,7 @@ export class Ledger {
 
   async #record(
     load: Load,
-    { head, chunk, bytes }: SentChunk,
+    { firstLineHash, id, bytes }: SentChunk,
     time?: 'sent_at' | 'loaded_at',
     rows = 0,
     rejectedRows = 0,
@@ -253,7 +253,7 @@ export class Ledger {
           query: `INSERT INTO load_chunks (head, chunk, load_id, bytes, rows, rejected_rows${time ? `, ${time}` : ''})
                 SELECT unhex({head:String}), {chunk:String}, {loadId:String}, {bytes:UInt64}, {rows:UInt64},
                        {rejectedRows:UInt64}${time ? `, ${later}` : ''}`,
-          query_params: { head, chunk, bytes, rows, rejectedRows, loadId: load.id },
+          query_params: { head: firstLineHash, chunk: id, bytes, rows, rejectedRows, loadId: load.id },
         }),
       this.#retries,
     );

@@ -8,7 +8,7 @@ import { forgetRejected, keepRejected, type RejectedRow } from '../rejects/rejec
 import { type Claim, Ledger } from './ledger.ts';
 import { Load, type LoadCounts, noCounts, type WaitOptions } from './load.ts';
 import { inParallel } from './parallel.ts';
-import { type DoubtfulChunk, settleChunks, withdrawChunk } from './repair-rollups.ts';
+import { repairRollupsOf, type UnsettledChunk, withdrawChunk } from './repair-rollups.ts';
 import { Sender, type SentRows } from './sender.ts';
 
 export interface EventLoadOptions {
@@ -66,8 +66,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       })));
   const counts = load?.counts ?? noCounts();
   // Ends the making ready of a chunk that is not sent any more.
-  const enough = new AbortController();
-  const ended = signal ? AbortSignal.any([signal, enough.signal]) : enough.signal;
+  const stopReading = new AbortController();
+  const ended = signal ? AbortSignal.any([signal, stopReading.signal]) : stopReading.signal;
   const ledger = new Ledger(store, { ...options, signal: ended });
   const sender = new Sender(options);
   const parallel = dedupe ? 1 : (options.parallel ?? 2);
@@ -77,8 +77,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     fileFormat,
     chunkBytes: options.chunkBytes,
     ignoreUnknown: options.ignoreUnknown ?? false,
-    knownChunks: (head) => ledger.knownChunks(head),
-    beginChunk: async (head) => (load ? ledger.beginChunk(load, head) : []),
+    knownChunks: (firstLineHash) => ledger.knownChunks(firstLineHash),
+    beginChunk: async (firstLineHash) => (load ? ledger.beginChunk(load, firstLineHash) : []),
     onBytes: (bytes) => {
       counts.bytes += bytes;
       options.onProgress?.(counts);
@@ -86,36 +86,37 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     signal: ended,
   });
 
-  const doubtful: DoubtfulChunk[] = [];
-  /** @returns `settle` when its rollups may hold too much or too little of it */
+  const unsettled: UnsettledChunk[] = [];
+  /** @returns `rollupsInDoubt` when its rollups may hold too much or too little of it */
   const sendChunk = async (
     { chunk, interruptions, claimedAt }: ClaimedChunk,
     claim: Extract<Claim, { loaded: false }>,
-  ): Promise<SentRows & { settle: boolean }> => {
-    let { memory } = claim;
+  ): Promise<SentRows & { rollupsInDoubt: boolean }> => {
+    let { dedup } = claim;
     let before = interruptions;
     let from = claimedAt;
     for (let attempt = 0, since = claim.loadTime; ; attempt++, since = await ledger.now()) {
-      const anew = memory === 'none';
-      if (anew && load) {
+      const underNewToken = dedup === 'expired';
+      if (underNewToken && load) {
         await ledger.markWithdrawn(load, chunk);
-        await withdrawChunk(store, chunk.chunk);
-        memory = 'sure';
+        await withdrawChunk(store, chunk.id);
+        dedup = 'reliable';
       }
-      const named = anew ? { ...chunk, token: `${chunk.chunk} ${load?.id} ${attempt}` } : chunk;
+      const named = underNewToken ? { ...chunk, token: `${chunk.id} ${load?.id} ${attempt}` } : chunk;
       const sent = await sender.send(named, claim.loadTime);
-      if (load && (sender.interruptions > before || load.silentSince(from))) {
-        const found = await ledger.memoryOf(since);
-        if (found !== 'sure') memory = found;
+      if (load && (sender.interruptions > before || load.heartbeatLapsedSince(from))) {
+        const found = await ledger.dedupStateOf(since);
+        if (found !== 'reliable') dedup = found;
       }
       const lines = chunk.rows - sent.rejectedRows;
-      const trusted = memory === 'sure' && (anew || !claim.sentBefore);
+      const trusted = dedup === 'reliable' && (underNewToken || !claim.sentBefore);
       // What --dedupe leaves out is counted by what is there, and does not tell what is missing.
       const whole =
-        trusted || (memory !== 'none' && (dedupe ? memory === 'sure' : await ledger.isWhole(chunk, lines)));
-      if (whole) return { ...sent, settle: anew || memory === 'short' };
+        trusted ||
+        (dedup !== 'expired' && (dedupe ? dedup === 'reliable' : await ledger.isWhole(chunk, lines)));
+      if (whole) return { ...sent, rollupsInDoubt: underNewToken || dedup === 'may-lose-rows' };
       options.rejectLimit?.takeBack(chunk.rows, sent.rejectedRows);
-      memory = 'none';
+      dedup = 'expired';
       before = sender.interruptions;
       from = performance.now();
     }
@@ -125,14 +126,14 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     if (claim.loaded) counts.repeatedRows += claim.rows;
     else {
       const sent = await sendChunk(claimed, claim);
-      const { rows, rejectedRows, duplicates, settle } = sent;
+      const { rows, rejectedRows, duplicates, rollupsInDoubt } = sent;
       if (load) {
-        if (claim.sentBefore) await forgetRejected(store, chunk.chunk);
-        const origin = { loadId: load.id, file, chunk: chunk.chunk };
+        if (claim.sentBefore) await forgetRejected(store, chunk.id);
+        const origin = { loadId: load.id, file, chunk: chunk.id };
         if (rejectedRows > 0) await keepRejected(store, origin, sent.readRejected);
-        const { head, bytes } = chunk;
-        const identity = { chunk: chunk.chunk, head, bytes, rows: chunk.rows };
-        if (settle) doubtful.push({ chunk: identity, rows, rejectedRows });
+        const { id, firstLineHash, bytes } = chunk;
+        const identity = { id, firstLineHash, bytes, rows: chunk.rows };
+        if (rollupsInDoubt) unsettled.push({ chunk: identity, rows, rejectedRows });
         else await ledger.markLoaded(load, chunk, rows, rejectedRows);
       }
       counts.rows += rows;
@@ -149,13 +150,13 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       claimed(chunks, ledger, load, sender, { ...options, signal: ended }),
       parallel,
       finishChunk,
-      enough,
+      stopReading,
       signal,
     );
     if (signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
-    if (load && doubtful.length > 0) {
-      await settleChunks(store, ledger, load, doubtful, now, options);
+    if (load && unsettled.length > 0) {
+      await repairRollupsOf(store, ledger, load, unsettled, now, options);
     }
     return { ...counts, ...(load && { loadId: load.id }) };
   } catch (cause) {
@@ -202,18 +203,18 @@ async function* claimed(
 ): AsyncGenerator<ClaimedChunk> {
   const seen = new Set<string>();
   for await (const chunk of chunks) {
-    await load?.keepTurn(options);
+    await load?.requeueIfLapsed(options);
     const { interruptions } = sender;
     const claimedAt = performance.now();
     // The same lines again in one file are the same events.
-    const loadedRows = seen.has(chunk.chunk) ? chunk.rows : load && chunk.known?.loadedRows;
+    const loadedRows = seen.has(chunk.id) ? chunk.rows : load && chunk.known?.loadedRows;
     const claim: Claim =
       loadedRows !== undefined
         ? { loaded: true, rows: loadedRows }
         : load
           ? await ledger.claim(load, chunk)
-          : { loaded: false, loadTime: '1970-01-01 00:00:00', memory: 'sure', sentBefore: false };
-    seen.add(chunk.chunk);
+          : { loaded: false, loadTime: '1970-01-01 00:00:00', dedup: 'reliable', sentBefore: false };
+    seen.add(chunk.id);
     yield { chunk, claim, interruptions, claimedAt };
   }
 }

@@ -7,14 +7,14 @@ import { type Store, select } from '../../clickhouse/client.ts';
 export const deadAfterSeconds = 15;
 
 /** What a load says of where it runs, and whether it said so lately. */
-export interface LoadLife {
+export interface LoadHeartbeat {
   readonly host: string;
   readonly pid: number;
-  readonly fresh: number;
+  readonly heartbeatIsFresh: 0 | 1;
 }
 
-/** The columns of a `LoadLife`, of `loads AS l`. */
-export const lifeColumns = `host, pid, l.version > now64(6) - toIntervalSecond(${deadAfterSeconds}) AS fresh`;
+/** The columns of a `LoadHeartbeat`, of `loads AS l`. */
+export const heartbeatColumns = `host, pid, l.version > now64(6) - toIntervalSecond(${deadAfterSeconds}) AS heartbeatIsFresh`;
 
 /**
  * Where processes have numbers of their own: the host, with a mark of its start and of the container, as containers
@@ -33,8 +33,8 @@ export function machine(): string {
 }
 
 /** Whether a load that says it runs still does: its heartbeats are fresh and, on this machine, its process lives. */
-export function isAlive({ host, pid, fresh }: LoadLife): boolean {
-  if (!fresh) return false;
+export function isAlive({ host, pid, heartbeatIsFresh }: LoadHeartbeat): boolean {
+  if (!heartbeatIsFresh) return false;
   if (host !== machine() || pid === process.pid) return true;
   try {
     process.kill(pid, 0);
@@ -46,9 +46,9 @@ export function isAlive({ host, pid, fresh }: LoadLife): boolean {
 
 /** Which of these loads are running now. */
 export async function aliveLoads(store: Store, ids: readonly string[]): Promise<string[]> {
-  const rows = await select<LoadLife & { id: string }>(
+  const rows = await select<LoadHeartbeat & { id: string }>(
     store,
-    `SELECT load_id AS id, ${lifeColumns} FROM loads AS l FINAL
+    `SELECT load_id AS id, ${heartbeatColumns} FROM loads AS l FINAL
      WHERE load_id IN {ids:Array(String)} AND state = 'running'`,
     { ids },
   );

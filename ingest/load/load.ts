@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { isAlive, type LoadLife, lifeColumns, machine } from './load-heartbeat.ts';
+import { heartbeatColumns, isAlive, type LoadHeartbeat, machine } from './load-heartbeat.ts';
 
 /** What a file of a run came to. */
 export interface LoadCounts {
@@ -108,20 +108,20 @@ export class Load {
   }
 
   /** Whether since then others may have taken this load for dead, and gone on. */
-  silentSince(time: number): boolean {
+  heartbeatLapsedSince(time: number): boolean {
     return this.#silentUntil > time || performance.now() - this.#heardAt > silentMs;
   }
 
   /** Waits for another turn, where others may have gone on without this load. */
-  async keepTurn(options: WaitOptions): Promise<void> {
-    if (!this.silentSince(this.#turnAt)) return;
+  async requeueIfLapsed(options: WaitOptions): Promise<void> {
+    if (!this.heartbeatLapsedSince(this.#turnAt)) return;
     await this.#takeTurn();
     await this.#waitForTurn(options);
   }
 
   /** @throws when others may have gone on without this load */
-  requireTurn(): void {
-    if (!this.silentSince(this.#turnAt)) return;
+  assertTurnHeld(): void {
+    if (!this.heartbeatLapsedSince(this.#turnAt)) return;
     throw new Error(
       `ClickHouse did not hear of load ${this.id} for more than ${silentMs / 1000} s, so that others may have gone on: run the same command again`,
     );
@@ -171,9 +171,9 @@ export class Load {
   async #aliveBefore(condition: string, signal: AbortSignal | undefined): Promise<string[]> {
     const rows = await retrying(
       () =>
-        select<LoadLife & { id: string }>(
+        select<LoadHeartbeat & { id: string }>(
           this.#store,
-          `SELECT load_id AS id, ${lifeColumns} FROM loads AS l FINAL
+          `SELECT load_id AS id, ${heartbeatColumns} FROM loads AS l FINAL
            WHERE (turn, load_id) < (toDateTime64({turn:String}, 6, 'UTC'), {id:String}) AND state = 'running' AND (${condition})`,
           { id: this.id, turn: this.#turn, file: this.#description.file },
         ),

@@ -1,13 +1,13 @@
 /**
  * Works on up to `most` items at a time, while the next one is made ready; the first failure ends it once the
  * others in flight are done.
- * @param enough aborted when no more items are wanted
+ * @param stopReading aborted when no more items are wanted
  */
 export async function inParallel<T>(
   items: AsyncGenerator<T>,
   most: number,
   work: (item: T) => Promise<void>,
-  enough: AbortController,
+  stopReading: AbortController,
   signal?: AbortSignal,
 ): Promise<void> {
   const running = new Set<Promise<void>>();
@@ -20,7 +20,7 @@ export async function inParallel<T>(
         .catch((error: unknown) => {
           failure ??= { error };
           // The next item may be a long time coming.
-          enough.abort();
+          stopReading.abort();
         })
         .finally(() => running.delete(task));
       running.add(task);
@@ -33,7 +33,7 @@ export async function inParallel<T>(
     failure ??= { error };
   } finally {
     await Promise.all(running);
-    enough.abort();
+    stopReading.abort();
     await items.return(undefined);
   }
   if (failure) throw failure.error;

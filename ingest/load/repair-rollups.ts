@@ -12,11 +12,11 @@ import { Load, type WaitOptions } from './load.ts';
 
 /**
  * A chunk that is whole in the events while each rollup may lack it or have it twice, because its name no longer
- * tells the engine all that arrived (see `Memory`). Where even its events could not be relied on, they were
- * withdrawn and sent anew under another name. Only when its rollups are seen to is it loaded; interrupted anywhere,
+ * tells the engine all that arrived (see `DedupState`). Where even its events could not be relied on, they were
+ * withdrawn and sent again under another name. Only when its rollups are seen to is it loaded; interrupted anywhere,
  * it is still in doubt.
  */
-export interface DoubtfulChunk {
+export interface UnsettledChunk {
   readonly chunk: SentChunk;
   readonly rows: number;
   readonly rejectedRows: number;
@@ -44,23 +44,23 @@ export async function withdrawChunk(store: Store, chunk: string): Promise<void> 
  * @throws when such a load has taken over a chunk: what it left of it must not pass for whole; and when raw events of
  * a month that differs were dropped
  */
-export async function settleChunks(
+export async function repairRollupsOf(
   store: Store,
   ledger: Ledger,
   load: Load,
-  doubtful: readonly DoubtfulChunk[],
+  unsettled: readonly UnsettledChunk[],
   now: () => Date,
   options: WaitOptions = {},
 ): Promise<void> {
-  const months = await monthsOf(store, doubtful);
+  const months = await monthsOf(store, unsettled);
   const file = `rollups of ${months.map(({ from }) => from.slice(0, 7)).join(', ')}, for load ${load.id}`;
   const settling = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
   try {
-    const own = await ownChunks(ledger, load, doubtful);
+    const own = await ownChunks(ledger, load, unsettled);
     for (const month of own.length > 0 ? months : []) {
       if ((await verify(store, catalog, month)).differences.length === 0) continue;
-      await requireEvents(store, month, doubtful);
-      await rebuild(store, catalog, month, { settling: true, requireTurn: () => settling.requireTurn() });
+      await requireEvents(store, month, unsettled);
+      await rebuild(store, catalog, month, { settling: true, requireTurn: () => settling.assertTurnHeld() });
     }
     for (const { chunk, rows, rejectedRows } of own) await ledger.markLoaded(load, chunk, rows, rejectedRows);
     await settling.finish();
@@ -76,12 +76,12 @@ const chunkDays = `
   UNION DISTINCT
   SELECT day FROM withdrawn_chunks WHERE chunk IN {chunks:Array(String)} AND day > toDate(0)`;
 
-function monthsOf(store: Store, doubtful: readonly DoubtfulChunk[]): Promise<DayRange[]> {
+function monthsOf(store: Store, unsettled: readonly UnsettledChunk[]): Promise<DayRange[]> {
   return select<DayRange>(
     store,
     `SELECT toString(min(d.day)) AS from, toString(max(d.day)) AS to FROM (${chunkDays}) AS d
      GROUP BY toYYYYMM(d.day) ORDER BY toYYYYMM(d.day)`,
-    { chunks: doubtful.map(({ chunk }) => chunk.chunk) },
+    { chunks: unsettled.map(({ chunk }) => chunk.id) },
   );
 }
 
@@ -89,7 +89,7 @@ function monthsOf(store: Store, doubtful: readonly DoubtfulChunk[]): Promise<Day
 async function requireEvents(
   store: Store,
   { from }: DayRange,
-  doubtful: readonly DoubtfulChunk[],
+  unsettled: readonly UnsettledChunk[],
 ): Promise<void> {
   const inMonth = 'toYYYYMM(day) = toYYYYMM({from:Date})';
   const reported = rollups(catalog).map(({ table }) => `SELECT DISTINCT day FROM ${table} WHERE ${inMonth}`);
@@ -98,7 +98,7 @@ async function requireEvents(
     `SELECT toString(d.day) AS day FROM (${reported.join(' UNION DISTINCT ')}) AS d
      WHERE d.day NOT IN (SELECT DISTINCT day FROM events WHERE ${inMonth}) AND d.day NOT IN (${chunkDays})
      ORDER BY d.day LIMIT 1`,
-    { from, chunks: doubtful.map(({ chunk }) => chunk.chunk) },
+    { from, chunks: unsettled.map(({ chunk }) => chunk.id) },
   );
   if (!gone) return;
   throw new Error(
@@ -110,10 +110,10 @@ async function requireEvents(
 async function ownChunks(
   ledger: Ledger,
   load: Load,
-  doubtful: readonly DoubtfulChunk[],
-): Promise<DoubtfulChunk[]> {
-  const own: DoubtfulChunk[] = [];
-  for (const each of doubtful) {
+  unsettled: readonly UnsettledChunk[],
+): Promise<UnsettledChunk[]> {
+  const own: UnsettledChunk[] = [];
+  for (const each of unsettled) {
     const outcome = await ledger.outcome(load, each.chunk);
     if (outcome === 'own') own.push(each);
     if (outcome === 'taken over') {

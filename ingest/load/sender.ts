@@ -154,18 +154,18 @@ export class Sender {
   }
 
   /** Events that the store has of a chunk: a line need not be one event, the engine reads two objects on one as two. */
-  async #countStored({ chunk }: SendableChunk, lines: number): Promise<number> {
+  async #countStored({ id }: SendableChunk, lines: number): Promise<number> {
     if (this.#options.dryRun) return lines;
     const query =
       'SELECT toUInt32(sum(d.events)) AS stored FROM chunk_days AS d WHERE chunk = {chunk:String}';
-    const [row] = await retrying(() => select<{ stored: number }>(this.#options.store, query, { chunk }));
+    const [row] = await retrying(() => select<{ stored: number }>(this.#options.store, query, { chunk: id }));
     if (!row) throw new Error('the store did not count the events of a chunk');
     return row.stored;
   }
 
-  async #countNew({ chunk, token = chunk }: SendableChunk): Promise<number> {
+  async #countNew({ id, token = id }: SendableChunk): Promise<number> {
     const { store, dedupe, dryRun } = this.#options;
-    return dedupe && !dryRun ? retrying(() => countNew(store, chunk, token), this.#retries) : 0;
+    return dedupe && !dryRun ? retrying(() => countNew(store, id, token), this.#retries) : 0;
   }
 
   /**
@@ -189,7 +189,7 @@ export class Sender {
   /** One statement; returns the engine's refusal of the lines, throws any other failure. */
   async #insert(
     table: EventTable,
-    { chunk, token = chunk }: SendableChunk,
+    { id, token = id }: SendableChunk,
     { format, typed, stream }: Content,
     loadTime: string,
   ): Promise<ClickHouseError | undefined> {
@@ -201,11 +201,11 @@ export class Sender {
     return retrying(async () => {
       try {
         // Left there by an attempt that was cut off.
-        if (table === 'events_staging') await dropStaged(store, chunk);
+        if (table === 'events_staging') await dropStaged(store, id);
         const { stream: answer } = await store.exec({
           query: insertEvents(format, table, typed),
           values: stream(),
-          query_params: { chunk, loadTime },
+          query_params: { chunk: id, loadTime },
           clickhouse_settings: settings,
         });
         await finished(answer.resume());

@@ -32,16 +32,16 @@ export async function* parquetChunks(source: ChunkReadOptions): AsyncGenerator<S
       named.update(data);
       onBytes(data.length);
     }
-    const chunk = named.digest('hex');
+    const id = named.digest('hex');
     yield {
-      chunk,
-      head: chunk,
+      id,
+      firstLineHash: id,
       bytes: end - start,
       rows,
       content: {
         format: formats.parquet,
         typed,
-        stream: () => Readable.from(ownFile(file, part, chunk), { objectMode: false }),
+        stream: () => Readable.from(ownFile(file, part, id), { objectMode: false }),
       },
       records: (only) =>
         parquetRecords(file, only?.line ?? firstRow, only ? lastLine(only) : firstRow + rows - 1),
@@ -50,7 +50,7 @@ export async function* parquetChunks(source: ChunkReadOptions): AsyncGenerator<S
         stream: () => Readable.from(ndjsonRows(file, runs), { objectMode: false }),
       }),
       damaged: false,
-      known: (await knownChunks(chunk)).find((known) => known.chunk === chunk),
+      known: (await knownChunks(id)).find((known) => known.id === id),
       where: `from row ${firstRow}`,
     };
   }
@@ -72,14 +72,14 @@ async function* ndjsonRows(file: string, runs: readonly LineRun[]): AsyncGenerat
 }
 
 /** A part as a file of its own. @throws {InputError} before its end if it is not what was named any more */
-async function* ownFile(file: string, part: ParquetPart, chunk: string): AsyncGenerator<Buffer> {
+async function* ownFile(file: string, part: ParquetPart, id: string): AsyncGenerator<Buffer> {
   const named = nameOf(part);
   yield magic;
   for await (const data of bytesOf(file, part)) {
     named.update(data);
     yield data;
   }
-  if (named.digest('hex') !== chunk) throw new InputError(`${file}: was changed while it was loaded`);
+  if (named.digest('hex') !== id) throw new InputError(`${file}: was changed while it was loaded`);
   yield part.foot;
 }
 

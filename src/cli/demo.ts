@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { listTables, loadList } from '../../ingest/lists/lookup-lists.ts';
+import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { createToken, listTokens } from '../accounts/tokens.ts';
 import { eventProgress } from './progress.ts';
@@ -39,7 +39,7 @@ export async function loadDemo(
     await writeSample(store, folder, { lastDay, days: 90, events: 500_000, seed: 1 });
   }
   for (const name of ['campaigns', 'creatives', 'ad_units', 'sites'] as const) {
-    await loadList(store, listTables[name], join(folder, `${name}.csv`));
+    await loadLookupList(store, lookupLists[name], join(folder, `${name}.csv`));
   }
   const file = join(folder, 'events.csv.gz');
   const progress = await eventProgress([file]);
@@ -49,7 +49,7 @@ export async function loadDemo(
   } finally {
     progress.stop();
   }
-  await loadList(store, listTables.confirmations, join(folder, 'confirmations.csv'));
+  await loadLookupList(store, lookupLists.confirmations, join(folder, 'confirmations.csv'));
 
   const accounts: DemoAccount[] = [];
   for (const account of sampleAccounts) {

@@ -3,7 +3,7 @@ import { requireMigrated } from '../../clickhouse/migrate/migrate.ts';
 import { expandFiles } from '../../ingest/input/expand-files.ts';
 import { type Format, formatOf } from '../../ingest/input/file-format.ts';
 import { unconfirmedDays } from '../../ingest/lists/confirmations.ts';
-import { type ListTable, listTables, loadList } from '../../ingest/lists/lookup-lists.ts';
+import { type LookupList, loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
 import { noCounts } from '../../ingest/load/load.ts';
 import { loadEvents, Stopped } from '../../ingest/load/load-events.ts';
 import { requireLoad } from '../../ingest/load/load-history.ts';
@@ -155,18 +155,18 @@ export async function replayRejects(store: Store, load: string, file: string): P
 /** `ingest campaigns` and the other lists. */
 export async function ingestLists(
   store: Store,
-  list: ListTable,
+  list: LookupList,
   args: readonly string[],
   format?: Format['name'],
 ): Promise<void> {
   for (const file of await expandFiles(args)) {
-    if (list === listTables.confirmations) {
+    if (list === lookupLists.confirmations) {
       const before = await unconfirmedDays(store);
-      const rows = await loadList(store, list, file, format);
+      const rows = await loadLookupList(store, list, file, format);
       const changed = before - (await unconfirmedDays(store));
       say(`${file}: ${number(rows)} days confirmed, ${number(changed)} of them held unconfirmed revenue`);
     } else {
-      say(`${file}: ${number(await loadList(store, list, file, format))} ${list.table} loaded`);
+      say(`${file}: ${number(await loadLookupList(store, list, file, format))} ${list.table} loaded`);
     }
   }
 }

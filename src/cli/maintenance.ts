@@ -54,7 +54,7 @@ export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Pro
         onStep: ({ table, month, done, total }) => {
           if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
         },
-        requireTurn: () => load.requireTurn(),
+        requireTurn: () => load.assertTurnHeld(),
       },
     ),
   );

@@ -36,8 +36,8 @@ async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: 
   };
   const chunks = [];
   for await (const chunk of cutChunks(source(content, pieceBytes), { ...wanted, ...options })) {
-    const { chunk: name, head, rows, firstLine, body } = chunk;
-    chunks.push({ name, head, rows, firstLine, text: body.toString() });
+    const { id, firstLineHash, rows, firstLine, body } = chunk;
+    chunks.push({ id, firstLineHash, rows, firstLine, text: body.toString() });
   }
   return chunks;
 }
@@ -60,7 +60,7 @@ test.each([
     );
     const whole = await cut(content, options, () => content.length);
     const heads = whole.map(({ text }) => text.split(end)[0]);
-    expect(new Set(whole.map(({ head }) => head)).size).toBe(new Set(heads).size);
+    expect(new Set(whole.map(({ firstLineHash }) => firstLineHash)).size).toBe(new Set(heads).size);
     expect(whole.reduce((sum, { rows }) => sum + rows, 0)).toBe(lines.length);
     for (const pieces of [() => 1, () => 7, () => Math.floor(next() * 700)]) {
       expect(await cut(content, options, pieces)).toEqual(whole);
@@ -73,10 +73,10 @@ test('a file is cut again where it was cut before, whatever the size of chunks i
   const lines = Array.from({ length: 200 }, (_, n) => `${n},${'x'.repeat(Math.floor(next() * 90))}`);
   const content = Buffer.from(`${lines.join('\n')}\n`);
   const before = await cut(content, { chunkBytes: 700 }, () => content.length);
-  const knownChunks = async (head: string) =>
+  const knownChunks = async (firstLineHash: string) =>
     before
-      .filter((chunk) => chunk.head === head)
-      .map(({ name, text }) => ({ chunk: name, bytes: Buffer.byteLength(text), loadedRows: undefined }));
+      .filter((chunk) => chunk.firstLineHash === firstLineHash)
+      .map(({ id, text }) => ({ id, bytes: Buffer.byteLength(text), loadedRows: undefined }));
   for (const chunkBytes of [100, 1_000, 1_000_000]) {
     expect(await cut(content, { chunkBytes, knownChunks }, () => Math.floor(next() * 90))).toEqual(before);
   }

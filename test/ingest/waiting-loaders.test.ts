@@ -79,7 +79,7 @@ test.each(['loads it', 'fails'])(
     const loader = start('ingest', 'events', '--json', path);
     const claims = 'SELECT uniqExact(load_id) AS loads FROM load_chunks WHERE chunk = {chunk:String}';
     await until(async () =>
-      expect(await select(db.store, claims, { chunk: chunk.chunk })).toEqual([{ loads: 2 }]),
+      expect(await select(db.store, claims, { chunk: chunk.id })).toEqual([{ loads: 2 }]),
     );
     expect(await counted()).toBe(0);
 
@@ -148,7 +148,7 @@ describe('one Ctrl-C is enough for a loader that waits', () => {
     await new Ledger(db.store).claim(other, chunk);
     const loader = start('ingest', 'events', path);
     const claimed = async () =>
-      expect(await select(db.store, claims, { chunk: chunk.chunk })).toEqual([{ loads: 2 }]);
+      expect(await select(db.store, claims, { chunk: chunk.id })).toEqual([{ loads: 2 }]);
     await until(claimed);
     await stopsAtOnce(loader).finally(() => other.finish());
   });
@@ -186,20 +186,20 @@ test('a load of which the store heard nothing waits for a rebuild that went on w
       query_params: { state },
     });
   await word('running');
-  await load.keepTurn({});
-  load.requireTurn();
+  await load.requeueIfLapsed({});
+  load.assertTurnHeld();
 
   const later = performance.now() + 11_000;
   const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
-  expect(load.silentSince(later - 1)).toBe(true);
-  expect(() => load.requireTurn()).toThrow(/did not hear of load .* run the same command again/);
+  expect(load.heartbeatLapsedSince(later - 1)).toBe(true);
+  expect(() => load.assertTurnHeld()).toThrow(/did not hear of load .* run the same command again/);
   const waits = vi.fn();
-  const turn = load.keepTurn({ onWait: waits }).then(() => 'kept');
+  const turn = load.requeueIfLapsed({ onWait: waits }).then(() => 'kept');
   await until(() => expect(waits).toHaveBeenCalledWith('other'));
   await word('loaded');
   expect(await turn).toBe('kept');
   clock.mockReturnValue(later + 1);
-  load.requireTurn();
+  load.assertTurnHeld();
   clock.mockRestore();
   await load.finish();
 });

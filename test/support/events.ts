@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EventType } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import { listTables, loadList } from '../../ingest/lists/lookup-lists.ts';
+import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
 import type { LoadCounts } from '../../ingest/load/load.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 
@@ -85,12 +85,14 @@ export function load(
 /** Loads names or confirmations through the real loader; rows in the order of the list's columns. */
 export function loadRows(
   store: Store,
-  list: keyof typeof listTables,
+  list: keyof typeof lookupLists,
   rows: readonly (readonly string[])[],
 ): Promise<number> {
-  const { columns } = listTables[list];
+  const { columns } = lookupLists[list];
   const lines = rows.map((row) =>
     JSON.stringify(Object.fromEntries(columns.map((name, n) => [name, row[n]]))),
   );
-  return withFile(`${list}.ndjson`, lines.join('\n'), (file) => loadList(store, listTables[list], file));
+  return withFile(`${list}.ndjson`, lines.join('\n'), (file) =>
+    loadLookupList(store, lookupLists[list], file),
+  );
 }
