@@ -2,19 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ClickHouseError } from '@clickhouse/client';
 
 export interface RetryOptions {
-  /** How long a store that does not answer is waited for. */
-  readonly giveUpAfterMs: number;
+  /** How long to keep trying; the default is two minutes, enough for a ClickHouse that restarts. */
+  readonly giveUpAfterMs?: number | undefined;
   /** Ends the waiting, with an AbortError. */
-  readonly signal?: AbortSignal;
-  /** Told at the first failure. */
-  readonly onRetry?: (error: Error) => void;
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the first failure only. */
+  readonly onRetry?: ((error: Error) => void) | undefined;
 }
 
-/** A store that restarts is back within two minutes; longer is for a person to look at. */
-const defaults: RetryOptions = { giveUpAfterMs: 120_000 };
-
-/** Failures of a server that may pass: it is starting, overloaded, or cut off from its disk or coordination. */
-const passing = new Set([
+/** Types of errors of a server that is starting, overloaded, or without its disk or coordination for a moment. */
+const transientTypes = new Set([
   'TOO_MANY_SIMULTANEOUS_QUERIES',
   'TOO_MANY_PARTS',
   'TABLE_IS_READ_ONLY',
@@ -25,35 +22,44 @@ const passing = new Set([
   'ASYNC_LOAD_WAIT_FAILED',
 ]);
 
+const transientCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
 /**
- * Repeats work whose repetition changes nothing while the store cannot be reached or is busy, with growing
- * pauses.
- * @throws the last failure when it did not pass in time, and any other failure at once
+ * Does the work, and does it again with growing pauses while it fails with a transient error. The work must be
+ * safe to repeat.
+ * @throws the last failure when the time is up, and any other failure at once
  */
-export async function retrying<T>(work: () => Promise<T>, options: RetryOptions = defaults): Promise<T> {
-  const deadline = Date.now() + options.giveUpAfterMs;
+export async function retrying<T>(
+  work: () => Promise<T>,
+  { giveUpAfterMs = 120_000, signal, onRetry }: RetryOptions = {},
+): Promise<T> {
+  const deadline = Date.now() + giveUpAfterMs;
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof Error) || !mayPass(error) || Date.now() + pauseMs > deadline) throw error;
-      if (pauseMs === 100) options.onRetry?.(error);
-      await delay(pauseMs, undefined, { signal: options.signal });
+      if (!(error instanceof Error) || !isTransient(error) || Date.now() + pauseMs > deadline) throw error;
+      if (pauseMs === 100) onRetry?.(error);
+      await delay(pauseMs, undefined, { signal });
     }
   }
 }
 
-/** Whether a failure is one of the connection or of a busy server, which may pass by itself. */
-export function mayPass(error: Error): boolean {
+/** Whether an error is one of the connection or of a busy server, which a later attempt may not meet. */
+export function isTransient(error: Error): boolean {
   if (error instanceof ClickHouseError) {
-    // Another node of a cluster ended in the middle of an answer; a file that breaks off has this type, too.
+    // Another node of a cluster went away in the middle of an answer; a truncated file has this type, too.
     const peerEnded = error.type === 'ATTEMPT_TO_READ_AFTER_EOF' && / packet from /.test(error.message);
-    return peerEnded || passing.has(error.type ?? '');
+    return peerEnded || transientTypes.has(error.type ?? '');
   }
   const code = 'code' in error ? String(error.code) : '';
-  return (
-    ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EAI_AGAIN'].includes(
-      code,
-    ) || /socket hang up|aborted|premature close/i.test(error.message)
-  );
+  return transientCodes.has(code) || /socket hang up|aborted|premature close/i.test(error.message);
 }

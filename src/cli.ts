@@ -2,7 +2,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { catalog } from '../catalog/catalog.ts';
 import { connect, type Store } from '../clickhouse/client.ts';
-import { check } from '../clickhouse/consistency/check-schema.ts';
+import { checkSchema } from '../clickhouse/consistency/check-schema.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { formats } from '../ingest/input/file-format.ts';
 import { confirmDays } from '../ingest/lists/confirmations.ts';
@@ -12,7 +12,7 @@ import { accountId, day, instant, positiveInteger, rejectLimit, usage } from './
 import { addClusterCommands } from './cli/cluster.ts';
 import { ingestEvents, ingestLists, replayRejects } from './cli/ingest.ts';
 import { type LimitFlags, limitRequests } from './cli/limits.ts';
-import { type MaintenanceFlags, migrateServer, rebuildRollups, verifyRollups } from './cli/maintenance.ts';
+import { type MaintenanceFlags, migrateServer, runRebuild, runVerify } from './cli/maintenance.ts';
 import { run } from './cli/run.ts';
 import { runDemo, runService, untilStopped } from './cli/serve.ts';
 import { createLogin, listLogins, revokeLogin } from './cli/tokens.ts';
@@ -68,7 +68,7 @@ program
   .description('compare the live schema with the catalog')
   .action(() =>
     withStore(async (store) => {
-      const differences = await check(store, catalog);
+      const differences = await checkSchema(store, catalog);
       for (const difference of differences) print(difference);
       say(differences.length ? `${differences.length} differences` : 'the schema agrees with the catalog');
       if (differences.length) process.exitCode = 1;
@@ -76,8 +76,8 @@ program
   );
 
 for (const [name, description, action] of [
-  ['verify', 'compare every rollup with the raw events', verifyRollups],
-  ['rebuild', 'recompute rollups from the raw events, whole months at a time', rebuildRollups],
+  ['verify', 'compare every rollup with the raw events', runVerify],
+  ['rebuild', 'recompute rollups from the raw events, whole months at a time', runRebuild],
 ] as const) {
   program
     .command(name)

@@ -6,7 +6,7 @@ import { catalog } from '../catalog/catalog.ts';
 import { connect, type Store } from '../clickhouse/client.ts';
 import { requireTimezone } from '../clickhouse/migrate/migrate.ts';
 import { Reader } from '../clickhouse/reader.ts';
-import { mayPass, retrying } from '../clickhouse/retry.ts';
+import { isTransient, retrying } from '../clickhouse/retry.ts';
 import type { Config } from './config.ts';
 import { AccountCache } from './http/access/account-cache.ts';
 import { Limiter } from './http/access/limiter.ts';
@@ -76,7 +76,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     };
     await prepare().catch((error: unknown) => {
       // A store that does not fit is for a person to mend; one that does not answer may come back by itself.
-      if (!(error instanceof Error) || !mayPass(error)) throw error;
+      if (!(error instanceof Error) || !isTransient(error)) throw error;
       log.warn({ err: error }, 'ClickHouse does not answer: not ready until it does');
       void retrying(prepare, { giveUpAfterMs: Number.POSITIVE_INFINITY, signal: stopping.signal })
         .then(() => log.info('ClickHouse answers: ready'))

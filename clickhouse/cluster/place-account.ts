@@ -3,21 +3,14 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { shardingKeys } from '../migrate/migration-files.ts';
 import { rollups } from '../rollups.ts';
-import {
-  ClusterError,
-  everywhere,
-  type Layout,
-  lastShard,
-  layoutOf,
-  onNodes,
-  reloadDictionary,
-} from './layout.ts';
+import { ClusterError, type Layout, layoutOf, shardCount } from './layout.ts';
+import { insertTargetOnAllNodes, onNodes, reloadDictionary } from './on-nodes.ts';
 import { shardingKey } from './sharding-key.ts';
 
 /** By then every service asks all shards for an account that is said to lie on several. */
 const servicesKnowMs = 6_000;
 
-export interface PlaceOptions {
+export interface Placement {
   readonly account: string;
   /** Numbers of the shards, from 1. */
   readonly shards: readonly number[];
@@ -32,17 +25,17 @@ export interface PlaceOptions {
  * @returns whether reports of the account ask all shards
  * @throws {ClusterError} when there is no such shard, or when a chunk is in doubt: sent again it would go elsewhere
  */
-export async function place(store: Store, catalog: Catalog, options: PlaceOptions): Promise<boolean> {
+export async function placeAccount(store: Store, catalog: Catalog, options: Placement): Promise<boolean> {
   const { account, shards } = options;
   const layout = await requireCluster(store);
-  const most = lastShard(layout.nodes);
+  const most = shardCount(layout.nodes);
   const wrong = shards.find((shard) => shard < 1 || shard > most);
   if (wrong !== undefined)
     throw new ClusterError(`there is no shard ${wrong}: ${layout.cluster} has 1 to ${most}`);
-  await requireNoDoubt(store);
+  await requireNoUnsettledChunk(store);
   const [now] = await select<{ home: number; shards: number[]; rows: number }>(
     store,
-    `SELECT toUInt32(${homeOf('{account:String}', layout)}) AS home,
+    `SELECT toUInt32(${homeShardExpression('{account:String}', layout)}) AS home,
             (SELECT groupArrayArray(shards) FROM placements FINAL WHERE account_id = {account:String}) AS shards,
             toUInt32((SELECT count() FROM (${accountsWithRows(catalog, 'WHERE account_id = {account:String}')}))) AS rows`,
     { account },
@@ -64,29 +57,29 @@ export async function place(store: Store, catalog: Catalog, options: PlaceOption
  * is loaded meanwhile.
  * @returns how many shards accounts were hashed over before and are now, and how many accounts had to be noted
  */
-export async function grow(
+export async function growCluster(
   store: Store,
   catalog: Catalog,
 ): Promise<{ from: number; to: number; accounts: number }> {
   const layout = await requireCluster(store);
-  const { placing } = layout;
-  const [from, to] = [placing.shards, lastShard(layout.nodes)];
+  const { sharding } = layout;
+  const [from, to] = [sharding.shards, shardCount(layout.nodes)];
   if (to < from) throw new ClusterError(`${layout.cluster} has ${to} shards, accounts lie on ${from}`);
-  await requireNoDoubt(store);
-  const target = await everywhere(store, 'placements');
+  await requireNoUnsettledChunk(store);
+  const target = await insertTargetOnAllNodes(store, 'placements');
   // Those whose shard would change; one that was placed before keeps its place.
   const moving = `SELECT account_id FROM (${accountsWithRows(catalog)})
-    WHERE ${homeOf('account_id', layout)} != ${homeOf('account_id', { placing: { ...placing, shards: to } })}`;
+    WHERE ${homeShardExpression('account_id', layout)} != ${homeShardExpression('account_id', { sharding: { ...sharding, shards: to } })}`;
   const [count] = await select<{ accounts: number }>(
     store,
     `SELECT toUInt32(count()) AS accounts FROM (${moving})`,
   );
   await store.command({
     query: `INSERT INTO ${target} (account_id, shards, read_all)
-            SELECT account_id, [${homeOf('account_id', layout)}], false FROM (${moving})`,
+            SELECT account_id, [${homeShardExpression('account_id', layout)}], false FROM (${moving})`,
   });
   await reloadDictionary(store, 'placement');
-  const keys = await shardingKeys({ ...placing, shards: to });
+  const keys = await shardingKeys({ ...sharding, shards: to });
   await onNodes(store, layout.nodes, store.address.database, async (node) => {
     for (const [table, key] of keys) {
       await node.command({
@@ -99,8 +92,8 @@ export async function grow(
 }
 
 /** The number of the shard on which reports look for an account. */
-function homeOf(account: string, { placing }: Pick<Layout, 'placing'>): string {
-  return `(1 + ${shardingKey('account', placing).replaceAll('account_id', account)})`;
+function homeShardExpression(account: string, { sharding }: Pick<Layout, 'sharding'>): string {
+  return `(1 + ${shardingKey('account', sharding).replaceAll('account_id', account)})`;
 }
 
 function accountsWithRows(catalog: Catalog, where = ''): string {
@@ -122,7 +115,7 @@ async function record(
   readAll: boolean,
 ): Promise<void> {
   await store.command({
-    query: `INSERT INTO ${await everywhere(store, 'placements')} (account_id, shards, read_all)
+    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'placements')} (account_id, shards, read_all)
             SELECT {account:String}, {shards:Array(UInt16)}, {readAll:Bool}`,
     query_params: { account, shards, readAll },
   });
@@ -134,7 +127,7 @@ async function requireCluster(store: Store): Promise<Layout> {
   return layout;
 }
 
-async function requireNoDoubt(store: Store): Promise<void> {
+async function requireNoUnsettledChunk(store: Store): Promise<void> {
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file

@@ -1,6 +1,7 @@
 import { type Catalog, eventTypes } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
-import { type Layout, layoutOf, onNodes } from '../cluster/layout.ts';
+import { type Layout, layoutOf } from '../cluster/layout.ts';
+import { onNodes } from '../cluster/on-nodes.ts';
 import { shardingKeys } from '../migrate/migration-files.ts';
 import { type Column, type Rollup, rollupPartition, rollups, selectInCluster } from '../rollups.ts';
 
@@ -28,13 +29,13 @@ const serviceTables = {
  * what else the service reads; in a cluster on every node, whose differences begin with its name, and how the
  * Distributed tables spread their rows.
  */
-export async function check(store: Store, catalog: Catalog): Promise<string[]> {
+export async function checkSchema(store: Store, catalog: Catalog): Promise<string[]> {
   const layout = await layoutOf(store);
   if (!layout) {
     const schema = await readSchema(store, store.address.database);
     return [...(await localDifferences(store, catalog, schema)), ...wholeDifferences(catalog, schema)];
   }
-  const keys = await shardingKeys(layout.placing);
+  const keys = await shardingKeys(layout.sharding);
   const placements = await placementsOf(store, 'placements FINAL');
   const differences = await onNodes(store, layout.nodes, store.address.database, async (node, { host }) => {
     const whole = await readSchema(node, store.address.database);

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
-import { onShards, type Shard } from '../cluster/layout.ts';
+import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
 import { type Rollup, rollupPartition, rollups } from '../rollups.ts';
-import { type DayRange, everyDay, slices } from './verify-rollups.ts';
+import { type DayRange, daySlices, everyDay } from './verify-rollups.ts';
 
 export interface RebuildStep {
   readonly table: string;
@@ -19,9 +19,9 @@ export interface RebuildStep {
 export interface RebuildOptions {
   readonly onStep?: (step: RebuildStep) => void;
   /** Chunks in doubt are no hindrance: whoever sends one again after this rebuild withdraws it first. */
-  readonly settling?: boolean;
+  readonly allowUnsettledChunks?: boolean;
   /** Throws when something may have been loaded since, which the rollups that are built would lack. */
-  readonly requireTurn?: () => void;
+  readonly beforeExchange?: () => void;
 }
 
 /** Rebuilding now would lead to wrong sums; the message says what to do first. */
@@ -56,24 +56,24 @@ const fillSettings: ClickHouseSettings = {
  * chunk from being sent, and counted, again. A load that finds a chunk in doubt sees that rollups were rebuilt since.
  * @throws {RebuildError} when the ledger does not know whether a chunk with events arrived
  */
-export async function rebuild(
+export async function rebuildRollups(
   store: Store,
   catalog: Catalog,
   range: DayRange = everyDay,
-  { onStep, settling = false, requireTurn }: RebuildOptions = {},
+  { onStep, allowUnsettledChunks = false, beforeExchange }: RebuildOptions = {},
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await onShards(store, (shard) => dropStaging(shard.store));
-  const touched = await months(store, all, range);
+  const touched = await touchedMonths(store, all, range);
   if (touched.length === 0) return { months: 0, rollups: all.length };
-  if (!settling) await requireKnownChunks(store);
+  if (!allowUnsettledChunks) await requireNoUnsettledChunk(store);
   const runs: DayRange[][] = [];
-  for (const days of touched) runs.push(await slices(store, ['events'], days));
+  for (const days of touched) runs.push(await daySlices(store, ['events'], days));
   try {
     let done = 0;
     // In the order of the cascade: a coarser rollup is counted from the finer one that was just exchanged.
     for (const rollup of all) {
-      await onShards(store, (shard) => rebuildOn(shard, rollup, touched, runs, requireTurn));
+      await onShards(store, (shard) => rebuildOn(shard, rollup, touched, runs, beforeExchange));
       for (const { month } of touched) {
         onStep?.({ table: rollup.table, month, done: ++done, total: touched.length * all.length });
       }
@@ -90,7 +90,7 @@ async function rebuildOn(
   rollup: Rollup,
   touched: readonly Month[],
   runs: readonly DayRange[][],
-  requireTurn?: () => void,
+  beforeExchange?: () => void,
 ): Promise<void> {
   const { table, sortingKey } = rollup;
   // A name of its own: what a killed run has still under way at the server cannot meet this table.
@@ -103,7 +103,7 @@ async function rebuildOn(
   await store.command({ query: `CREATE TABLE ${staging} AS ${table} ${engine}` });
   const select = part ? selectOfShard(rollup, part) : rollup.select;
   for (const days of runs.flat()) await fill(store, staging, { ...rollup, select }, days);
-  requireTurn?.();
+  beforeExchange?.();
   if (replicated) await replaceMonths(store, table, staging, touched);
   else {
     for (const month of await otherMonths(store, table, touched)) {
@@ -139,10 +139,10 @@ async function replaceMonths(
  */
 function selectOfShard({ select, owner }: Rollup, { number, layout }: NonNullable<Shard['part']>): string {
   if (owner !== 'publisher_id') return select;
-  const { placing } = layout;
+  const { sharding } = layout;
   return select
-    .replace(' FROM events ', ` FROM ${placing.database}.events `)
-    .replace(' GROUP BY ', ` AND ${shardingKey('publisher', placing)} = ${number - 1} GROUP BY `);
+    .replace(' FROM events ', ` FROM ${sharding.database}.events `)
+    .replace(' GROUP BY ', ` AND ${shardingKey('publisher', sharding)} = ${number - 1} GROUP BY `);
 }
 
 async function fill(
@@ -187,7 +187,7 @@ interface Month extends DayRange {
 }
 
 /** The months that the range touches in which there are events or rows of a rollup, with the days that have any. */
-async function months(store: Store, all: readonly Rollup[], range: DayRange): Promise<Month[]> {
+async function touchedMonths(store: Store, all: readonly Rollup[], range: DayRange): Promise<Month[]> {
   const days = ['events', ...all.map(({ table }) => table)].map(
     (table) =>
       `SELECT DISTINCT day FROM ${table}
@@ -204,7 +204,7 @@ async function months(store: Store, all: readonly Rollup[], range: DayRange): Pr
 /**
  * A chunk in doubt is completed by the next load of its file, which is cheaper than withdrawing it after a rebuild.
  */
-async function requireKnownChunks(store: Store): Promise<void> {
+async function requireNoUnsettledChunk(store: Store): Promise<void> {
   const inDoubt = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,

@@ -45,22 +45,22 @@ export const everyDay: DayRange = { from: '1970-01-01', to: '2149-06-06' };
  * by account and day. Everything is compared in the store, a few days at a time; only differences leave it. Changes
  * nothing. Rows that a load adds meanwhile can show up as differences: run it while nothing is loaded.
  */
-export async function verify(
+export async function verifyRollups(
   store: Store,
   catalog: Catalog,
   range: DayRange = everyDay,
 ): Promise<Verification> {
   const all = rollups(catalog);
   const layout = await layoutOf(store);
-  const differences: Difference[] = layout ? await misplaced(store, all, range, layout) : [];
+  const differences: Difference[] = layout ? await misplacedAccounts(store, all, range, layout) : [];
   if (differences.length > maxDifferences) {
     return { differences: differences.slice(0, maxDifferences), more: true };
   }
-  for (const slice of await slices(store, ['events', ...all.map(({ table }) => table)], range)) {
+  for (const slice of await daySlices(store, ['events', ...all.map(({ table }) => table)], range)) {
     const wrong: Rollup[] = [];
     for (const rollup of all) {
       const limit = maxDifferences - differences.length + 1;
-      const found = await select<Difference>(store, comparison(rollup, wrong), { ...slice, limit });
+      const found = await select<Difference>(store, comparisonQuery(rollup, wrong), { ...slice, limit });
       if (found.length) wrong.push(rollup);
       differences.push(...found);
       if (differences.length > maxDifferences) {
@@ -72,13 +72,13 @@ export async function verify(
 }
 
 /** Accounts with rows where no report of theirs looks. */
-async function misplaced(
+async function misplacedAccounts(
   store: Store,
   all: readonly Rollup[],
   range: DayRange,
-  { placing }: Layout,
+  { sharding }: Layout,
 ): Promise<Difference[]> {
-  const home = `1 + ${shardingKey('account', placing)}`;
+  const home = `1 + ${shardingKey('account', sharding)}`;
   const tables = all.map(
     ({ table }) =>
       `SELECT '${table}' AS table, account_id AS account, toString(min(r.day)) AS day, 'shard' AS measure,
@@ -99,7 +99,11 @@ async function misplaced(
  * day. Bounds the memory of what groups them: a month of 10 million events with hardly two alike took 7.5 GiB
  * at once, and five times as long when it was made to spill to disk.
  */
-export async function slices(store: Store, tables: readonly string[], range: DayRange): Promise<DayRange[]> {
+export async function daySlices(
+  store: Store,
+  tables: readonly string[],
+  range: DayRange,
+): Promise<DayRange[]> {
   const counts = tables.map(
     (table) =>
       `SELECT day, count() AS rows FROM ${table} WHERE day BETWEEN {from:Date} AND {to:Date} GROUP BY day`,
@@ -120,7 +124,7 @@ export async function slices(store: Store, tables: readonly string[], range: Day
  * view, which reads a finer rollup: as it is stored where that was found to equal the events, key by key;
  * where it was not (`wrong`), the statement of that one's view takes its place under its name.
  */
-function comparison(rollup: Rollup, wrong: readonly Rollup[]): string {
+function comparisonQuery(rollup: Rollup, wrong: readonly Rollup[]): string {
   const { table, sortingKey } = rollup;
   const measures = measuresOf(rollup);
   const days = 'day BETWEEN {from:Date} AND {to:Date}';

@@ -1,16 +1,9 @@
 import { type Address, connect, type Store, select } from '../client.ts';
-import {
-  ClusterError,
-  lastShard,
-  layout,
-  type Node,
-  nodesOf,
-  onNodes,
-  remoteTable,
-} from '../cluster/layout.ts';
-import { hashedOver } from '../cluster/sharding-key.ts';
+import { ClusterError, type ClusterNode, createLayout, nodesOf, shardCount } from '../cluster/layout.ts';
+import { onNodes, remoteTable } from '../cluster/on-nodes.ts';
+import { hashedShardCount } from '../cluster/sharding-key.ts';
 import { type MigrateOptions, migrate, timezoneOf } from './migrate.ts';
-import { tablesEverywhere } from './migration-files.ts';
+import { tablesOnEveryNode } from './migration-files.ts';
 
 /**
  * Brings every node of a cluster up to this version, one after the other, and returns the names of the migrations
@@ -31,8 +24,13 @@ export async function migrateCluster(
     const { database } = address;
     const stored = await onNodes(server, nodes, 'default', (node) => storedOn(node, database));
     const timezone = reportTimezone ?? stored.find((node) => node.timezone)?.timezone ?? 'UTC';
-    const shards = stored.find((node) => node.shards)?.shards ?? lastShard(nodes);
-    const wanted = layout({ cluster, local: `${database}_shard`, nodes, placing: { database, shards } });
+    const shards = stored.find((node) => node.shards)?.shards ?? shardCount(nodes);
+    const wanted = createLayout({
+      cluster,
+      local: `${database}_shard`,
+      nodes,
+      sharding: { database, shards },
+    });
     const applied = await onNodes(server, nodes, database, (node, { host }) =>
       migrate(node.address, timezone, options, wanted).catch((cause: unknown) => {
         throw new ClusterError(`${host}: ${cause instanceof Error ? cause.message : cause}`, { cause });
@@ -41,7 +39,7 @@ export async function migrateCluster(
     const source = nodes.find((_, n) => stored[n]?.timezone);
     const added = nodes.filter((_, n) => !stored[n]?.timezone);
     if (source && added.length > 0) {
-      await onNodes(server, added, database, (node) => copyEverywhere(node, source));
+      await onNodes(server, added, database, (node) => copyWholeTables(node, source));
     }
     return [...new Set(applied.flat())];
   } finally {
@@ -64,11 +62,11 @@ async function storedOn(node: Store, database: string): Promise<Stored> {
     { database },
   );
   if (!events) return { timezone: '' };
-  const shards = hashedOver(events.engine);
+  const shards = hashedShardCount(events.engine);
   return { timezone: timezoneOf(events.day) ?? '', ...(shards && { shards }) };
 }
 
-function requireEvenShards(cluster: string, nodes: readonly Node[]): void {
+function requireEvenShards(cluster: string, nodes: readonly ClusterNode[]): void {
   const heavy = nodes.find(({ weight }) => weight !== 1);
   if (heavy) {
     throw new ClusterError(
@@ -78,8 +76,8 @@ function requireEvenShards(cluster: string, nodes: readonly Node[]): void {
 }
 
 /** Replicas fetch it by themselves; an added node without replicas gets it from another one. */
-async function copyEverywhere(node: Store, source: Node): Promise<void> {
-  for (const table of await tablesEverywhere()) {
+async function copyWholeTables(node: Store, source: ClusterNode): Promise<void> {
+  for (const table of await tablesOnEveryNode()) {
     await node.command({
       query: `INSERT INTO ${table} SELECT * FROM ${remoteTable(node.address, [source], node.address.database, table)}
               WHERE (SELECT count() FROM ${table}) = 0`,

@@ -1,6 +1,6 @@
 import { type Address, connect, type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
-import { dictionaries, type Migration, placed, readMigrations } from './migration-files.ts';
+import { dictionaries, type Migration, readMigrations, statementsForNode } from './migration-files.ts';
 
 /** The store and this version of adtally do not fit; the message says what to do. */
 class MigrationError extends Error {}
@@ -47,7 +47,7 @@ export async function migrate(
     const timezone = reportTimezone ?? (await storedTimezone(store)) ?? 'UTC';
     const values = { ...address, timezone, ...(layout && { layout }) };
     const run = async (statement: string) => {
-      for (const { where, query } of placed(statement, values)) {
+      for (const { where, query } of statementsForNode(statement, values)) {
         await (where === 'local' ? local : store).command({ query });
       }
     };

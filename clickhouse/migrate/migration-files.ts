@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Address } from '../client.ts';
 import type { Layout } from '../cluster/layout.ts';
-import { type Placing, shardingKey } from '../cluster/sharding-key.ts';
+import { type Sharding, shardingKey } from '../cluster/sharding-key.ts';
 
 const directory = new URL('../migrations/', import.meta.url);
 
@@ -37,7 +37,7 @@ export interface Values extends Address {
 }
 
 /** A statement, and whether it is for the database of the store or for the local one of a node. */
-interface Placed {
+interface NodeStatement {
   readonly where: 'store' | 'local';
   readonly query: string;
 }
@@ -47,7 +47,7 @@ interface Placed {
  * a node of a cluster, what `-- cluster:` before it says: a table of the local database and a Distributed table of
  * its name, or something that every node has whole.
  */
-export function placed(statement: string, values: Values): Placed[] {
+export function statementsForNode(statement: string, values: Values): NodeStatement[] {
   const { layout } = values;
   const query = fill(statement, values);
   const { only, by } = directiveOf(statement);
@@ -55,23 +55,23 @@ export function placed(statement: string, values: Values): Placed[] {
   if (by === 'every node') {
     return [{ where: 'store', query: replicated(query, layout, 'everywhere') }];
   }
-  const local: Placed = { where: 'local', query: replicated(query, layout, '{shard}') };
+  const local: NodeStatement = { where: 'local', query: replicated(query, layout, '{shard}') };
   return by === undefined ? [local] : [local, { where: 'store', query: distributed(statement, by, layout) }];
 }
 
 /** The sharding key of every Distributed table, by its name. */
-export async function shardingKeys(placing: Placing): Promise<Map<string, string>> {
+export async function shardingKeys(sharding: Sharding): Promise<Map<string, string>> {
   const statements = (await readMigrations()).flatMap((migration) => migration.statements);
   return new Map(
     statements
       .map((statement) => ({ table: tableOf(statement), by: directiveOf(statement).by }))
       .filter(({ by }) => by !== undefined && by !== 'every node')
-      .map(({ table, by = '' }) => [table, shardingKey(by, placing)]),
+      .map(({ table, by = '' }) => [table, shardingKey(by, sharding)]),
   );
 }
 
 /** Names of the tables that every node of a cluster has whole. */
-export async function tablesEverywhere(): Promise<string[]> {
+export async function tablesOnEveryNode(): Promise<string[]> {
   const statements = (await readMigrations()).flatMap((migration) => migration.statements);
   return statements
     .filter((statement) => /^CREATE TABLE/m.test(statement) && /^ENGINE = \w*MergeTree/m.test(statement))
@@ -106,11 +106,11 @@ function tableOf(statement: string): string {
 }
 
 /** Has the columns, defaults and constraints of the local table, so that a bad line is refused before any is sent. */
-function distributed(statement: string, by: string, { cluster, local, placing }: Layout): string {
+function distributed(statement: string, by: string, { cluster, local, sharding }: Layout): string {
   const table = tableOf(statement);
   const create = /^ALTER/m.test(statement) ? 'CREATE OR REPLACE TABLE' : 'CREATE TABLE IF NOT EXISTS';
   return `${create} ${table} AS ${local}.${table}
-ENGINE = Distributed('${cluster}', '${local}', '${table}', ${shardingKey(by, placing)})`;
+ENGINE = Distributed('${cluster}', '${local}', '${table}', ${shardingKey(by, sharding)})`;
 }
 
 /**

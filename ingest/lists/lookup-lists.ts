@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
-import { everywhere, reloadDictionary } from '../../clickhouse/cluster/layout.ts';
+import { insertTargetOnAllNodes, reloadDictionary } from '../../clickhouse/cluster/on-nodes.ts';
 import { readerSettings } from '../event/event-insert.ts';
 import { readInput } from '../input/expand-files.ts';
 import { type Format, formatOf, InputError } from '../input/file-format.ts';
@@ -60,7 +60,7 @@ export async function loadLookupList(
   const input = list.columns.map((name) => `${name} String`).join(', ');
   let rows: number;
   // Confirmations lie with their account, names on every node.
-  const target = list.dictionary ? await everywhere(store, list.table) : list.table;
+  const target = list.dictionary ? await insertTargetOnAllNodes(store, list.table) : list.table;
   const content = readInput(file, fileFormat.compression, () => {});
   try {
     const { stream, summary } = await store.exec({

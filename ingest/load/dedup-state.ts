@@ -1,6 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
-import { layoutOf, onNodes } from '../../clickhouse/cluster/layout.ts';
-import { mayPass, type RetryOptions, retrying } from '../../clickhouse/retry.ts';
+import { layoutOf } from '../../clickhouse/cluster/layout.ts';
+import { onNodes } from '../../clickhouse/cluster/on-nodes.ts';
+import { isTransient, type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 
 /**
  * What to expect of the engine when a chunk in doubt is sent again under its name:
@@ -55,7 +56,7 @@ async function anotherServerSince(store: Store, time: string, retries: RetryOpti
   for (const node of layout.nodes) {
     const later = await onNodes(store, [node], layout.local, isLater).catch((error: unknown) => {
       // One that does not answer will have been started again when it does.
-      if (error instanceof Error && mayPass(error)) return [true];
+      if (error instanceof Error && isTransient(error)) return [true];
       throw error;
     });
     if (later.includes(true)) return true;

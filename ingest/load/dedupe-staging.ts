@@ -1,5 +1,6 @@
 import { type Store, select } from '../../clickhouse/client.ts';
-import { layoutOf, onShards } from '../../clickhouse/cluster/layout.ts';
+import { layoutOf } from '../../clickhouse/cluster/layout.ts';
+import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { insertNewEvents, insertPublished, insertSettings } from '../event/event-insert.ts';
 
 /**

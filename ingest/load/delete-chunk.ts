@@ -1,5 +1,5 @@
 import { type Store, select } from '../../clickhouse/client.ts';
-import { onShards } from '../../clickhouse/cluster/layout.ts';
+import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 
 /** A deletion is lost only by chance; so often in a row it is something else. */

@@ -60,7 +60,7 @@ export class Ledger {
   constructor(store: Store, options: LedgerOptions = {}) {
     this.#store = store;
     this.#options = options;
-    this.#retries = { giveUpAfterMs: 120_000, ...(options.onRetry && { onRetry: options.onRetry }) };
+    this.#retries = { onRetry: options.onRetry };
   }
 
   /** Chunks of earlier runs whose first line has this hash. */

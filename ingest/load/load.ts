@@ -177,7 +177,7 @@ export class Load {
            WHERE (turn, load_id) < (toDateTime64({turn:String}, 6, 'UTC'), {id:String}) AND state = 'running' AND (${condition})`,
           { id: this.id, turn: this.#turn, file: this.#description.file },
         ),
-      { giveUpAfterMs: 120_000, ...(signal && { signal }) },
+      { signal },
     );
     return rows.filter(isAlive).map(({ id }) => id);
   }

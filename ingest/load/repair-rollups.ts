@@ -1,9 +1,9 @@
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
-import { onServers } from '../../clickhouse/cluster/layout.ts';
-import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { type DayRange, verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { onServers } from '../../clickhouse/cluster/on-nodes.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { deleteChunk } from './delete-chunk.ts';
@@ -58,9 +58,12 @@ export async function repairRollupsOf(
   try {
     const own = await ownChunks(ledger, load, unsettled);
     for (const month of own.length > 0 ? months : []) {
-      if ((await verify(store, catalog, month)).differences.length === 0) continue;
+      if ((await verifyRollups(store, catalog, month)).differences.length === 0) continue;
       await requireEvents(store, month, unsettled);
-      await rebuild(store, catalog, month, { settling: true, requireTurn: () => settling.assertTurnHeld() });
+      await rebuildRollups(store, catalog, month, {
+        allowUnsettledChunks: true,
+        beforeExchange: () => settling.assertTurnHeld(),
+      });
     }
     for (const { chunk, rows, rejectedRows } of own) await ledger.markLoaded(load, chunk, rows, rejectedRows);
     await settling.finish();

@@ -49,7 +49,6 @@ export class Sender {
 
   get #retries(): RetryOptions {
     return {
-      giveUpAfterMs: 120_000,
       onRetry: (error) => {
         this.interruptions++;
         this.#options.onRetry?.(error);

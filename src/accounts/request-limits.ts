@@ -1,5 +1,5 @@
 import { type Store, select } from '../../clickhouse/client.ts';
-import { everywhere } from '../../clickhouse/cluster/layout.ts';
+import { insertTargetOnAllNodes } from '../../clickhouse/cluster/on-nodes.ts';
 
 /** An account that has a limit of its own, or had one. */
 export interface AccountLimit {
@@ -12,7 +12,7 @@ export interface AccountLimit {
 /** Sets how many requests an account has in a window; null takes its own limit away. */
 export async function limitAccount(store: Store, account: string, requests: number | null): Promise<void> {
   await store.command({
-    query: `INSERT INTO ${await everywhere(store, 'account_limits')} (account_id, requests)
+    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'account_limits')} (account_id, requests)
             SELECT {account:String}, {requests:Nullable(UInt32)}`,
     query_params: { account, requests },
   });

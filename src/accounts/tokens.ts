@@ -1,7 +1,7 @@
 import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { everywhere } from '../../clickhouse/cluster/layout.ts';
+import { insertTargetOnAllNodes } from '../../clickhouse/cluster/on-nodes.ts';
 
 /** A login token as the store knows it: never the token itself. Times are ISO 8601, UTC. */
 export interface StoredToken {
@@ -41,7 +41,7 @@ export async function createToken(
 ): Promise<string> {
   const token = newToken();
   await store.command({
-    query: `INSERT INTO ${await everywhere(store, 'tokens')} (id, account_id, hash, label, created_at, expires_at)
+    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')} (id, account_id, hash, label, created_at, expires_at)
             SELECT {id:String}, {account:String}, {hash:String}, {label:String}, now64(3),
                    fromUnixTimestamp64Milli({expires:Nullable(Int64)}, 'UTC')`,
     query_params: {
@@ -79,7 +79,7 @@ export async function revokeToken(store: Store, id: string): Promise<boolean> {
   const [found] = await select(store, 'SELECT 1 FROM tokens WHERE id = {id:String} LIMIT 1', { id });
   if (!found) return false;
   await store.command({
-    query: `INSERT INTO ${await everywhere(store, 'tokens')} (id, account_id, hash, label, created_at, expires_at, revoked_at)
+    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')} (id, account_id, hash, label, created_at, expires_at, revoked_at)
             SELECT id, account_id, hash, label, created_at, expires_at, ifNull(revoked_at, now64(3))
             FROM tokens FINAL WHERE id = {id:String}`,
     query_params: { id },

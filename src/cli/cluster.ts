@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import { grow, place } from '../../clickhouse/cluster/place-account.ts';
+import { growCluster, placeAccount } from '../../clickhouse/cluster/place-account.ts';
 import { accountId, positiveInteger } from './arguments.ts';
 import { exclusively } from './maintenance.ts';
 
@@ -21,26 +21,24 @@ export function addClusterCommands(
       'numbers of shards, from 1; several share its campaigns or ad units',
       (text, shards: number[] = []) => [...shards, positiveInteger(text)],
     )
-    .action((account: string, shards: number[]) =>
-      withStore((store) => placeAccount(store, account, shards)),
-    );
+    .action((account: string, shards: number[]) => withStore((store) => runPlace(store, account, shards)));
   program
     .command('grow')
     .description('in a cluster: let new accounts use the shards that were added')
-    .action(() => withStore(growCluster));
+    .action(() => withStore(runGrow));
 }
 
-async function placeAccount(store: Store, account: string, shards: readonly number[]): Promise<void> {
+async function runPlace(store: Store, account: string, shards: readonly number[]): Promise<void> {
   const readAll = await exclusively(store, `placement of ${account}`, () =>
-    place(store, catalog, { account, shards }),
+    placeAccount(store, catalog, { account, shards }),
   );
   const where = shards.length === 1 ? `shard ${shards[0]}` : `shards ${shards.join(', ')}`;
   say(`events of ${account} go to ${where}; its reports ask ${readAll ? 'all shards' : 'that shard'}`);
 }
 
-async function growCluster(store: Store): Promise<void> {
+async function runGrow(store: Store): Promise<void> {
   const { from, to, accounts } = await exclusively(store, 'placement of new accounts', () =>
-    grow(store, catalog),
+    growCluster(store, catalog),
   );
   say(
     from === to

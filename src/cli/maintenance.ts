@@ -1,7 +1,7 @@
 import { catalog } from '../../catalog/catalog.ts';
 import type { Address, Store } from '../../clickhouse/client.ts';
-import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { type DayRange, everyDay, verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { type DayRange, everyDay, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { Load } from '../../ingest/load/load.ts';
@@ -24,8 +24,8 @@ export function migrateServer(address: Address, { clickhouse, reportTimezone }: 
 }
 
 /** `verify`: one line for each difference. Returns the exit code: 1 where rollups and events disagree. */
-export async function verifyRollups(store: Store, flags: MaintenanceFlags): Promise<number> {
-  const { differences, more } = await verify(store, catalog, rangeOf(flags));
+export async function runVerify(store: Store, flags: MaintenanceFlags): Promise<number> {
+  const { differences, more } = await verifyRollups(store, catalog, rangeOf(flags));
   if (flags.json) process.stdout.write(`${JSON.stringify(differences)}\n`);
   else {
     for (const { table, account, day, measure, events, rollup } of differences) {
@@ -43,10 +43,10 @@ export async function verifyRollups(store: Store, flags: MaintenanceFlags): Prom
 }
 
 /** `rebuild`: waits for loads that run, and loads that begin meanwhile wait for it. Returns the exit code. */
-export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Promise<number> {
+export async function runRebuild(store: Store, flags: MaintenanceFlags): Promise<number> {
   const { from, to } = rangeOf(flags);
   const built = await exclusively(store, `rollups ${from} to ${to}`, (load) =>
-    rebuild(
+    rebuildRollups(
       store,
       catalog,
       { from, to },
@@ -54,7 +54,7 @@ export async function rebuildRollups(store: Store, flags: MaintenanceFlags): Pro
         onStep: ({ table, month, done, total }) => {
           if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
         },
-        requireTurn: () => load.assertTurnHeld(),
+        beforeExchange: () => load.assertTurnHeld(),
       },
     ),
   );

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { useCluster } from '../support/cluster.ts';
 import { type EventLine, event, load } from '../support/events.ts';
 import { addressOf, type TestStore, useClusterStore, useStore } from '../support/store.ts';
@@ -60,13 +60,13 @@ async function loseAndRestore(
   for (const [n, node] of nodes.entries()) {
     await node.command({ query: `RESTORE ${all} FROM File('${backup}-${n}')` });
   }
-  expect(await check(store, catalog)).toEqual([]);
+  expect(await checkSchema(store, catalog)).toEqual([]);
   expect(await load(store, events('before'), 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
   expect(await load(store, events('doubt'), 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
   expect(await load(store, events('after'), 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
   const counts = 'SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids FROM events';
   expect(await select(store, counts)).toEqual([{ events: 900, ids: 900 }]);
-  expect((await verify(store, catalog)).differences).toEqual([]);
+  expect((await verifyRollups(store, catalog)).differences).toEqual([]);
 }
 
 const what =

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 
 let store: Store;
@@ -47,7 +47,7 @@ it('names every difference between the live schema and the catalog', async () =>
   ]) {
     await command(change);
   }
-  const differences = await check(store, catalog);
+  const differences = await checkSchema(store, catalog);
   expect(differences.sort()).toEqual([
     'ad_units_date: column impressions is SimpleAggregateFunction(max, UInt64), the catalog wants SimpleAggregateFunction(sum, UInt64)',
     expect.stringMatching(
@@ -73,10 +73,10 @@ it.each([
   await command('CREATE TABLE elsewhere AS campaigns_date');
   await command('DROP TABLE campaigns_date_view SYNC');
   await command(`CREATE ${view} AS ${statement}`);
-  expect(await check(store, catalog)).toEqual([expect.stringContaining('campaigns_date_view')]);
+  expect(await checkSchema(store, catalog)).toEqual([expect.stringContaining('campaigns_date_view')]);
 });
 
 it('names a table that would count a retried chunk twice', async () => {
   await command('ALTER TABLE campaigns_date RESET SETTING non_replicated_deduplication_window');
-  expect(await check(store, catalog)).toEqual([expect.stringContaining('campaigns_date')]);
+  expect(await checkSchema(store, catalog)).toEqual([expect.stringContaining('campaigns_date')]);
 });

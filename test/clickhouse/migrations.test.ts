@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import {
   migrate,
   pendingMigrations,
@@ -53,7 +53,7 @@ function schema(): Promise<{ name: string; create: string }[]> {
 }
 
 async function expectWhole(): Promise<void> {
-  expect(await check(store, catalog)).toEqual([]);
+  expect(await checkSchema(store, catalog)).toEqual([]);
   expect(await pendingMigrations(store)).toEqual([]);
   const recorded = await select<{ name: string }>(
     store,

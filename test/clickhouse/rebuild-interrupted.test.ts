@@ -6,8 +6,8 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import { beforeEach, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
-import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
@@ -33,7 +33,7 @@ test('a rebuild that fails leaves the rollups as they are and nothing behind', a
       params.query.startsWith(statement) && ++seen > at
         ? failing({ ...params, query: `${params.query} broken` })
         : failing(params);
-    await expect(rebuild(store, catalog)).rejects.toThrow();
+    await expect(rebuildRollups(store, catalog)).rejects.toThrow();
     expect(await content()).toEqual(before);
     expect(await staging()).toEqual([]);
   }
@@ -50,7 +50,7 @@ test('a reader never sees a part of a month, and a rebuild of right rollups chan
     );
   const expected = await sums();
   let done = false;
-  const rebuilding = rebuild(testStore.store, catalog).finally(() => {
+  const rebuilding = rebuildRollups(testStore.store, catalog).finally(() => {
     done = true;
   });
   const seen: unknown[] = [];
@@ -59,7 +59,7 @@ test('a reader never sees a part of a month, and a rebuild of right rollups chan
   for (const each of seen) expect(each).toEqual(expected);
   expect(seen.length).toBeGreaterThan(5);
   expect(await content()).toEqual(before);
-  expect((await verify(testStore.store, catalog)).differences).toEqual([]);
+  expect((await verifyRollups(testStore.store, catalog)).differences).toEqual([]);
 });
 
 test('a rebuild that is killed at any point can be repeated', { timeout: 180_000 }, async () => {
@@ -85,7 +85,7 @@ test('a rebuild that is killed at any point can be repeated', { timeout: 180_000
     await rebuilding.said(/ready/);
     await delay(durationMs * ((round + Math.random()) / 11));
     if ((await rebuilding.kill('SIGKILL')).signal === 'SIGKILL') cutOff++;
-    await rebuild(testStore.store, catalog);
+    await rebuildRollups(testStore.store, catalog);
     expect(await content()).toEqual(before);
     expect(await staging()).toEqual([]);
   }
@@ -124,16 +124,16 @@ test('a server that is killed while a rollup is exchanged comes back with whole 
           }
           return exchanged;
         };
-        await expect(rebuild(killing, catalog)).rejects.toThrow();
+        await expect(rebuildRollups(killing, catalog)).rejects.toThrow();
       });
     }
     await withServer(async (store) => {
       expect(await content(store)).toEqual(before);
-      await rebuild(store, catalog);
+      await rebuildRollups(store, catalog);
       expect(await staging(store)).toEqual([]);
       // Views still feed the rollups that took the place of others.
       await generate(20_000, store);
-      expect((await verify(store, catalog)).differences).toEqual([]);
+      expect((await verifyRollups(store, catalog)).differences).toEqual([]);
     });
   } finally {
     await rm(dataDir, { recursive: true });
@@ -142,11 +142,11 @@ test('a server that is killed while a rollup is exchanged comes back with whole 
 
 const script = `
   const { connect } = await import('./clickhouse/client.ts');
-  const { rebuild } = await import('./clickhouse/consistency/rebuild-rollups.ts');
+  const { rebuildRollups } = await import('./clickhouse/consistency/rebuild-rollups.ts');
   const { catalog } = await import('./catalog/catalog.ts');
   const store = connect(JSON.parse(process.env.ADDRESS));
   console.log('ready');
-  await rebuild(store, catalog);
+  await rebuildRollups(store, catalog);
   await store.close();
 `;
 

@@ -2,8 +2,8 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import { beforeEach, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { type RebuildStep, rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { type RebuildStep, rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { event, load } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 test('what the loader stored is verified without differences', async () => {
   await loadTwoMonths();
-  expect(await verify(testStore.store, catalog)).toEqual({ differences: [], more: false });
+  expect(await verifyRollups(testStore.store, catalog)).toEqual({ differences: [], more: false });
 });
 
 test('a rollup that lost or gained something is named with account, day, measure and both values', async () => {
@@ -28,7 +28,7 @@ test('a rollup that lost or gained something is named with account, day, measure
   await run(
     "INSERT INTO ad_units_site_date (account_id, day, ad_unit_id, site_id, estimated_revenue, unconfirmed_at) VALUES ('publisher', '2026-04-01', 'ad-unit', '', 0.000001, '2106-01-01 00:00:00.000001')",
   );
-  const { differences } = await verify(testStore.store, catalog);
+  const { differences } = await verifyRollups(testStore.store, catalog);
   const lost = { table: 'campaigns_date', account: 'advertiser', day: '2026-03-01' };
   const gained = { table: 'ad_units_site_date', account: 'publisher', day: '2026-04-01' };
   expect(differences).toEqual([
@@ -48,7 +48,7 @@ test('a rollup that lost or gained something is named with account, day, measure
 test('a missing row whose sums are all zero is found', async () => {
   await load(testStore.store, [event({ event_type: 'revenue', campaign_id: 'zero' })]);
   await run("ALTER TABLE campaigns_device_date DELETE WHERE campaign_id = 'zero'", { mutations_sync: '2' });
-  expect((await verify(testStore.store, catalog)).differences).toEqual([
+  expect((await verifyRollups(testStore.store, catalog)).differences).toEqual([
     {
       table: 'campaigns_device_date',
       account: 'advertiser',
@@ -65,7 +65,7 @@ test('sums at the wrong key are found where they add up all the same', async () 
   await run(
     "INSERT INTO campaigns_date (account_id, day, campaign_id, impressions) VALUES ('advertiser', '2026-03-01', 'a', 5), ('advertiser', '2026-03-01', 'b', 18446744073709551611)",
   );
-  expect((await verify(testStore.store, catalog)).differences).toMatchObject([
+  expect((await verifyRollups(testStore.store, catalog)).differences).toMatchObject([
     { table: 'campaigns_date', measure: 'rows', events: '0', rollup: '2' },
   ]);
 });
@@ -74,10 +74,10 @@ test('the first thousand differences are listed, and that there are more', async
   await run(
     "INSERT INTO campaigns_date (account_id, day, campaign_id) SELECT toString(number), '2026-03-01', 'c' FROM numbers(1001)",
   );
-  const { differences, more } = await verify(testStore.store, catalog);
+  const { differences, more } = await verifyRollups(testStore.store, catalog);
   expect([differences.length, more]).toEqual([1000, true]);
   await run("ALTER TABLE campaigns_date DELETE WHERE account_id = '0'", { mutations_sync: '2' });
-  const exactly = await verify(testStore.store, catalog);
+  const exactly = await verifyRollups(testStore.store, catalog);
   expect([exactly.differences.length, exactly.more]).toEqual([1000, false]);
 });
 
@@ -91,7 +91,7 @@ test('rows loaded while a view was missing are found, and rebuilt', async () => 
   } finally {
     await run(`CREATE MATERIALIZED VIEW ${view.view} TO ${view.table} AS ${view.select}`);
   }
-  const { differences } = await verify(testStore.store, catalog);
+  const { differences } = await verifyRollups(testStore.store, catalog);
   expect(differences.filter(({ measure }) => measure === 'impressions')).toMatchObject(
     all
       .filter(({ table }) => table.startsWith('campaigns'))
@@ -99,13 +99,13 @@ test('rows loaded while a view was missing are found, and rebuilt', async () => 
   );
 
   const steps: RebuildStep[] = [];
-  const rebuilt = await rebuild(testStore.store, catalog, undefined, {
+  const rebuilt = await rebuildRollups(testStore.store, catalog, undefined, {
     onStep: (step) => steps.push(step),
   });
   expect(rebuilt).toEqual({ months: 1, rollups: 8 });
   expect(steps.map(({ table }) => table)).toEqual(all.map(({ table }) => table));
   expect(steps.at(-1)).toMatchObject({ month: 202603, done: 8, total: 8 });
-  expect((await verify(testStore.store, catalog)).differences).toEqual([]);
+  expect((await verifyRollups(testStore.store, catalog)).differences).toEqual([]);
 });
 
 test('a range leaves other days unread and other months as they are', async () => {
@@ -113,12 +113,16 @@ test('a range leaves other days unread and other months as they are', async () =
   await run("ALTER TABLE campaigns_date DELETE WHERE campaign_id = 'lost'", { mutations_sync: '2' });
   await run("ALTER TABLE campaigns_date DELETE WHERE day = '2026-04-01'", { mutations_sync: '2' });
   const days = async (from: string, to: string) => [
-    ...new Set((await verify(testStore.store, catalog, { from, to })).differences.map(({ day }) => day)),
+    ...new Set(
+      (await verifyRollups(testStore.store, catalog, { from, to })).differences.map(({ day }) => day),
+    ),
   ];
   expect(await days('2026-03-02', '2026-03-31')).toEqual([]);
   expect(await days('2026-03-01', '2026-03-01')).toEqual(['2026-03-01']);
 
-  expect(await rebuild(testStore.store, catalog, { from: '2026-03-31', to: '2026-03-31' })).toMatchObject({
+  expect(
+    await rebuildRollups(testStore.store, catalog, { from: '2026-03-31', to: '2026-03-31' }),
+  ).toMatchObject({
     months: 1,
   });
   expect(await days('2026-01-01', '2026-12-31')).toEqual(['2026-04-01']);
@@ -127,9 +131,9 @@ test('a range leaves other days unread and other months as they are', async () =
 test('a month without events ends up empty', async () => {
   await loadTwoMonths();
   await run('ALTER TABLE events DROP PARTITION 202604');
-  await rebuild(testStore.store, catalog);
+  await rebuildRollups(testStore.store, catalog);
   expect(await rows(`SELECT DISTINCT day FROM ${finest}`)).toEqual([{ day: '2026-03-01' }]);
-  expect((await verify(testStore.store, catalog)).differences).toEqual([]);
+  expect((await verifyRollups(testStore.store, catalog)).differences).toEqual([]);
 });
 
 test('a chunk that may be sent again has to be finished before a rebuild, of any month', async () => {
@@ -137,17 +141,17 @@ test('a chunk that may be sent again has to be finished before a rebuild, of any
   await run('ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6) WHERE 1', { mutations_sync: '2' });
   await load(testStore.store, [event({ event_time: '2026-05-05T12:00:00Z' })]);
   const cutOff = /load \d{14}-\w+ was cut off.*events\.ndjson/s;
-  await expect(rebuild(testStore.store, catalog)).rejects.toThrow(cutOff);
+  await expect(rebuildRollups(testStore.store, catalog)).rejects.toThrow(cutOff);
   const may = { from: '2026-05-01', to: '2026-05-31' };
-  await expect(rebuild(testStore.store, catalog, may)).rejects.toThrow(cutOff);
+  await expect(rebuildRollups(testStore.store, catalog, may)).rejects.toThrow(cutOff);
   const april = { from: '2026-04-01', to: '2026-04-30' };
-  await expect(rebuild(testStore.store, catalog, april)).resolves.toEqual({ months: 0, rollups: 8 });
+  await expect(rebuildRollups(testStore.store, catalog, april)).resolves.toEqual({ months: 0, rollups: 8 });
 });
 
 test('a rebuild of one month leaves the others as they are', async () => {
   await loadTwoMonths();
   await run('TRUNCATE TABLE campaigns_date');
-  await rebuild(testStore.store, catalog, { from: '2026-03-01', to: '2026-03-01' });
+  await rebuildRollups(testStore.store, catalog, { from: '2026-03-01', to: '2026-03-01' });
   const found = await rows('SELECT DISTINCT toYYYYMM(day) AS month FROM ad_units_date ORDER BY month');
   expect(found.length).toBe(2);
   expect(await rows('SELECT DISTINCT toYYYYMM(day) AS month FROM campaigns_date')).toEqual([

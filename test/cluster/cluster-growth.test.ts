@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, select } from '../../clickhouse/client.ts';
-import { grow } from '../../clickhouse/cluster/place-account.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
-import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { growCluster } from '../../clickhouse/cluster/place-account.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { eventFields } from '../../ingest/event/event-insert.ts';
@@ -32,7 +32,7 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
 
   await cluster.resize(4);
   expect(await migrateCluster(test.store.address, cluster.name)).toContain('0001_events');
-  expect(await check(test.store, catalog)).toEqual([]);
+  expect(await checkSchema(test.store, catalog)).toEqual([]);
   const { database } = test.store.address;
   // As commands do, which begin anew: a client keeps what it knows of the cluster.
   const [growing, grown, fourth] = [0, 0, 3].map((n) =>
@@ -41,16 +41,16 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
   if (!growing || !grown || !fourth) throw new Error('there are three clients');
   try {
     expect(await select(fourth, 'SELECT count() > 0 AS named FROM campaigns')).toEqual([{ named: 1 }]);
-    expect(await grow(growing, catalog)).toMatchObject({ from: 3, to: 4 });
-    expect(await grow(grown, catalog)).toEqual({ from: 4, to: 4, accounts: 0 });
+    expect(await growCluster(growing, catalog)).toMatchObject({ from: 3, to: 4 });
+    expect(await growCluster(grown, catalog)).toEqual({ from: 4, to: 4, accounts: 0 });
     const after = events([...(young ?? []), ...(old ?? [])], 1_200, 50_000);
     await load(fourth, after);
     oracle.load(after);
     const homesAfter = await homes(grown);
     for (const [account, shard] of homesBefore) expect(homesAfter.get(account), account).toBe(shard);
     expect(new Set(homesAfter.values())).toEqual(new Set([1, 2, 3, 4]));
-    expect(await check(grown, catalog)).toEqual([]);
-    expect((await verify(grown, catalog)).differences).toEqual([]);
+    expect(await checkSchema(grown, catalog)).toEqual([]);
+    expect((await verifyRollups(grown, catalog)).differences).toEqual([]);
     await expectRecount(service, oracle, [...(old ?? []).slice(0, 2), ...(young ?? []).slice(0, 2)]);
   } finally {
     await Promise.all([growing, grown, fourth].map((client) => client.close()));
@@ -74,9 +74,9 @@ it('a store of one machine is moved by copying what it has read, and everything 
     for (const table of ['loads', 'load_chunks', 'rejected_rows', 'confirmations']) {
       await moved.command({ query: `INSERT INTO ${table} SELECT * FROM ${old.database}.${table}` });
     }
-    expect((await verify(moved, catalog)).differences).not.toEqual([]);
-    await rebuild(moved, catalog);
-    expect((await verify(moved, catalog)).differences).toEqual([]);
+    expect((await verifyRollups(moved, catalog)).differences).not.toEqual([]);
+    await rebuildRollups(moved, catalog);
+    expect((await verifyRollups(moved, catalog)).differences).toEqual([]);
     await expectRecount(service, oracle, accounts.slice(0, 3));
     expect(await load(moved, lines, 50_000)).toMatchObject({ rows: 0, repeatedRows: 900 });
     await single.command({ query: `DROP DATABASE ${old.database} SYNC` });

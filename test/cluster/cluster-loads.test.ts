@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
-import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { confirmDays, unconfirmedDays } from '../../ingest/lists/confirmations.ts';
 import { listTokens } from '../../src/accounts/tokens.ts';
 import { useCluster } from '../support/cluster.ts';
@@ -47,7 +47,7 @@ const total = async (prefix: string) => {
   );
   return row;
 };
-const expectVerified = async () => expect((await verify(test.store, catalog)).differences).toEqual([]);
+const expectVerified = async () => expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
 const mutate = (query: string) =>
   Promise.all(
     test.shards.map((shard) => shard.command({ query, clickhouse_settings: { mutations_sync: '2' } })),
@@ -174,7 +174,7 @@ it('a chunk that the engine has forgotten is withdrawn from every shard and coun
     query:
       "INSERT INTO loads (load_id, kind, finished_at, state) SELECT 'later', 'rebuild', now64(3) + 1, 'loaded'",
   });
-  await expect(rebuild(test.store, catalog)).rejects.toThrow(/was cut off/);
+  await expect(rebuildRollups(test.store, catalog)).rejects.toThrow(/was cut off/);
   expect(await load(node(2), events, 30_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
   expect(await total('forgotten')).toEqual({ events: 300, campaigns: 300, ad_units: 300 });
   expect(await load(node(3), events, 30_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
@@ -185,9 +185,9 @@ it('rollups that lost something on one shard are found and rebuilt', async () =>
   await load(test.store, impressions('rebuild', 300));
   await test.shards[1]?.command({ query: 'TRUNCATE TABLE campaigns_device_date' });
   await test.shards[2]?.command({ query: 'TRUNCATE TABLE ad_units_device_site_date' });
-  const tables = new Set((await verify(test.store, catalog)).differences.map(({ table }) => table));
+  const tables = new Set((await verifyRollups(test.store, catalog)).differences.map(({ table }) => table));
   expect([...tables].sort()).toEqual(['ad_units_device_site_date', 'campaigns_device_date']);
-  expect(await rebuild(node(2), catalog)).toEqual({ months: 3, rollups: 8 });
+  expect(await rebuildRollups(node(2), catalog)).toEqual({ months: 3, rollups: 8 });
   expect(await total('rebuild')).toEqual({ events: 300, campaigns: 300, ad_units: 300 });
   await expectVerified();
 });

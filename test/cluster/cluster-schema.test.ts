@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, select } from '../../clickhouse/client.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { migrate, pendingMigrations, storedTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { useCluster } from '../support/cluster.ts';
@@ -28,7 +28,7 @@ it('every node gets the same schema, in the time zone of the cluster, whichever 
         whole,
         pending: await pendingMigrations(node),
         zone: await storedTimezone(node),
-        check: await check(node, catalog),
+        check: await checkSchema(node, catalog),
       };
       await node.close();
       return state;
@@ -51,7 +51,7 @@ it('check names the node on which something differs, a view and a way of spreadi
             ENGINE = Distributed('${cluster.name}', '${local}', 'campaigns_date', cityHash64(account_id))`,
   });
   await third.command({ query: `INSERT INTO ${database}.placements (account_id, shards) VALUES ('a', [2])` });
-  expect(await check(test.store, catalog)).toEqual([
+  expect(await checkSchema(test.store, catalog)).toEqual([
     expect.stringMatching(/^127\.0\.0\.1:\d+: ad_units_date_view: the view is missing/),
     expect.stringMatching(
       /^127\.0\.0\.1:\d+: campaigns_date: the engine is Distributed.*cityHash64\(account_id\)\)/,
@@ -97,7 +97,7 @@ describe('a cluster of several replicas', () => {
     await migrateCluster(address, replicas.name);
     const store = connect(address);
     try {
-      expect(await check(store, catalog)).toEqual([]);
+      expect(await checkSchema(store, catalog)).toEqual([]);
       const engines = await select<{ table: string; path: string; engine: string }>(
         store,
         `SELECT concat(database, '.', name) AS table, splitByChar(char(39), engine_full)[2] AS path, engine

@@ -1,10 +1,10 @@
 import { beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { grow, place } from '../../clickhouse/cluster/place-account.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
-import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { growCluster, placeAccount } from '../../clickhouse/cluster/place-account.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { AccountPlacements } from '../../src/http/report/account-placements.ts';
 import { events, expectRecount, homes, year } from '../support/accounts.ts';
@@ -109,8 +109,8 @@ it('an account that is too large for a shard is spread over several, and its rep
     ).map(({ shard }) => shard);
   expect(await shardsOf('campaigns_date')).toHaveLength(1);
 
-  expect(await place(test.store, catalog, { account: 'giant', shards: [1, 2, 3] })).toBe(true);
-  expect(await check(test.store, catalog)).toEqual([]);
+  expect(await placeAccount(test.store, catalog, { account: 'giant', shards: [1, 2, 3] })).toBe(true);
+  expect(await checkSchema(test.store, catalog)).toEqual([]);
   await loadBoth(events(['giant'], 600, 20_000));
   expect(await shardsOf('campaigns_date')).toEqual([1, 2, 3]);
   expect(await shardsOf('ad_units_date')).toEqual([1, 2, 3]);
@@ -119,14 +119,14 @@ it('an account that is too large for a shard is spread over several, and its rep
     true,
   );
 
-  expect((await verify(test.store, catalog)).differences).toEqual([]);
-  await rebuild(test.store, catalog);
-  expect((await verify(test.store, catalog)).differences).toEqual([]);
+  expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
+  await rebuildRollups(test.store, catalog);
+  expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
   await expectRecount(service, oracle, ['giant']);
 }, 300_000);
 
 it('places nothing while a chunk is in doubt, nor on a shard that is not there', async () => {
-  const to = (shards: number[]) => place(test.store, catalog, { account: 'giant', shards });
+  const to = (shards: number[]) => placeAccount(test.store, catalog, { account: 'giant', shards });
   await expect(to([4])).rejects.toThrow('there is no shard 4: adtally has 1 to 3');
   await Promise.all(
     test.shards.map((shard) =>
@@ -137,7 +137,7 @@ it('places nothing while a chunk is in doubt, nor on a shard that is not there',
     ),
   );
   await expect(to([1])).rejects.toThrow(/load \d{14}-\w+ was cut off.*Load the file again first/);
-  await expect(grow(test.store, catalog)).rejects.toThrow(/was cut off/);
+  await expect(growCluster(test.store, catalog)).rejects.toThrow(/was cut off/);
 });
 
 it('verify names an account with rows where no report looks', async () => {
@@ -145,7 +145,7 @@ it('verify names an account with rows where no report looks', async () => {
     query: `INSERT INTO campaigns_date (account_id, day, campaign_id)
             SELECT concat('lost-', toString(number)), '2027-01-01', 'c' FROM numbers(20)`,
   });
-  const { differences } = await verify(test.store, catalog, { from: '2027-01-01', to: '2027-01-01' });
+  const { differences } = await verifyRollups(test.store, catalog, { from: '2027-01-01', to: '2027-01-01' });
   const found = differences.filter(({ measure }) => measure === 'shard');
   expect(found.length).toBeGreaterThan(5);
   expect(found[0]).toMatchObject({ table: 'campaigns_date', day: '2027-01-01', rollup: '1' });

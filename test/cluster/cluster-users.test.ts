@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect } from '../../clickhouse/client.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
-import { rebuild } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { withdrawChunk } from '../../ingest/load/repair-rollups.ts';
 import { useCluster } from '../support/cluster.ts';
@@ -51,9 +51,9 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   }
   const store = connect(loader);
   try {
-    expect(await check(store, catalog)).toEqual([]);
-    await rebuild(store, catalog);
-    expect((await verify(store, catalog)).differences).toEqual([]);
+    expect(await checkSchema(store, catalog)).toEqual([]);
+    await rebuildRollups(store, catalog);
+    expect((await verifyRollups(store, catalog)).differences).toEqual([]);
     await withdrawChunk(store, 'of nobody');
   } finally {
     await store.close();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { limitAccount } from '../../src/accounts/request-limits.ts';
 import { useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
@@ -107,10 +107,10 @@ test('the command sets, lists and takes away limits, and says what is wrong with
 }, 120_000);
 
 test('check tells when the table or a column of it is missing', async () => {
-  expect(await check(db.store, catalog)).toEqual([]);
+  expect(await checkSchema(db.store, catalog)).toEqual([]);
   await db.store.command({ query: 'RENAME TABLE account_limits TO away' });
   try {
-    expect(await check(db.store, catalog)).toEqual(['account_limits: the table is missing']);
+    expect(await checkSchema(db.store, catalog)).toEqual(['account_limits: the table is missing']);
   } finally {
     await db.store.command({ query: 'RENAME TABLE away TO account_limits' });
   }

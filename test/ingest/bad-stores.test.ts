@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { event, ndjson } from '../support/events.ts';
@@ -28,7 +28,7 @@ function eventsFile(account: string, count: number): string {
 }
 
 async function counted(store: Store, account: string): Promise<number> {
-  expect(await verify(store, catalog)).toEqual({ differences: [], more: false });
+  expect(await verifyRollups(store, catalog)).toEqual({ differences: [], more: false });
   const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
   const [row] = await select<{ events: number }>(store, query, { account });
   return row?.events ?? -1;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { type EventLine, event, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import type { Command } from '../support/process.ts';
@@ -44,7 +44,7 @@ async function ingest(...args: string[]): Promise<Loaded> {
 
 /** Events and ids of the current account; the rollups must agree with all that is stored. */
 async function counted(): Promise<{ events: number; ids: number } | undefined> {
-  expect(await verify(db.store, catalog)).toEqual({ differences: [], more: false });
+  expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
   const [row] = await select<{ events: number; ids: number }>(
     db.store,
     `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids

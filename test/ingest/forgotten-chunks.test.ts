@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { withdrawChunk } from '../../ingest/load/repair-rollups.ts';
 import { type EventLine, event, load } from '../support/events.ts';
@@ -41,7 +41,7 @@ async function leaveInDoubt(lines: readonly EventLine[]): Promise<void> {
 }
 
 async function counted(): Promise<unknown> {
-  expect((await verify(test.store, catalog)).differences).toEqual([]);
+  expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
   const query = 'SELECT toUInt32(count()) AS events, toUInt32(sum(quantity)) AS quantity FROM events';
   return (await select(test.store, query))[0];
 }
@@ -52,7 +52,7 @@ it('a chunk in doubt that the engine has forgotten is counted once, whatever of 
   // A part of the events and of a rollup was lost.
   await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
   await test.store.command({ query: 'TRUNCATE TABLE campaigns_device_date' });
-  expect((await verify(test.store, catalog)).differences).not.toEqual([]);
+  expect((await verifyRollups(test.store, catalog)).differences).not.toEqual([]);
 
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
@@ -79,7 +79,7 @@ it.each([
   // Lost, though the names of the parts are remembered.
   await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
   await mutate('ALTER TABLE campaigns_device_date DELETE WHERE true');
-  expect((await verify(test.store, catalog)).differences).not.toEqual([]);
+  expect((await verifyRollups(test.store, catalog)).differences).not.toEqual([]);
 
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
   expect(await counted()).toEqual({ events: 300, quantity: 600 });

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { writeLoads } from '../../ingest/load/load-history.ts';
 import { type EventLine, event, ndjson } from '../support/events.ts';
@@ -43,7 +43,7 @@ const start = (...args: string[]): Command => begin(args);
 
 /** Events of the current account; what the rollups say must agree with all that is stored. */
 async function counted(): Promise<number> {
-  expect(await verify(db.store, catalog)).toEqual({ differences: [], more: false });
+  expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
   return countedEvents();
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { type EventLoadOptions, loadEvents } from '../../ingest/load/load-events.ts';
 import type { RejectedRow } from '../../ingest/rejects/rejected-rows.ts';
 import { useLoader } from '../support/loader.ts';
@@ -91,7 +91,7 @@ describe('a file is loaded in chunks along its row groups', () => {
     expect(rows).toBeGreaterThan(0);
     expect(rows + repeatedRows).toBe(1_502_000);
     expect(await stored()).toEqual(sums(1_502_000));
-    expect((await verify(db.store, catalog)).differences).toEqual([]);
+    expect((await verifyRollups(db.store, catalog)).differences).toEqual([]);
   });
 });
 

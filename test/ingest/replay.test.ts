@@ -6,7 +6,7 @@ import { parse as parseCsv } from 'csv-parse/sync';
 import { describe, expect, test, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { writeRejects } from '../../ingest/load/load-history.ts';
 import { replay } from '../../ingest/rejects/replay.ts';
@@ -84,7 +84,7 @@ interface Totals {
 
 /** What the store counts for the current account; the rollups must agree with all that is stored. */
 async function totals(): Promise<Totals | undefined> {
-  expect(await verify(db.store, catalog)).toEqual({ differences: [], more: false });
+  expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
   const [row] = await select<Totals>(
     db.store,
     `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids, toUInt32(sum(quantity)) AS impressions

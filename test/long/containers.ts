@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, select } from '../../clickhouse/client.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { startContainers } from '../support/containers.ts';
@@ -37,7 +37,7 @@ it('a replica that is killed during a load is caught up, and every event is coun
   const store = connect(addressOf(third.url, 'killed'));
   const replicas = [first, second].map(({ url }) => connect(addressOf(url, 'killed_shard')));
   try {
-    expect(await check(store, catalog)).toEqual([]);
+    expect(await checkSchema(store, catalog)).toEqual([]);
     const events = Array.from({ length: 20_000 }, (_, n) =>
       event({ advertiser_id: `a${n % 50}`, publisher_id: `p${n % 40}` }),
     );
@@ -56,7 +56,7 @@ it('a replica that is killed during a load is caught up, and every event is coun
     expect(one).toEqual(two);
     expect(await select(store, sums)).toEqual([{ events: 20_000, campaigns: 20_000, ad_units: 20_000 }]);
     expect(await load(store, events, 100_000)).toMatchObject({ rows: 0, repeatedRows: 20_000 });
-    expect((await verify(store, catalog)).differences).toEqual([]);
+    expect((await verifyRollups(store, catalog)).differences).toEqual([]);
   } finally {
     await Promise.all([store, ...replicas].map((client) => client.close()));
   }

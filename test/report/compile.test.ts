@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../catalog/breakdowns.ts';
 import { type Catalog, catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { check } from '../../clickhouse/consistency/check-schema.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { rollupDdl, rollups } from '../../clickhouse/rollups.ts';
 import { compileReport, compileUnconfirmedDates } from '../../src/report/compile.ts';
@@ -190,15 +190,15 @@ describe('one more dimension and one more measure in the catalog', () => {
     expect(migrated).toHaveLength(16);
     await recreateRollups(test.store, catalog);
     expect(await select(test.store, schema)).toEqual(migrated);
-    expect(await check(test.store, catalog)).toEqual([]);
+    expect(await checkSchema(test.store, catalog)).toEqual([]);
   });
 
   it('need only the column and their rollups in the store to be reported', async () => {
-    expect(await check(test.store, extended)).toContain('events: column browser is missing');
+    expect(await checkSchema(test.store, extended)).toContain('events: column browser is missing');
     await test.store.command({ query: "ALTER TABLE events ADD COLUMN browser String DEFAULT 'unknown'" });
     await recreateRollups(test.store, extended);
-    expect(await check(test.store, extended)).toEqual([]);
-    expect(await check(test.store, catalog)).toContain(
+    expect(await checkSchema(test.store, extended)).toEqual([]);
+    expect(await checkSchema(test.store, catalog)).toContain(
       'campaigns_date: column invoices is not in the catalog',
     );
 

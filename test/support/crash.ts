@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
-import { verify } from '../../clickhouse/consistency/verify-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { retrying } from '../../clickhouse/retry.ts';
@@ -165,7 +165,7 @@ export async function compare(address: Address, input: Input): Promise<string | 
     // Killed after the load had ended, it may still be on its way back.
     const found = JSON.stringify(await retrying(() => totals(store)));
     if (found !== expected) return `the store has ${found}, the recount is ${expected}`;
-    const { differences } = await verify(store, catalog);
+    const { differences } = await verifyRollups(store, catalog);
     return differences.length > 0 ? JSON.stringify(differences.slice(0, 3)) : undefined;
   } finally {
     await store.close();
