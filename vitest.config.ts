@@ -1,12 +1,20 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
-export default defineConfig({
+const thorough = 'test/**/*.thorough.test.ts';
+
+/**
+ * `npm test` tells within minutes whether a change is right. `npm run test:thorough` (`--mode thorough`) has what
+ * takes long because it repeats: rounds, seeds, every moment of a kill, slow callers.
+ */
+export default defineConfig(({ mode }) => ({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: [mode === 'thorough' ? thorough : 'test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...(mode === 'thorough' ? [] : [thorough])],
     globalSetup: ['test/support/stores.ts'],
+    reporters: ['default', 'test/support/repeat-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Two cores, and most files drive a database: more workers only wait for each other.
     maxWorkers: 2,
   },
-});
+}));

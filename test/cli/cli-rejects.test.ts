@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { startOf } from '../support/compiled.ts';
 import { type EventLine, event, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import type { Ended } from '../support/process.ts';
@@ -222,7 +223,7 @@ test('a list whose reader has enough ends without a word', async () => {
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, raw)
             SELECT 'long', number, 'long', 'long.csv', repeat('x', 100) FROM numbers(50000)`,
   });
-  const list = 'set -o pipefail; node --import tsx src/cli.ts rejects --json | grep -m 1 long.csv';
+  const list = `set -o pipefail; node ${startOf('src/cli').join(' ')} rejects --json | grep -m 1 long.csv`;
   const options = { env: { ...process.env, ...env() } };
   const { stdout, stderr } = await promisify(execFile)('bash', ['-c', list], options);
   expect(JSON.parse(stdout)).toMatchObject({ file: 'long.csv' });

@@ -7,11 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { acquireEmbedded, type EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
+import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
+import { embedded } from '../support/compiled.ts';
 import { type Holder, isAlive, leaseOf, parentOf, startHolder } from '../support/embedded-processes.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
+const { acquireEmbedded } = await embedded();
 let root: string;
 let dataDir: string;
 let leases: EmbeddedLease[];
@@ -133,19 +135,6 @@ test('a killed engine is back at the same address', async () => {
 
   const joined = await acquire();
   expect(joined.pid).toBe(state().pid);
-});
-
-test('an engine that dies again and again is given up and its holders are told', async () => {
-  const lease = await acquire();
-  for (let pid = lease.pid, deaths = 1; ; deaths++) {
-    process.kill(pid, 'SIGKILL');
-    if (deaths === 10) break;
-    await until(() => state().pid !== pid);
-    pid = state().pid;
-  }
-  await lease.lost;
-  expect(existsSync(stateFile())).toBe(false);
-  expect(readFileSync(join(dataDir, 'clickhouse.log'), 'utf8')).toContain('gave up');
 });
 
 test('a killed supervisor takes its engine along, and the next server has the same address', async () => {

@@ -12,6 +12,7 @@ import {
   requireTimezone,
   storedTimezone,
 } from '../../clickhouse/migrate/migrate.ts';
+import { startOf } from '../support/compiled.ts';
 import { event, load } from '../support/events.ts';
 
 const all = [
@@ -196,7 +197,7 @@ describe('pendingMigrations', () => {
 
 async function migrateInProcess(env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; said: string }> {
   const { url, user, password, database } = address;
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli.ts', 'migrate'], {
+  const child = spawn(process.execPath, [...startOf('src/cli'), 'migrate'], {
     env: {
       ...process.env,
       CLICKHOUSE_URL: url,

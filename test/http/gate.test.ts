@@ -6,22 +6,23 @@ import { seededRandom } from '../support/random.ts';
 
 const large = async () => false;
 const small = async () => true;
-const patient = new AbortController().signal;
+/** Of a caller that waits as long as it takes. */
+const patient = () => new AbortController().signal;
 
 describe('the gate', () => {
   test('takes no more than half of the places for one account and leaves some to small reports', async () => {
     const gate = new ReportGate({ maxConcurrent: 8, waitMs: 60_000 });
     const places: Slot[] = [];
-    for (let n = 0; n < 3; n++) places.push(await gate.enter('greedy', large, patient));
-    const fourth = gate.enter('greedy', large, patient);
-    places.push(await gate.enter('greedy', small, patient));
-    const fifth = gate.enter('greedy', small, patient);
-    for (let n = 0; n < 3; n++) places.push(await gate.enter(`other-${n}`, large, patient));
-    const eighth = gate.enter('other-3', large, patient);
+    for (let n = 0; n < 3; n++) places.push(await gate.enter('greedy', large, patient()));
+    const fourth = gate.enter('greedy', large, patient());
+    places.push(await gate.enter('greedy', small, patient()));
+    const fifth = gate.enter('greedy', small, patient());
+    for (let n = 0; n < 3; n++) places.push(await gate.enter(`other-${n}`, large, patient()));
+    const eighth = gate.enter('other-3', large, patient());
     await turn();
     expect([gate.running, gate.waiting]).toEqual([7, 3]);
-    places.push(await gate.enter('little', small, patient));
-    const ninth = gate.enter('little', small, patient);
+    places.push(await gate.enter('little', small, patient()));
+    const ninth = gate.enter('little', small, patient());
     await turn();
     expect([gate.running, gate.waiting]).toEqual([8, 4]);
 
@@ -35,7 +36,7 @@ describe('the gate', () => {
     const order: string[] = [];
     const places: Slot[] = [];
     const ask = (size: 'small' | 'large', n: number) =>
-      gate.enter(`${size}-${n}`, size === 'small' ? small : large, patient).then((place) => {
+      gate.enter(`${size}-${n}`, size === 'small' ? small : large, patient()).then((place) => {
         order.push(place.size);
         places.push(place);
       });
@@ -58,16 +59,16 @@ describe('the gate', () => {
 
   test('has places of their own for small reports, where the queue of large ones is full', async () => {
     const gate = new ReportGate({ maxConcurrent: 2, maxWaitingLarge: 2, maxWaitingSmall: 4, waitMs: 60_000 });
-    const running = [await gate.enter('a', large, patient), await gate.enter('b', small, patient)];
-    const waiting = [gate.enter('c', large, patient), gate.enter('d', large, patient)];
+    const running = [await gate.enter('a', large, patient()), await gate.enter('b', small, patient())];
+    const waiting = [gate.enter('c', large, patient()), gate.enter('d', large, patient())];
     await turn();
-    await expect(gate.enter('e', large, patient)).rejects.toMatchObject({ code: 'too_many_reports' });
-    for (const account of ['a', 'b', 'f', 'f']) waiting.push(gate.enter(account, small, patient));
+    await expect(gate.enter('e', large, patient())).rejects.toMatchObject({ code: 'too_many_reports' });
+    for (const account of ['a', 'b', 'f', 'f']) waiting.push(gate.enter(account, small, patient()));
     await turn();
     expect(gate.waiting).toBe(6);
     // With both queues full it is of no interest which it is.
     const asked = vi.fn(small);
-    await expect(gate.enter('g', asked, patient)).rejects.toMatchObject({ code: 'too_many_reports' });
+    await expect(gate.enter('g', asked, patient())).rejects.toMatchObject({ code: 'too_many_reports' });
     expect(asked).not.toHaveBeenCalled();
     for (const place of running) place.leave();
     await Promise.all(waiting.map((waited) => waited.then((place) => place.leave())));
@@ -76,11 +77,11 @@ describe('the gate', () => {
 
   test('refuses beyond its queue at once, and after the wait, with the time to come back', async () => {
     const gate = new ReportGate({ maxConcurrent: 2, maxWaitingLarge: 1, waitMs: 1_000 });
-    const place = await gate.enter('a', large, patient);
+    const place = await gate.enter('a', large, patient());
     const startedAt = performance.now();
-    const waiting = gate.enter('a', large, patient).catch((refusal: unknown) => refusal);
+    const waiting = gate.enter('a', large, patient()).catch((refusal: unknown) => refusal);
     await turn();
-    const refusals = [await gate.enter('b', large, patient).catch((refusal: unknown) => refusal)];
+    const refusals = [await gate.enter('b', large, patient()).catch((refusal: unknown) => refusal)];
     expect(performance.now() - startedAt).toBeLessThan(900);
     refusals.push(await waiting);
     expect(performance.now() - startedAt).toBeGreaterThan(990);
@@ -97,7 +98,7 @@ describe('the gate', () => {
 
   test('keeps no place in the queue for a caller that went away, also one that went before it queued', async () => {
     const gate = new ReportGate({ maxConcurrent: 2, waitMs: 60_000 });
-    const place = await gate.enter('a', large, patient);
+    const place = await gate.enter('a', large, patient());
     const waiting = new AbortController();
     const left = gate.enter('a', large, waiting.signal);
     await turn();
@@ -118,16 +119,16 @@ describe('the gate', () => {
 
   test('does not let one account fill the queue', async () => {
     const gate = new ReportGate({ maxConcurrent: 2, maxWaitingLarge: 4, waitMs: 60_000 });
-    const running = await gate.enter('greedy', large, patient);
+    const running = await gate.enter('greedy', large, patient());
     const asked = Array.from({ length: 6 }, () =>
-      gate.enter('greedy', large, patient).then(
+      gate.enter('greedy', large, patient()).then(
         (place) => place.leave(),
         () => undefined,
       ),
     );
     await turn();
     expect(gate.waiting).toBe(2);
-    const other = gate.enter('modest', large, patient);
+    const other = gate.enter('modest', large, patient());
     await turn();
     expect(gate.waiting).toBe(3);
     running.leave();
@@ -191,5 +192,5 @@ async function randomSchedule(seed: number): Promise<void> {
   }
   await Promise.all(asked);
   expect([gate.running, gate.waiting, running.length], `seed ${seed}`).toEqual([0, 0, 0]);
-  (await gate.enter('a', large, patient)).leave();
+  (await gate.enter('a', large, patient())).leave();
 }

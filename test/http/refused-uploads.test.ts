@@ -1,103 +1,16 @@
 import { once } from 'node:events';
-import { connect as dial, type Socket } from 'node:net';
-import { afterAll, expect, test } from 'vitest';
-import { useService } from '../support/service.ts';
-import { useStore } from '../support/store.ts';
+import { expect, test } from 'vitest';
+import { length, useUploads } from '../support/uploads.ts';
 
-const db = useStore();
-const service = useService(db);
-const opened: Socket[] = [];
-afterAll(() => {
-  for (const socket of opened) socket.destroy();
-});
+const { areRefused, head, raw } = useUploads();
 
-const megabyte = Buffer.alloc(1 << 20, 'x');
-
-function raw(): Socket {
-  const socket = dial({ host: '127.0.0.1', port: Number(new URL(service.url).port) });
-  opened.push(socket);
-  return socket;
-}
-
-async function head(extra: readonly string[], authorization?: string): Promise<string> {
-  return [
-    'POST /v1/campaigns HTTP/1.1',
-    'Host: localhost',
-    `Authorization: ${authorization ?? `Bearer ${await service.token('a')}`}`,
-    ...(extra.some((line) => line.startsWith('Content-Type')) ? [] : ['Content-Type: application/json']),
-    ...extra,
-    '',
-    '',
-  ].join('\r\n');
-}
-
-/** Sends everything before it reads anything, as simple clients do. */
-async function upload(start: string, megabytes: number, chunked: boolean, pauseMs: number) {
-  const socket = raw().pause();
-  let failure: NodeJS.ErrnoException | undefined;
-  socket.on('error', (error) => {
-    failure = error;
-  });
-  socket.write(start);
-  for (let n = 0; n < megabytes; n++) {
-    if (chunked) socket.write('100000\r\n');
-    await new Promise((resolve) => socket.write(megabyte, resolve));
-    if (chunked) socket.write('\r\n');
-    if (pauseMs) await new Promise((resolve) => setTimeout(resolve, pauseMs));
-  }
-  if (chunked) socket.write('0\r\n\r\n');
-  return { answer: await nextAnswer(socket), failure, socket };
-}
-
-/** One answer with its body. */
-async function nextAnswer(socket: Socket): Promise<string> {
-  let text = '';
-  for (;;) {
-    const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? Number.NaN);
-    const end = text.indexOf('\r\n\r\n');
-    if (end >= 0 && text.length >= end + 4 + length) return text;
-    if (/transfer-encoding: chunked/i.test(text) && text.endsWith('\r\n0\r\n\r\n')) return text;
-    const piece = socket.read() as Buffer | null;
-    if (piece !== null) text += piece.toString('latin1');
-    else if (socket.destroyed || socket.readableEnded) return text;
-    else await Promise.race([once(socket, 'readable'), once(socket, 'close')]).catch(() => undefined);
-  }
-}
-
-const length = (megabytes: number) => `Content-Length: ${megabytes << 20}`;
-test.each<[string, number, readonly string[], string | undefined, number]>([
+// Slow lines are in refused-uploads.thorough.test.ts.
+areRefused([
   ['is too large', 413, [length(50)], undefined, 0],
   ['is too large, in chunks', 413, ['Transfer-Encoding: chunked'], undefined, 0],
-  ['is too large, over a slow line', 413, [length(50)], undefined, 30],
-  ['is too large, in chunks, over a slow line', 413, ['Transfer-Encoding: chunked'], undefined, 30],
-  ['is no JSON', 415, [length(50), 'Content-Type: text/plain'], undefined, 30],
-  ['has no valid token', 401, [length(50)], 'Bearer nothing', 30],
-])(
-  'the caller of an upload of 50 MB that %s reads the %i',
-  async (_, status, headers, authorization, pauseMs) => {
-    const chunked = headers.includes('Transfer-Encoding: chunked');
-    for (const connection of ['keep-alive', 'close']) {
-      const start = await head([...headers, `Connection: ${connection}`], authorization);
-      const { answer, failure, socket } = await upload(start, 50, chunked, pauseMs);
-      expect({ answer: answer.slice(0, 12), failure }).toEqual({
-        answer: `HTTP/1.1 ${status}`,
-        failure: undefined,
-      });
-      expect(answer).toContain('"request_id"');
-      if (connection === 'close') {
-        if (!socket.destroyed) await once(socket.resume(), 'close');
-        continue;
-      }
-      // The connection is good for the next request.
-      socket.write(
-        `${await head(['Content-Length: 51'])}{"start_time":"2025-01-01","end_time":"2025-01-31"}`,
-      );
-      expect((await nextAnswer(socket)).slice(0, 12)).toBe('HTTP/1.1 200');
-      socket.destroy();
-    }
-  },
-  60_000,
-);
+  ['is no JSON', 415, [length(50), 'Content-Type: text/plain'], undefined, 0],
+  ['has no valid token', 401, [length(50)], 'Bearer nothing', 0],
+]);
 
 test('a caller that waits for 100 Continue sends its body only when it is wanted', async () => {
   const body = '{"start_time":"2025-01-01","end_time":"2025-01-31"}';
@@ -125,17 +38,3 @@ test('a caller that waits for 100 Continue sends its body only when it is wanted
     );
   }
 });
-
-test('a caller that neither sends the rest of a refused upload nor leaves is cut off', async () => {
-  const socket = dial({ host: '127.0.0.1', port: Number(new URL(service.url).port), allowHalfOpen: true });
-  opened.push(socket);
-  const failure = new Promise<NodeJS.ErrnoException>((resolve) => socket.once('error', resolve));
-  socket.resume().write(await head([length(50), 'Connection: close']));
-  await once(socket, 'end');
-  // Longer than it may pause. Who has heard the end learns of the cut only by sending on.
-  const paused = performance.now();
-  await expect.poll(() => performance.now() - paused, { timeout: 15_000 }).toBeGreaterThan(11_000);
-  const again = setInterval(() => socket.write('x'), 100);
-  expect((await failure).code).toMatch(/^(ECONNRESET|EPIPE)$/);
-  clearInterval(again);
-}, 30_000);

@@ -7,6 +7,7 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
 import { expandFiles } from '../../ingest/input/expand-files.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
+import { startOf } from '../support/compiled.ts';
 import { type EventLine, event, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import { type Ended, peakMemoryMb } from '../support/process.ts';
@@ -125,7 +126,7 @@ async function parquet(rows: number, quantity = '1'): Promise<Buffer> {
 
 test('a line without end is refused in bounded memory', async () => {
   const { CLICKHOUSE_URL = '', ...rest } = env();
-  const loader = spawn(process.execPath, ['--import', 'tsx', 'src/cli.ts', 'ingest', 'events', '-'], {
+  const loader = spawn(process.execPath, [...startOf('src/cli'), 'ingest', 'events', '-'], {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: { PATH: process.env.PATH, CLICKHOUSE_URL, ...rest },
   });

@@ -7,8 +7,8 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
 import { useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
@@ -46,7 +46,7 @@ const underWay = (store: Store) =>
 
 test('a load rides through the end and the restart of the embedded ClickHouse', async () => {
   const dataDir = join(folder, 'data');
-  const lease = await acquireEmbedded(dataDir);
+  const lease = await (await embedded()).acquireEmbedded(dataDir);
   const address = { url: lease.url, user: 'default', password: '', database: 'adtally' };
   await migrate(address);
   const store = connect(address);

@@ -1,15 +1,7 @@
 import { expect, test } from 'vitest';
 import { type ChunkOptions, cutChunks } from '../../ingest/chunks/cut-chunks.ts';
 import type { ByteSource } from '../../ingest/input/byte-source.ts';
-
-/** Numbers from 0 up to 1, the same for the same seed. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return state / 2_147_483_648;
-  };
-}
+import { testSeed as seed, seededRandom } from '../support/random.ts';
 
 /** Hands out bytes in pieces as a file, a pipe or an unpacker might. */
 function source(content: Buffer, pieceBytes: () => number): ByteSource {
@@ -42,13 +34,11 @@ async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: 
   return chunks;
 }
 
-const seed = Math.floor(Math.random() * 1e9);
-
 test.each([
   ['lines', { csv: false, header: false }],
   ['CSV with quoted line ends', { csv: true, header: true }],
 ])(`%s are cut alike however they arrive (seed ${seed})`, async (_, options) => {
-  const next = random(seed);
+  const next = seededRandom(seed);
   for (let round = 0; round < 40; round++) {
     const lines = Array.from({ length: 60 }, (_, n) => {
       const text = 'x'.repeat(Math.floor(next() * 90));
@@ -69,7 +59,7 @@ test.each([
 });
 
 test('a file is cut again where it was cut before, whatever the size of chunks is now', async () => {
-  const next = random(seed);
+  const next = seededRandom(seed);
   const lines = Array.from({ length: 200 }, (_, n) => `${n},${'x'.repeat(Math.floor(next() * 90))}`);
   const content = Buffer.from(`${lines.join('\n')}\n`);
   const before = await cut(content, { chunkBytes: 700 }, () => content.length);

@@ -1,58 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { catalog } from '../../catalog/catalog.ts';
-import { select } from '../../clickhouse/client.ts';
-import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { type EventLine, event, ndjson } from '../support/events.ts';
-import { useLoader } from '../support/loader.ts';
-import type { Command } from '../support/process.ts';
-import { seededRandom } from '../support/random.ts';
+import { killedAndRepeated, useDedupedLoads } from '../support/deduped-loads.ts';
 import { useStore } from '../support/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
-const db = useStore();
-const seed = Date.now() % 2 ** 31;
-let account: string;
-const { file: write, start: begin } = useLoader(db, (own) => {
-  ({ account } = own);
-});
-
-/** Events with the ids `from` up to `to`; `fields` tell otherwise equal lines apart, as a second export would. */
-function lines(from: number, to: number, fields: Partial<EventLine> = {}): EventLine[] {
-  return Array.from({ length: to - from }, (_, n) =>
-    event({ event_id: `${account}-${from + n}`, advertiser_id: account, ...fields }),
-  );
-}
-
-const file = (name: string, events: readonly EventLine[]): Promise<string> => write(name, ndjson(events));
-
-const start = (...args: string[]): Command => begin(args);
-
-interface Loaded {
-  readonly loads: readonly string[];
-  readonly rows: number;
-  readonly repeated_rows: number;
-  readonly duplicate_rows: number;
-}
-
-async function ingest(...args: string[]): Promise<Loaded> {
-  const { code, stdout, stderr } = await start('ingest', 'events', '--json', ...args).ended;
-  expect(code, stderr).toBe(0);
-  return JSON.parse(stdout);
-}
-
-/** Events and ids of the current account; the rollups must agree with all that is stored. */
-async function counted(): Promise<{ events: number; ids: number } | undefined> {
-  expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
-  const [row] = await select<{ events: number; ids: number }>(
-    db.store,
-    `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids
-     FROM events WHERE advertiser_id = {account:String}`,
-    { account },
-  );
-  return row;
-}
+const loads = useDedupedLoads(useStore());
+const { lines, file, start, ingest, counted } = loads;
 
 test('an event_id in two files of the same day is counted once, in events and rollups', async () => {
   const first = await file('first.ndjson', lines(0, 100));
@@ -83,20 +36,7 @@ test.each(['1000000', '3000'])(
   },
 );
 
-test(`killed several times and repeated, each event_id is counted once (seed ${seed})`, async () => {
-  const random = seededRandom(seed);
-  const repeated = (n: number) => lines(n * 1_000, n * 1_000 + 1_500, { device: `device-${n}` });
-  const paths = await Promise.all([0, 1, 2, 3].map((n) => file(`${n}.ndjson`, repeated(n))));
-  const args = ['--dedupe', '--chunk-bytes', '60000', ...paths];
-  for (let kill = 0; kill < 4; kill++) {
-    const load = start('ingest', 'events', ...args);
-    await delay(800 + 3_500 * random());
-    await load.kill('SIGKILL');
-  }
-  const { rows, repeated_rows, duplicate_rows } = await ingest(...args);
-  expect(rows + repeated_rows + duplicate_rows).toBeLessThanOrEqual(6_000);
-  expect(await counted(), `seed ${seed}`).toEqual({ events: 4_500, ids: 4_500 });
-});
+killedAndRepeated(loads, 1);
 
 test('two such loads at once count each event_id once', async () => {
   const [first, second] = await Promise.all([

@@ -1,98 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
-import { parse as parseCsv } from 'csv-parse/sync';
 import { describe, expect, test, vi } from 'vitest';
-import { catalog } from '../../catalog/catalog.ts';
-import { select } from '../../clickhouse/client.ts';
-import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { loadEvents } from '../../ingest/load/load-events.ts';
-import { writeRejects } from '../../ingest/load/load-history.ts';
 import { replay } from '../../ingest/rejects/replay.ts';
-import { event, ndjson } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';
-import { useLoader } from '../support/loader.ts';
-import type { Command, Ended } from '../support/process.ts';
-import { seededRandom } from '../support/random.ts';
+import { type Kind, killedReplay, now, useRejectedLoads } from '../support/rejected-loads.ts';
 import { useStore } from '../support/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
 const db = useStore();
-const seed = Date.now() % 2 ** 31;
-let account: string;
-const { file, start: begin } = useLoader(db, (own) => {
-  ({ account } = own);
-});
-
-const now = () => new Date();
-const start = (...args: string[]): Command => begin(args);
-
-const run = (...args: string[]): Promise<Ended> => start(...args).ended;
-
-/** Loads lines of which every fifth has no quantity that counts; returns the file and the id of the load. */
-async function loadWithRejects(count: number): Promise<{ path: string; load: string }> {
-  const lines = Array.from({ length: count }, (_, n) =>
-    event({
-      event_id: `${account}-${n}`,
-      advertiser_id: account,
-      quantity: n % 5 === 4 ? 0 : 1,
-      spend: '0.1',
-    }),
-  );
-  const path = await file('e.ndjson', ndjson(lines));
-  const { loadId = '' } = await loadEvents({ store: db.store, file: path, chunkBytes: 100_000, now });
-  return { path, load: loadId };
-}
-
-type Kind = 'csv' | 'ndjson';
-
-/** Exports the rejected rows of a load and writes them again with other quantities. */
-async function corrected(
-  load: string,
-  kind: Kind,
-  quantity: (row: number) => number,
-  name = 'corrected',
-): Promise<string> {
-  const out = new PassThrough();
-  const [exported] = await Promise.all([
-    text(out),
-    writeRejects(db.store, out, [load], kind).finally(() => out.end()),
-  ]);
-  if (kind === 'ndjson') {
-    const rows = exported
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    for (const [n, row] of rows.entries()) row.event.quantity = quantity(n);
-    return file(`${name}.ndjson`, rows.map((row) => JSON.stringify(row)).join('\n'));
-  }
-  const rows: Record<string, string>[] = parseCsv(exported, { columns: true });
-  const lines = rows.map((row, n) => Object.values({ ...row, quantity: `${quantity(n)}` }));
-  const cells = [Object.keys(rows[0] ?? {}), ...lines].map((line) =>
-    line.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(','),
-  );
-  return file(`${name}.csv`, `${cells.join('\n')}\n`);
-}
-
-interface Totals {
-  readonly events: number;
-  readonly ids: number;
-  readonly impressions: number;
-}
-
-/** What the store counts for the current account; the rollups must agree with all that is stored. */
-async function totals(): Promise<Totals | undefined> {
-  expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
-  const [row] = await select<Totals>(
-    db.store,
-    `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids, toUInt32(sum(quantity)) AS impressions
-     FROM events WHERE advertiser_id = {account:String}`,
-    { account },
-  );
-  return row;
-}
+const loads = useRejectedLoads(db);
+const { file, run, loadWithRejects, corrected, totals } = loads;
 
 describe.each<Kind>(['csv', 'ndjson'])('rejected rows, exported as %s', (kind) => {
   test('complete the totals exactly once corrected, and replayed twice count once', async () => {
@@ -124,7 +41,7 @@ describe.each<Kind>(['csv', 'ndjson'])('rejected rows, exported as %s', (kind) =
   test('of another load are left alone', async () => {
     const { load } = await loadWithRejects(50);
     const path = await corrected(load, kind, () => 3);
-    account = `${account}-other`;
+    loads.account = `${loads.account}-other`;
     const other = await loadWithRejects(50);
     const { code, stderr } = await run('replay', other.load, path);
     expect({ code, stderr }).toEqual({
@@ -134,32 +51,7 @@ describe.each<Kind>(['csv', 'ndjson'])('rejected rows, exported as %s', (kind) =
     expect(await totals()).toMatchObject({ events: 40, impressions: 40 });
   });
 
-  test(`count once when the replay is killed and repeated, also with other corrections (seed ${seed})`, async () => {
-    const random = seededRandom(seed);
-    let fullMs = 0;
-    // Round 0 is not disturbed: it shows how long a replay takes.
-    for (let round = 0; round < 4; round++) {
-      account = `account-${kind}-killed-${round}`;
-      const { load } = await loadWithRejects(2_000);
-      const path = await corrected(load, kind, () => 3, 'first');
-      const other = await corrected(load, kind, () => 5, 'second');
-      const startedAt = performance.now();
-      const killed = start('replay', load, path);
-      if (round > 0) {
-        await delay(fullMs * (0.3 + 0.7 * random()));
-        await killed.kill('SIGKILL');
-      }
-      await killed.ended;
-      if (round === 0) fullMs = performance.now() - startedAt;
-      await replay(db.store, load, other, now);
-      const found = await totals();
-      expect(found, `seed ${seed}, round ${round}`).toMatchObject({ events: 2_000, ids: 2_000 });
-      // All rows as corrected first, or all as corrected later.
-      expect([1_600 + 3 * 400, 1_600 + 5 * 400], `seed ${seed}, round ${round}`).toContain(
-        found?.impressions,
-      );
-    }
-  });
+  killedReplay(db, loads, kind, 2);
 });
 
 test('two different replays of one load at once count each row once, as one or the other corrected it', async () => {
@@ -217,7 +109,7 @@ test('rows that were replayed stay so when the file is loaded again by a loader 
     clickhouse_settings: { mutations_sync: '2' },
   });
   await run('ingest', 'events', path);
-  expect((await run('rejects', '--json')).stdout).not.toContain(account);
+  expect((await run('rejects', '--json')).stdout).not.toContain(loads.account);
   expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
 });
 

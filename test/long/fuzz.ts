@@ -9,6 +9,7 @@ import { type Address, connect } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
+import { startOf } from '../support/compiled.ts';
 import { malformed } from '../support/malformed.ts';
 import { listening, startProcess } from '../support/process.ts';
 import { seededRandom } from '../support/random.ts';
@@ -125,7 +126,7 @@ async function main(): Promise<void> {
   try {
     await migrate(address);
     const token = await prepareFuzz(address);
-    const serve = startProcess(process.execPath, ['--import', 'tsx', 'src/cli.ts', 'serve'], {
+    const serve = startProcess(process.execPath, [...startOf('src/cli'), 'serve'], {
       CLICKHOUSE_URL: lease.url,
       CLICKHOUSE_DATABASE: database,
       PORT: '0',

@@ -8,6 +8,7 @@ import { connect } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
+import { startOf } from '../support/compiled.ts';
 import { listening, startProcess } from '../support/process.ts';
 
 /**
@@ -108,7 +109,7 @@ try {
   await store.close();
   const env = { CLICKHOUSE_URL: lease.url, CLICKHOUSE_DATABASE: address.database, PORT: '0' };
   const start = (limits: Record<string, string>) =>
-    startProcess(process.execPath, ['--import', 'tsx', 'src/cli.ts', 'serve'], { ...env, ...limits });
+    startProcess(process.execPath, [...startOf('src/cli'), 'serve'], { ...env, ...limits });
 
   // Alone, without a limit: what is right, and how fast it is.
   const calm = start({ RATE_LIMIT_REQUESTS: '1000000' });

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, vi } from 'vitest';
-import { type Engine, launchEngine, type Ports } from '../../clickhouse/embedded/launch.ts';
+import type { Engine, Ports } from '../../clickhouse/embedded/launch.ts';
+import { launch } from './compiled.ts';
 
 export interface ClusterNode {
   readonly url: string;
@@ -104,6 +105,7 @@ export function useCluster(size: number, options: ClusterOptions = {}): Cluster 
 }
 
 async function startServer(folder: string, ports: Ports): Promise<ClusterNode & { stop(): Promise<void> }> {
+  const { launchEngine } = await launch();
   const start = async (): Promise<Engine> => {
     const started = launchEngine(folder, ports, join(folder, 'embedded.xml'));
     await started.ready;

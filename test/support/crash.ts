@@ -7,9 +7,9 @@ import { gzipSync } from 'node:zlib';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { embedded, startOf } from './compiled.ts';
 import { type EventLine, ndjson } from './events.ts';
 import { type Command, startProcess } from './process.ts';
 import { seededRandom } from './random.ts';
@@ -96,6 +96,7 @@ export async function crashRounds({ rounds, victim, seed, onRound }: CrashRun): 
   const random = seededRandom(seed);
   const folder = await mkdtemp(join(tmpdir(), 'adtally-crash-'));
   const dataDir = join(folder, 'data');
+  const { acquireEmbedded } = await embedded();
   const lease = await acquireEmbedded(dataDir);
   try {
     const input = await writeInput(folder, random);
@@ -152,7 +153,7 @@ export function startLoader(
 ): Command {
   return startProcess(
     process.execPath,
-    ['--import', 'tsx', 'src/cli.ts', 'ingest', 'events', '--chunk-bytes', '900000', ...files],
+    [...startOf('src/cli'), 'ingest', 'events', '--chunk-bytes', '900000', ...files],
     { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database },
   );
 }

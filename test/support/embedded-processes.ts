@@ -1,10 +1,9 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { startOf } from './compiled.ts';
 
 /** A process that holds a lease until it is told to leave, or killed. */
 export interface Holder {
@@ -20,9 +19,7 @@ export function startHolder(
   dataDir: string,
   env: NodeJS.ProcessEnv = process.env,
 ): ChildProcessWithoutNullStreams {
-  const tsx = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
-  const script = fileURLToPath(new URL('./embedded-holder.ts', import.meta.url));
-  return spawn(process.execPath, ['--import', tsx, script, dataDir], { env });
+  return spawn(process.execPath, [...startOf('test/support/embedded-holder'), dataDir], { env });
 }
 
 /** Waits until `holder` has its lease. Throws with what it said when it ends without one. */

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
+import { startOf } from './compiled.ts';
 
 /** How a process ended and everything it wrote. */
 export interface Ended {
@@ -41,7 +42,7 @@ export function useCommands(): Commands {
   const start = (args: readonly string[], env: Record<string, string> = {}, input?: Input) => {
     const command = startProcess(
       process.execPath,
-      ['--import', 'tsx', 'src/cli.ts', ...args],
+      [...startOf('src/cli'), ...args],
       { CLICKHOUSE_URL: '', ...env },
       input,
     );

@@ -1,3 +1,9 @@
+/**
+ * The seed of this run's tests of chance, which put it into their names: another one in every run, unless TEST_SEED
+ * repeats one.
+ */
+export const testSeed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
+
 /** Numbers in [0, 1) that depend on the seed alone. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;

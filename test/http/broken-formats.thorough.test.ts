@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
-import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { createToken } from '../../src/accounts/tokens.ts';
 import { reportFormats } from '../../src/report/formats.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
+import { embedded } from '../support/compiled.ts';
 import { type Command, listening, useCommands } from '../support/process.ts';
 
 const commands = useCommands();
@@ -37,7 +37,7 @@ let url: string;
 let token: string;
 
 beforeAll(async () => {
-  const lease = await acquireEmbedded(dataDir);
+  const lease = await (await embedded()).acquireEmbedded(dataDir);
   const address = { url: lease.url, user: 'default', password: '', database: 'adtally' };
   await migrate(address);
   const store = connect(address);

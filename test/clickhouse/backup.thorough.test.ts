@@ -1,0 +1,18 @@
+import { describe, it } from 'vitest';
+import { connect } from '../../clickhouse/client.ts';
+import { loseAndRestore, whatIsRestored } from '../support/backup.ts';
+import { useCluster } from '../support/cluster.ts';
+import { addressOf, useClusterStore } from '../support/store.ts';
+
+describe('a store of three shards', () => {
+  const cluster = useCluster(3);
+  const test = useClusterStore(cluster);
+
+  it(whatIsRestored, async () => {
+    const servers = cluster.nodes.map(({ url }) => connect(addressOf(url, 'default')));
+    const { database } = test.store.address;
+    await loseAndRestore(test, servers, [database, `${database}_shard`]).finally(() =>
+      Promise.all(servers.map((server) => server.close())),
+    );
+  });
+});

@@ -1,0 +1,109 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { connect, type Store } from '../../clickhouse/client.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { embedded, fileOf } from '../support/compiled.ts';
+import { startProcess } from '../support/process.ts';
+import { testSeed as seed, seededRandom } from '../support/random.ts';
+import { all, content, emptyBeforeEach, generate, run, staging } from '../support/rebuilt.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+emptyBeforeEach(db);
+const random = seededRandom(seed);
+
+test(`a rebuild that is killed at any point can be repeated (seed ${seed})`, {
+  timeout: 180_000,
+}, async () => {
+  await generate(db.store, 20_000);
+  const before = await content(db.store);
+  const start = () =>
+    startProcess(process.execPath, ['--input-type=module', '-e', script], {
+      ADDRESS: JSON.stringify(db.address),
+    });
+  const whole = start();
+  await whole.said(/ready/);
+  const started = performance.now();
+  expect(await whole.ended).toMatchObject({ code: 0 });
+  const durationMs = performance.now() - started;
+
+  let cutOff = 0;
+  for (let round = 0; round < 10; round++) {
+    const table = all[round % all.length]?.table;
+    await run(db.store, `ALTER TABLE ${table} DELETE WHERE cityHash64(account_id, day) % 2 = 0`, {
+      mutations_sync: '2',
+    });
+    const rebuilding = start();
+    await rebuilding.said(/ready/);
+    await delay(durationMs * ((round + random()) / 11));
+    if ((await rebuilding.kill('SIGKILL')).signal === 'SIGKILL') cutOff++;
+    await rebuildRollups(db.store, catalog);
+    expect(await content(db.store)).toEqual(before);
+    expect(await staging(db.store)).toEqual([]);
+  }
+  expect(cutOff).toBeGreaterThan(4);
+});
+
+test(`a server that is killed while a rollup is exchanged comes back with whole rollups (seed ${seed})`, {
+  timeout: 180_000,
+}, async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'adtally-killed-'));
+  const withServer = async (work: (store: Store, pid: number) => Promise<void>) => {
+    const lease = await (await embedded()).acquireEmbedded(dataDir);
+    const address = { url: lease.url, user: 'default', password: '', database: 'killed' };
+    await migrate(address);
+    const store = connect(address);
+    const { pid } = JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8'));
+    await work(store, pid).finally(() => store.close());
+    await lease.release();
+  };
+  try {
+    let before: unknown[] = [];
+    await withServer(async (store) => {
+      await generate(store, 20_000);
+      before = await content(store);
+    });
+    for (let round = 0; round < all.length; round++) {
+      await withServer(async (store, pid) => {
+        expect(await content(store), `round ${round}`).toEqual(before);
+        const killing = Object.create(store);
+        let exchanges = 0;
+        killing.command = async (params: { query: string }) => {
+          const exchanged = store.command(params);
+          if (/REPLACE PARTITION|EXCHANGE/.test(params.query) && exchanges++ === round) {
+            await Promise.race([exchanged, delay(4 * random())]).catch(() => {});
+            process.kill(pid, 'SIGKILL');
+          }
+          return exchanged;
+        };
+        await expect(rebuildRollups(killing, catalog)).rejects.toThrow();
+      });
+    }
+    await withServer(async (store) => {
+      expect(await content(store)).toEqual(before);
+      await rebuildRollups(store, catalog);
+      expect(await staging(store)).toEqual([]);
+      // Views still feed the rollups that took the place of others.
+      await generate(store, 20_000);
+      expect((await verifyRollups(store, catalog)).differences).toEqual([]);
+    });
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+});
+
+const script = `
+  const { connect } = await import('${fileOf('clickhouse/client')}');
+  const { rebuildRollups } = await import('${fileOf('clickhouse/consistency/rebuild-rollups')}');
+  const { catalog } = await import('${fileOf('catalog/catalog')}');
+  const store = connect(JSON.parse(process.env.ADDRESS));
+  console.log('ready');
+  await rebuildRollups(store, catalog);
+  await store.close();
+`;

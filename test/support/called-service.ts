@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import { connect as dial, type Socket } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect, inject } from 'vitest';
+import { createToken } from '../../src/accounts/tokens.ts';
+import { insertLarge } from './accounts.ts';
+import { type Command, listening, useCommands } from './process.ts';
+import type { TestStore } from './store.ts';
+
+/** A service as a process of its own, with an account that has a large report, and callers that are no HTTP client. */
+export interface CalledService {
+  readonly url: string;
+  readonly token: string;
+  readonly pid: number;
+  /** What the service logged, once all tests of the file are done. */
+  onLog(check: (lines: readonly LogLine[]) => void): void;
+  /** A small report that is right: nothing that came before has harmed the service. */
+  expectReport(): Promise<void>;
+  /** What comes back over one connection until the service closes it; `pieces` are sent at once. */
+  exchange(...pieces: readonly string[]): Promise<string>;
+  raw(): Socket;
+  message(extra?: readonly string[], body?: string, target?: string): string;
+}
+
+export interface LogLine {
+  readonly level: number;
+  readonly status?: number;
+}
+
+export const content = '{"start_time":"2025-01-01","end_time":"2025-01-31"}';
+
+export function useCalledService(db: TestStore): CalledService {
+  const commands = useCommands();
+  const opened: Socket[] = [];
+  const checks: ((lines: readonly LogLine[]) => void)[] = [];
+  let serve: Command;
+  let url: string;
+  let token: string;
+  beforeAll(async () => {
+    await insertLarge(db.store, ['large']);
+    token = await createToken(db.store, { account: 'large', label: '' });
+    const { url: clickhouse, user, password } = inject('clickhouse');
+    serve = commands.start(['serve'], {
+      CLICKHOUSE_URL: clickhouse,
+      CLICKHOUSE_USER: user,
+      CLICKHOUSE_PASSWORD: password,
+      CLICKHOUSE_DATABASE: db.address.database,
+      PORT: '0',
+      RATE_LIMIT_REQUESTS: '100000',
+      MAX_CONCURRENT_REPORTS: '40',
+      SEND_TIMEOUT_SECONDS: '2',
+    });
+    url = await listening(serve);
+  });
+  afterAll(async () => {
+    for (const socket of opened) socket.destroy();
+    const { code, stderr } = await serve.kill('SIGTERM');
+    expect(code).toBe(0);
+    const logged: LogLine[] = stderr
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line));
+    // Callers that left before the first byte are no failure of the service.
+    expect(logged.filter(({ level }) => level >= 50)).toEqual([]);
+    for (const check of checks) check(logged);
+  });
+
+  const expectReport = async () => {
+    const response = await fetch(`${url}/v1/campaigns`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: content,
+    });
+    expect(response.status).toBe(200);
+    expect(JSON.parse(await response.text()).result.rows).toEqual([]);
+  };
+  beforeEach(expectReport);
+
+  const raw = () => {
+    const socket = dial({ host: '127.0.0.1', port: Number(new URL(url).port) });
+    opened.push(socket);
+    return socket.setEncoding('latin1');
+  };
+  return {
+    get url() {
+      return url;
+    },
+    get token() {
+      return token;
+    },
+    get pid() {
+      return serve.pid;
+    },
+    onLog: (check) => void checks.push(check),
+    expectReport,
+    exchange: (...pieces) => {
+      const socket = raw();
+      for (const piece of pieces) socket.write(piece);
+      return untilClosed(socket);
+    },
+    raw,
+    message: (extra = [], body = content, target = '/v1/campaigns') => {
+      const own = extra.some((line) => /^(transfer-encoding|content-length):/i.test(line));
+      return [
+        `POST ${target} HTTP/1.1`,
+        ...(extra.some((line) => /^host:/i.test(line)) ? [] : ['Host: localhost']),
+        `Authorization: Bearer ${token}`,
+        'Content-Type: application/json',
+        ...(own ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),
+        ...extra,
+        '',
+        body,
+      ].join('\r\n');
+    },
+  };
+}
+
+export async function untilClosed(socket: Socket): Promise<string> {
+  let answer = '';
+  socket.on('data', (text) => {
+    answer += text;
+  });
+  socket.on('error', () => {
+    // A connection that is reset has ended as well.
+  });
+  await once(socket, 'close');
+  return answer;
+}
+
+export const statusesOf = (answer: string): number[] =>
+  [...answer.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));

@@ -1,0 +1,144 @@
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { connect, type Store, select } from '../../clickhouse/client.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
+import { insertLarge } from './accounts.ts';
+import { embedded } from './compiled.ts';
+import { type Commands, listening, openReport, useCommands } from './process.ts';
+
+/** An embedded store of its own with one large account, and what services on it need. */
+export interface EmbeddedStore {
+  readonly commands: Commands;
+  readonly folder: string;
+  readonly env: Record<string, string>;
+  readonly token: string;
+  engine(): Engine | undefined;
+  enginePid(): number;
+  withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
+  reportsRunning(): Promise<number>;
+  expectWholeReports(url: string): Promise<void>;
+}
+
+/** The engine that serves DATA_DIR. */
+interface Engine {
+  readonly url: string;
+  readonly pid: number;
+}
+
+const rows = 400_000;
+
+export function useEmbeddedStore(): EmbeddedStore {
+  const commands = useCommands();
+  const folder = mkdtempSync(join(tmpdir(), 'adtally-broken-'));
+  const dataDir = join(folder, 'data');
+  const env = { DATA_DIR: dataDir, PORT: '0', RATE_LIMIT_REQUESTS: '100000' };
+  let token: string;
+
+  beforeAll(async () => {
+    const lease = await (await embedded()).acquireEmbedded(dataDir);
+    const address = { url: lease.url, user: 'default', password: '', database: 'adtally' };
+    await migrate(address);
+    const store = connect(address);
+    await insertLarge(store, ['large'], rows);
+    token = await createToken(store, { account: 'large', label: '' });
+    await store.close();
+    await lease.release();
+  });
+  afterEach(async () => {
+    await commands.killAll();
+    await vi.waitUntil(() => !engine(), { timeout: 40_000 });
+  });
+  afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+
+  const engine = (): Engine | undefined => {
+    const file = join(dataDir, 'clickhouse.json');
+    return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+  };
+  const enginePid = () => {
+    const pid = engine()?.pid;
+    if (!pid) throw new Error('no engine runs');
+    return pid;
+  };
+  const withStore: EmbeddedStore['withStore'] = async (work) => {
+    const store = connect({ url: engine()?.url ?? '', user: 'default', password: '', database: 'adtally' });
+    try {
+      return await work(store);
+    } finally {
+      await store.close();
+    }
+  };
+  return {
+    commands,
+    folder,
+    env,
+    get token() {
+      return token;
+    },
+    engine,
+    enginePid,
+    withStore,
+    reportsRunning: () =>
+      withStore(async (store) => {
+        const running = await select(
+          store,
+          "SELECT 1 FROM system.processes WHERE query LIKE '%FORMAT Template%' AND query NOT LIKE '%system.processes%'",
+        );
+        return running.length;
+      }),
+    // Waits until reports come out whole again.
+    expectWholeReports: async (url) => {
+      const status = () =>
+        openReport(url, { token, end: '2026-01-01' }).then(async (answer) => {
+          const { complete } = await readAll(answer);
+          return complete && answer.statusCode;
+        });
+      await expect.poll(status, { timeout: 30_000, interval: 100 }).toBe(200);
+    },
+  };
+}
+
+/** Reads to the end; the bytes, and whether the transfer ended as a complete one does. */
+export async function readAll(
+  answer: IncomingMessage,
+): Promise<{ bytes: number; complete: boolean; tail: string }> {
+  let bytes = 0;
+  let tail = '';
+  const failed = await (async () => {
+    for await (const data of answer as AsyncIterable<Buffer>) {
+      bytes += data.length;
+      tail = (tail + data.toString('latin1')).slice(-20);
+    }
+  })().then(
+    () => false,
+    () => true,
+  );
+  expect(answer.complete).toBe(!failed);
+  return { bytes, complete: !failed, tail };
+}
+
+/** A test for each coding. */
+export function killedInAnAnswer(db: EmbeddedStore, codings: readonly string[]): void {
+  const { commands, env, enginePid, expectWholeReports } = db;
+  test.each(codings)(
+    'ClickHouse killed in the middle of an answer never makes it look complete, and the next one works: %s',
+    async (accept) => {
+      const serve = commands.start(['serve'], env);
+      const url = await listening(serve);
+      const answer = await openReport(url, { token: db.token, accept });
+      expect(answer.statusCode).toBe(200);
+      await once(answer, 'readable');
+      const killed = enginePid();
+      process.kill(killed, 'SIGKILL');
+      const { bytes, complete } = await readAll(answer);
+      expect({ complete, some: bytes > 0 }).toEqual({ complete: false, some: true });
+      await expectWholeReports(url);
+      expect(enginePid()).not.toBe(killed);
+      expect((await serve.kill('SIGTERM')).code).toBe(0);
+    },
+  );
+}
