@@ -11,7 +11,7 @@ export default defineConfig(({ mode }) => ({
     include: [mode === 'thorough' ? thorough : 'test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...(mode === 'thorough' ? [] : [thorough])],
     globalSetup: ['test/support/stores.ts'],
-    reporters: ['default', 'test/support/repeat-reporter.ts'],
+    reporters: ['default', './test/support/repeat-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Two cores, and most files drive a database: more workers only wait for each other.

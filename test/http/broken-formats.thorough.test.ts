@@ -7,8 +7,8 @@ import { finished } from 'node:stream/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { reportFormats } from '../../src/report/formats.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
+import { reportFormats } from '../../src/report/formats.ts';
 import { embedded } from '../support/compiled.ts';
 import { type Command, listening, useCommands } from '../support/process.ts';
 
