@@ -1,10 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { KnownChunk } from '../chunks/cut-chunks.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
-import type { Load, WaitOptions } from './load.ts';
+import type { Load, LoadOptions } from './load.ts';
 import { aliveLoads } from './load-heartbeat.ts';
+import { defaultTimings, type LoadTimings } from './load-timings.ts';
+import { waitUntil } from './wait-until.ts';
 
 export interface SentChunk {
   /** sha256 of the content, hex: its name everywhere. */
@@ -37,7 +38,7 @@ interface ChunkClaim {
   readonly sentAt: string;
 }
 
-interface LedgerOptions extends WaitOptions {
+interface LedgerOptions extends LoadOptions {
   /** Told when the store does not answer and is tried again. */
   readonly onRetry?: (error: Error) => void;
 }
@@ -49,17 +50,17 @@ const later = `greatest(now64(6, 'UTC'), (
 
 const loaded = 'toUInt8(toUInt64(max(c.loaded_at)) > 0)';
 
-const pollMs = 250;
-
 /** Every chunk ever sent, and what became of it. Everything here can be repeated. */
 export class Ledger {
   readonly #store: Store;
   readonly #options: LedgerOptions;
   readonly #retries: RetryOptions;
+  readonly #timings: LoadTimings;
 
   constructor(store: Store, options: LedgerOptions = {}) {
     this.#store = store;
     this.#options = options;
+    this.#timings = options.timings ?? defaultTimings;
     this.#retries = { onRetry: options.onRetry };
   }
 
@@ -93,7 +94,7 @@ export class Ledger {
       const query_params = { head: firstLineHash, loadId: load.id };
       await retrying(() => this.#store.command({ query, query_params }), this.#retries);
     }
-    for (let waiting = false; ; waiting = true) {
+    const blockedBy = async () => {
       const begun = await retrying(
         () =>
           select<{ loadId: string; cut: 0 | 1 }>(
@@ -107,11 +108,10 @@ export class Ledger {
       );
       const own = begun.findIndex(({ loadId }) => loadId === load.id);
       const before = begun.slice(0, own).filter(({ cut }) => !cut);
-      const [other] = await this.#alive(before.map(({ loadId }) => loadId));
-      if (!other) return this.knownChunks(firstLineHash);
-      if (!waiting) this.#options.onWait?.(other);
-      await this.#pause();
-    }
+      return this.#anyAlive(before);
+    };
+    await waitUntil(blockedBy, { ...this.#options, pollMs: this.#timings.pollMs });
+    return this.knownChunks(firstLineHash);
   }
 
   /**
@@ -124,25 +124,22 @@ export class Ledger {
     // than the moment at which it can be seen.
     await this.#record(load, chunk);
     await this.#record(load, chunk, 'sent_at');
-    for (let othersEnded = false; ; ) {
-      const { claims, loadTime } = await this.#claims(chunk);
-      const done = claims.find(({ loaded }) => loaded);
-      if (done) return { loaded: true, rows: done.counted };
-      const before = claims.slice(
-        0,
-        claims.findIndex(({ loadId }) => loadId === load.id),
-      );
-      if (before.length === 0 || othersEnded) {
-        // Without a time it was claimed but never sent.
-        const sent = before.find(({ sentAt }) => !sentAt.startsWith('1970'));
-        if (!sent) return { loaded: false, loadTime, dedup: 'reliable', sentBefore: false };
-        const dedup = (await this.#wasWithdrawn(chunk)) ? 'expired' : await this.dedupStateOf(sent.sentAt);
-        return { loaded: false, loadTime, dedup, sentBefore: true };
-      }
-      // One that has ended may have loaded the chunk after it was looked up: it is looked up once more.
-      othersEnded = (await this.#alive(before.map(({ loadId }) => loadId))).length === 0;
-      if (!othersEnded) await this.#pause();
-    }
+    let seen = await this.#claims(chunk, load);
+    const blockedBy = async () => {
+      if (seen.loaded || seen.earlier.length === 0) return undefined;
+      const other = await this.#anyAlive(seen.earlier);
+      // Whoever has ended may have loaded the chunk since it was looked up.
+      seen = await this.#claims(chunk, load);
+      return seen.loaded ? undefined : other;
+    };
+    await waitUntil(blockedBy, { signal: this.#options.signal, pollMs: this.#timings.pollMs });
+    const { loaded, earlier, loadTime } = seen;
+    if (loaded) return { loaded: true, rows: loaded.counted };
+    // Without a time it was claimed but never sent.
+    const sent = earlier.find(({ sentAt }) => !sentAt.startsWith('1970'));
+    if (!sent) return { loaded: false, loadTime, dedup: 'reliable', sentBefore: false };
+    const dedup = (await this.#wasWithdrawn(chunk)) ? 'expired' : await this.dedupStateOf(sent.sentAt);
+    return { loaded: false, loadTime, dedup, sentBefore: true };
   }
 
   /**
@@ -150,8 +147,8 @@ export class Ledger {
    * over, and withdrawn what this one sent.
    */
   async outcome(load: Load, chunk: SentChunk): Promise<'own' | 'loaded' | 'taken over'> {
-    const { claims } = await this.#claims(chunk);
-    if (claims.some(({ loaded }) => loaded)) return 'loaded';
+    const { claims, loaded } = await this.#claims(chunk, load);
+    if (loaded) return 'loaded';
     return claims.at(-1)?.loadId === load.id ? 'own' : 'taken over';
   }
 
@@ -180,7 +177,15 @@ export class Ledger {
   }
 
   /** The loads that have claimed a chunk, first one first, and the load time for its rows. */
-  async #claims({ firstLineHash, id }: SentChunk): Promise<{ claims: ChunkClaim[]; loadTime: string }> {
+  async #claims(
+    { firstLineHash, id }: SentChunk,
+    load: Load,
+  ): Promise<{
+    claims: ChunkClaim[];
+    earlier: ChunkClaim[];
+    loaded: ChunkClaim | undefined;
+    loadTime: string;
+  }> {
     const claims = await retrying(
       () =>
         select<ChunkClaim & { time: string }>(
@@ -197,7 +202,13 @@ export class Ledger {
     );
     const [first] = claims;
     if (!first) throw new Error(`the ledger has lost the claim on chunk ${id}`);
-    return { claims, loadTime: first.time };
+    const own = claims.findIndex(({ loadId }) => loadId === load.id);
+    return {
+      claims,
+      earlier: claims.slice(0, own),
+      loaded: claims.find(({ loaded }) => loaded),
+      loadTime: first.time,
+    };
   }
 
   /** What the engine knows of a chunk that was sent at that time. */
@@ -230,14 +241,11 @@ export class Ledger {
     return row?.now ?? '';
   }
 
-  #pause(): Promise<void> {
-    return delay(pollMs, undefined, { signal: this.#options.signal });
-  }
-
-  #alive(ids: readonly string[]): Promise<string[]> {
-    return ids.length === 0
-      ? Promise.resolve([])
-      : retrying(() => aliveLoads(this.#store, ids), this.#retries);
+  async #anyAlive(loads: readonly { readonly loadId: string }[]): Promise<string | undefined> {
+    if (loads.length === 0) return undefined;
+    const ids = loads.map(({ loadId }) => loadId);
+    const [other] = await retrying(() => aliveLoads(this.#store, ids, this.#timings), this.#retries);
+    return other;
   }
 
   async #record(

@@ -6,7 +6,8 @@ import { type Format, formatOf, InputError } from '../input/file-format.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { forgetRejected, keepRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Claim, Ledger } from './ledger.ts';
-import { Load, type LoadCounts, noCounts, type WaitOptions } from './load.ts';
+import { Load, type LoadCounts, type LoadOptions, noCounts } from './load.ts';
+import type { LoadTimings } from './load-timings.ts';
 import { inParallel } from './parallel.ts';
 import { repairRollupsOf, type UnsettledChunk, withdrawChunk } from './repair-rollups.ts';
 import { Sender, type SentRows } from './sender.ts';
@@ -33,8 +34,10 @@ export interface EventLoadOptions {
   readonly onRejected?: (row: RejectedRow) => void;
   /** Has its turn already and ends here; absent: one is begun. */
   readonly load?: Load;
-  /** Told when another load has to end first. */
+  /** Called when another load has to end first. */
   readonly onWait?: (other: string) => void;
+  /** Absent: those of production. */
+  readonly timings?: LoadTimings;
   /** Told when the store does not answer and is tried again. */
   readonly onRetry?: (error: Error) => void;
 }
@@ -199,7 +202,7 @@ async function* claimed(
   ledger: Ledger,
   load: Load | undefined,
   sender: Sender,
-  options: WaitOptions,
+  options: LoadOptions,
 ): AsyncGenerator<ClaimedChunk> {
   const seen = new Set<string>();
   for await (const chunk of chunks) {

@@ -2,23 +2,26 @@ import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Store, select } from '../../clickhouse/client.ts';
+import type { LoadTimings } from './load-timings.ts';
 
-/** A load of which the store heard nothing for so long is dead. */
-export const deadAfterSeconds = 15;
-
-/** What a load says of where it runs, and whether it said so lately. */
+/** Where a load runs, and whether its last heartbeat is recent. */
 export interface LoadHeartbeat {
   readonly host: string;
   readonly pid: number;
   readonly heartbeatIsFresh: 0 | 1;
 }
 
-/** The columns of a `LoadHeartbeat`, of `loads AS l`. */
-export const heartbeatColumns = `host, pid, l.version > now64(6) - toIntervalSecond(${deadAfterSeconds}) AS heartbeatIsFresh`;
+const fresh = 'l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})';
+
+/** The columns of a `LoadHeartbeat`, of `loads AS l`; takes the parameter `deadAfterMs`. */
+export const heartbeatColumns = `host, pid, ${fresh} AS heartbeatIsFresh`;
+
+/** The state of a load of `loads AS l`; one whose heartbeats have stopped will not continue. Takes `deadAfterMs`. */
+export const stateColumn = `if(l.state = 'running' AND NOT ${fresh}, 'dead', toString(l.state))`;
 
 /**
- * Where processes have numbers of their own: the host, with a mark of its start and of the container, as containers
- * and copied machines can have the same name.
+ * Identifies the PID namespace: host name plus a hash of the boot id and the namespace, since containers and cloned
+ * machines can share a host name.
  */
 export function machine(): string {
   try {
@@ -32,7 +35,7 @@ export function machine(): string {
   }
 }
 
-/** Whether a load that says it runs still does: its heartbeats are fresh and, on this machine, its process lives. */
+/** Whether a load recorded as running still is: its heartbeat is fresh and, on this machine, its process exists. */
 export function isAlive({ host, pid, heartbeatIsFresh }: LoadHeartbeat): boolean {
   if (!heartbeatIsFresh) return false;
   if (host !== machine() || pid === process.pid) return true;
@@ -45,12 +48,16 @@ export function isAlive({ host, pid, heartbeatIsFresh }: LoadHeartbeat): boolean
 }
 
 /** Which of these loads are running now. */
-export async function aliveLoads(store: Store, ids: readonly string[]): Promise<string[]> {
+export async function aliveLoads(
+  store: Store,
+  ids: readonly string[],
+  { deadAfterMs }: LoadTimings,
+): Promise<string[]> {
   const rows = await select<LoadHeartbeat & { id: string }>(
     store,
     `SELECT load_id AS id, ${heartbeatColumns} FROM loads AS l FINAL
      WHERE load_id IN {ids:Array(String)} AND state = 'running'`,
-    { ids },
+    { ids, deadAfterMs },
   );
   return rows.filter(isAlive).map(({ id }) => id);
 }

@@ -2,9 +2,10 @@ import { pipeline } from 'node:stream/promises';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
 import { eventFields } from '../event/event-insert.ts';
-import { deadAfterSeconds } from './load-heartbeat.ts';
+import { stateColumn } from './load-heartbeat.ts';
+import { defaultTimings } from './load-timings.ts';
 
-/** How a list is written; the database writes it, whatever its length. */
+/** The format of a list; ClickHouse writes it, whatever its length. */
 export type ListFormat = 'table' | 'json' | 'csv' | 'ndjson';
 
 const clickhouseFormats: Readonly<Record<ListFormat, string>> = {
@@ -14,35 +15,33 @@ const clickhouseFormats: Readonly<Record<ListFormat, string>> = {
   ndjson: 'JSONEachRow',
 };
 
-// A load whose heartbeats have stopped will not go on by itself.
-const state = `if(l.state = 'running' AND l.version < now64(6) - toIntervalSecond(${deadAfterSeconds}), 'dead', toString(l.state))`;
-
 const days = `
   SELECT c.load_id AS load_id, toString(min(d.day)) AS first_day, toString(max(d.day)) AS last_day, uniqExact(d.day) AS days
   FROM load_chunks AS c INNER JOIN chunk_days AS d ON d.chunk = c.chunk GROUP BY load_id`;
 
-/** The load history, newest first; a rebuild of rollups is in it too. */
+/** Writes the load history, newest first; it includes rebuilds of rollups. */
 export function writeLoads(
   store: Store,
   out: NodeJS.WritableStream,
   format: ListFormat,
-  most: number,
+  max: number,
+  { deadAfterMs } = defaultTimings,
 ): Promise<void> {
   return write(
     store,
     out,
-    `SELECT l.load_id AS load, toString(l.kind) AS kind, ${state} AS state, file, rows, repeated_rows, rejected_rows,
+    `SELECT l.load_id AS load, toString(l.kind) AS kind, ${stateColumn} AS state, file, rows, repeated_rows, rejected_rows,
             duplicate_rows, bytes, chunks, toString(started_at) AS started,
             round(if(l.finished_at > 0, l.finished_at, now64(3)) - l.started_at, 3) AS seconds,
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, first_day, last_day, days, error
      FROM loads AS l FINAL LEFT JOIN (${days}) AS d ON d.load_id = l.load_id
-     ORDER BY l.load_id DESC LIMIT {most:UInt32}`,
-    { most },
+     ORDER BY l.load_id DESC LIMIT {max:UInt32}`,
+    { max, deadAfterMs },
     format,
   );
 }
 
-/** One load, whole, field by field. @throws when there is none of that id */
+/** Writes all fields of one load. @throws when no load has that id */
 export async function writeLoad(
   store: Store,
   out: NodeJS.WritableStream,
@@ -56,7 +55,7 @@ export async function writeLoad(
     `WITH
        (SELECT groupArray(chunk) FROM load_chunks WHERE load_id = {load:String}) AS own,
        (SELECT groupUniqArray(day) FROM chunk_days WHERE chunk IN own) AS touched
-     SELECT l.load_id AS load, toString(l.kind) AS kind, ${state} AS state, file, dedupe, rows, repeated_rows,
+     SELECT l.load_id AS load, toString(l.kind) AS kind, ${stateColumn} AS state, file, dedupe, rows, repeated_rows,
             rejected_rows, duplicate_rows, bytes, chunks, toString(started_at) AS started,
             if(l.finished_at > 0, toString(l.finished_at), '') AS finished,
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, error,
@@ -67,13 +66,13 @@ export async function writeLoad(
             (SELECT count() FROM events WHERE chunk IN own AND day IN touched AND event_id IN
                (SELECT event_id FROM events WHERE day IN touched GROUP BY event_id HAVING count() > 1)) AS repeated_ids
      FROM loads AS l FINAL WHERE l.load_id = {load:String}`,
-    { load },
+    { load, deadAfterMs: defaultTimings.deadAfterMs },
     json ? 'json' : 'table',
     json ? 'JSONEachRow' : 'Vertical',
   );
 }
 
-/** Rejected rows, of some loads or of all, those that are replayed left out. CSV and NDJSON can be replayed. */
+/** Writes the rejected rows of some loads, or of all, without those already replayed. CSV and NDJSON can be replayed. */
 export function writeRejects(
   store: Store,
   out: NodeJS.WritableStream,
@@ -100,7 +99,7 @@ export function writeRejects(
   );
 }
 
-/** @throws when the history has no load of that id */
+/** @throws when no load has that id */
 export async function requireLoad(store: Store, load: string): Promise<void> {
   const [found] = await select(store, 'SELECT 1 FROM loads WHERE load_id = {load:String} LIMIT 1', { load });
   if (!found) throw new Error(`there is no load ${load}; adtally loads lists them`);

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { heartbeatColumns, isAlive, type LoadHeartbeat, machine } from './load-heartbeat.ts';
+import { defaultTimings, type LoadTimings, lapsedAfterMs } from './load-timings.ts';
+import { type WaitOptions, waitUntil } from './wait-until.ts';
 
 /** What a file of a run came to. */
 export interface LoadCounts {
@@ -30,17 +31,9 @@ export interface LoadDescription {
   readonly dedupe?: boolean;
 }
 
-/** A running load says so this often. */
-const heartbeatMs = 3_000;
-/** Earlier than it passes for dead, a load has to find out whether it does. */
-const silentMs = 10_000;
-const pollMs = 250;
-
-export interface WaitOptions {
-  /** Told once, when a load has to wait, for which other load. */
-  readonly onWait?: (other: string) => void;
-  /** Ends the waiting, with an AbortError. */
-  readonly signal?: AbortSignal;
+export interface LoadOptions extends WaitOptions {
+  /** Absent: those of production. */
+  readonly timings?: LoadTimings;
 }
 
 /** One row of the load history, kept current while the load runs. */
@@ -49,6 +42,7 @@ export class Load {
   readonly counts: LoadCounts = noCounts();
   readonly #store: Store;
   readonly #description: LoadDescription;
+  readonly #timings: LoadTimings;
   readonly #startedAt: Date;
   /** `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; undefined until it is taken. */
   #turn: string | undefined;
@@ -60,12 +54,13 @@ export class Load {
   #silentUntil = Number.NEGATIVE_INFINITY;
   #turnAt = 0;
 
-  private constructor(store: Store, description: LoadDescription, now: Date) {
+  private constructor(store: Store, description: LoadDescription, now: Date, timings: LoadTimings) {
     // Ids begin with the time, to the millisecond, so that they sort by it.
     const time = now.toISOString().replace(/\D/g, '');
     this.id = `${time.slice(0, 14)}-${time.slice(14)}${randomBytes(3).toString('hex')}`;
     this.#store = store;
     this.#description = description;
+    this.#timings = timings;
     this.#startedAt = now;
   }
 
@@ -78,15 +73,15 @@ export class Load {
     store: Store,
     description: LoadDescription,
     now: Date,
-    options: WaitOptions = {},
+    options: LoadOptions = {},
   ): Promise<Load> {
-    const load = new Load(store, description, now);
+    const load = new Load(store, description, now, options.timings ?? defaultTimings);
     try {
       await load.#takeTurn();
       load.#heartbeat = setInterval(() => {
         // A missed heartbeat only makes the load look dead; the next statement of the load tells the failure.
         load.#beating = load.#record('running').catch(() => {});
-      }, heartbeatMs);
+      }, load.#timings.heartbeatMs);
       load.#heartbeat.unref();
       await load.#waitForTurn(options);
     } catch (error) {
@@ -109,7 +104,7 @@ export class Load {
 
   /** Whether since then others may have taken this load for dead, and gone on. */
   heartbeatLapsedSince(time: number): boolean {
-    return this.#silentUntil > time || performance.now() - this.#heardAt > silentMs;
+    return this.#silentUntil > time || performance.now() - this.#heardAt > lapsedAfterMs(this.#timings);
   }
 
   /** Waits for another turn, where others may have gone on without this load. */
@@ -123,7 +118,7 @@ export class Load {
   assertTurnHeld(): void {
     if (!this.heartbeatLapsedSince(this.#turnAt)) return;
     throw new Error(
-      `ClickHouse did not hear of load ${this.id} for more than ${silentMs / 1000} s, so that others may have gone on: run the same command again`,
+      `ClickHouse did not hear of load ${this.id} for more than ${lapsedAfterMs(this.#timings) / 1000} s, so that others may have gone on: run the same command again`,
     );
   }
 
@@ -151,21 +146,16 @@ export class Load {
     this.#turnAt = performance.now();
   }
 
-  async #waitForTurn({ onWait, signal }: WaitOptions): Promise<void> {
+  async #waitForTurn(options: WaitOptions): Promise<void> {
     const { kind, dedupe } = this.#description;
     const blockers = [
       kind === 'rebuild' ? 'true' : "kind = 'rebuild'",
       ...(kind === 'replay' ? ["kind = 'replay' AND file = {file:String}"] : []),
       ...(dedupe ? ['dedupe'] : []),
     ].join(' OR ');
-    let waiting = false;
-    for (;;) {
-      const [other] = await this.#aliveBefore(blockers, signal);
-      if (!other) return;
-      if (!waiting) onWait?.(other);
-      waiting = true;
-      await delay(pollMs, undefined, { signal });
-    }
+    const { pollMs } = this.#timings;
+    const blockedBy = async () => (await this.#aliveBefore(blockers, options.signal))[0];
+    await waitUntil(blockedBy, { ...options, pollMs });
   }
 
   async #aliveBefore(condition: string, signal: AbortSignal | undefined): Promise<string[]> {
@@ -175,7 +165,12 @@ export class Load {
           this.#store,
           `SELECT load_id AS id, ${heartbeatColumns} FROM loads AS l FINAL
            WHERE (turn, load_id) < (toDateTime64({turn:String}, 6, 'UTC'), {id:String}) AND state = 'running' AND (${condition})`,
-          { id: this.id, turn: this.#turn, file: this.#description.file },
+          {
+            id: this.id,
+            turn: this.#turn,
+            file: this.#description.file,
+            deadAfterMs: this.#timings.deadAfterMs,
+          },
         ),
       { signal },
     );
@@ -213,7 +208,7 @@ export class Load {
       },
     });
     const now = performance.now();
-    if (now - this.#heardAt > silentMs) this.#silentUntil = now;
+    if (now - this.#heardAt > lapsedAfterMs(this.#timings)) this.#silentUntil = now;
     this.#heardAt = now;
   }
 }

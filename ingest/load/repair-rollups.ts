@@ -8,7 +8,7 @@ import { retrying } from '../../clickhouse/retry.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { deleteChunk } from './delete-chunk.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
-import { Load, type WaitOptions } from './load.ts';
+import { Load, type LoadOptions } from './load.ts';
 
 /**
  * A chunk that is whole in the events while each rollup may lack it or have it twice, because its name no longer
@@ -50,7 +50,7 @@ export async function repairRollupsOf(
   load: Load,
   unsettled: readonly UnsettledChunk[],
   now: () => Date,
-  options: WaitOptions = {},
+  options: LoadOptions = {},
 ): Promise<void> {
   const months = await monthsOf(store, unsettled);
   const file = `rollups of ${months.map(({ from }) => from.slice(0, 7)).join(', ')}, for load ${load.id}`;

@@ -13,7 +13,7 @@ import { eventFields } from '../event/event-insert.ts';
 import { faultsOf, type LineFault, type LineFields } from '../event/event-rules.ts';
 import { readInput } from '../input/expand-files.ts';
 import { formatOf, InputError } from '../input/file-format.ts';
-import { Load, type WaitOptions } from '../load/load.ts';
+import { Load, type LoadOptions } from '../load/load.ts';
 import { loadEvents } from '../load/load-events.ts';
 
 /** A row of a corrected export: which rejected row it is, and its fields now. */
@@ -48,7 +48,7 @@ export async function replay(
   load: string,
   file: string,
   now: () => Date,
-  options: WaitOptions = {},
+  options: LoadOptions = {},
 ): Promise<ReplayResult> {
   const corrections = await readCorrections(file);
   for (;;) {
