@@ -17,13 +17,13 @@ export interface ReadStatement {
 export interface ReadOptions {
   readonly queryId?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Aborting it gives the statement up, also before its first byte. */
+  /** Aborting it cancels the statement, also before its first byte. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Asks a ClickHouse server for what reports need and hands its answer on as it comes. The client library waits
- * for a timer before each statement and sends its text in two pieces: 2 ms, where a small report takes 4.
+ * Runs the statements of reports and streams ClickHouse's response as it arrives. Instead of the client library, which
+ * waits for a timer before each statement and sends its text in two packets: that costs 2 ms, and a small report 4.
  */
 export class Reader {
   readonly #database: string;
@@ -32,8 +32,8 @@ export class Reader {
   readonly #agent: Agent;
 
   /**
-   * Nothing is sent before the first statement; whoever opens a reader closes it.
-   * @param idleTimeoutMs how long the server may send nothing
+   * Nothing is sent before the first statement; the caller closes the reader.
+   * @param idleTimeoutMs the longest time ClickHouse may send nothing
    */
   constructor({ url, user, password, database }: Address, idleTimeoutMs: number) {
     const { protocol, hostname, port, pathname } = new URL(url);
@@ -43,7 +43,7 @@ export class Reader {
     this.#agent = new (tls ? TlsAgent : Agent)({ keepAlive: true, noDelay: true });
     this.#options = {
       method: 'POST',
-      // An IPv6 address stands in brackets in a URL only.
+      // Only a URL has brackets around an IPv6 address.
       hostname: hostname.replace(/^\[|\]$/g, ''),
       port,
       path: pathname,
@@ -54,23 +54,23 @@ export class Reader {
   }
 
   /**
-   * Answers as soon as the server does; the body follows. Destroying it cancels the statement.
-   * @throws {ClickHouseError} what the server refuses the statement with
-   * @throws the network's error when the server is not reached
+   * Resolves when the response begins; its body follows. Destroying the response cancels the statement.
+   * @throws {ClickHouseError} when ClickHouse refuses the statement
+   * @throws the network's error when ClickHouse cannot be reached
    */
   async stream(statement: ReadStatement, options: ReadOptions = {}): Promise<IncomingMessage> {
-    const answer = await this.#send(statement, options).catch((error: unknown) => {
-      // The server had closed an idle connection at the moment it was used again. Reading twice does no harm.
+    const response = await this.#send(statement, options).catch((error: unknown) => {
+      // ClickHouse closed an idle connection just when it was used again. Reading twice does no harm.
       if (error instanceof ReusedSocketError) return this.#send(statement, options);
       throw error;
     });
-    if (answer.headers['x-clickhouse-exception-code'] === undefined && answer.statusCode === 200) {
-      return answer;
+    if (response.headers['x-clickhouse-exception-code'] === undefined && response.statusCode === 200) {
+      return response;
     }
-    throw await refusal(answer);
+    throw await errorIn(response);
   }
 
-  /** Rows of a small statement, in the server's JSON. */
+  /** The rows of a small result. */
   async rows<Row>(statement: ReadStatement, options: ReadOptions = {}): Promise<Row[]> {
     const query = `${statement.query}\nFORMAT JSONEachRow`;
     const lines = await text(await this.stream({ ...statement, query }, options));
@@ -120,16 +120,16 @@ const escapes: Readonly<Record<string, string>> = {
   "'": "\\'",
 };
 
-/** A parameter's value as the server reads it: one field of TSV. */
+/** A parameter's value as ClickHouse expects it: one field of TSV. */
 function escaped(value: string): string {
   return value.replace(/[\\\t\n\r\0']/g, (character) => escapes[character] ?? character);
 }
 
-/** The error in an answer, which is compressed as the rows would have been. */
-async function refusal(answer: IncomingMessage): Promise<Error> {
-  const coding = answer.headers['content-encoding'] ?? 'identity';
+/** The error in a response, which is compressed as the rows would have been. */
+async function errorIn(response: IncomingMessage): Promise<Error> {
+  const coding = response.headers['content-encoding'] ?? 'identity';
   const unpack = { identity: (packed: Buffer) => packed, gzip: gunzipSync, br: brotliDecompressSync, zstd };
-  if (!(coding in unpack)) throw new Error(`ClickHouse answers in an unknown coding: ${coding}`);
-  const message = unpack[coding as keyof typeof unpack](await buffer(answer));
+  if (!(coding in unpack)) throw new Error(`ClickHouse sent an unknown content encoding: ${coding}`);
+  const message = unpack[coding as keyof typeof unpack](await buffer(response));
   return parseError(Buffer.from(message).toString());
 }

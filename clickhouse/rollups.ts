@@ -6,26 +6,26 @@ export interface Column {
   readonly type: string;
 }
 
-/** One pre-aggregated table and the view that fills it, as the catalog wants them. */
+/** One pre-aggregated table and the view that fills it, as derived from the catalog. */
 export interface Rollup {
   readonly table: string;
   readonly columns: readonly Column[];
-  /** Sort key: owner and range are its prefix, so a report reads one contiguous run of it. */
+  /** Begins with account and day, so a report reads one contiguous range. */
   readonly sortingKey: readonly string[];
   readonly view: string;
-  /** The statement of the view, which groups by exactly the sort key. */
+  /** The SELECT of the view, which groups by exactly the sort key. */
   readonly select: string;
-  /** Of one that reads events: the column of the account. */
+  /** The event column that holds the account; absent for a rollup that reads a finer one. */
   readonly owner?: Family['owner'];
 }
 
-/** Months keep a night's load in one or two parts and let a month be rebuilt by itself. */
+/** By month: a night's load makes one or two parts, and a month can be rebuilt alone. */
 export const rollupPartition = 'toYYYYMM(day)';
 
 /**
- * Every rollup of the catalog, each after the one its view reads: the finest reads `events`, a coarser one
- * reads the finer rollup that has the first missing dimension (a cascade is 1.3–1.5 times faster than
- * reading `events` for each, and a retried chunk fills just what is missing).
+ * Every rollup of the catalog, each after the one that its view reads. The finest reads `events`; a coarser one reads
+ * the rollup that also has the first dimension it lacks. The cascade is 1.3–1.5 times faster than reading `events`
+ * for each, and a retried chunk fills just what is missing.
  */
 export function rollups(catalog: Catalog): Rollup[] {
   return Object.keys(catalog.families).flatMap((family) =>
@@ -82,12 +82,12 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
   };
 }
 
-/** The statement of the view in a cluster, where the publishers' side comes by a table of its own. */
+/** The SELECT of the view in a cluster, where publishers' events are read from a separate table. */
 export function selectInCluster({ select, owner }: Rollup): string {
   return owner === 'publisher_id' ? select.replace(' FROM events ', ' FROM publisher_events ') : select;
 }
 
-/** The CREATE statements of a rollup, as a migration holds them. */
+/** The CREATE statements of a rollup, as they are in a migration. */
 export function rollupDdl(rollup: Rollup): string {
   const columns = rollup.columns.map(({ name, type }) => `    ${name} ${type}`).join(',\n');
   const select = rollup.select.replace(/ (FROM|GROUP BY) /g, '\n$1 ');

@@ -9,7 +9,7 @@ import { migrate } from './migrate/migrate.ts';
 /** The whole schema on one page, as the migrations leave it; `npm run schema` writes it. */
 export const schemaFile = fileURLToPath(new URL('./schema.sql', import.meta.url));
 
-/** Every table, view and dictionary of a migrated store as it would be created now, in order of creation. */
+/** The CREATE statements of every table, dictionary and view of a migrated store, in an order that can be run. */
 export async function describeSchema(store: Store): Promise<string> {
   const tables = await select<{ statement: string }>(
     store,
@@ -20,7 +20,7 @@ export async function describeSchema(store: Store): Promise<string> {
      ORDER BY multiIf(engine = 'MaterializedView', 3, engine = 'Dictionary', 2, 1), name != 'events', name`,
   );
   const page = tables.map(({ statement }) => {
-    // Of a view what it writes to and what it reads; its columns are those of its table.
+    // Leave out the columns of a view, which are those of its table, and its DEFINER.
     const view = statement.replace(
       /^(CREATE MATERIALIZED VIEW \w+ TO \w+) \(.*?\)( DEFINER.*?)? AS /,
       '$1 AS ',

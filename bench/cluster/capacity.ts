@@ -13,7 +13,7 @@ import { formats } from '../../ingest/input/file-format.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { compileReport } from '../../src/report/compile.ts';
 import { planReport } from '../../src/report/plan.ts';
-import { account, fill, range, rows, writeEvents } from './input.ts';
+import { account, fillRollup, range, reportRows, writeEvents } from './input.ts';
 
 /** The numbers of the capacity model in docs/scaling.md: `node --import tsx bench/cluster/capacity.ts --events 4000000` */
 const { events } = new Command('capacity')
@@ -34,10 +34,10 @@ try {
   await loadEvents({ store, file, chunkBytes: 128 << 20, now: () => new Date() });
   const { user, system } = process.cpuUsage(before);
   const inserts = await cpuSeconds(store, "query_kind = 'Insert' AND has(tables, 'capacity.events')");
-  const sizes = await merged(store);
+  const sizes = await sizesAfterMerge(store);
   const millions = events / 1e6;
-  await fill(store);
-  await merged(store);
+  await fillRollup(store);
+  await sizesAfterMerge(store);
   const report = compileReport(
     catalog,
     planReport({ family: 'campaigns', dimensions: ['device', 'creative'], day: true }, account, range),
@@ -46,12 +46,12 @@ try {
   for (let n = 0; n < 5; n++) await text(await reader.stream(report, { queryId: `capacity-${n}` }));
   const reports = await cpuSeconds(store, "startsWith(query_id, 'capacity-')");
   console.table({
-    'CPU of the engine, s per million events': (inserts / millions).toFixed(2),
+    'CPU of ClickHouse, s per million events': (inserts / millions).toFixed(2),
     'CPU of the loader, s per million events': ((user + system) / 1e6 / millions).toFixed(2),
     'events on disk, MB per million': (sizes.events / 1e6 / millions).toFixed(1),
     'rows of all rollups': sizes.rows,
     'rollups on disk, bytes per row': (sizes.rollups / sizes.rows).toFixed(1),
-    'CPU of the engine, s per million report rows': ((reports / 5 / rows) * 1e6).toFixed(2),
+    'CPU of ClickHouse, s per million report rows': ((reports / 5 / reportRows) * 1e6).toFixed(2),
   });
 } finally {
   reader.close();
@@ -60,7 +60,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** What finished statements have cost. */
+/** The CPU time of finished statements. */
 async function cpuSeconds(on: Store, condition: string): Promise<number> {
   await on.command({ query: 'SYSTEM FLUSH LOGS' });
   const [row] = await select<{ seconds: number }>(
@@ -71,8 +71,8 @@ async function cpuSeconds(on: Store, condition: string): Promise<number> {
   return row?.seconds ?? Number.NaN;
 }
 
-/** Bytes and rows after everything has been merged, as it lies on disk a day later. */
-async function merged(on: Store): Promise<{ events: number; rollups: number; rows: number }> {
+/** Bytes and rows after everything is merged, as on disk a day later. */
+async function sizesAfterMerge(on: Store): Promise<{ events: number; rollups: number; rows: number }> {
   for (const table of ['events', ...rollups(catalog).map((rollup) => rollup.table)]) {
     await on.command({ query: `OPTIMIZE TABLE ${table} FINAL` });
   }
@@ -83,6 +83,6 @@ async function merged(on: Store): Promise<{ events: number; rollups: number; row
             toUInt32(sumIf(rows, endsWith(table, '_date'))) AS rows
      FROM system.parts WHERE active AND database = currentDatabase()`,
   );
-  if (!row) throw new Error('the store did not tell its parts');
+  if (!row) throw new Error('ClickHouse returned no sizes');
   return row;
 }

@@ -7,6 +7,7 @@ import { Command } from 'commander';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
+import { startCluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { Reader } from '../../clickhouse/reader.ts';
@@ -14,14 +15,13 @@ import { formats } from '../../ingest/input/file-format.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { compileReport } from '../../src/report/compile.ts';
 import { planReport, type ShardRouting } from '../../src/report/plan.ts';
-import { startCluster } from '../../test/support/cluster.ts';
-import { alternate, median, ratio } from '../harness/measure.ts';
-import { account, fill, range, writeEvents } from './input.ts';
+import { median, ratio, runInTurn, timed } from '../harness/measure.ts';
+import { account, fillRollup, range, writeEvents } from './input.ts';
 
 /**
- * Three shards on this machine against one node on it: the same reports, asked of a node that does not hold the
- * account, and the same file loaded. All servers share the cores, so a load shows what a cluster costs, not what it
- * gains. `node --import tsx bench/cluster/compare.ts --events 1000000`
+ * Three shards against one node, all on this machine: the same reports, requested from a node that does not store the
+ * account, and the same file loaded. All servers share the cores, so a load shows the cost of a cluster, not its
+ * gain. `node --import tsx bench/cluster/compare.ts --events 1000000`
  */
 const { events, runs } = new Command('cluster')
   .option('--events <n>', 'events to load', Number, 1_000_000)
@@ -46,9 +46,9 @@ try {
   await writeEvents(stores.single, file, formats.ndjson.clickhouse, events);
   const load = (name: string, store: Store, urls: readonly string[]) => ({
     name,
-    prepare: () => empty(store, urls),
+    prepare: () => truncateTables(store, urls),
     run: () =>
-      seconds(async () => {
+      timed(async () => {
         await loadEvents({ store, file, chunkBytes: 128 << 20, now: () => new Date() });
       }),
   });
@@ -73,13 +73,13 @@ try {
 }
 
 async function compareReports() {
-  await fill(stores.single);
-  await fill(stores.cluster);
+  await fillRollup(stores.single);
+  await fillRollup(stores.cluster);
   const [home] = await select<{ shard: number }>(
     stores.cluster,
     'SELECT DISTINCT _shard_num AS shard FROM campaigns_device_creative_date',
   );
-  // Some other node than the one that holds the account.
+  // A node that does not store the account.
   const other = nodes[(home?.shard ?? 0) % shards];
   assert(other);
   const readers = {
@@ -105,7 +105,7 @@ async function compareReports() {
       const side = (name: string, ask: () => Promise<string>) => ({
         name,
         run: () =>
-          seconds(async () => {
+          timed(async () => {
             for (let n = 0; n < times; n++) await ask();
           }),
       });
@@ -120,10 +120,10 @@ async function compareReports() {
   }
 }
 
-type Side = Parameters<typeof alternate>[0][number];
+type Side = Parameters<typeof runInTurn>[0][number];
 
 async function compare(what: string, ours: Side, theirs: Side) {
-  const [cluster, alone] = await alternate([ours, theirs], runs);
+  const [cluster, alone] = await runInTurn([ours, theirs], runs);
   assert(cluster && alone);
   return {
     what,
@@ -133,14 +133,8 @@ async function compare(what: string, ours: Side, theirs: Side) {
   };
 }
 
-async function seconds(work: () => Promise<void>): Promise<number> {
-  const startedAt = performance.now();
-  await work();
-  return (performance.now() - startedAt) / 1000;
-}
-
-/** Empties what a load fills, on these nodes. */
-async function empty({ address }: Store, urls: readonly string[]): Promise<void> {
+/** Empties the tables that a load fills, on these nodes. */
+async function truncateTables({ address }: Store, urls: readonly string[]): Promise<void> {
   for (const url of urls) {
     const each = connect({ ...address, url });
     const tables = await select<{ name: string }>(
@@ -155,7 +149,7 @@ async function empty({ address }: Store, urls: readonly string[]): Promise<void>
   }
 }
 
-/** A load that is fast and loses a row must not be timed. */
+/** The totals of a load. One that is fast but loses a row must not be timed. */
 function totals(store: Store): Promise<unknown[]> {
   return select(
     store,

@@ -5,10 +5,10 @@ import type { Store } from '../../clickhouse/client.ts';
 export const account = 'bench-advertiser';
 export const range = { start: '2026-01-01', end: '2026-03-31' };
 /** 90 days × 60 campaigns × 3 devices × 20 creatives, each in two parts that merge while they are read. */
-export const rows = 324_000;
+export const reportRows = 324_000;
 
-/** The rollup of the most granular breakdown of one account. */
-export async function fill(store: Store): Promise<void> {
+/** Fills the rollup of the most granular breakdown for one account. */
+export async function fillRollup(store: Store): Promise<void> {
   for (let part = 0; part < 2; part++) {
     await store.command({
       query: `INSERT INTO campaigns_device_creative_date
@@ -17,7 +17,7 @@ export async function fill(store: Store): Promise<void> {
                ['desktop', 'mobile', 'tablet'][1 + intDiv(number, 5400) % 3], concat('creative-', toString(intDiv(number, 16200))),
                cityHash64(number, ${part}) % 100000, cityHash64(number, 1) % 50, cityHash64(number, 2) % 1000,
                toDecimal64(cityHash64(number, 3) % 1000000 / 1000, 6)
-        FROM numbers(${rows})`,
+        FROM numbers(${reportRows})`,
     });
   }
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { Command } from 'commander';
 
 /**
- * How uneven the shards of a cluster get: accounts whose sizes follow Zipf's law, each on the shard that the hash of
- * its id says, as clickhouse/cluster/sharding-key.ts does. `node --import tsx bench/cluster/skew.ts`
+ * How uneven the shards of a cluster get with accounts whose sizes follow Zipf's law, each on the shard given by the
+ * hash of its id, as in clickhouse/cluster/sharding-key.ts. `node --import tsx bench/cluster/skew.ts`
  */
 const { accounts, exponent, runs } = new Command('skew')
   .option('--accounts <n>', 'accounts', Number, 20_000)
@@ -21,15 +21,15 @@ console.table(
     return {
       shards,
       'largest account, of an even shard': percent((sizes[0] ?? 0) / (all / shards)),
-      'fullest shard, of an even one': percent(typical(shards, 0)),
+      'fullest shard, of an even one': percent(fullestShard(shards, 0)),
       'accounts over a quarter of a shard': giants,
-      'fullest shard with these spread': percent(typical(shards, giants)),
+      'fullest shard with these spread': percent(fullestShard(shards, giants)),
     };
   }),
 );
 
-/** The fullest shard as a multiple of an even one, the `spread` largest accounts being on all shards. */
-function typical(shards: number, spread: number): number {
+/** The fullest shard as a multiple of an even one, with the `spread` largest accounts on all shards. */
+function fullestShard(shards: number, spread: number): number {
   const fullest = Array.from({ length: runs }, (_, run) => {
     const filled = Array.from({ length: shards }, () => sum(sizes.slice(0, spread)) / shards);
     for (let n = spread; n < accounts; n++) {
@@ -45,7 +45,7 @@ function hash(id: string): bigint {
   return createHash('md5').update(id).digest().readBigUInt64LE();
 }
 
-/** Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm": what the engine's function does. */
+/** Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm": the same as ClickHouse's jumpConsistentHash. */
 function jumpHash(key: bigint, buckets: number): number {
   let [bucket, next, state] = [-1, 0, key];
   while (next < buckets) {

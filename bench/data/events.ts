@@ -1,9 +1,9 @@
 import { eventFields } from '../../ingest/event/event-insert.ts';
 import { network, pairs } from './network.ts';
 
-/** How busy the days of a week are, beginning with the weekday of the first day, a Wednesday. */
+/** How busy each day of the week is; the first day of the network is a Wednesday. */
 const weekdays = [1.08, 1.06, 1, 0.85, 0.88, 1.05, 1.08];
-/** How busy the hours of a day are. */
+/** How busy each hour of the day is. */
 const hours = [2, 1, 1, 1, 1, 1, 2, 3, 4, 4, 4, 5, 5, 5, 4, 4, 4, 5, 6, 7, 8, 7, 5, 3];
 
 export interface Events {
@@ -11,7 +11,7 @@ export interface Events {
   readonly seed: number;
 }
 
-/** Where a week's and its days' first numbers lie: event n arrives in the order of n. */
+/** How many events a week has, and the offset in it at which each day starts. Events are numbered as they arrive. */
 function calendar(events: number): { perWeek: number; dayStarts: number[] } {
   const total = weekdays.reduce((sum, weight) => sum + weight);
   const shares = weekdays.map((weight) => weight / total);
@@ -26,10 +26,10 @@ function calendar(events: number): { perWeek: number; dayStarts: number[] } {
   return { perWeek, dayStarts };
 }
 
-/** Numbers of events in runs of whole weeks, none much longer than `most`: what is inserted at a time. */
-export function slices({ events }: Events, most: number): { from: number; count: number }[] {
+/** Ranges of event numbers to insert at a time: whole weeks, of at most `maxEvents` unless a week has more. */
+export function weekSlices({ events }: Events, maxEvents: number): { from: number; count: number }[] {
   const { perWeek } = calendar(events);
-  const step = perWeek > most ? most : Math.floor(most / perWeek) * perWeek;
+  const step = perWeek > maxEvents ? maxEvents : Math.floor(maxEvents / perWeek) * perWeek;
   return Array.from({ length: Math.ceil(events / step) }, (_, n) => ({
     from: n * step,
     count: Math.min(step, events - n * step),
@@ -37,12 +37,12 @@ export function slices({ events }: Events, most: number): { from: number; count:
 }
 
 /**
- * A SELECT of the events with these numbers, in the order they arrive. Event n is a function of n, the seed and
- * the number of events alone.
+ * A SELECT of `count` events from number `from` on, in the order they arrive. Event n depends only on n, the seed and
+ * the number of events.
  *
- * The first events of each day are an impression for every key; it takes three of four until they are through.
- * The rest is skewed: half of it belongs to the large accounts, the small ones share the other half by Zipf's
- * law, and so do the creatives and sites among each other. One conversion in three is late, by up to two weeks.
+ * At the start of each day three of four events are impressions that cover every key once. The rest is skewed: half
+ * belongs to the large accounts, and the small ones share the other half by Zipf's law, as do the creatives and
+ * sites. One conversion in three is late, by up to two weeks.
  */
 export function selectEvents({ events, seed }: Events, from: number, count: number): string {
   const { perWeek, dayStarts } = calendar(events);

@@ -5,10 +5,10 @@ import { eventFields } from '../../ingest/event/event-insert.ts';
 import type { Format } from '../../ingest/input/file-format.ts';
 import { type Events, selectEvents } from './events.ts';
 
-/** A larger file measures the same for longer: two million events are 0.7 GB of NDJSON. */
-export const mostInFile = 2_000_000;
+/** A larger file takes longer and measures the same. Two million events are 0.7 GB of NDJSON. */
+export const maxFileEvents = 2_000_000;
 
-/** Writes generated events as a file, by ClickHouse; with `badEvery` every such line has a quantity that is no number. */
+/** Has ClickHouse write generated events to a file. Every `badEvery`-th line has a quantity that is not a number. */
 export async function writeEventFile(
   store: Store,
   file: string,

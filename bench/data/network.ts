@@ -1,6 +1,6 @@
 /**
- * The made-up ad network of the benchmark. How many keys it has does not depend on how many events there are, so
- * that the same report at ten times the events has the same rows.
+ * The synthetic ad network of the benchmark. Its number of keys does not depend on the number of events, so that the
+ * same report at ten times the events has the same rows.
  */
 export const network = {
   firstDay: '2025-01-01',
@@ -24,7 +24,7 @@ export const pairs = { large, all: large + network.smallAccounts * network.small
 /** Rows of the most granular report of a large account over the whole year, once every key has an event. */
 export const largestReportRows = pairs.large * network.devices.length * network.days;
 
-/** Events from which on every key of the network has one. */
+/** With at least this many events, every key of the network has one. */
 export const eventsForEveryKey = 1_000_000;
 
 export interface Period {

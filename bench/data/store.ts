@@ -1,27 +1,27 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { eventColumns, selectEvents, slices } from './events.ts';
+import { waitUntil } from '../../clickhouse/wait-until.ts';
+import { eventColumns, selectEvents, weekSlices } from './events.ts';
 import { network } from './network.ts';
 
 /** Events inserted at a time: about a gigabyte of memory. */
 const sliceEvents = 2_000_000;
 
-/** A store filled with generated events, and how many they are. */
-export interface Filled {
+/** A store filled with generated events. */
+export interface FilledStore {
   readonly address: Address;
   readonly events: number;
 }
 
 /**
- * The database of these events on that server. One that is complete is used again; any other of that name is
- * made anew. Events are written into the events table, so the rollups are filled by their views.
+ * The database with these events on that server. A complete one is reused; an incomplete one is created again.
+ * Events are inserted into the events table, so the views fill the rollups.
  */
-export async function filledStore(
+export async function openFilledStore(
   server: Address,
   { events, seed }: { events: number; seed: number },
   onProgress: (done: number) => void,
-): Promise<Filled> {
+): Promise<FilledStore> {
   const address = { ...server, database: `bench_${events}_${seed}` };
   const root = connect({ ...server, database: 'default' });
   const store = connect(address);
@@ -30,11 +30,11 @@ export async function filledStore(
     const [found] = await select<{ complete: string }>(root, marker, { database: address.database });
     const complete = Number(found?.complete) > 0;
     if (!complete) await root.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });
-    // One that was kept may be of an earlier version.
+    // A database that was kept may be of an earlier version.
     await migrate(address);
     if (!complete) {
       await writeNames(store);
-      for (const { from, count } of slices({ events, seed }, sliceEvents)) {
+      for (const { from, count } of weekSlices({ events, seed }, sliceEvents)) {
         await store.command({
           query: `INSERT INTO events (${eventColumns}) ${selectEvents({ events, seed }, from, count)}`,
           // Few large parts, as the loader leaves them.
@@ -63,19 +63,21 @@ export async function dropStore({ database, ...server }: Address): Promise<void>
   await root.command({ query: `DROP DATABASE IF EXISTS ${database} SYNC` }).finally(() => root.close());
 }
 
-/** Merges would take the cores from what is measured. */
+/** Merges would take CPU from what is measured. */
 async function untilMerged(store: Store): Promise<void> {
-  for (const until = Date.now() + 300_000; Date.now() < until; await delay(500)) {
+  const idle = async () => {
     const [found] = await select<{ merges: string }>(
       store,
       'SELECT count() AS merges FROM system.merges WHERE database = currentDatabase()',
     );
-    if (Number(found?.merges) === 0) return;
-  }
-  throw new Error('the store was still merging after five minutes');
+    return Number(found?.merges) === 0 || undefined;
+  };
+  await waitUntil(idle, { pollMs: 500, signal: AbortSignal.timeout(300_000) }).catch((cause: unknown) => {
+    throw new Error('ClickHouse did not finish its merges within five minutes', { cause });
+  });
 }
 
-/** Names with what JSON has to escape and what is not ASCII. */
+/** Names that contain characters JSON has to escape and non-ASCII characters. */
 async function writeNames(store: Store): Promise<void> {
   const { largeEntities, largeParts, smallAccounts, smallParts } = network;
   const all = (id: string, large: number, small: number) => `

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { type Address, connect, select } from '../../clickhouse/client.ts';
 
-/** Milliseconds of CPU, which a busy machine changes less than it changes time. */
+/** Milliseconds of CPU, which depend less on a busy machine than elapsed time does. */
 export interface CpuMs {
-  readonly engine_cpu_ms: number;
+  readonly clickhouse_cpu_ms: number;
   readonly service_cpu_ms: number;
 }
 
-/** Ticks of the clock in /proc, which is 100 a second everywhere. */
+/** One clock tick in /proc; there are always 100 a second. */
 const tickMs = 10;
 
 /**
- * The CPU that ClickHouse and a process took for each of the requests of some work.
+ * The CPU time of ClickHouse and of a process per request.
  * @param work returns how many requests it made
  */
 export async function cpuPerRequest(
@@ -21,7 +21,7 @@ export async function cpuPerRequest(
 ): Promise<CpuMs> {
   const store = connect(address);
   try {
-    const engine = async () => {
+    const clickhouseMs = async () => {
       const [found] = await select<{ ms: number }>(
         store,
         `SELECT sum(value) / 1000 AS ms FROM system.events
@@ -29,10 +29,10 @@ export async function cpuPerRequest(
       );
       return found?.ms ?? Number.NaN;
     };
-    const before = { engine: await engine(), service: processMs(pid) };
+    const before = { clickhouse: await clickhouseMs(), service: processMs(pid) };
     const requests = await work();
     return {
-      engine_cpu_ms: ((await engine()) - before.engine) / requests,
+      clickhouse_cpu_ms: ((await clickhouseMs()) - before.clickhouse) / requests,
       service_cpu_ms: (processMs(pid) - before.service) / requests,
     };
   } finally {

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { Side } from './measure.ts';
 
-/** A POST that can be sent by either client. */
+/** A POST request. */
 export interface HttpRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -13,14 +14,14 @@ export interface HttpRequest {
 export interface Transfer {
   readonly firstByteSeconds: number;
   readonly seconds: number;
-  /** Of the body as it came over the wire. */
+  /** The size of the body on the wire. */
   readonly bytes: number;
 }
 
 /**
- * Reads an answer to its last byte with curl, which costs the cores less than reading in JavaScript would, in a
- * process of its own; its start is not counted. An encoded body is decoded by it.
- * @throws when the answer is not 200 or breaks off
+ * Reads a response to its last byte with curl, which takes less CPU than JavaScript would. The start of the curl
+ * process is not counted. curl decompresses the body.
+ * @throws when the status is not 200 or the response is truncated
  */
 export async function transfer({ url, headers, body }: HttpRequest): Promise<Transfer> {
   const curl = spawn(
@@ -47,16 +48,22 @@ export async function transfer({ url, headers, body }: HttpRequest): Promise<Tra
   );
   curl.stdin.on('error', () => undefined).end(body);
   const ended = once(curl, 'close');
-  const [said, complaint] = await Promise.all([text(curl.stdout), text(curl.stderr)]);
+  const [output, errors] = await Promise.all([text(curl.stdout), text(curl.stderr)]);
   const [code] = await ended;
-  if (code !== 0) throw new Error(`curl, exit code ${code}: ${complaint.trim()} (${url.slice(0, 200)})`);
-  const [firstByteSeconds = Number.NaN, seconds = Number.NaN, bytes = Number.NaN] = said
+  if (code !== 0) throw new Error(`curl, exit code ${code}: ${errors.trim()} (${url.slice(0, 200)})`);
+  const [firstByteSeconds = Number.NaN, seconds = Number.NaN, bytes = Number.NaN] = output
     .split(' ')
     .map(Number);
   return { firstByteSeconds, seconds, bytes };
 }
 
-/** The text of an answer, for comparing. @throws when it is not 200 */
+/** A side that times one transfer. */
+export const transferSide = (name: string, request: HttpRequest): Side => ({
+  name,
+  run: async () => (await transfer(request)).seconds,
+});
+
+/** The text of a response, for comparing. @throws when the status is not 200 */
 export async function read({ url, headers, body }: HttpRequest): Promise<string> {
   const response = await fetch(url, {
     method: 'POST',
@@ -69,30 +76,30 @@ export async function read({ url, headers, body }: HttpRequest): Promise<string>
   return answer;
 }
 
-export interface LoadOptions {
+export interface CallOptions {
   readonly callers: number;
-  /** Ends after so long … */
   readonly seconds: number;
-  /** … or when it aborts. */
+  /** Ends the calls early. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * Callers that ask again as soon as they were answered, each on a connection it keeps; milliseconds of each.
- * @param sent one request, or several that are one question, one after the other
+ * Several callers that each repeat the same requests as fast as they are answered, on a kept connection.
+ * @param requests one request, or several that are sent one after the other and timed together
+ * @returns the milliseconds of each repetition
  */
-export async function load(
-  sent: HttpRequest | readonly HttpRequest[],
-  { callers, seconds, signal }: LoadOptions,
+export async function callRepeatedly(
+  requests: HttpRequest | readonly HttpRequest[],
+  { callers, seconds, signal }: CallOptions,
 ): Promise<number[]> {
-  const question = [sent].flat();
+  const sequence = [requests].flat();
   const agent = new Agent({ keepAlive: true, maxSockets: callers });
   const times: number[] = [];
   const until = performance.now() + seconds * 1000;
   const caller = async () => {
     while (performance.now() < until && !signal?.aborted) {
       const startedAt = performance.now();
-      for (const request of question) await once200(request, agent);
+      for (const request of sequence) await requestOnce(request, agent);
       times.push(performance.now() - startedAt);
     }
   };
@@ -104,7 +111,7 @@ export async function load(
   return times;
 }
 
-function once200({ url, headers, body }: HttpRequest, agent: Agent): Promise<void> {
+function requestOnce({ url, headers, body }: HttpRequest, agent: Agent): Promise<void> {
   return new Promise((resolve, reject) => {
     const sent = request(
       url,

@@ -12,8 +12,8 @@ export interface LoaderRun {
 }
 
 /**
- * `adtally ingest events FILE` as a process of its own, from start to exit.
- * @throws when it fails; rejected rows are no failure
+ * Runs `adtally ingest events FILE` as its own process, timed from start to exit.
+ * @throws when it fails; rejected rows are not a failure
  */
 export async function runLoader(
   compiled: string,
@@ -28,19 +28,19 @@ export async function runLoader(
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let peak = Number.NaN;
-  const look = () => {
+  const sample = () => {
     const now = peakMemoryMb(child.pid ?? 0);
     if (!Number.isNaN(now)) peak = now;
   };
-  const looking = setInterval(look, 20);
-  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-  clearInterval(looking);
+  const sampling = setInterval(sample, 20);
+  const [output, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  clearInterval(sampling);
   if (code !== 0 && code !== 4)
-    throw new Error(`ingest ${file}: exit code ${code}: ${said.trim().slice(-500)}`);
+    throw new Error(`ingest ${file}: exit code ${code}: ${output.trim().slice(-500)}`);
   return { seconds: (performance.now() - startedAt) / 1000, peakMemoryMb: peak };
 }
 
-/** One plain INSERT of a file, by curl. @throws when ClickHouse refuses it */
+/** Sends a file to ClickHouse as one plain INSERT, with curl. @returns seconds @throws when ClickHouse refuses it */
 export async function plainInsert(address: Address, file: string, query: string): Promise<number> {
   const search = new URLSearchParams({
     database: address.database,
@@ -70,8 +70,8 @@ export async function plainInsert(address: Address, file: string, query: string)
     ],
     { stdio: [handle.fd, 'pipe', 'inherit'] },
   );
-  const [said, [code]] = await Promise.all([text(curl.stdout ?? Readable.from([])), once(curl, 'exit')]);
+  const [output, [code]] = await Promise.all([text(curl.stdout ?? Readable.from([])), once(curl, 'exit')]);
   await handle.close();
-  if (code !== 0) throw new Error(`INSERT of ${file}: ${said.slice(0, 500)}`);
-  return Number(said);
+  if (code !== 0) throw new Error(`INSERT of ${file}: ${output.slice(0, 500)}`);
+  return Number(output);
 }

@@ -16,16 +16,17 @@ const packages = [
   'postgres',
 ];
 
-/** What a result depends on beside the code: without it a number means nothing. */
-export interface Surroundings {
+/** What a result depends on besides the code; without it a number means nothing. */
+export interface Environment {
   readonly machine: Readonly<Record<string, string | number>>;
   readonly versions: Readonly<Record<string, string>>;
-  /** Of the checkout; ends in `+` when files differ from it. */
+  /** The commit of the checkout, with `+` when files differ from it. */
   readonly commit: string;
   readonly at: string;
 }
 
-export async function surroundings(server: Address): Promise<Surroundings> {
+/** Reads the machine, the versions and the commit. */
+export async function describeEnvironment(server: Address): Promise<Environment> {
   const store = connect({ ...server, database: 'default' });
   const [clickhouse] = await select<{ version: string }>(store, 'SELECT version() AS version');
   await store.close();
@@ -36,7 +37,7 @@ export async function surroundings(server: Address): Promise<Surroundings> {
       cores: availableParallelism(),
       memory_gb: Math.round(totalmem() / 2 ** 30),
       kernel: `${platform()} ${release()} ${arch()}`,
-      // What else ran when the measuring began.
+      // What else was running when the benchmark began.
       load_1_minute: Math.round((loadavg()[0] ?? 0) * 100) / 100,
     },
     versions: {

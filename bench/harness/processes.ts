@@ -3,25 +3,25 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Address } from '../../clickhouse/client.ts';
-import { opened } from './cleanup.ts';
+import { waitUntil } from '../../clickhouse/wait-until.ts';
+import { onCleanup } from './cleanup.ts';
 
 const run = promisify(execFile);
 const checkout = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Compiles adtally and the peers to plain JavaScript, as they run in production (a loader of TypeScript would cost
- * memory), and returns the folder.
+ * Compiles adtally and the peers to plain JavaScript and returns the folder. Production runs JavaScript, too, and a
+ * TypeScript loader would take memory.
  */
 export async function compile(): Promise<string> {
-  // Below node_modules, so that packages are found.
+  // Inside node_modules, so that packages are found.
   const cache = join(checkout, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, 'adtally-bench-'));
-  const remove = opened(() => rm(folder, { recursive: true, force: true }));
+  const remove = onCleanup(() => rm(folder, { recursive: true, force: true }));
   try {
     const tsc = join(checkout, 'node_modules/.bin/tsc');
     await run(tsc, ['-p', join(checkout, 'bench/tsconfig.json'), '--outDir', folder]);
@@ -44,7 +44,7 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-/** Starts a program of the compiled folder and waits until it says where it listens. Its log goes to a file. */
+/** Starts a program of the compiled folder and waits until its log says where it listens. */
 export async function startServer(
   folder: string,
   args: readonly string[],
@@ -61,21 +61,27 @@ export async function startServer(
   closeSync(file);
   const { pid } = child;
   if (pid === undefined) throw new Error('a server process could not be started');
-  const stop = opened(async () => {
+  const stop = onCleanup(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, 'exit');
     child.kill();
     await ended;
   });
-  for (const until = Date.now() + 120_000; Date.now() < until && child.exitCode === null; await delay(20)) {
-    const [, url] = /listening on (http:[^\s";]+)/.exec(readFileSync(log, 'utf8')) ?? [];
-    if (url !== undefined) return { url, pid, peakMemoryMb: () => peakMemoryMb(pid), stop };
+  const findUrl = () => {
+    if (child.exitCode !== null) throw new Error(`exit code ${child.exitCode}`);
+    return /listening on (http:[^\s";]+)/.exec(readFileSync(log, 'utf8'))?.[1];
+  };
+  try {
+    const url = await waitUntil(findUrl, { pollMs: 20, signal: AbortSignal.timeout(120_000) });
+    return { url, pid, peakMemoryMb: () => peakMemoryMb(pid), stop };
+  } catch (cause) {
+    await stop();
+    const end = readFileSync(log, 'utf8').trim().slice(-500);
+    throw new Error(`${args.join(' ')} did not start: ${end}`, { cause });
   }
-  await stop();
-  throw new Error(`${args.join(' ')} did not start: ${readFileSync(log, 'utf8').trim().slice(-500)}`);
 }
 
-/** `adtally serve` with limits that do not bind: the other side has none. */
+/** `adtally serve` with limits too high to matter, because the other side has none. */
 export function startService(folder: string, address: Address): Promise<ServerProcess> {
   return startServer(folder, ['src/cli.js', 'serve'], {
     ...storeEnvironment(address),

@@ -7,7 +7,7 @@ import { planReport } from '../../src/report/plan.ts';
 import type { Period } from '../data/network.ts';
 import type { HttpRequest } from './http-client.ts';
 
-/** A report that can be asked of the service, of ClickHouse and of a peer. */
+/** A report that can be requested from the service, from ClickHouse and from a peer. */
 export interface Report {
   readonly path: string;
   readonly breakdown: Breakdown;
@@ -15,8 +15,12 @@ export interface Report {
   readonly period: Period;
 }
 
-/** The report asked of a service: adtally with a login token, a peer with the account itself. */
-export function ask(url: string, { path, period }: Report, headers: Record<string, string>): HttpRequest {
+/** A report requested from a service: adtally gets a login token in `headers`, a peer the account. */
+export function reportRequest(
+  url: string,
+  { path, period }: Report,
+  headers: Record<string, string>,
+): HttpRequest {
   return {
     url: `${url}${path}`,
     headers: { 'content-type': 'application/json', ...headers },
@@ -24,41 +28,44 @@ export function ask(url: string, { path, period }: Report, headers: Record<strin
   };
 }
 
-/** The statement of the report that the service sends, asked of ClickHouse directly. */
-export function askOwnStatement(address: Address, report: Report): HttpRequest {
-  return askClickHouse(address, statementOf(report, 'json'));
+/** The statement that the service sends for the report, sent to ClickHouse directly. */
+export function statementRequest(address: Address, report: Report): HttpRequest {
+  return clickhouseRequest(address, statementOf(report, 'json'));
 }
 
-/** All that the service asks ClickHouse for a report: the unconfirmed days, then the report. */
-export function askOwnStatements(address: Address, report: Report): readonly HttpRequest[] {
+/** All statements that the service sends for a report: the unconfirmed days, then the report. */
+export function statementRequests(address: Address, report: Report): readonly HttpRequest[] {
   const { breakdown, account, period } = report;
   const dates = compileUnconfirmedDates(planReport(breakdown, account, period));
   return [
-    askClickHouse(address, { ...dates, query: `${dates.query}\nFORMAT JSONEachRow` }),
-    askOwnStatement(address, report),
+    clickhouseRequest(address, { ...dates, query: `${dates.query}\nFORMAT JSONEachRow` }),
+    statementRequest(address, report),
   ];
 }
 
 /**
- * The same rows as anybody would ask ClickHouse for them: the statement of the report with FORMAT JSONEachRow,
- * written as ClickHouse does it by itself.
+ * The same rows the usual way: the statement of the report with FORMAT JSONEachRow and the settings of a plain query.
  */
-export function askJsonEachRow(address: Address, report: Report): HttpRequest {
+export function jsonEachRowRequest(address: Address, report: Report): HttpRequest {
   const { query, params, settings } = plainStatement(report);
-  return askClickHouse(address, { query: `${query}\nFORMAT JSONEachRow`, params, settings });
+  return clickhouseRequest(address, { query: `${query}\nFORMAT JSONEachRow`, params, settings });
 }
 
-/** The same rows from another table, which has them in place of the rollup. */
-export function askOtherTable(address: Address, report: Report, table: string): HttpRequest {
+/** The same rows from another table in place of the rollup. */
+export function otherTableRequest(address: Address, report: Report, table: string): HttpRequest {
   const { query, params } = plainStatement(report);
   const other = query.replace(/FROM \w+_date AS r( FINAL)?/, `FROM ${table} AS r`);
-  return askClickHouse(address, { query: `${other}\nFORMAT JSONEachRow`, params, settings: plainNumbers });
+  return clickhouseRequest(address, {
+    query: `${other}\nFORMAT JSONEachRow`,
+    params,
+    settings: plainNumbers,
+  });
 }
 
-/** The same rows computed and thrown away: what is left of a report without format and transport. */
-export function askNothingBack(address: Address, report: Report): HttpRequest {
+/** The same rows computed and discarded: the cost of a report without format and transport. */
+export function discardedRowsRequest(address: Address, report: Report): HttpRequest {
   const { query, params, settings } = statementOf(report, 'ndjson');
-  return askClickHouse(address, {
+  return clickhouseRequest(address, {
     query: query.replace('FORMAT JSONEachRow', 'FORMAT Null'),
     params,
     settings,
@@ -67,7 +74,7 @@ export function askNothingBack(address: Address, report: Report): HttpRequest {
 
 const plainNumbers = { output_format_json_quote_64bit_integers: 0, output_format_json_quote_decimals: 0 };
 
-/** The statement of a report without a FORMAT: no setting of the service's makes JSONEachRow any faster (tried). */
+/** The statement of a report without a FORMAT. None of the service's settings makes JSONEachRow faster (tried). */
 export function plainStatement(report: Report): ReadStatement {
   const { query, params } = statementOf(report, 'ndjson');
   return { query: query.replace(/\nFORMAT \w+$/, ''), params, settings: plainNumbers };
@@ -78,7 +85,7 @@ function statementOf({ breakdown, account, period }: Report, format: 'json' | 'n
   return compileReport(catalog, planReport(breakdown, account, period), envelope, format);
 }
 
-function askClickHouse(address: Address, { query, params, settings }: ReadStatement): HttpRequest {
+function clickhouseRequest(address: Address, { query, params, settings }: ReadStatement): HttpRequest {
   const search = new URLSearchParams({ database: address.database });
   for (const [name, value] of Object.entries(params)) search.set(`param_${name}`, value);
   for (const [name, value] of Object.entries(settings)) search.set(name, String(value));

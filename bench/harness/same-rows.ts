@@ -17,16 +17,16 @@ export function linesOf(answer: string): Row[] {
 }
 
 /**
- * A fast answer that is wrong is worth nothing: every row, in order, column by column, before anything is timed.
- * Ratios may differ by one in their sixth place: some sides divide binary fractions before they round.
- * @throws an AssertionError that shows the first row that differs
+ * Compares every row, in order, column by column; called before anything is timed, because a fast wrong answer is
+ * worthless. Ratios may differ by one in the sixth place: some sides divide binary fractions before they round.
+ * @throws an AssertionError that shows the first different row
  */
 export function assertSameRows(ours: readonly Row[], theirs: readonly Row[], what: string): void {
   assert.equal(theirs.length, ours.length, `${what}: number of rows`);
   for (const [n, row] of ours.entries()) {
     const other = theirs[n] ?? {};
     const columns = Object.keys(row);
-    const same = columns.every((name) => row[name] === other[name] || almost(row, other, name));
+    const same = columns.every((name) => row[name] === other[name] || almostEqual(row, other, name));
     if (!same || columns.length !== Object.keys(other).length)
       assert.deepEqual(other, row, `${what}: row ${n}`);
   }
@@ -34,6 +34,6 @@ export function assertSameRows(ours: readonly Row[], theirs: readonly Row[], wha
 
 const ratios = Object.values(catalog.families).flatMap((family) => Object.keys(family.ratios));
 
-function almost(row: Row, other: Row, name: string): boolean {
+function almostEqual(row: Row, other: Row, name: string): boolean {
   return ratios.includes(name) && Math.abs(Number(row[name]) - Number(other[name])) < 1.5e-6;
 }

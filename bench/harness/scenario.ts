@@ -3,40 +3,41 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect } from '../../clickhouse/client.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { accountOf, lastDays } from '../data/network.ts';
-import type { Filled } from '../data/store.ts';
+import type { FilledStore } from '../data/store.ts';
 import type { GoalValue } from '../report/goals.ts';
 import type { HttpRequest } from './http-client.ts';
 import type { Samples } from './measure.ts';
 import { type ServerProcess, startService } from './processes.ts';
-import { ask, type Report } from './requests.ts';
+import { type Report, reportRequest } from './requests.ts';
 
-/** What a scenario works with. */
+/** The context of a scenario. */
 export interface Bench {
   readonly server: Address;
   /** Compiled JavaScript of the project. */
   readonly compiled: string;
-  /** For files; removed at the end. */
+  /** A folder for files; removed at the end. */
   readonly scratch: string;
   readonly events: number;
   readonly seed: number;
   readonly runs: number;
-  /** Only to show that it works: fewer variants. */
+  /** Fewer variants: shows only that the scenario works. */
   readonly quick: boolean;
-  /** Seconds of a load of small requests. */
-  readonly loadSeconds: number;
-  store(events: number): Promise<Filled>;
-  /** Tells what is measured now. */
-  say(what: string): void;
-  /** Goes on without what could not run here, and reports why. */
-  miss(why: string): void;
-  /** Goes on without what failed, and ends with exit code 1. */
+  /** How long callers repeat small requests for one sample. */
+  readonly callSeconds: number;
+  /** A store with this many events, generated when it is first asked for. */
+  store(events: number): Promise<FilledStore>;
+  /** Shows what is being measured. */
+  progress(what: string): void;
+  /** Reports something that cannot run here; the scenario continues without it. */
+  skip(why: string): void;
+  /** Reports a failure; the scenario continues, and the exit code will be 1. */
   fail(what: string, error: unknown): void;
 }
 
 /** One comparison: the same work done by several sides, the first of them adtally. */
 export interface Outcome {
   readonly what: string;
-  /** Seconds, milliseconds and megabytes are better when small, the others when large. */
+  /** Of seconds, milliseconds and megabytes less is better, of the rest more. */
   readonly unit: 's' | 'ms' | 'MB' | 'requests/s' | 'events/s';
   readonly sides: readonly Samples[];
   readonly facts?: Readonly<Record<string, number>>;
@@ -56,6 +57,7 @@ export type ChartName = keyof typeof charts;
 
 export type Scenario = (bench: Bench) => Promise<Outcome[]>;
 
+/** The report of an endpoint for the last days of the year. */
 export function report(path: string, days: number, size: 'large' | 'small' = 'large'): Report {
   const endpoint = endpoints(catalog).find((candidate) => candidate.path === path);
   if (!endpoint) throw new Error(`there is no endpoint ${path}`);
@@ -67,9 +69,10 @@ export const largest = report('/v1/campaigns/breakdowns/device_creative_date', 3
 /** One row. */
 export const smallest = report('/v1/campaigns', 1, 'small');
 
-/** A compiled service on a store, with tokens for the accounts of the network. */
+/** A running service on a store, with tokens for the accounts of the network. */
 export interface Service extends ServerProcess {
-  ask(report: Report, encoding?: string): HttpRequest;
+  /** The request of a report, with the token of its account. */
+  request(report: Report, encoding?: string): HttpRequest;
 }
 
 export async function openService({ compiled }: Bench, address: Address): Promise<Service> {
@@ -88,8 +91,8 @@ export async function openService({ compiled }: Bench, address: Address): Promis
   const server = await startService(compiled, address);
   return {
     ...server,
-    ask: (report, encoding = 'identity') =>
-      ask(server.url, report, {
+    request: (report, encoding = 'identity') =>
+      reportRequest(server.url, report, {
         authorization: `Bearer ${tokens.get(report.account)}`,
         'accept-encoding': encoding,
       }),

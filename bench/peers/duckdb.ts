@@ -7,10 +7,10 @@ import { pipeline } from 'node:stream/promises';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { Hono } from 'hono';
 import { connect } from '../../clickhouse/client.ts';
-import type { Filled } from '../data/store.ts';
+import type { FilledStore } from '../data/store.ts';
 import { timed } from '../harness/measure.ts';
 import type { Bench } from '../harness/scenario.ts';
-import { type Asked, CannotRun, envelope, type Peer, routes, type Settings } from './peer.ts';
+import { addRoutes, CannotRun, envelope, type Peer, type PeerRequest, type Settings } from './peer.ts';
 
 /**
  * DuckDB in the process of a Node service. Its tables are sorted by account and day, which it can skip by. The
@@ -40,7 +40,7 @@ const sumsOfEvents = [
   'sum(spend) AS spent',
 ];
 
-function duckdb(name: string, selectSums: (asked: Asked, keys: readonly string[]) => string): Peer {
+function duckdb(name: string, selectSums: (asked: PeerRequest, keys: readonly string[]) => string): Peer {
   return {
     name,
 
@@ -56,7 +56,7 @@ function duckdb(name: string, selectSums: (asked: Asked, keys: readonly string[]
     async serve({ file = '' }: Settings) {
       const database = await DuckDBInstance.create(file, { access_mode: 'READ_ONLY' });
       let answers = 0;
-      return routes(new Hono(), async (asked) => {
+      return addRoutes(new Hono(), async (asked) => {
         const output = join(tmpdir(), `bench-duckdb-${process.pid}-${answers++}.json`);
         const connection = await database.connect();
         await connection.run(`COPY (${select(asked, selectSums)}) TO '${output}' (FORMAT json, ARRAY true)`);
@@ -78,10 +78,13 @@ function duckdb(name: string, selectSums: (asked: Asked, keys: readonly string[]
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
-const owned = ({ account, period }: Asked) =>
+const owned = ({ account, period }: PeerRequest) =>
   `account_id = ${quoted(account)} AND day BETWEEN DATE ${quoted(period.start)} AND DATE ${quoted(period.end)}`;
 
-function select(asked: Asked, selectSums: (asked: Asked, keys: readonly string[]) => string): string {
+function select(
+  asked: PeerRequest,
+  selectSums: (asked: PeerRequest, keys: readonly string[]) => string,
+): string {
   const finest = asked.size === 'finest';
   const keys = finest ? ['day', 'campaign_id', 'device', 'creative_id'] : ['campaign_id'];
   const per = (count: string, times = 1) =>
@@ -104,17 +107,17 @@ function select(asked: Asked, selectSums: (asked: Asked, keys: readonly string[]
     ORDER BY ${keys.join(', ')}`;
 }
 
-async function fill(bench: Bench, { address }: Filled, folder: string, file: string): Promise<void> {
+async function fill(bench: Bench, { address }: FilledStore, folder: string, file: string): Promise<void> {
   const store = connect(address);
   const instance = await DuckDBInstance.create(':memory:').catch((cause: unknown) => {
-    throw new CannotRun('@duckdb/node-api has no engine for this platform', { cause });
+    throw new CannotRun('@duckdb/node-api has no DuckDB for this platform', { cause });
   });
   await mkdir(folder, { recursive: true });
   try {
     const connection = await instance.connect();
     await connection.run(`ATTACH ${quoted(file)} AS bench; USE bench`);
     const copy = async (table: string, select: string) => {
-      bench.say(`DuckDB: ${table}`);
+      bench.progress(`DuckDB: ${table}`);
       const parquet = join(folder, `${table}.parquet`);
       const { stream } = await store.exec({
         query: `${select} FORMAT Parquet`,

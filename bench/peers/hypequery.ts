@@ -1,6 +1,6 @@
 import { createQueryBuilder, selectExpr } from '@hypequery/clickhouse';
 import { Hono } from 'hono';
-import { type Peer, routes } from './peer.ts';
+import { addRoutes, type Peer } from './peer.ts';
 
 interface Schema {
   campaigns_date: Columns;
@@ -33,7 +33,7 @@ export const hypequery: Peer = {
       database,
       integerJsonEncoding: 'server-default',
     });
-    return routes(new Hono(), async ({ size, account, period }) => {
+    return addRoutes(new Hono(), async ({ size, account, period }) => {
       const finest = size === 'finest';
       const keys = finest
         ? (['day', 'campaign_id', 'device', 'creative_id'] as const)

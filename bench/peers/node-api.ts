@@ -2,11 +2,11 @@ import { createClient } from '@clickhouse/client';
 import { Hono } from 'hono';
 import { plainStatement } from '../harness/requests.ts';
 import { report } from '../harness/scenario.ts';
-import { type Peer, paths, routes } from './peer.ts';
+import { addRoutes, type Peer, paths } from './peer.ts';
 
 /**
- * What one writes first: the same SQL on the same rollups, `client.query().json()`, then `c.json()`. Numbers come
- * as numbers, and nothing is compressed between the two.
+ * The obvious implementation: the same SQL on the same rollups, `client.query().json()`, then `c.json()`. Numbers are
+ * sent as numbers, and nothing is compressed between the two.
  */
 export const nodeApi: Peer = {
   name: 'hand-written Node API',
@@ -17,7 +17,7 @@ export const nodeApi: Peer = {
 
   async serve({ url, user, password, database }) {
     const client = createClient({ url, username: user, password, database, max_open_connections: 64 });
-    return routes(new Hono(), async ({ size, account, period }) => {
+    return addRoutes(new Hono(), async ({ size, account, period }) => {
       const { query, params, settings } = plainStatement({ ...report(paths[size], 1), account, period });
       const list = Object.entries(settings).map(([name, value]) => `${name} = ${value}`);
       const found = await client.query({

@@ -1,26 +1,26 @@
 import type { Hono } from 'hono';
 import type { Period } from '../data/network.ts';
-import type { Filled } from '../data/store.ts';
+import type { FilledStore } from '../data/store.ts';
 import type { Bench } from '../harness/scenario.ts';
 
-/** Something adtally is compared with: another way to answer the same reports over HTTP. */
+/** An alternative to adtally: another way to answer the same reports over HTTP. */
 export interface Peer {
   readonly name: string;
   /**
-   * Gives it the data, in its own best shape.
+   * Loads the data in the form that suits the peer best.
    * @throws {CannotRun} when the machine lacks what it needs
    */
-  prepare(bench: Bench, filled: Filled): Promise<Prepared>;
-  /** Its HTTP service, in a process of its own: `POST` to the paths of the contract, the account in a header. */
+  prepare(bench: Bench, filled: FilledStore): Promise<Prepared>;
+  /** Its HTTP service, run in its own process: `POST` to the paths of the contract, with the account in a header. */
   serve(settings: Settings): Promise<Hono>;
 }
 
 export type Settings = Readonly<Record<string, string>>;
 
 export interface Prepared {
-  /** What its process is told. */
+  /** Passed to its process. */
   readonly settings: Settings;
-  /** Seconds that it took to load events into its shape. */
+  /** For example the seconds that loading took. */
   readonly facts?: Readonly<Record<string, number>>;
   release?(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface Prepared {
 /** The peer cannot run here; the message says why in one line. */
 export class CannotRun extends Error {}
 
-/** The header that names the account: peers neither authenticate nor limit, which favours them. */
+/** The header that names the account. Peers neither authenticate nor limit requests, which favours them. */
 export const accountHeader = 'x-account';
 
 export const paths = {
@@ -37,14 +37,14 @@ export const paths = {
 } as const;
 export type Size = keyof typeof paths;
 
-export interface Asked {
+export interface PeerRequest {
   readonly size: Size;
   readonly account: string;
   readonly period: Period;
 }
 
-/** Routes of the two reports that peers answer. */
-export function routes(app: Hono, answer: (asked: Asked) => Promise<Response>): Hono {
+/** Adds the routes of the two reports that peers answer. */
+export function addRoutes(app: Hono, answer: (request: PeerRequest) => Promise<Response>): Hono {
   for (const size of Object.keys(paths) as Size[]) {
     app.post(paths[size], async (c) => {
       const { start_time: start, end_time: end } = await c.req.json();

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { opened } from '../harness/cleanup.ts';
+import { onCleanup } from '../harness/cleanup.ts';
 import { CannotRun } from './peer.ts';
 
 const run = promisify(execFile);
@@ -14,7 +14,7 @@ const nobody = 65534;
 const debian = '/usr/lib/postgresql';
 
 /**
- * A PostgreSQL server on an empty folder of its own and a loopback port, with settings for reports on this machine.
+ * Starts a PostgreSQL server on an empty folder and a loopback port, with settings for reports on this machine.
  * @throws {CannotRun} when there is none and none can be installed, or when it does not start
  */
 export async function startPostgresql(): Promise<{ url: string; stop(): Promise<void> }> {
@@ -43,7 +43,7 @@ export async function startPostgresql(): Promise<{ url: string; stop(): Promise<
     random_page_cost: 1.1,
     jit: 'off',
   };
-  const stop = opened(async () => {
+  const stop = onCleanup(async () => {
     await pg('pg_ctl', '-D', data, '-w', '-m', 'immediate', 'stop').catch(() => undefined);
     await rm(folder, { recursive: true, force: true });
   });

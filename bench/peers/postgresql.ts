@@ -3,24 +3,24 @@ import { pipeline } from 'node:stream/promises';
 import { Hono } from 'hono';
 import postgres from 'postgres';
 import { connect } from '../../clickhouse/client.ts';
-import { type Asked, envelope, type Peer, routes } from './peer.ts';
+import { addRoutes, envelope, type Peer, type PeerRequest } from './peer.ts';
 import { startPostgresql } from './postgresql-server.ts';
 
 /**
  * PostgreSQL with rollup tables whose primary key leads with account and day, rows stored in that order, and
- * settings for a machine of its own. It writes the JSON itself and streams it by COPY, row by row.
+ * settings for a dedicated machine. It writes the JSON itself and streams it by COPY, row by row.
  */
 export const postgresql: Peer = {
   name: 'PostgreSQL, its own rollup',
 
-  async prepare({ say }, { address }) {
-    say('PostgreSQL: starting');
+  async prepare({ progress }, { address }) {
+    progress('PostgreSQL: starting');
     const server = await startPostgresql();
     const sql = postgres(server.url);
     const store = connect(address);
     try {
       for (const [table, columns, key] of tables) {
-        say(`PostgreSQL: ${table}`);
+        progress(`PostgreSQL: ${table}`);
         await sql.unsafe(
           `CREATE UNLOGGED TABLE ${table} (${columns.map(([name, type]) => `${name} ${type}`).join(', ')})`,
         );
@@ -48,7 +48,7 @@ export const postgresql: Peer = {
 
   async serve({ url = '' }) {
     const sql = postgres(url, { max: 64 });
-    return routes(new Hono(), async (asked) => {
+    return addRoutes(new Hono(), async (asked) => {
       const rows = await sql.unsafe(copy(asked)).readable();
       const body = new PassThrough();
       body.write(`${envelope.before}[`);
@@ -126,7 +126,7 @@ const tables = [
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /** CSV with a quote and a delimiter that JSON text never contains: lines come out as they are. */
-function copy({ size, account, period }: Asked): string {
+function copy({ size, account, period }: PeerRequest): string {
   const finest = size === 'finest';
   const per = (count: string, times = 1) =>
     `CASE WHEN ${count} = 0 THEN 0 ELSE trim_scale(round(${times} * spent / ${count}, 6)) END`;

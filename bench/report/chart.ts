@@ -9,7 +9,7 @@ const barHeight = 18;
 const gap = 6;
 const top = 40;
 
-// Readable on light and on dark paper.
+// Readable in light and in dark mode.
 const style = `
   text { font: 13px system-ui, sans-serif; fill: #1f2328 }
   .title, .group { font-weight: 600 }
@@ -19,23 +19,25 @@ const style = `
     text { fill: #e6edf3 } .bar { fill: #6e7681 } .ours { fill: #2ea27f } .spread { stroke: #e6edf3 }
   }`;
 
-/** Bars of the medians with their spread, one group for each outcome, as an SVG; adtally stands out by colour. */
+/** An SVG of the medians as bars with their spread, one group per outcome; adtally has its own colour. */
 export function barChart(title: string, outcomes: readonly Outcome[]): string {
-  const most = Math.max(...outcomes.flatMap(({ sides }) => sides.map(({ samples }) => spread(samples).most)));
-  const scale = (value: number) => (value / most) * (width - labelWidth - valueWidth);
+  const largest = Math.max(
+    ...outcomes.flatMap(({ sides }) => sides.map(({ samples }) => spread(samples).max)),
+  );
+  const scale = (value: number) => (value / largest) * (width - labelWidth - valueWidth);
   const parts: string[] = [];
   let y = top;
   for (const { what, unit, sides } of outcomes) {
     parts.push(`<text class="group" x="0" y="${y + 13}">${escaped(what)}</text>`);
     y += barHeight + gap;
     for (const { name, samples } of sides) {
-      const { median, least, most: longest } = spread(samples);
+      const { median, min, max } = spread(samples);
       const middle = y + barHeight / 2;
       parts.push(
         `<text x="${labelWidth - 8}" y="${y + 13}" text-anchor="end">${escaped(name)}</text>`,
         `<rect class="bar${name.startsWith('adtally') ? ' ours' : ''}" x="${labelWidth}" y="${y}" width="${fixed(Math.max(1, scale(median)))}" height="${barHeight}" rx="2"/>`,
-        `<line class="spread" x1="${fixed(labelWidth + scale(least))}" x2="${fixed(labelWidth + scale(longest))}" y1="${middle}" y2="${middle}"/>`,
-        `<text x="${fixed(labelWidth + scale(longest) + 8)}" y="${y + 13}">${short(median)} ${unit}</text>`,
+        `<line class="spread" x1="${fixed(labelWidth + scale(min))}" x2="${fixed(labelWidth + scale(max))}" y1="${middle}" y2="${middle}"/>`,
+        `<text x="${fixed(labelWidth + scale(max) + 8)}" y="${y + 13}">${short(median)} ${unit}</text>`,
       );
       y += barHeight + gap;
     }

@@ -1,12 +1,12 @@
 export interface Goal {
   readonly what: string;
-  /** One of the two. */
+  /** Either this or `atLeast`. */
   readonly atMost?: number;
   readonly atLeast?: number;
   readonly unit: string;
 }
 
-/** What adtally wants to reach at 10 million events or more on two cores. */
+/** The goals for 10 million events or more on two cores. */
 export const goals = {
   edgeIdentity: {
     what: 'most granular report, against JSONEachRow directly',
@@ -58,7 +58,7 @@ export const goals = {
 
 export type GoalName = keyof typeof goals;
 
-/** A number that a goal is about. */
+/** A measurement that counts for a goal. */
 export interface GoalValue {
   readonly goal: GoalName;
   readonly value: number;
@@ -71,13 +71,13 @@ export interface Verdict extends GoalValue {
   readonly met: boolean;
 }
 
-/** The worst number of each goal counts. */
+/** The verdict on each measured goal; its worst measurement counts. */
 export function verdicts(values: readonly GoalValue[]): Verdict[] {
   return (Object.keys(goals) as GoalName[]).flatMap((name) => {
     const { what, unit, atMost, atLeast }: Goal = goals[name];
-    const of = values.filter(({ goal }) => goal === name).map(({ value }) => value);
-    if (of.length === 0) return [];
-    const value = atMost === undefined ? Math.min(...of) : Math.max(...of);
+    const measured = values.filter(({ goal }) => goal === name).map(({ value }) => value);
+    if (measured.length === 0) return [];
+    const value = atMost === undefined ? Math.min(...measured) : Math.max(...measured);
     const met = atMost === undefined ? value >= (atLeast ?? 0) : value <= atMost;
     const wanted = atMost === undefined ? `≥ ${atLeast} ${unit}` : `≤ ${atMost} ${unit}`;
     return [{ goal: name, value, what, wanted, met }];

@@ -1,4 +1,4 @@
-import type { Surroundings } from '../harness/machine.ts';
+import type { Environment } from '../harness/machine.ts';
 import { ratio, spread } from '../harness/measure.ts';
 import type { Outcome } from '../harness/scenario.ts';
 import { type Verdict, verdicts } from './goals.ts';
@@ -6,42 +6,43 @@ import { type Verdict, verdicts } from './goals.ts';
 export interface ScenarioResult {
   readonly scenario: string;
   readonly outcomes: readonly Outcome[];
-  /** Peers and parts that could not run, and why. */
+  /** Peers and parts that did not run, and why. */
   readonly missing: readonly string[];
 }
 
-export interface Results extends Surroundings {
+export interface Results extends Environment {
   readonly options: { readonly events: number; readonly seed: number; readonly runs: number };
   readonly goals: readonly Verdict[];
   readonly scenarios: readonly ScenarioResult[];
 }
 
+/** All results so far, with the verdict on each goal. */
 export function collect(
-  around: Surroundings,
+  environment: Environment,
   options: Results['options'],
   scenarios: readonly ScenarioResult[],
 ): Results {
   const values = scenarios.flatMap(({ outcomes }) => outcomes.flatMap(({ goals }) => goals ?? []));
-  return { ...around, options, goals: verdicts(values), scenarios };
+  return { ...environment, options, goals: verdicts(values), scenarios };
 }
 
-/** Three digits that matter. */
+/** Three significant digits. */
 export function short(value: number): string {
   if (!Number.isFinite(value)) return '–';
   return Math.abs(value) >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
 }
 
-/** A line for each side: its median and spread, and adtally against it in the same runs. */
+/** One row per side: its median and spread, and the ratio of adtally to it in the same runs. */
 export function table({ outcomes }: ScenarioResult): Record<string, string>[] {
   return outcomes.flatMap(({ what, unit, sides, facts = {} }) =>
     sides.map(({ name, samples }, n) => {
-      const { median, least, most } = spread(samples);
+      const { median, min, max } = spread(samples);
       const against = n > 0 ? ratio(sides[0]?.samples ?? [], samples) : undefined;
       return {
         what: n === 0 ? what : '',
         side: name,
         median: `${short(median)} ${unit}`,
-        'least – most': `${short(least)} – ${short(most)}`,
+        'min – max': `${short(min)} – ${short(max)}`,
         'adtally / side': against ? short(against.median) : '',
         also:
           n === 0
@@ -63,7 +64,7 @@ export function goalTable(goals: readonly Verdict[]): Record<string, string>[] {
   }));
 }
 
-/** Rows in aligned columns, for a terminal. */
+/** Rows as aligned columns, for a terminal. */
 export function aligned(rows: readonly Record<string, string>[]): string {
   const names = Object.keys(rows[0] ?? {});
   const all = [names, ...rows.map((row) => names.map((name) => row[name] ?? ''))];
@@ -78,7 +79,7 @@ export function aligned(rows: readonly Record<string, string>[]): string {
     .join('\n');
 }
 
-/** The same as Markdown. */
+/** Rows as a Markdown table. */
 export function markdown(rows: readonly Record<string, string>[]): string {
   const names = Object.keys(rows[0] ?? {});
   const line = (cells: readonly string[]) =>

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
+import type { Address } from '../../clickhouse/client.ts';
 import { eventsForEveryKey, largestReportRows } from '../data/network.ts';
 import { cpuPerRequest } from '../harness/cpu.ts';
-import { type HttpRequest, load, read, transfer } from '../harness/http-client.ts';
-import { alternate, median, percentile, ratio, type Side } from '../harness/measure.ts';
-import { askJsonEachRow, askNothingBack, askOwnStatement, askOwnStatements } from '../harness/requests.ts';
+import { callRepeatedly, type HttpRequest, read, transfer, transferSide } from '../harness/http-client.ts';
+import { median, percentile, ratio, runInTurn, type Side } from '../harness/measure.ts';
+import {
+  discardedRowsRequest,
+  jsonEachRowRequest,
+  statementRequest,
+  statementRequests,
+} from '../harness/requests.ts';
 import { assertSameRows, linesOf, rowsOf } from '../harness/same-rows.ts';
 import {
   type Bench,
@@ -15,15 +21,15 @@ import {
   smallest,
 } from '../harness/scenario.ts';
 
-/** What the edge costs: reports from the service against the same SQL asked of ClickHouse directly. */
+/** The cost of the HTTP service: its reports against the same SQL sent to ClickHouse directly. */
 export const edge: Scenario = async (bench) => {
   const { address } = await bench.store(bench.events);
   const service = await openService(bench, address);
   try {
     for (const report of [largest, smallest]) {
-      const ours = rowsOf(await read(service.ask(report)));
-      assertSameRows(ours, linesOf(await read(askJsonEachRow(address, report))), report.path);
-      assertSameRows(ours, rowsOf(await read(askOwnStatement(address, report))), report.path);
+      const ours = rowsOf(await read(service.request(report)));
+      assertSameRows(ours, linesOf(await read(jsonEachRowRequest(address, report))), report.path);
+      assertSameRows(ours, rowsOf(await read(statementRequest(address, report))), report.path);
       if (report === largest && bench.events >= eventsForEveryKey)
         assert.equal(ours.length, largestReportRows);
     }
@@ -31,7 +37,7 @@ export const edge: Scenario = async (bench) => {
       await largestReport(bench, service, address),
       await compressedReport(bench, service, address),
       await oneCaller(bench, service, address),
-      ...(await manyCallers(bench, service, askOwnStatements(address, smallest))),
+      ...(await manyCallers(bench, service, statementRequests(address, smallest))),
       await underLoad(bench, service),
     ];
   } finally {
@@ -39,53 +45,46 @@ export const edge: Scenario = async (bench) => {
   }
 };
 
-export const whole = (name: string, request: HttpRequest): Side => ({
-  name,
-  run: async () => (await transfer(request)).seconds,
-});
-
-type Store = Parameters<typeof askOwnStatement>[0];
-
-async function largestReport(bench: Bench, service: Service, address: Store): Promise<Outcome> {
-  bench.say('largest report');
-  const sides = await alternate(
+async function largestReport(bench: Bench, service: Service, address: Address): Promise<Outcome> {
+  bench.progress('largest report');
+  const sides = await runInTurn(
     [
-      whole('adtally', service.ask(largest)),
-      whole('ClickHouse, JSONEachRow', askJsonEachRow(address, largest)),
-      whole("ClickHouse, adtally's statement", askOwnStatement(address, largest)),
-      whole('ClickHouse, rows thrown away', askNothingBack(address, largest)),
+      transferSide('adtally', service.request(largest)),
+      transferSide('ClickHouse, JSONEachRow', jsonEachRowRequest(address, largest)),
+      transferSide("ClickHouse, adtally's statement", statementRequest(address, largest)),
+      transferSide('ClickHouse, rows discarded', discardedRowsRequest(address, largest)),
     ],
     bench.runs,
   );
   const [ours, direct] = sides;
-  const { bytes } = await transfer(service.ask(largest));
-  const cpu = (asked: HttpRequest) =>
+  const { bytes } = await transfer(service.request(largest));
+  const cpu = (request: HttpRequest) =>
     cpuPerRequest(address, service.pid, async () => {
       const transfers = Math.max(1, bench.runs);
-      for (let n = 0; n < transfers; n++) await transfer(asked);
+      for (let n = 0; n < transfers; n++) await transfer(request);
       return transfers;
     });
-  const split = await cpu(service.ask(largest));
-  const directly = await cpu(askJsonEachRow(address, largest));
+  const split = await cpu(service.request(largest));
+  const directly = await cpu(jsonEachRowRequest(address, largest));
   const value = ratio(ours?.samples ?? [], direct?.samples ?? []).median;
   return {
     what: 'largest report, identity',
     unit: 's',
     sides,
-    facts: { megabytes: bytes / 1e6, ...split, directly_engine_cpu_ms: directly.engine_cpu_ms },
+    facts: { megabytes: bytes / 1e6, ...split, direct_clickhouse_cpu_ms: directly.clickhouse_cpu_ms },
     chart: 'peers',
     goals: [{ goal: 'edgeIdentity', value }],
   };
 }
 
-async function compressedReport(bench: Bench, service: Service, address: Store): Promise<Outcome> {
-  bench.say('largest report, zstd');
-  const zstd = askJsonEachRow(address, largest);
-  const sides = await alternate(
+async function compressedReport(bench: Bench, service: Service, address: Address): Promise<Outcome> {
+  bench.progress('largest report, zstd');
+  const zstd = jsonEachRowRequest(address, largest);
+  const sides = await runInTurn(
     [
-      whole('adtally, zstd', service.ask(largest, 'zstd')),
-      whole('ClickHouse, JSONEachRow, identity', askJsonEachRow(address, largest)),
-      whole('ClickHouse, JSONEachRow, zstd', {
+      transferSide('adtally, zstd', service.request(largest, 'zstd')),
+      transferSide('ClickHouse, JSONEachRow, identity', jsonEachRowRequest(address, largest)),
+      transferSide('ClickHouse, JSONEachRow, zstd', {
         ...zstd,
         url: `${zstd.url}&enable_http_compression=1&http_zlib_compression_level=1`,
         headers: { ...zstd.headers, 'accept-encoding': 'zstd' },
@@ -94,7 +93,7 @@ async function compressedReport(bench: Bench, service: Service, address: Store):
     bench.runs,
   );
   const [ours, direct] = sides;
-  const { bytes } = await transfer(service.ask(largest, 'zstd'));
+  const { bytes } = await transfer(service.request(largest, 'zstd'));
   const value = ratio(ours?.samples ?? [], direct?.samples ?? []).median;
   return {
     what: 'largest report, zstd, decompressed by the client',
@@ -105,34 +104,34 @@ async function compressedReport(bench: Bench, service: Service, address: Store):
   };
 }
 
-async function oneCaller(bench: Bench, service: Service, address: Store): Promise<Outcome> {
-  bench.say('smallest report, one caller');
+async function oneCaller(bench: Bench, service: Service, address: Address): Promise<Outcome> {
+  bench.progress('smallest report, one caller');
   const latency = (name: string, request: HttpRequest | readonly HttpRequest[]): Side => ({
     name,
-    run: async () => median(await load(request, { callers: 1, seconds: bench.loadSeconds })),
+    run: async () => median(await callRepeatedly(request, { callers: 1, seconds: bench.callSeconds })),
   });
-  const sides = await alternate(
+  const sides = await runInTurn(
     [
-      latency('adtally', service.ask(smallest)),
-      latency('ClickHouse, the same two statements', askOwnStatements(address, smallest)),
-      latency('ClickHouse, without the unconfirmed days', askOwnStatement(address, smallest)),
+      latency('adtally', service.request(smallest)),
+      latency('ClickHouse, the same two statements', statementRequests(address, smallest)),
+      latency('ClickHouse, without the unconfirmed days', statementRequest(address, smallest)),
     ],
     bench.runs,
   );
   const value = ratio(sides[0]?.samples ?? [], sides[1]?.samples ?? []).median;
-  const cpu = (asked: HttpRequest | readonly HttpRequest[]) =>
+  const cpu = (requests: HttpRequest | readonly HttpRequest[]) =>
     cpuPerRequest(
       address,
       service.pid,
-      async () => (await load(asked, { callers: 1, seconds: bench.loadSeconds })).length,
+      async () => (await callRepeatedly(requests, { callers: 1, seconds: bench.callSeconds })).length,
     );
-  const split = await cpu(service.ask(smallest));
-  const directly = await cpu(askOwnStatements(address, smallest));
+  const split = await cpu(service.request(smallest));
+  const directly = await cpu(statementRequests(address, smallest));
   return {
     what: 'smallest report, one caller',
     unit: 'ms',
     sides,
-    facts: { ...split, directly_engine_cpu_ms: directly.engine_cpu_ms },
+    facts: { ...split, direct_clickhouse_cpu_ms: directly.clickhouse_cpu_ms },
     goals: [{ goal: 'smallOne', value }],
   };
 }
@@ -144,17 +143,17 @@ async function manyCallers(
 ): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (const callers of bench.quick ? [32] : [1, 2, 4, 8, 16, 32, 64]) {
-    bench.say(`smallest report, ${callers} callers`);
+    bench.progress(`smallest report, ${callers} callers`);
     const rate = (name: string, request: HttpRequest | readonly HttpRequest[]): Side => ({
       name,
       run: async () => {
         const startedAt = performance.now();
-        const times = await load(request, { callers, seconds: bench.loadSeconds });
+        const times = await callRepeatedly(request, { callers, seconds: bench.callSeconds });
         return times.length / ((performance.now() - startedAt) / 1000);
       },
     });
-    const sides = await alternate(
-      [rate('adtally', service.ask(smallest)), rate('ClickHouse, the same two statements', direct)],
+    const sides = await runInTurn(
+      [rate('adtally', service.request(smallest)), rate('ClickHouse, the same two statements', direct)],
       bench.runs,
     );
     const value = ratio(sides[0]?.samples ?? [], sides[1]?.samples ?? []).median;
@@ -168,18 +167,25 @@ async function manyCallers(
   return outcomes;
 }
 
-/** Two callers that stream the largest report again and again, beside one that asks for the smallest. */
+/** One caller of the smallest report while two others stream the largest one. */
 async function underLoad(bench: Bench, service: Service): Promise<Outcome> {
-  bench.say('smallest report beside the largest');
+  bench.progress('smallest report beside the largest');
   const p99 = async () =>
-    percentile(await load(service.ask(smallest), { callers: 1, seconds: bench.loadSeconds }), 0.99);
-  const sides = await alternate(
+    percentile(
+      await callRepeatedly(service.request(smallest), { callers: 1, seconds: bench.callSeconds }),
+      0.99,
+    );
+  const sides = await runInTurn(
     [
       {
         name: 'adtally, beside two callers of the largest report',
         run: async () => {
           const done = new AbortController();
-          const streaming = load(service.ask(largest), { callers: 2, seconds: 3600, signal: done.signal });
+          const streaming = callRepeatedly(service.request(largest), {
+            callers: 2,
+            seconds: 3600,
+            signal: done.signal,
+          });
           const measured = await p99().finally(() => done.abort());
           await streaming;
           return measured;

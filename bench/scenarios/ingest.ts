@@ -7,14 +7,14 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { eventFields } from '../../ingest/event/event-insert.ts';
 import { type Format, formats } from '../../ingest/input/file-format.ts';
-import { mostInFile, writeEventFile } from '../data/files.ts';
+import { maxFileEvents, writeEventFile } from '../data/files.ts';
 import { plainInsert, runLoader } from '../harness/loader.ts';
-import { alternate, ratio, type Side } from '../harness/measure.ts';
+import { ratio, runInTurn, type Side } from '../harness/measure.ts';
 import type { Bench, Outcome, Scenario } from '../harness/scenario.ts';
 import type { GoalName } from '../report/goals.ts';
 
-/** Events of the files that compare settings of the loader with each other. */
-const mostForSettings = 1_000_000;
+/** The largest number of events in files that compare settings of the loader. */
+const maxSettingsEvents = 1_000_000;
 
 /** The loader as a command against one plain INSERT of the same file, and what its settings cost. */
 export const ingest: Scenario = async (bench) => {
@@ -41,8 +41,8 @@ async function againstInsert(
   goal: GoalName,
 ): Promise<Outcome> {
   const { seed, compiled, scratch } = bench;
-  const events = Math.min(bench.events, mostInFile);
-  bench.say(`${events} events, ${format.name}`);
+  const events = Math.min(bench.events, maxFileEvents);
+  bench.progress(`${events} events, ${format.name}`);
   const file = join(scratch, `events.${format.name}`);
   await writeEventFile(targets.root, file, format, { events, seed });
   const ours = targets.side('adtally ingest', events, (address) => runLoader(compiled, address, file));
@@ -50,7 +50,7 @@ async function againstInsert(
   const theirs = targets.side('one plain INSERT', events, async (address) => ({
     seconds: await plainInsert(address, file, insert),
   }));
-  const sides = await alternate([ours, theirs], bench.runs, async () =>
+  const sides = await runInTurn([ours, theirs], bench.runs, async () =>
     assert.deepEqual(await targets.totals(ours.name), await targets.totals(theirs.name)),
   );
   const value = ratio(sides[0]?.samples ?? [], sides[1]?.samples ?? []).median;
@@ -66,10 +66,10 @@ async function againstInsert(
   };
 }
 
-/** Chunk sizes, the cost of rollups and of exactly-once, and of looking for repeated events. */
+/** Chunk sizes, and the cost of rollups, of exactly-once and of --dedupe. */
 async function settings(bench: Bench, targets: Targets): Promise<Outcome[]> {
   const { compiled, seed } = bench;
-  const events = Math.min(bench.events, mostForSettings);
+  const events = Math.min(bench.events, maxSettingsEvents);
   const file = join(bench.scratch, 'settings.ndjson');
   await writeEventFile(targets.root, file, formats.ndjson, { events, seed });
   const side = (name: string, flags: string[] = [], change?: (store: Store) => Promise<void>) =>
@@ -96,11 +96,11 @@ async function settings(bench: Bench, targets: Targets): Promise<Outcome[]> {
   };
   const outcomes: Outcome[] = [];
   for (const [what, sides] of Object.entries(groups)) {
-    bench.say(what);
+    bench.progress(what);
     outcomes.push({
       what: `${events / 1e6} million events, ndjson: ${what}`,
       unit: 'events/s',
-      sides: await alternate(sides, bench.runs),
+      sides: await runInTurn(sides, bench.runs),
     });
   }
   await rm(file);
@@ -109,8 +109,8 @@ async function settings(bench: Bench, targets: Targets): Promise<Outcome[]> {
 
 async function rejectedRows(bench: Bench, targets: Targets): Promise<Outcome> {
   const { compiled, seed } = bench;
-  const events = Math.min(bench.events, mostForSettings);
-  bench.say('rejected rows');
+  const events = Math.min(bench.events, maxSettingsEvents);
+  bench.progress('rejected rows');
   const sides: Side[] = [];
   const shares = [
     ['none', 0],
@@ -125,11 +125,11 @@ async function rejectedRows(bench: Bench, targets: Targets): Promise<Outcome> {
   return {
     what: `${events / 1e6} million events, csv: rejected rows`,
     unit: 'events/s',
-    sides: await alternate(sides, bench.runs),
+    sides: await runInTurn(sides, bench.runs),
   };
 }
 
-/** A database for each side, made anew before each run. */
+/** A database for each side, created again before each run. */
 class Targets {
   readonly root: Store;
   readonly #server: Address;
@@ -160,7 +160,7 @@ class Targets {
     };
   }
 
-  /** What every table came to: a load that is fast and loses a row must not be timed. */
+  /** The totals of every table. A load that is fast but loses a row must not be timed. */
   async totals(name: string): Promise<unknown[]> {
     const store = connect(this.#address(name));
     try {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { connect } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { formats } from '../../ingest/input/file-format.ts';
-import { mostInFile, writeEventFile } from '../data/files.ts';
+import { maxFileEvents, writeEventFile } from '../data/files.ts';
 import { transfer } from '../harness/http-client.ts';
 import { runLoader } from '../harness/loader.ts';
 import { median } from '../harness/measure.ts';
@@ -14,7 +14,7 @@ const callers = 8;
 export const memory: Scenario = async (bench) => [await service(bench), await loader(bench)];
 
 async function service(bench: Bench): Promise<Outcome> {
-  bench.say(`${callers} callers of the largest report`);
+  bench.progress(`${callers} callers of the largest report`);
   const { address } = await bench.store(bench.events);
   const samples: { identity: number[]; zstd: number[]; idle: number[] } = {
     identity: [],
@@ -27,7 +27,9 @@ async function service(bench: Bench): Promise<Outcome> {
       try {
         if (encoding === 'identity') samples.idle.push(started.peakMemoryMb());
         for (let round = 0; round < 3; round++) {
-          await Promise.all(Array.from({ length: callers }, () => transfer(started.ask(largest, encoding))));
+          await Promise.all(
+            Array.from({ length: callers }, () => transfer(started.request(largest, encoding))),
+          );
         }
         samples[encoding].push(started.peakMemoryMb());
       } finally {
@@ -49,9 +51,9 @@ async function service(bench: Bench): Promise<Outcome> {
 }
 
 async function loader(bench: Bench): Promise<Outcome> {
-  const { server, seed, runs, quick, compiled, scratch, say } = bench;
-  const events = Math.min(bench.events, mostInFile);
-  say('loader on a large file');
+  const { server, seed, runs, quick, compiled, scratch } = bench;
+  const events = Math.min(bench.events, maxFileEvents);
+  bench.progress('loader on a large file');
   const address = { ...server, database: 'bench_memory' };
   const root = connect({ ...server, database: 'default' });
   const drop = () => root.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });

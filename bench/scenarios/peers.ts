@@ -1,7 +1,7 @@
-import { load, read, transfer } from '../harness/http-client.ts';
-import { alternate, median, ratio, type Side } from '../harness/measure.ts';
+import { callRepeatedly, read, transfer } from '../harness/http-client.ts';
+import { median, ratio, runInTurn, type Side } from '../harness/measure.ts';
 import { type ServerProcess, startServer } from '../harness/processes.ts';
-import { ask, type Report } from '../harness/requests.ts';
+import { type Report, reportRequest } from '../harness/requests.ts';
 import { assertSameRows, rowsOf } from '../harness/same-rows.ts';
 import {
   type Bench,
@@ -24,7 +24,7 @@ const goalOf: Readonly<Record<string, GoalName>> = {
 };
 const base = report('/v1/campaigns', 90);
 
-/** adtally beside what one would otherwise use: each over HTTP, in a process of its own, with equal answers. */
+/** adtally against the alternatives: each over HTTP, in its own process, with equal answers. */
 export const comparePeers: Scenario = async (bench) => {
   const filled = await bench.store(bench.events);
   const outcomes: Outcome[] = [];
@@ -33,7 +33,7 @@ export const comparePeers: Scenario = async (bench) => {
     let theirs: ServerProcess | undefined;
     let ours: Service | undefined;
     try {
-      bench.say(peer.name);
+      bench.progress(peer.name);
       prepared = await peer.prepare(bench, filled);
       theirs = await startServer(
         bench.compiled,
@@ -43,7 +43,7 @@ export const comparePeers: Scenario = async (bench) => {
       ours = await openService(bench, filled.address);
       outcomes.push(...(await compare(bench, key, peer, ours, theirs, prepared)));
     } catch (error) {
-      if (error instanceof CannotRun) bench.miss(`${peer.name}: ${error.message}`);
+      if (error instanceof CannotRun) bench.skip(`${peer.name}: ${error.message}`);
       else bench.fail(peer.name, error);
     } finally {
       await ours?.stop();
@@ -62,29 +62,29 @@ async function compare(
   theirs: ServerProcess,
   { facts = {} }: Prepared,
 ): Promise<Outcome[]> {
-  const askPeer = (asked: Report) => ask(theirs.url, asked, { [accountHeader]: asked.account });
+  const askPeer = (asked: Report) => reportRequest(theirs.url, asked, { [accountHeader]: asked.account });
   for (const asked of [smallest, base, largest]) {
     assertSameRows(
-      rowsOf(await read(ours.ask(asked))),
+      rowsOf(await read(ours.request(asked))),
       rowsOf(await read(askPeer(asked))),
       `${name}, ${asked.path}`,
     );
   }
-  const whole = (asked: Report): Side[] => [
-    { name: 'adtally', run: async () => (await transfer(ours.ask(asked))).seconds },
+  const transferSide = (asked: Report): Side[] => [
+    { name: 'adtally', run: async () => (await transfer(ours.request(asked))).seconds },
     { name, run: async () => (await transfer(askPeer(asked))).seconds },
   ];
-  bench.say(`${name}: largest report`);
-  const large = await alternate(whole(largest), bench.runs);
+  bench.progress(`${name}: largest report`);
+  const large = await runInTurn(transferSide(largest), bench.runs);
   const memory = { ours: ours.peakMemoryMb(), theirs: theirs.peakMemoryMb() };
-  bench.say(`${name}: base and smallest report`);
-  const middle = await alternate(whole(base), bench.runs);
+  bench.progress(`${name}: base and smallest report`);
+  const middle = await runInTurn(transferSide(base), bench.runs);
   const latency = (side: string, asked: () => ReturnType<typeof askPeer>): Side => ({
     name: side,
-    run: async () => median(await load(asked(), { callers: 1, seconds: bench.loadSeconds / 2 })),
+    run: async () => median(await callRepeatedly(asked(), { callers: 1, seconds: bench.callSeconds / 2 })),
   });
-  const small = await alternate(
-    [latency('adtally', () => ours.ask(smallest)), latency(name, () => askPeer(smallest))],
+  const small = await runInTurn(
+    [latency('adtally', () => ours.request(smallest)), latency(name, () => askPeer(smallest))],
     bench.runs,
   );
   const faster = ratio(large[1]?.samples ?? [], large[0]?.samples ?? []).median;

@@ -1,8 +1,8 @@
 import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { read, type Transfer, transfer } from '../harness/http-client.ts';
-import { alternate, median } from '../harness/measure.ts';
-import { askJsonEachRow } from '../harness/requests.ts';
+import { median, runInTurn } from '../harness/measure.ts';
+import { jsonEachRowRequest } from '../harness/requests.ts';
 import { assertSameRows, linesOf, rowsOf } from '../harness/same-rows.ts';
 import { type Outcome, openService, report, type Scenario } from '../harness/scenario.ts';
 
@@ -17,20 +17,20 @@ export const reports: Scenario = async (bench) => {
       for (const size of ['small', 'large'] as const) {
         for (const days of bench.quick ? [365] : [1, 30, 365]) {
           const what = `${path}, ${days === 1 ? '1 day' : `${days} days`}, ${size} account`;
-          bench.say(what);
+          bench.progress(what);
           const asked = report(path, days, size);
-          const rows = rowsOf(await read(service.ask(asked)));
-          assertSameRows(rows, linesOf(await read(askJsonEachRow(address, asked))), what);
+          const rows = rowsOf(await read(service.request(asked)));
+          assertSameRows(rows, linesOf(await read(jsonEachRowRequest(address, asked))), what);
           const transfers = { identity: [] as Transfer[], zstd: [] as Transfer[] };
           const side = (encoding: keyof typeof transfers) => ({
             name: `adtally, ${encoding}`,
             run: async () => {
-              const done = await transfer(service.ask(asked, encoding));
+              const done = await transfer(service.request(asked, encoding));
               transfers[encoding].push(done);
               return done.seconds;
             },
           });
-          const sides = await alternate([side('identity'), side('zstd')], bench.runs);
+          const sides = await runInTurn([side('identity'), side('zstd')], bench.runs);
           const seconds = median(sides[0]?.samples ?? []);
           const bytes = transfers.identity[0]?.bytes ?? Number.NaN;
           outcomes.push({

@@ -2,12 +2,11 @@ import { familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect } from '../../clickhouse/client.ts';
 import { groupingDimensions } from '../../src/report/columns.ts';
-import { read } from '../harness/http-client.ts';
-import { alternate, ratio } from '../harness/measure.ts';
-import { askJsonEachRow, askOtherTable, type Report } from '../harness/requests.ts';
+import { read, transferSide } from '../harness/http-client.ts';
+import { ratio, runInTurn } from '../harness/measure.ts';
+import { jsonEachRowRequest, otherTableRequest, type Report } from '../harness/requests.ts';
 import { assertSameRows, linesOf, rowsOf } from '../harness/same-rows.ts';
 import { type Outcome, openService, report, type Scenario } from '../harness/scenario.ts';
-import { whole } from './edge.ts';
 
 /** Reports from rollups, against the same rows computed by ClickHouse from the raw events. */
 export const rollups: Scenario = async (bench) => {
@@ -20,15 +19,15 @@ export const rollups: Scenario = async (bench) => {
       report('/v1/campaigns', 90),
       report('/v1/campaigns/breakdowns/device_creative_date', 90),
     ]) {
-      bench.say(asked.path);
+      bench.progress(asked.path);
       await store.command({ query: `CREATE OR REPLACE VIEW bench_raw AS ${selectRaw(asked)}` });
-      const raw = askOtherTable(address, asked, 'bench_raw');
-      assertSameRows(rowsOf(await read(service.ask(asked))), linesOf(await read(raw)), asked.path);
-      const sides = await alternate(
+      const raw = otherTableRequest(address, asked, 'bench_raw');
+      assertSameRows(rowsOf(await read(service.request(asked))), linesOf(await read(raw)), asked.path);
+      const sides = await runInTurn(
         [
-          whole('adtally, from rollups', service.ask(asked)),
-          whole('ClickHouse, from rollups', askJsonEachRow(address, asked)),
-          whole(`ClickHouse, from ${events / 1e6} million raw events`, raw),
+          transferSide('adtally, from rollups', service.request(asked)),
+          transferSide('ClickHouse, from rollups', jsonEachRowRequest(address, asked)),
+          transferSide(`ClickHouse, from ${events / 1e6} million raw events`, raw),
         ],
         bench.runs,
       );
@@ -51,8 +50,8 @@ export const rollups: Scenario = async (bench) => {
 };
 
 /**
- * Events with the columns of a rollup. A statement that groups gets them one by one; one that reads a rollup as it
- * is gets them grouped by its keys. Either way they are grouped once.
+ * Events with the columns of a rollup: one by one for a statement that groups them itself, grouped by key for one that
+ * reads a rollup as it is. Either way they are grouped once.
  */
 function selectRaw({ breakdown }: Report): string {
   const { owner, measures } = familyOf(catalog, breakdown.family);

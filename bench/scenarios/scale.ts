@@ -1,6 +1,6 @@
 import { eventsForEveryKey } from '../data/network.ts';
-import { read } from '../harness/http-client.ts';
-import { alternate, ratio } from '../harness/measure.ts';
+import { read, transferSide } from '../harness/http-client.ts';
+import { ratio, runInTurn } from '../harness/measure.ts';
 import { rowsOf } from '../harness/same-rows.ts';
 import {
   largest,
@@ -11,7 +11,6 @@ import {
   type Service,
   smallest,
 } from '../harness/scenario.ts';
-import { whole } from './edge.ts';
 
 /** The same reports on stores with ten times and a hundred times the events, and the same keys. */
 export const scale: Scenario = async (bench) => {
@@ -31,17 +30,19 @@ export const scale: Scenario = async (bench) => {
       largest,
     ]) {
       const what = `${asked.path}, ${asked === smallest ? 'smallest' : asked === largest ? 'largest' : asked.period.start}`;
-      bench.say(what);
+      bench.progress(what);
       const counted = await Promise.all(
-        services.map(async ({ service }) => rowsOf(await read(service.ask(asked))).length),
+        services.map(async ({ service }) => rowsOf(await read(service.request(asked))).length),
       );
       const rows = Object.fromEntries(
         services.map(({ events }, n) => [`rows_at_${events}`, counted[n] ?? 0]),
       );
-      const sides = await alternate(
+      const sides = await runInTurn(
         services
           .toReversed()
-          .map(({ events, service }) => whole(`adtally, ${events / 1e6} million events`, service.ask(asked))),
+          .map(({ events, service }) =>
+            transferSide(`adtally, ${events / 1e6} million events`, service.request(asked)),
+          ),
         bench.runs,
       );
       const value = ratio(sides[0]?.samples ?? [], sides[1]?.samples ?? []).median;

@@ -2,15 +2,15 @@ import { type Store, select } from '../client.ts';
 import { hashedShardCount, type Sharding } from './sharding-key.ts';
 
 /**
- * How a store lies on a cluster: `local` holds the tables and views of each node, and the database of the store
- * holds Distributed tables of the same names and, whole on every node, names, tokens and placements.
+ * How a store is laid out on a cluster: database `local` holds the tables and views of each node. The database of
+ * the store holds Distributed tables of the same names and a full copy of names, tokens and placements on every node.
  */
 export interface Layout {
   readonly cluster: string;
   /** The database of the local tables. */
   readonly local: string;
   readonly nodes: readonly ClusterNode[];
-  /** Whether a shard has several nodes, which copy what one of them was told. */
+  /** Whether a shard has several nodes, which replicate each other's writes. */
   readonly replicated: boolean;
   readonly sharding: Sharding;
 }
@@ -24,14 +24,14 @@ export interface ClusterNode {
   readonly weight: number;
 }
 
-/** The cluster is not what adtally needs; the message says what to do. */
+/** The cluster does not meet adtally's needs; the message says what to do. */
 export class ClusterError extends Error {
   override readonly name = 'ClusterError';
 }
 
 const known = new WeakMap<Store, Promise<Layout | undefined>>();
 
-/** The layout of a store; undefined when it is a single node's. Looked up once for each client. */
+/** The layout of a store; undefined for a single node. Looked up once per client. */
 export function layoutOf(store: Store): Promise<Layout | undefined> {
   const found = known.get(store) ?? findLayout(store);
   known.set(store, found);
@@ -51,20 +51,21 @@ async function findLayout(store: Store): Promise<Layout | undefined> {
   const nodes = await nodesOf(store, cluster);
   const shards = hashedShardCount(key);
   if (shards === undefined)
-    throw new ClusterError(`${store.address.database}.events does not spread accounts`);
+    throw new ClusterError(`${store.address.database}.events is not sharded by account`);
   return createLayout({ cluster, local, nodes, sharding: { database: store.address.database, shards } });
 }
 
+/** A layout; `replicated` follows from the nodes. */
 export function createLayout(parts: Omit<Layout, 'replicated'>): Layout {
   return { ...parts, replicated: parts.nodes.some(({ replica }) => replica > 1) };
 }
 
-/** How many shards a cluster has. */
+/** The number of shards of a cluster. */
 export function shardCount(nodes: readonly ClusterNode[]): number {
   return Math.max(...nodes.map(({ shard }) => shard));
 }
 
-/** The nodes of a cluster, by shard. @throws {ClusterError} when the server knows no cluster of that name */
+/** The nodes of a cluster, ordered by shard. @throws {ClusterError} when ClickHouse knows no cluster of that name */
 export async function nodesOf(store: Store, cluster: string): Promise<ClusterNode[]> {
   const nodes = await select<ClusterNode>(
     store,
@@ -79,6 +80,6 @@ export async function nodesOf(store: Store, cluster: string): Promise<ClusterNod
     'SELECT DISTINCT cluster FROM system.clusters ORDER BY 1',
   );
   throw new ClusterError(
-    `${store.address.url} has no cluster ${cluster}: it knows ${others.map((other) => other.cluster).join(', ') || 'none'}; remote_servers of its configuration names them`,
+    `${store.address.url} has no cluster ${cluster}, only: ${others.map((other) => other.cluster).join(', ') || 'none'}; clusters are defined under remote_servers in the ClickHouse configuration`,
   );
 }

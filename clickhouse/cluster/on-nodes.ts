@@ -1,7 +1,7 @@
 import { type Address, connect, type Store, select } from '../client.ts';
 import { type ClusterNode, type Layout, layoutOf } from './layout.ts';
 
-/** A client for one node, which has to answer HTTP under the host name that the cluster has for it. */
+/** A client for one node, which must answer HTTP under the host name given in the cluster's configuration. */
 async function openNode(store: Store, node: ClusterNode, database: string): Promise<Store> {
   const { address } = store;
   const protocol = new URL(address.url).protocol;
@@ -14,40 +14,41 @@ async function openNode(store: Store, node: ClusterNode, database: string): Prom
   return connect({ ...address, url: `${protocol}//${host}:${found?.port}`, database });
 }
 
-/** Does the same on every node, one after the other. @throws what the first that fails throws, told which node it is */
+/** Runs the same work on every node, one after the other. @throws what the first failing node throws */
 export async function onNodes<T>(
   store: Store,
   nodes: readonly ClusterNode[],
   database: string,
-  work: (node: Store, place: ClusterNode) => Promise<T>,
+  work: (store: Store, node: ClusterNode) => Promise<T>,
 ): Promise<T[]> {
   const results: T[] = [];
-  for (const place of nodes) {
-    const node = await openNode(store, place, database);
+  for (const node of nodes) {
+    const client = await openNode(store, node, database);
     try {
-      results.push(await work(node, place));
+      results.push(await work(client, node));
     } finally {
-      await node.close();
+      await client.close();
     }
   }
   return results;
 }
 
-/** Does the same on every server: the one of the store, or all nodes of its cluster. */
+/** Runs the same work on every server: the single node, or all nodes of the cluster. */
 export async function onServers(store: Store, work: (server: Store) => Promise<void>): Promise<void> {
   const layout = await layoutOf(store);
   if (layout) await onNodes(store, layout.nodes, layout.local, work);
   else await work(store);
 }
 
-/** A place where tables and views lie: the store itself, or one node of each shard. */
+/** One part of the data: the whole store of a single node, or one shard of a cluster. */
 export interface Shard {
+  /** Connected to the database that holds the tables and views. */
   readonly store: Store;
-  /** Absent in the store of a single node. */
+  /** Absent for a single node. */
   readonly part?: { readonly number: number; readonly layout: Layout };
 }
 
-/** Does the same where the tables and views lie: in the store itself, or on one live node of each shard. */
+/** Runs the same work on every shard, on the first of its nodes that answers; on a single node, there. */
 export async function onShards<T>(store: Store, work: (shard: Shard) => Promise<T>): Promise<T[]> {
   const layout = await layoutOf(store);
   if (!layout) return [await work({ store })];
@@ -77,8 +78,8 @@ async function openFirst(store: Store, replicas: readonly ClusterNode[], databas
 }
 
 /**
- * What an INSERT into a table that is whole on every node names as its target. Replicas copy it to each other;
- * without them one statement writes it to all nodes, and fails when one of them is down.
+ * The target of an INSERT into a table of which every node has a full copy. With replicas it is the table, which
+ * they replicate; without, it is a table function that writes to all nodes and fails when one of them is down.
  */
 export async function insertTargetOnAllNodes(store: Store, table: string): Promise<string> {
   const layout = await layoutOf(store);
@@ -87,7 +88,7 @@ export async function insertTargetOnAllNodes(store: Store, table: string): Promi
   return `FUNCTION ${remoteTable(address, layout.nodes, address.database, table)}`;
 }
 
-/** Reloads a dictionary of the store's database, on every node. */
+/** Reloads a dictionary on every node. */
 export async function reloadDictionary(store: Store, dictionary: string): Promise<void> {
   const query = `SYSTEM RELOAD DICTIONARY ${dictionary}`;
   const layout = await layoutOf(store);
@@ -95,7 +96,7 @@ export async function reloadDictionary(store: Store, dictionary: string): Promis
   else await onNodes(store, layout.nodes, store.address.database, (node) => node.command({ query }));
 }
 
-/** A table of several nodes that hold the same, as a table function. */
+/** A table function for a table of which each of these nodes has a copy. */
 export function remoteTable(
   address: Address,
   nodes: readonly ClusterNode[],

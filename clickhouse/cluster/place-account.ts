@@ -7,31 +7,31 @@ import { ClusterError, type Layout, layoutOf, shardCount } from './layout.ts';
 import { insertTargetOnAllNodes, onNodes, reloadDictionary } from './on-nodes.ts';
 import { shardingKey } from './sharding-key.ts';
 
-/** By then every service asks all shards for an account that is said to lie on several. */
-const servicesKnowMs = 6_000;
+/** After this long every service has read the list of accounts on several shards again. */
+const refreshWaitMs = 6_000;
 
 export interface Placement {
   readonly account: string;
   /** Numbers of the shards, from 1. */
   readonly shards: readonly number[];
-  /** How long services may take to learn of it. */
-  readonly servicesKnowMs?: number;
+  /** How long to wait for running services to notice the change. */
+  readonly refreshWaitMs?: number;
 }
 
 /**
- * Sends what is loaded of an account from now on to these shards, by campaign or ad unit where there are several.
- * What is loaded stays where it is: reports of the account then ask all shards, as they do when it lies on several.
- * Repeating it changes nothing. The caller sees to it that nothing is loaded meanwhile.
- * @returns whether reports of the account ask all shards
- * @throws {ClusterError} when there is no such shard, or when a chunk is in doubt: sent again it would go elsewhere
+ * Sends future events of an account to these shards, split by campaign or ad unit if there are several. Events that
+ * are already loaded stay where they are; reports of the account then read all shards, as they do for an account on
+ * several shards. Safe to repeat. The caller makes sure that no load runs at the same time.
+ * @returns whether reports of the account read all shards
+ * @throws {ClusterError} when there is no such shard, or when a chunk is unsettled: sent again, it would go elsewhere
  */
-export async function placeAccount(store: Store, catalog: Catalog, options: Placement): Promise<boolean> {
-  const { account, shards } = options;
+export async function placeAccount(store: Store, catalog: Catalog, placement: Placement): Promise<boolean> {
+  const { account, shards } = placement;
   const layout = await requireCluster(store);
-  const most = shardCount(layout.nodes);
-  const wrong = shards.find((shard) => shard < 1 || shard > most);
-  if (wrong !== undefined)
-    throw new ClusterError(`there is no shard ${wrong}: ${layout.cluster} has 1 to ${most}`);
+  const maxShard = shardCount(layout.nodes);
+  const unknown = shards.find((shard) => shard < 1 || shard > maxShard);
+  if (unknown !== undefined)
+    throw new ClusterError(`there is no shard ${unknown}: ${layout.cluster} has shards 1 to ${maxShard}`);
   await requireNoUnsettledChunk(store);
   const [now] = await select<{ home: number; shards: number[]; rows: number }>(
     store,
@@ -40,22 +40,22 @@ export async function placeAccount(store: Store, catalog: Catalog, options: Plac
             toUInt32((SELECT count() FROM (${accountsWithRows(catalog, 'WHERE account_id = {account:String}')}))) AS rows`,
     { account },
   );
-  if (!now) throw new Error('the store did not tell where the account lies');
+  if (!now) throw new Error('ClickHouse returned no row for the account');
   const readAll = shards.length > 1 || now.rows > 0;
   if (readAll) {
-    await record(store, account, now.shards.length > 0 ? now.shards : [now.home], true);
-    await delay(options.servicesKnowMs ?? servicesKnowMs);
+    await recordPlacement(store, account, now.shards.length > 0 ? now.shards : [now.home], true);
+    await delay(placement.refreshWaitMs ?? refreshWaitMs);
   }
-  await record(store, account, shards, readAll);
+  await recordPlacement(store, account, shards, readAll);
   await reloadDictionary(store, 'placement');
   return readAll;
 }
 
 /**
- * Lets accounts without rows use every shard of a cluster that has grown; accounts with rows stay where they are.
- * Interrupted, it has to be repeated before anything is loaded: `check` says so. The caller sees to it that nothing
- * is loaded meanwhile.
- * @returns how many shards accounts were hashed over before and are now, and how many accounts had to be noted
+ * Spreads new accounts over every shard of a cluster that has grown; accounts with rows stay where they are. If
+ * interrupted, it has to be repeated before the next load; `checkSchema` reports that. The caller makes sure that no
+ * load runs at the same time.
+ * @returns the number of shards accounts were hashed over before and are now, and how many accounts were pinned
  */
 export async function growCluster(
   store: Store,
@@ -64,10 +64,11 @@ export async function growCluster(
   const layout = await requireCluster(store);
   const { sharding } = layout;
   const [from, to] = [sharding.shards, shardCount(layout.nodes)];
-  if (to < from) throw new ClusterError(`${layout.cluster} has ${to} shards, accounts lie on ${from}`);
+  if (to < from)
+    throw new ClusterError(`${layout.cluster} has ${to} shards, but accounts are spread over ${from}`);
   await requireNoUnsettledChunk(store);
   const target = await insertTargetOnAllNodes(store, 'placements');
-  // Those whose shard would change; one that was placed before keeps its place.
+  // Accounts whose shard would change; an account with a placement keeps it.
   const moving = `SELECT account_id FROM (${accountsWithRows(catalog)})
     WHERE ${homeShardExpression('account_id', layout)} != ${homeShardExpression('account_id', { sharding: { ...sharding, shards: to } })}`;
   const [count] = await select<{ accounts: number }>(
@@ -91,7 +92,7 @@ export async function growCluster(
   return { from, to, accounts: count?.accounts ?? 0 };
 }
 
-/** The number of the shard on which reports look for an account. */
+/** SQL for the number of the shard on which reports look for an account. */
 function homeShardExpression(account: string, { sharding }: Pick<Layout, 'sharding'>): string {
   return `(1 + ${shardingKey('account', sharding).replaceAll('account_id', account)})`;
 }
@@ -108,7 +109,7 @@ function accountsWithRows(catalog: Catalog, where = ''): string {
     .join(' UNION DISTINCT ');
 }
 
-async function record(
+async function recordPlacement(
   store: Store,
   account: string,
   shards: readonly number[],
@@ -123,7 +124,8 @@ async function record(
 
 async function requireCluster(store: Store): Promise<Layout> {
   const layout = await layoutOf(store);
-  if (!layout) throw new ClusterError(`database ${store.address.database} lies on a single node`);
+  if (!layout)
+    throw new ClusterError(`database ${store.address.database} is on a single node, not on a cluster`);
   return layout;
 }
 
@@ -136,6 +138,6 @@ async function requireNoUnsettledChunk(store: Store): Promise<void> {
   );
   if (!found) return;
   throw new ClusterError(
-    `load ${found.load} was cut off: it is not known whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again first, which completes it: sent elsewhere its events would be counted twice.`,
+    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again first, which completes the chunk: sent to another shard, its events would be counted twice.`,
   );
 }

@@ -11,12 +11,12 @@ interface Table {
   sorting_key: string;
   partition_key: string;
   engine_full: string;
-  /** The table a materialized view writes to. */
+  /** The table that a materialized view writes to. */
   target: string;
   as_select: string;
 }
 
-/** What the service reads beside the reports. */
+/** Tables that the service reads apart from those of reports, with their columns. */
 const serviceTables = {
   confirmations: ['account_id', 'day', 'confirmed_at'],
   tokens: ['id', 'account_id', 'hash', 'label', 'created_at', 'expires_at', 'revoked_at', 'version'],
@@ -24,41 +24,41 @@ const serviceTables = {
 };
 
 /**
- * Compares the live schema with the catalog and names each difference; an empty list means they agree.
- * Covers what reports and loads rely on: rollups, their views, event columns and types, name dictionaries, and
- * what else the service reads; in a cluster on every node, whose differences begin with its name, and how the
- * Distributed tables spread their rows.
+ * Compares the live schema with the catalog and returns one sentence per difference; an empty list means they agree.
+ * Covers what reports and loads rely on: rollups and their views, event columns and types, name dictionaries, and
+ * the other tables the service reads. In a cluster it checks every node, and also the sharding keys of the
+ * Distributed tables; each sentence then begins with the host.
  */
 export async function checkSchema(store: Store, catalog: Catalog): Promise<string[]> {
   const layout = await layoutOf(store);
   if (!layout) {
     const schema = await readSchema(store, store.address.database);
-    return [...(await localDifferences(store, catalog, schema)), ...wholeDifferences(catalog, schema)];
+    return [...(await localDifferences(store, catalog, schema)), ...serviceDifferences(catalog, schema)];
   }
   const keys = await shardingKeys(layout.sharding);
-  const placements = await placementsOf(store, 'placements FINAL');
+  const placements = await placementsChecksum(store, 'placements FINAL');
   const differences = await onNodes(store, layout.nodes, store.address.database, async (node, { host }) => {
-    const whole = await readSchema(node, store.address.database);
+    const schema = await readSchema(node, store.address.database);
     const found = [
       ...(await localDifferences(node, catalog, await readSchema(node, layout.local), layout)),
-      ...wholeDifferences(catalog, whole),
-      ...(await distributedDifferences(node, keys, whole.tables, layout)),
-      ...((await placementsOf(node, 'placements FINAL')) === placements
+      ...serviceDifferences(catalog, schema),
+      ...(await distributedDifferences(node, keys, schema.tables, layout)),
+      ...((await placementsChecksum(node, 'placements FINAL')) === placements
         ? []
-        : [`placements: ${otherPlaces}`]),
-      ...((await placementsOf(node, 'dictionary(placement)')) === placements
+        : [`placements: ${placementsDiffer}`]),
+      ...((await placementsChecksum(node, 'dictionary(placement)')) === placements
         ? []
-        : [`placement: ${otherPlaces}`]),
+        : [`placement: ${placementsDiffer}`]),
     ];
     return found.map((difference) => `${host}: ${difference}`);
   });
   return differences.flat();
 }
 
-const otherPlaces = 'says other shards than the node of CLICKHOUSE_URL: repeat adtally place or adtally grow';
+const placementsDiffer = 'differs from the node of CLICKHOUSE_URL: repeat adtally place or adtally grow';
 
-/** The same for the same placements; the dictionary counts shards from 0. */
-async function placementsOf(store: Store, source: string): Promise<string | undefined> {
+/** Equal for equal placements; the dictionary numbers shards from 0. */
+async function placementsChecksum(store: Store, source: string): Promise<string | undefined> {
   const base = source.startsWith('dictionary') ? 0 : 1;
   const [row] = await select<{ sum: string }>(
     store,
@@ -89,7 +89,7 @@ async function readSchema(store: Store, database: string): Promise<Schema> {
   return { tables: new Map(tables.map((table) => [table.name, table])), columns };
 }
 
-/** Of the database that holds events, rollups and views. */
+/** Differences in the database that holds events, rollups and views. */
 async function localDifferences(
   store: Store,
   catalog: Catalog,
@@ -110,8 +110,8 @@ async function localDifferences(
   return [...eventDifferences(catalog, columnsOf('events')), ...differences.flat()];
 }
 
-/** Of the database that the service reads: the dictionaries of names, and what it reads beside the reports. */
-function wholeDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {
+/** Differences in the database that the service reads: name dictionaries and the tables of the service. */
+function serviceDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {
   return [
     ...dictionaryDifferences(catalog, { tables, columns }),
     ...Object.entries(serviceTables).flatMap(([table, wanted]) => {
@@ -124,7 +124,7 @@ function wholeDifferences(catalog: Catalog, { tables, columns }: Schema): string
   ];
 }
 
-/** A Distributed table with another key would look for an account where it does not lie. */
+/** With another sharding key, reports would look for an account on the wrong shard. */
 async function distributedDifferences(
   store: Store,
   keys: ReadonlyMap<string, string>,
@@ -136,7 +136,7 @@ async function distributedDifferences(
       const expression = (await singleLine(store, `SELECT ${key}`)).replace('SELECT ', '');
       const engine = `Distributed('${cluster}', '${local}', '${table}', ${expression})`;
       const found = tables.get(table)?.engine_full ?? 'missing';
-      return found === engine ? [] : [`${table}: the engine is ${found}, it has to be ${engine}`];
+      return found === engine ? [] : [`${table}: the engine is ${found}, but has to be ${engine}`];
     }),
   );
   return differences.flat();
@@ -157,7 +157,7 @@ function tableDifferences(
   expect('the engine', `${replicated ? 'Replicated' : ''}AggregatingMergeTree`, table.engine);
   expect('the sort key', rollup.sortingKey.join(', '), table.sorting_key);
   expect('the partition', rollupPartition, table.partition_key);
-  // Without it a chunk that is sent twice is counted twice.
+  // Without this setting a chunk that is sent twice is counted twice.
   const setting = `${replicated ? '' : 'non_'}replicated_deduplication_window`;
   const window = new RegExp(` ${setting} = (\\d+)`).exec(table.engine_full)?.[1] ?? '0';
   expect(setting, '10000', window);
@@ -173,9 +173,9 @@ function tableDifferences(
 }
 
 function viewDifferences(rollup: Rollup, wanted: string, view: Table | undefined): string[] {
-  if (!view) return [`${rollup.view}: the view is missing, loads do not reach ${rollup.table}`];
+  if (!view) return [`${rollup.view}: the view is missing, so loads do not reach ${rollup.table}`];
   if (view.engine !== 'MaterializedView' || view.target !== rollup.table) {
-    return [`${rollup.view}: does not write to ${rollup.table}, loads do not reach it`];
+    return [`${rollup.view}: does not write to ${rollup.table}, so loads do not reach it`];
   }
   return view.as_select === wanted
     ? []

@@ -11,28 +11,28 @@ export interface RebuildStep {
   readonly table: string;
   /** `yyyymm` */
   readonly month: number;
-  /** Of `total`, this step included. */
+  /** Steps finished, including this one. */
   readonly done: number;
   readonly total: number;
 }
 
 export interface RebuildOptions {
   readonly onStep?: (step: RebuildStep) => void;
-  /** Chunks in doubt are no hindrance: whoever sends one again after this rebuild withdraws it first. */
+  /** Rebuild even if there are unsettled chunks: a load that sends one again then deletes its events first. */
   readonly allowUnsettledChunks?: boolean;
-  /** Throws when something may have been loaded since, which the rollups that are built would lack. */
+  /** Called before each exchange; throws when events may have been loaded that the new rollup lacks. */
   readonly beforeExchange?: () => void;
 }
 
-/** Rebuilding now would lead to wrong sums; the message says what to do first. */
+/** Rebuilding now would give wrong sums; the message says what to do first. */
 class RebuildError extends Error {
   override readonly name = 'RebuildError';
 }
 
-/** No other table of the store begins like this. */
+/** No other table has a name with this prefix. */
 const stagingPrefix = 'rebuild_';
 
-/** A staging table is new and its rows are grouped: nothing in it can be a repetition. */
+/** A staging table is new and its rows are grouped, so nothing in it can be a duplicate. */
 const fillSettings: ClickHouseSettings = {
   insert_deduplicate: 0,
   deduplicate_insert: 'disable',
@@ -40,21 +40,21 @@ const fillSettings: ClickHouseSettings = {
 };
 
 /**
- * Recomputes every rollup from the raw events, for the whole months that the range touches, and returns how
- * many months and rollups that were. A month without events ends up empty.
+ * Recomputes every rollup from the raw events, for all months that the range touches, and returns the number of
+ * months and rollups. A month without events ends up empty.
  *
- * A rollup is built anew beside the old one, which lends it its other months (hard links, no copies), and takes its
- * place in one step, on each shard of a cluster. So a reader sees the old rollup or the new one (of an account on
- * several shards, perhaps the old one of some of them), and it may be killed at any point, as may
- * the server, and repeated: a REPLACE PARTITION for each month could leave the old rows beside the new ones when
- * the server died (tried: 4,000 became 8,000). What a killed run left behind, the next one removes.
+ * Each rollup is built in a staging table, takes its other months from the old rollup (hard links, no copies) and
+ * replaces it in one step, per shard in a cluster. So a reader sees either the old rollup or the new one (for an
+ * account on several shards, possibly the old one on some of them). The rebuild or ClickHouse can be killed at any
+ * point; run it again, and it removes what was left behind. A REPLACE PARTITION per month is not enough: when
+ * ClickHouse died, old rows stayed beside the new ones (tried: 4,000 became 8,000).
  *
- * The caller sees to it that nothing is loaded and no other rebuild runs meanwhile: a chunk that arrives
- * between the building and the exchange of a rollup would be lost from it.
+ * The caller makes sure that no load and no other rebuild runs at the same time: a chunk that arrives between the
+ * build and the exchange of a rollup would be missing from it.
  *
- * The new rollup has no memory of the chunks it holds, of whatever month: only the ledger (`load_chunks`) keeps a
- * chunk from being sent, and counted, again. A load that finds a chunk in doubt sees that rollups were rebuilt since.
- * @throws {RebuildError} when the ledger does not know whether a chunk with events arrived
+ * The new rollup knows no dedup ids of chunks, whatever their month: only the ledger (`load_chunks`) then prevents a
+ * chunk from being sent and counted again. A load that finds an unsettled chunk sees that rollups were rebuilt.
+ * @throws {RebuildError} when it is unknown whether a chunk with events arrived completely
  */
 export async function rebuildRollups(
   store: Store,
@@ -71,7 +71,7 @@ export async function rebuildRollups(
   for (const days of touched) runs.push(await daySlices(store, ['events'], days));
   try {
     let done = 0;
-    // In the order of the cascade: a coarser rollup is counted from the finer one that was just exchanged.
+    // In the order of the cascade: a coarser rollup is computed from the finer one that was just replaced.
     for (const rollup of all) {
       await onShards(store, (shard) => rebuildOn(shard, rollup, touched, runs, beforeExchange));
       for (const { month } of touched) {
@@ -84,7 +84,7 @@ export async function rebuildRollups(
   return { months: touched.length, rollups: all.length };
 }
 
-/** Rebuilds a rollup of a single node, or what one shard has of it. */
+/** Rebuilds a rollup on a single node or on one shard. */
 async function rebuildOn(
   { store, part }: Shard,
   rollup: Rollup,
@@ -93,10 +93,10 @@ async function rebuildOn(
   beforeExchange?: () => void,
 ): Promise<void> {
   const { table, sortingKey } = rollup;
-  // A name of its own: what a killed run has still under way at the server cannot meet this table.
+  // A unique name: a statement of a killed run that is still running in ClickHouse cannot touch this table.
   const staging = `${stagingPrefix}${table}_${randomBytes(4).toString('hex')}`;
   const replicated = part?.layout.replicated ?? false;
-  // A copy of a replicated table would share its path in the coordination service.
+  // AS without an engine would copy the path of a replicated table in the coordination service.
   const engine = replicated
     ? `ENGINE = AggregatingMergeTree PARTITION BY ${rollupPartition} ORDER BY (${sortingKey.join(', ')})`
     : '';
@@ -115,8 +115,8 @@ async function rebuildOn(
 }
 
 /**
- * Names are exchanged on one replica only, so of a replicated rollup the months are replaced: each is one entry of the
- * log that all replicas follow, and a server that dies comes back with the old rows or the new ones.
+ * EXCHANGE TABLES applies to one replica only, so the months of a replicated rollup are replaced instead. Each is one
+ * entry in the replication log, and a server that dies comes back with either the old rows or the new ones.
  */
 async function replaceMonths(
   store: Store,
@@ -134,9 +134,7 @@ async function replaceMonths(
   }
 }
 
-/**
- * What a rollup of one shard holds: advertisers' events lie on the shard of their rollups, a publisher's on many.
- */
+/** The rows of a rollup on one shard. An advertiser's events are on the same shard, a publisher's on many. */
 function selectOfShard({ select, owner }: Rollup, { number, layout }: NonNullable<Shard['part']>): string {
   if (owner !== 'publisher_id') return select;
   const { sharding } = layout;
@@ -160,7 +158,7 @@ async function fill(
   });
 }
 
-/** The months of a table other than these. */
+/** The months of a table, except the touched ones. */
 async function otherMonths(store: Store, table: string, touched: readonly Month[]): Promise<number[]> {
   const rows = await select<{ month: number }>(
     store,
@@ -186,7 +184,7 @@ interface Month extends DayRange {
   readonly month: number;
 }
 
-/** The months that the range touches in which there are events or rows of a rollup, with the days that have any. */
+/** The months touched by the range that have events or rollup rows, with their first and last day that has any. */
 async function touchedMonths(store: Store, all: readonly Rollup[], range: DayRange): Promise<Month[]> {
   const days = ['events', ...all.map(({ table }) => table)].map(
     (table) =>
@@ -201,20 +199,18 @@ async function touchedMonths(store: Store, all: readonly Rollup[], range: DayRan
   );
 }
 
-/**
- * A chunk in doubt is completed by the next load of its file, which is cheaper than withdrawing it after a rebuild.
- */
+/** Loading its file again completes an unsettled chunk; after a rebuild its events would have to be deleted first. */
 async function requireNoUnsettledChunk(store: Store): Promise<void> {
-  const inDoubt = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
+  const unsettled = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
      FROM load_chunks AS c LEFT JOIN loads AS l ON l.load_id = c.load_id
-     WHERE c.chunk IN (SELECT chunk FROM events WHERE chunk IN ${inDoubt})
+     WHERE c.chunk IN (SELECT chunk FROM events WHERE chunk IN ${unsettled})
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
   );
   if (!found) return;
   throw new RebuildError(
-    `load ${found.load} was cut off: it is not known whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again, which completes it, then rebuild. The other way round, its events could be counted twice.`,
+    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again, which completes the chunk, then rebuild. The other way round, its events could be counted twice.`,
   );
 }

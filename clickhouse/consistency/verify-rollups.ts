@@ -10,16 +10,16 @@ export interface DayRange {
   readonly to: string;
 }
 
-/** What a rollup and the raw events disagree about, for one account and day. Values are exact, as text. */
+/** A disagreement of a rollup with the raw events, for one account and day. Values are exact, as text. */
 export interface Difference {
   readonly table: string;
   readonly account: string;
   /** `yyyy-mm-dd` */
   readonly day: string;
   /**
-   * A measure of the rollup, `unconfirmed_at`, `keys` (how many distinct grouping keys there are), or `rows`
-   * (how many of them have other sums, said only where everything else agrees: the sums sit at wrong keys). In a
-   * cluster also `shard`: the one on which reports look for the account, and one on which there are rows too.
+   * A measure of the rollup, `unconfirmed_at`, `keys` (the number of distinct grouping keys), or `rows` (the number
+   * of keys with other sums, given only where everything else agrees: the sums are at the wrong keys). In a cluster
+   * also `shard`: the one on which reports look for the account, and another one that has rows of it.
    */
   readonly measure: string;
   readonly events: string;
@@ -33,17 +33,17 @@ export interface Verification {
   readonly more: boolean;
 }
 
-/** More would not be read. */
+/** Nobody would read more. */
 const maxDifferences = 1000;
 const rowsAtOnce = 4_000_000;
 
-/** All that a `Date` of the store can be. */
+/** The range of ClickHouse's `Date`. */
 export const everyDay: DayRange = { from: '1970-01-01', to: '2149-06-06' };
 
 /**
- * Compares every rollup with the raw events, key by key, on the days of the range, and names the differences
- * by account and day. Everything is compared in the store, a few days at a time; only differences leave it. Changes
- * nothing. Rows that a load adds meanwhile can show up as differences: run it while nothing is loaded.
+ * Compares every rollup with the raw events, key by key, for the days of the range, and returns the differences by
+ * account and day. ClickHouse does the comparing, a few days at a time, and returns only differences. Changes nothing.
+ * Rows that a load adds at the same time can show up as differences: run it while nothing is loaded.
  */
 export async function verifyRollups(
   store: Store,
@@ -71,7 +71,7 @@ export async function verifyRollups(
   return { differences, more: false };
 }
 
-/** Accounts with rows where no report of theirs looks. */
+/** Accounts that have rows on a shard that their reports do not read. */
 async function misplacedAccounts(
   store: Store,
   all: readonly Rollup[],
@@ -95,9 +95,9 @@ async function misplacedAccounts(
 }
 
 /**
- * Cuts a range into runs of days that hold about `rowsAtOnce` rows of the tables together, and at least one
- * day. Bounds the memory of what groups them: a month of 10 million events with hardly two alike took 7.5 GiB
- * at once, and five times as long when it was made to spill to disk.
+ * Cuts a range into runs of days that have about `rowsAtOnce` rows in all tables together, at least one day each.
+ * This bounds the memory of grouping them: a month of 10 million events with hardly two alike took 7.5 GiB at once,
+ * and five times as long when it was made to spill to disk.
  */
 export async function daySlices(
   store: Store,
@@ -120,9 +120,9 @@ export async function daySlices(
 }
 
 /**
- * One row for each difference of a rollup on some days. What it should hold is counted by the statement of its
- * view, which reads a finer rollup: as it is stored where that was found to equal the events, key by key;
- * where it was not (`wrong`), the statement of that one's view takes its place under its name.
+ * A query with one row per difference of a rollup on some days. The expected rows come from the SELECT of its view,
+ * which reads a finer rollup. If that one equals the events, it is read as stored; if it does not (it is in `wrong`),
+ * a CTE of its name with the SELECT of its own view takes its place.
  */
 function comparisonQuery(rollup: Rollup, wrong: readonly Rollup[]): string {
   const { table, sortingKey } = rollup;
@@ -175,13 +175,14 @@ FROM by_day ARRAY JOIN arrayFilter(pair -> pair.2 != pair.3, [
 ORDER BY account, by_day.day, measure LIMIT {limit:UInt32}`;
 }
 
-/** Columns that are no keys, with the function that their type says they are merged by. */
+/** The columns that are not keys, with the aggregate function of their type. */
 function measuresOf({ table, columns, sortingKey }: Rollup): { name: string; merge: string }[] {
   return columns
     .filter(({ name }) => !sortingKey.includes(name))
     .map(({ name, type }) => {
       const merge = /^SimpleAggregateFunction\((\w+),/.exec(type)?.[1];
-      if (!merge) throw new Error(`${table}.${name} has type ${type}, which does not say how it adds up`);
+      if (!merge)
+        throw new Error(`${table}.${name} has type ${type}, which is not a SimpleAggregateFunction`);
       return { name, merge };
     });
 }

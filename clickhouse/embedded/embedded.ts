@@ -13,15 +13,17 @@ const startLimitMs = 30_000;
 const pollMs = 20;
 const lockedPauseMs = 200;
 
-/** There is no engine for this platform among the installed packages. */
+/** The installed packages include no ClickHouse for this platform. */
 export class EmbeddedUnavailable extends Error {
   override readonly name = 'EmbeddedUnavailable';
 }
 
 /**
- * Joins the embedded ClickHouse of `dataDir`, or starts it. Any number of processes may do so at once: one
- * engine runs. The lease ends with `release()` or with this process, however it ends, and keeps the
- * process alive until then. Throws EmbeddedUnavailable, and an Error that names DATA_DIR or the log file.
+ * Joins the embedded ClickHouse of `dataDir`, or starts it. Any number of processes may do so at the same time and
+ * share one engine. The lease keeps this process alive; it ends with `release()` or with the process, however that
+ * ends.
+ * @throws {EmbeddedUnavailable} when there is no ClickHouse for this platform
+ * @throws {Error} naming DATA_DIR or the log file when it cannot be written or ClickHouse does not start
  */
 export async function acquireEmbedded(dataDir: string): Promise<EmbeddedLease> {
   const home = prepareDataDir(dataDir);
@@ -31,12 +33,12 @@ export async function acquireEmbedded(dataDir: string): Promise<EmbeddedLease> {
 
   for (;;) {
     const state = readState(home);
-    // A file that names nobody is asked again only when the supervisor started because of it has ended.
+    // A file that led nowhere is tried again only when the supervisor started because of it has ended.
     if (state !== undefined && !(own && isDeepStrictEqual(state, rejected))) {
       const joined = await joinEmbedded(home, state.leasePort);
       if (joined !== undefined) {
-        // Ours lost the race. It has to be gone before we release: it would start once the winner stops.
-        if (own && own.pid !== joined.supervisorPid) await dismiss(own);
+        // Ours lost the race. It has to be gone before the lease ends, or it would start when the winner stops.
+        if (own && own.pid !== joined.supervisorPid) await stopSupervisor(own);
         return joined.lease;
       }
       rejected = state;
@@ -58,7 +60,7 @@ export async function acquireEmbedded(dataDir: string): Promise<EmbeddedLease> {
 
 function prepareDataDir(dataDir: string): string {
   try {
-    // Login tokens are in there, if only as hashes.
+    // It contains login tokens, if only as hashes.
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     accessSync(dataDir, constants.W_OK | constants.X_OK);
     return realpathSync(dataDir);
@@ -69,10 +71,10 @@ function prepareDataDir(dataDir: string): string {
 }
 
 async function spawnSupervisor(home: string): Promise<ChildProcess> {
-  await requireEngine();
+  await requireLibrary();
   const log = openSync(logFile(home), 'a', 0o600);
   try {
-    // A session of its own: Ctrl-C in the terminal of a holder does not reach it.
+    // Its own session: Ctrl-C in the terminal of a holder does not reach it.
     const supervisor = spawnModule('supervisor', [home], { detached: true, stdio: ['ignore', log, log] });
     await once(supervisor, 'spawn');
     supervisor.unref();
@@ -82,7 +84,7 @@ async function spawnSupervisor(home: string): Promise<ChildProcess> {
   }
 }
 
-async function dismiss(supervisor: ChildProcess): Promise<void> {
+async function stopSupervisor(supervisor: ChildProcess): Promise<void> {
   if (!isRunning(supervisor)) return;
   supervisor.kill('SIGTERM');
   await once(supervisor, 'exit');
@@ -92,7 +94,7 @@ function isRunning(process: ChildProcess): boolean {
   return process.exitCode === null && process.signalCode === null;
 }
 
-async function requireEngine(): Promise<void> {
+async function requireLibrary(): Promise<void> {
   try {
     const { resolveLibchdb } = await import('chdb/libchdb');
     resolveLibchdb();

@@ -1,6 +1,6 @@
 /**
- * The engine process: runs clickhouse-local with the arguments it is given until the last query of
- * `--query` ends, which is when standard input closes. Started by the supervisor only.
+ * The engine process: runs clickhouse-local with its own arguments until the last query of `--query` ends, which is
+ * when standard input closes. Started through launch.ts only.
  */
 import { libchdbPath } from 'chdb/libchdb';
 import { DataType, load, open } from 'ffi-rs';

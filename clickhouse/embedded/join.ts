@@ -4,32 +4,32 @@ import { type Greeting, parseGreeting } from './state.ts';
 const greetingLimitMs = 2_000;
 const maxGreetingChars = 64 * 1024;
 
-/** A hold on the embedded ClickHouse: it serves at `url` as long as somebody holds one. */
+/** A hold on the embedded ClickHouse, which runs as long as anybody holds a lease. */
 export interface EmbeddedLease {
   /** `http://127.0.0.1:PORT`; stays the same when the engine is restarted. */
   readonly url: string;
   readonly tcpPort: number;
-  /** Of the engine process, at the time of the lease. */
+  /** The engine process at the time of the lease; a restart changes it. */
   readonly pid: number;
   /** Resolves if the supervisor goes away while the lease is held. */
   readonly lost: Promise<void>;
   /**
-   * Idempotent. Of the last lease: resolves once the engine has stopped and clickhouse.json is gone. Close
-   * your clients first: the engine waits 5 s for open connections, idle ones too, before it drops them.
+   * Safe to repeat. For the last lease, resolves when the engine has stopped and clickhouse.json is gone. Close
+   * clients first: ClickHouse waits 5 s for open connections, idle ones too, before it drops them.
    */
   release(): Promise<void>;
 }
 
 /**
- * Takes a lease from the supervisor that listens on `leasePort` for `dataDir`, a real path; undefined when
- * there is none, when it is stopping, or when the port is another's by now (known after 2 s at most).
+ * Takes a lease from the supervisor of `dataDir`, a real path, that listens on `leasePort`. Undefined when there is
+ * none, when it is stopping, or when another program has the port now (known within 2 s).
  */
 export async function joinEmbedded(
   dataDir: string,
   leasePort: number,
 ): Promise<{ lease: EmbeddedLease; supervisorPid: number } | undefined> {
   const socket = connect({ host: '127.0.0.1', port: leasePort });
-  // An error is followed by `close`, which says the same.
+  // An error is followed by `close`, which is handled.
   socket.on('error', () => undefined);
   const greeting = await greetingOn(socket);
   if (greeting?.dataDir !== dataDir) {
@@ -65,7 +65,7 @@ function leaseOn(socket: Socket, { url, tcpPort, pid }: Greeting): EmbeddedLease
   const lost = new Promise<void>((resolve) => {
     void closed.then(() => !released && resolve());
   });
-  // Nothing more is said, but the end is only seen by who reads.
+  // No more data follows, but the end is only noticed while reading.
   socket.resume();
   return {
     url,

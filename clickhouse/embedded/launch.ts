@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { waitUntil } from '../wait-until.ts';
 import { spawnModule } from './spawn.ts';
 import { logFile, readIfExists } from './state.ts';
 
@@ -15,12 +15,12 @@ const portsSchema = z.object({ http: z.int().positive(), tcp: z.int().positive()
 /** Loopback ports of an engine; 0 asks the system for one. */
 export type Ports = z.infer<typeof portsSchema>;
 
-/** Another engine already runs on the same store. */
+/** Another engine already uses the same store. */
 export class StoreLocked extends Error {
   override readonly name = 'StoreLocked';
 }
 
-/** A port that was asked for belongs to somebody else. */
+/** A requested port is in use by another process. */
 export class PortTaken extends Error {
   override readonly name = 'PortTaken';
 }
@@ -31,17 +31,17 @@ export interface Engine {
   readonly ready: Promise<Ports>;
   /** Resolves, and never rejects, with how the process ended. */
   readonly exited: Promise<string>;
-  /** Resolves after `exited` with the end of its standard error. */
+  /** The end of its standard error; resolves after `exited`. */
   readonly lastWords: Promise<string>;
-  /** Resolves when the process is gone: it is asked to, and killed after 30 s. */
+  /** Asks the process to stop, kills it after 30 s, and resolves when it is gone. */
   stop(): Promise<void>;
 }
 
 const embeddedConfig = fileURLToPath(new URL('../config/embedded.xml', import.meta.url));
 
 /**
- * Starts an engine on `dataDir/store`. It lives until `stop()` or until this process is gone.
- * @param configFile a file of the name embedded.xml; what lies beside it in embedded.d/ is merged into it
+ * Starts an engine on `dataDir/store`. It runs until `stop()` or until this process is gone.
+ * @param configFile has to be named embedded.xml; the files in embedded.d/ beside it are merged into it
  */
 export function launchEngine(dataDir: string, ports: Ports, configFile = embeddedConfig): Engine {
   const store = join(dataDir, 'store');
@@ -52,29 +52,27 @@ export function launchEngine(dataDir: string, ports: Ports, configFile = embedde
   const child = spawnModule('engine', engineArgs(dataDir, store, ports, portsFile, configFile), {
     stdio: ['pipe', 'ignore', 'pipe'],
   });
-  if (child.pid === undefined) throw new Error('the engine process could not be started');
-  // An engine that is already gone makes the pipe fail; `exited` tells the same.
+  if (child.pid === undefined) throw new Error('the ClickHouse process could not be started');
+  // The pipe fails when the engine is already gone, which `exited` reports.
   child.stdin?.on('error', () => undefined);
   const exited = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
   const lastWords = tailOf(child);
 
-  const untilReady = async (): Promise<Ports> => {
-    while (child.exitCode === null && child.signalCode === null) {
-      const text = readIfExists(portsFile);
-      // The engine does not write the file in one step; the line end comes last.
-      if (text?.endsWith('\n')) {
-        rmSync(portsFile);
-        return portsSchema.parse(JSON.parse(text));
-      }
-      await delay(readyPollMs);
+  const findPorts = async (): Promise<Ports | undefined> => {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      rmSync(portsFile, { force: true });
+      throw startFailure(await lastWords);
     }
-    rmSync(portsFile, { force: true });
-    throw startFailure(await lastWords);
+    const text = readIfExists(portsFile);
+    // ClickHouse does not write the file in one step; the line end comes last.
+    if (!text?.endsWith('\n')) return undefined;
+    rmSync(portsFile);
+    return portsSchema.parse(JSON.parse(text));
   };
-  const ready = untilReady();
-  // Whoever stops an engine that is still starting does not wait for `ready`.
+  const ready = waitUntil(findPorts, { pollMs: readyPollMs });
+  // A caller that stops an engine while it starts does not await `ready`.
   ready.catch(() => undefined);
 
   return {
@@ -117,8 +115,8 @@ function engineArgs(
 }
 
 /**
- * Makes `system` a database on disk, as in a server. In clickhouse-local it is in memory: after a restart
- * query_log could not be created again over the files of the one before.
+ * Puts the database `system` on disk, as in a server. clickhouse-local keeps it in memory, and after a restart could
+ * not create query_log, because its files already exist.
  */
 function persistSystemDatabase(store: string): void {
   const file = join(store, 'metadata', 'system.sql');
@@ -140,7 +138,7 @@ function tailOf(child: ChildProcess): Promise<string> {
     tail = (tail + text).slice(-stderrTailChars);
   });
   return new Promise((resolve) => {
-    // It always announces its log file.
+    // Leave out the line that announces the log file.
     child.once('close', () => resolve(tail.replace(/^Logging \w+ to .*$/gm, '').trim()));
   });
 }
@@ -148,5 +146,5 @@ function tailOf(child: ChildProcess): Promise<string> {
 function startFailure(stderr: string): Error {
   if (stderr.includes('Cannot lock file')) return new StoreLocked(stderr);
   if (stderr.includes('Address already in use')) return new PortTaken(stderr);
-  return new Error(`the engine ended before it was ready: ${stderr}`);
+  return new Error(`ClickHouse exited before it was ready: ${stderr}`);
 }

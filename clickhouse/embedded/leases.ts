@@ -4,14 +4,14 @@ import type { Greeting } from './state.ts';
 
 const idleLimitMs = 15_000;
 
-/** Counts the holders of an embedded ClickHouse: a lease is a connection and lasts exactly as long. */
+/** Keeps track of the holders of an embedded ClickHouse. A lease is a connection and lasts exactly as long. */
 export class Leases {
-  /** Resolves when the last lease has ended, or when nobody came within 15 s. */
+  /** Resolves with the reason when the last lease has ended, or when none was taken within 15 s. */
   readonly unused: Promise<string>;
   readonly port: number;
   readonly #server: Server;
   readonly #held = new Set<Socket>();
-  /** Ended by their holders, not yet by us: a holder that released last waits here for the engine's end. */
+  /** Ended by their holders but not yet by us: the last holder waits here until the engine has stopped. */
   readonly #ended = new Set<Socket>();
   readonly #greeted = new Set<Socket>();
   #greeting: string | undefined;
@@ -19,7 +19,7 @@ export class Leases {
 
   /** Listens on a loopback port of the system's choice. */
   static async listen(): Promise<Leases> {
-    // Half open, so that the holder who ends its side can be told when the engine is gone.
+    // Half open, so that a holder that has ended its side still learns when the engine is gone.
     const server = createServer({ allowHalfOpen: true });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -32,7 +32,7 @@ export class Leases {
     this.#server = server;
     this.port = port;
     this.unused = new Promise((resolve) => {
-      const timer = setTimeout(() => resolve('nobody came'), idleLimitMs).unref();
+      const timer = setTimeout(() => resolve('no lease was taken'), idleLimitMs).unref();
       server.on('connection', (socket) => {
         clearTimeout(timer);
         this.#open(socket, () => resolve('the last lease ended'));
@@ -40,24 +40,24 @@ export class Leases {
     });
   }
 
-  /** Greets every holder that was not greeted yet, now and from now on. */
+  /** Sends the greeting to every holder that has not had one, present and future. */
   greet(greeting: Greeting): void {
     this.#greeting = `${JSON.stringify(greeting)}\n`;
     for (const socket of this.#held) this.#welcome(socket);
   }
 
-  /** Lets new holders wait until the next greeting. */
+  /** Makes new holders wait until the next greeting. */
   holdGreetings(): void {
     this.#greeting = undefined;
   }
 
-  /** Turns new holders away from now on. */
+  /** Accepts no more holders. */
   refuse(): void {
     this.#refusing = true;
     this.#server.close();
   }
 
-  /** Ends every lease; holders who did not release see it as lost. */
+  /** Ends every lease; a holder that did not release it sees it as lost. */
   close(): void {
     this.refuse();
     const sockets = [...this.#held, ...this.#ended];

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import { dirname, extname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-// Credentials of the service, NODE_OPTIONS and a test runner's variables stay out of the children.
-const passedOn = [
+// The children get neither the service's credentials nor NODE_OPTIONS nor a test runner's variables.
+const inheritedVariables = [
   'PATH',
   'HOME',
   'TMPDIR',
@@ -14,12 +14,12 @@ const passedOn = [
   'CHDB_LIBCHDB_DIR',
 ];
 
-/** Exit code of a supervisor that found another engine on its store (EX_TEMPFAIL: try again). */
+/** Exit code of a supervisor whose store is in use by another engine (EX_TEMPFAIL: try again). */
 export const storeLockedExitCode = 75;
 
 /**
- * Starts a module of this folder as a process of its own, from a checkout (through tsx) and from the
- * compiled package alike, whatever the caller's working directory, flags and environment are.
+ * Starts a module of this folder as a separate process. Works from a checkout (through tsx) and from the compiled
+ * package, whatever the caller's working directory, flags and environment are.
  */
 export function spawnModule(
   name: 'supervisor' | 'engine',
@@ -33,7 +33,7 @@ export function spawnModule(
   return spawn(process.execPath, [...loader, module, ...args], {
     ...options,
     cwd: dirname(here),
-    env: Object.fromEntries(passedOn.map((variable) => [variable, process.env[variable]])),
+    env: Object.fromEntries(inheritedVariables.map((variable) => [variable, process.env[variable]])),
   });
 }
 

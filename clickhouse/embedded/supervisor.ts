@@ -1,6 +1,6 @@
 /**
- * The supervisor process: `supervisor DATA_DIR` owns one engine, restarts it when it dies and stops it
- * when nobody holds a lease any more. Exit codes: 0 stopped, 1 failed, 75 another engine has the store.
+ * The supervisor process: `supervisor DATA_DIR` owns one engine, restarts it when it dies and stops it when the last
+ * lease ends. Exit codes: 0 stopped, 1 failed, 75 another engine uses the store.
  */
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,8 +10,8 @@ import { storeLockedExitCode } from './spawn.ts';
 import { logFile, readState, removeState, writeState } from './state.ts';
 
 const shortLifeMs = 10_000;
-/** So many short lives in a row are followed by a pause before the next start, and in the end by none. */
-const livesBeforePause = 3;
+/** Engines in a row that ended soon after their start: from the third on there is a pause, at the tenth we give up. */
+const shortLivesBeforePause = 3;
 const maxShortLives = 10;
 const pauseMs = 1_000;
 const anyPorts: Ports = { http: 0, tcp: 0 };
@@ -34,7 +34,7 @@ try {
   leases.close();
 }
 
-/** Runs engines, one after the other on the same ports, until `stopping`. Throws when it gives up. */
+/** Runs engines, one after the other on the same ports, until `stopping`. @throws when it gives up */
 async function supervise(dataDir: string, leases: Leases, stopping: Promise<string>): Promise<void> {
   let ports = lastPorts(dataDir);
   let engine = launchEngine(dataDir, ports);
@@ -73,7 +73,7 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
     if (shortLives === maxShortLives) {
       throw new Error(`gave up: ${shortLives} engines in a row ended within 10 s of their start`);
     }
-    if (shortLives >= livesBeforePause) await Promise.race([delay(pauseMs), stopping]);
+    if (shortLives >= shortLivesBeforePause) await Promise.race([delay(pauseMs), stopping]);
     if (stopped) return stop;
     engine = launchEngine(dataDir, ports);
   }
@@ -86,13 +86,13 @@ function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): v
   log(dataDir, `engine ${pid} serves ${server.url}`);
 }
 
-/** The ports of a server that was not stopped cleanly: its holders still know them. */
+/** The ports of a server that was not stopped cleanly, which its holders may still use. */
 function lastPorts(dataDir: string): Ports {
   const last = readState(dataDir);
   return last === undefined ? anyPorts : { http: Number(new URL(last.url).port), tcp: last.tcpPort };
 }
 
-// By name, not through the inherited descriptor: the engine rotates the same file.
+// Opened by name each time, because the engine rotates the same file.
 function log(dataDir: string, message: string): void {
   appendFileSync(logFile(dataDir), `${new Date().toISOString()} supervisor ${process.pid}: ${message}\n`);
 }

@@ -6,10 +6,10 @@ import { type MigrateOptions, migrate, timezoneOf } from './migrate.ts';
 import { tablesOnEveryNode } from './migration-files.ts';
 
 /**
- * Brings every node of a cluster up to this version, one after the other, and returns the names of the migrations
- * applied now. All nodes have to answer. A node that was added to the cluster gets the tables and, from the
- * others, what every node has; no account goes there until `place` says so.
- * @throws {ClusterError} that says what is wrong with the cluster, and as `migrate` does
+ * Migrates every node of a cluster to this version, one after the other, and returns the names of the migrations
+ * applied. All nodes have to answer. A node that was added to the cluster gets the tables and, from another node, a
+ * copy of what every node has; no account is stored there until `placeAccount` or `growCluster` says so.
+ * @throws {ClusterError} naming what is wrong with the cluster, or the node whose migration failed
  */
 export async function migrateCluster(
   address: Address,
@@ -48,7 +48,7 @@ export async function migrateCluster(
 }
 
 interface Stored {
-  /** Empty on a node that was not migrated yet. */
+  /** Empty on a node that has not been migrated. */
   readonly timezone: string;
   readonly shards?: number;
 }
@@ -70,12 +70,12 @@ function requireEvenShards(cluster: string, nodes: readonly ClusterNode[]): void
   const heavy = nodes.find(({ weight }) => weight !== 1);
   if (heavy) {
     throw new ClusterError(
-      `${heavy.host} of cluster ${cluster} has weight ${heavy.weight}: every shard needs weight 1, adtally places accounts by shard number`,
+      `${heavy.host} of cluster ${cluster} has weight ${heavy.weight}: every shard needs weight 1, because adtally assigns accounts by shard number`,
     );
   }
 }
 
-/** Replicas fetch it by themselves; an added node without replicas gets it from another one. */
+/** Fills the tables that every node has in full. Replicas fetch them themselves; then there is nothing left to copy. */
 async function copyWholeTables(node: Store, source: ClusterNode): Promise<void> {
   for (const table of await tablesOnEveryNode()) {
     await node.command({

@@ -1,31 +1,36 @@
 import { type Address, connect, type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
-import { dictionaries, type Migration, readMigrations, statementsForNode } from './migration-files.ts';
+import {
+  dictionaryStatements,
+  type Migration,
+  readMigrations,
+  statementsForNode,
+} from './migration-files.ts';
 
-/** The store and this version of adtally do not fit; the message says what to do. */
+/** The store and this version of adtally do not match; the message says what to do. */
 class MigrationError extends Error {}
 
-/** Another process has brought the store up to a version after this one. */
+/** The store was migrated by a newer version of adtally. */
 export class NewerStore extends MigrationError {}
 
 /**
- * Checksums of texts that a file had before and that may have been applied. 0002: the same tables, in which quiet
- * months stay in several parts; their reports are as right, and take up to a fourth more CPU.
+ * Checksums of earlier texts of a file, which may have been applied. 0002: the same tables without merging the parts
+ * of past months; reports are just as correct and take up to a quarter more CPU.
  */
 const earlierTexts: Readonly<Record<string, string>> = {
   '0002_rollups': '0104ed6931e6f06d6cb74f3a00a1811ce6efc4acef75420cd2be992a9487c644',
 };
 
 export interface MigrateOptions {
-  /** Gives dictionaries, which keep a password, the one of the address. */
+  /** Creates dictionaries again with the password of the address, because they store it. */
   readonly renewDictionaries?: boolean;
 }
 
 /**
- * Brings the store at `address` up to this version and returns the names of the migrations applied now.
- * Every statement can be repeated, so a run that was interrupted, or two runs at once, end in the same store.
- * @param reportTimezone fixes the report day of a new store; absent means UTC, or what the store has
- * @param layout of a node of a cluster, see `migrateCluster`
+ * Migrates the store at `address` to this version and returns the names of the migrations applied.
+ * Every statement can be repeated, so an interrupted run, or two runs at once, lead to the same store.
+ * @param reportTimezone fixes the report day of a new store; by default the store's, or UTC
+ * @param layout for a node of a cluster, see `migrateCluster`
  * @throws {MigrationError} when an applied migration was edited, the store is newer, or the time zone differs
  */
 export async function migrate(
@@ -62,7 +67,7 @@ export async function migrate(
     }
     await requireTimezone(store, timezone);
     if (renewDictionaries) {
-      for (const statement of dictionaries(await readMigrations())) await run(statement);
+      for (const statement of dictionaryStatements(await readMigrations())) await run(statement);
     }
     return pending.map(({ name }) => name);
   } finally {
@@ -70,7 +75,7 @@ export async function migrate(
   }
 }
 
-/** @throws {MigrationError} when a store of a single node is to become one of a cluster, or the other way round */
+/** @throws {MigrationError} when a store on a single node is migrated as one on a cluster, or the other way round */
 async function requireLayout(store: Store, wanted: Layout | undefined): Promise<void> {
   const [events] = await select<{ engine: string }>(
     store,
@@ -81,17 +86,17 @@ async function requireLayout(store: Store, wanted: Layout | undefined): Promise<
   const found = events.engine === 'Distributed' ? await layoutOf(store) : undefined;
   if (found && found.cluster !== wanted?.cluster) {
     throw new MigrationError(
-      `database ${database} lies on the cluster ${found.cluster}: set CLICKHOUSE_CLUSTER=${found.cluster}`,
+      `database ${database} is on the cluster ${found.cluster}: set CLICKHOUSE_CLUSTER=${found.cluster}`,
     );
   }
   if (!found && wanted) {
     throw new MigrationError(
-      `database ${database} is one of a single node: give the cluster another CLICKHOUSE_DATABASE and load it, see docs/scaling.md`,
+      `database ${database} is on a single node: use another CLICKHOUSE_DATABASE for the cluster and load the events into it, see docs/scaling.md`,
     );
   }
 }
 
-/** The migrations that the store still needs, in order. @throws {MigrationError} as `migrate` does */
+/** The migrations that the store lacks, in order. @throws {MigrationError} as `migrate` does */
 export async function pendingMigrations(store: Store): Promise<Migration[]> {
   const known = await readMigrations();
   const applied = await select<{ version: number; name: string; checksum: string }>(
@@ -107,7 +112,7 @@ export async function pendingMigrations(store: Store): Promise<Migration[]> {
     }
     if (migration.checksum !== checksum && earlierTexts[name] !== checksum) {
       throw new MigrationError(
-        `migration ${name} was edited after it was applied: restore the file, put the change into a new one`,
+        `migration ${name} was edited after it was applied: restore the file and put the change into a new one`,
       );
     }
   }
@@ -120,7 +125,7 @@ export async function requireMigrated(store: Store): Promise<void> {
   if (next) throw new MigrationError(`the store lacks migration ${next.name}: run adtally migrate`);
 }
 
-/** The time zone in which the store takes the day of an event; undefined before it has events. */
+/** The time zone of the report day; undefined before the events table exists. */
 export async function storedTimezone(store: Store): Promise<string | undefined> {
   const [row] = await select<{ expression: string }>(
     store,
@@ -130,18 +135,18 @@ export async function storedTimezone(store: Store): Promise<string | undefined> 
   return row && timezoneOf(row.expression);
 }
 
-/** The time zone in the expression that tells the day of an event. */
+/** The time zone in the default expression of `events.day`. */
 export function timezoneOf(expression: string): string | undefined {
   return /'([^']+)'\)$/.exec(expression)?.[1];
 }
 
-/** @throws {MigrationError} when the store takes its days in another time zone than the one configured */
+/** The time zone of the report day. @throws {MigrationError} when another one is configured */
 export async function requireTimezone(store: Store, configured?: string): Promise<string> {
   const stored = await storedTimezone(store);
   if (!stored) throw new MigrationError('the store has no events table: run adtally migrate');
   if (configured && configured !== stored) {
     throw new MigrationError(
-      `REPORT_TIMEZONE=${configured}: the store was created with ${stored}, which is fixed; unset it or use a new store`,
+      `REPORT_TIMEZONE=${configured}: the store was created with ${stored}, which cannot change; unset REPORT_TIMEZONE or use a new store`,
     );
   }
   return stored;

@@ -29,37 +29,39 @@ export async function readMigrations(): Promise<Migration[]> {
   );
 }
 
-/** What the migrations leave open. */
-export interface Values extends Address {
+/** The values of the placeholders in migrations. */
+export interface MigrationValues extends Address {
   readonly timezone: string;
   /** Absent for a single node. */
   readonly layout?: Layout;
 }
 
-/** A statement, and whether it is for the database of the store or for the local one of a node. */
+/** A statement, and whether it runs in the database of the store or in the local one of a cluster node. */
 interface NodeStatement {
   readonly where: 'store' | 'local';
   readonly query: string;
 }
 
 /**
- * What a statement of a migration comes to: itself on a single node, and nothing where it is meant for clusters. On
- * a node of a cluster, what `-- cluster:` before it says: a table of the local database and a Distributed table of
- * its name, or something that every node has whole.
+ * The statements that a node runs for one statement of a migration. On a single node that is the statement itself, or
+ * none if it is for clusters only. On a cluster node the `-- cluster:` comment before it decides: a table in the local
+ * database plus a Distributed table of the same name, or a table of which every node has a full copy.
  */
-export function statementsForNode(statement: string, values: Values): NodeStatement[] {
+export function statementsForNode(statement: string, values: MigrationValues): NodeStatement[] {
   const { layout } = values;
-  const query = fill(statement, values);
+  const query = fillPlaceholders(statement, values);
   const { only, by } = directiveOf(statement);
   if (!layout) return only ? [] : [{ where: 'store', query }];
   if (by === 'every node') {
-    return [{ where: 'store', query: replicated(query, layout, 'everywhere') }];
+    return [{ where: 'store', query: replicatedTable(query, layout, 'everywhere') }];
   }
-  const local: NodeStatement = { where: 'local', query: replicated(query, layout, '{shard}') };
-  return by === undefined ? [local] : [local, { where: 'store', query: distributed(statement, by, layout) }];
+  const local: NodeStatement = { where: 'local', query: replicatedTable(query, layout, '{shard}') };
+  return by === undefined
+    ? [local]
+    : [local, { where: 'store', query: distributedTable(statement, by, layout) }];
 }
 
-/** The sharding key of every Distributed table, by its name. */
+/** The sharding key of every Distributed table, by table name. */
 export async function shardingKeys(sharding: Sharding): Promise<Map<string, string>> {
   const statements = (await readMigrations()).flatMap((migration) => migration.statements);
   return new Map(
@@ -70,7 +72,7 @@ export async function shardingKeys(sharding: Sharding): Promise<Map<string, stri
   );
 }
 
-/** Names of the tables that every node of a cluster has whole. */
+/** The tables of which every node of a cluster has a full copy. */
 export async function tablesOnEveryNode(): Promise<string[]> {
   const statements = (await readMigrations()).flatMap((migration) => migration.statements);
   return statements
@@ -79,8 +81,8 @@ export async function tablesOnEveryNode(): Promise<string[]> {
     .map(tableOf);
 }
 
-/** Those that define the dictionaries as they are now, and take the place of what is there. */
-export function dictionaries(migrations: readonly Migration[]): string[] {
+/** The statements that create each dictionary in its latest form, replacing the existing one. */
+export function dictionaryStatements(migrations: readonly Migration[]): string[] {
   const last = new Map<string, string>();
   for (const statement of migrations.flatMap(({ statements }) => statements)) {
     const create = /^CREATE (OR REPLACE DICTIONARY|DICTIONARY IF NOT EXISTS)/m;
@@ -95,7 +97,9 @@ function directiveOf(statement: string): { only: boolean; by?: string } {
   const [, only, by, everyNode] =
     /^-- cluster: (only, )?(?:by (\w+)|on (every node))$/m.exec(statement) ?? [];
   if (!by && !everyNode && /^CREATE (TABLE|(OR REPLACE )?DICTIONARY)/m.test(statement)) {
-    throw new Error(`migration of ${tableOf(statement)}: no -- cluster: says where it lies`);
+    throw new Error(
+      `migration of ${tableOf(statement)}: it needs a -- cluster: comment that says where it is stored`,
+    );
   }
   const place = by ?? everyNode;
   return { only: only !== undefined, ...(place !== undefined && { by: place }) };
@@ -106,7 +110,7 @@ function tableOf(statement: string): string {
 }
 
 /** Has the columns, defaults and constraints of the local table, so that a bad line is refused before any is sent. */
-function distributed(statement: string, by: string, { cluster, local, sharding }: Layout): string {
+function distributedTable(statement: string, by: string, { cluster, local, sharding }: Layout): string {
   const table = tableOf(statement);
   const create = /^ALTER/m.test(statement) ? 'CREATE OR REPLACE TABLE' : 'CREATE TABLE IF NOT EXISTS';
   return `${create} ${table} AS ${local}.${table}
@@ -114,10 +118,10 @@ ENGINE = Distributed('${cluster}', '${local}', '${table}', ${shardingKey(by, sha
 }
 
 /**
- * The same table with a copy on every node of its shard, or on every node of the cluster. Chunks are then remembered
- * by the coordination service; the 30 years are there because its memory is also bounded by time.
+ * The same table, replicated on every node of its shard or of the cluster. The coordination service then keeps the
+ * dedup ids of chunks, for a limited time: 30 years.
  */
-function replicated(query: string, layout: Layout, shard: string): string {
+function replicatedTable(query: string, layout: Layout, shard: string): string {
   if (!layout.replicated) return query;
   const path = `'/clickhouse/tables/${layout.local}/${shard}/${tableOf(query)}', '{shard}-{replica}'`;
   return query
@@ -131,8 +135,11 @@ function replicated(query: string, layout: Layout, shard: string): string {
     );
 }
 
-/** Puts values into `'{name}'` and `{name}.` of a migration; they are quoted as SQL strings are. */
-function fill(statement: string, { timezone, database, user, password, layout }: Values): string {
+/** Fills the placeholders `'{name}'` and `{name}.` of a migration; values are escaped for SQL strings. */
+function fillPlaceholders(
+  statement: string,
+  { timezone, database, user, password, layout }: MigrationValues,
+): string {
   const values: Record<string, string> = {
     timezone,
     database,

@@ -59,7 +59,7 @@ it('names every difference between the live schema and the catalog', async () =>
     'ad_units_site_date: the sort key is account_id, the catalog wants account_id, day, ad_unit_id, site_id',
     'campaign_names: attribute name_json is missing',
     'campaigns_creative_date: the table is missing',
-    'campaigns_date_view: the view is missing, loads do not reach campaigns_date',
+    'campaigns_date_view: the view is missing, so loads do not reach campaigns_date',
     'campaigns_device_date: column extra is not in the catalog',
     'site_names: the dictionary is missing',
   ]);

@@ -110,7 +110,7 @@ describe('migrate', () => {
     await migrate(address);
     await command(`INSERT INTO migrations (version, name, checksum) VALUES (3, '0003_names', 'other')`);
     const message =
-      'migration 0003_names was edited after it was applied: restore the file, put the change into a new one';
+      'migration 0003_names was edited after it was applied: restore the file and put the change into a new one';
     await expect(migrate(address)).rejects.toThrow(message);
     await expect(pendingMigrations(store)).rejects.toThrow(message);
   });
@@ -154,7 +154,7 @@ describe('the report time zone', () => {
   it('of a store cannot be changed by another REPORT_TIMEZONE', async () => {
     await migrate(address, 'America/New_York');
     const message =
-      'REPORT_TIMEZONE=Europe/Vienna: the store was created with America/New_York, which is fixed; unset it or use a new store';
+      'REPORT_TIMEZONE=Europe/Vienna: the store was created with America/New_York, which cannot change; unset REPORT_TIMEZONE or use a new store';
     await expect(migrate(address, 'Europe/Vienna')).rejects.toThrow(message);
     await expect(requireTimezone(store, 'Europe/Vienna')).rejects.toThrow(message);
     const { code, said } = await migrateInProcess({ REPORT_TIMEZONE: 'Europe/Vienna' });

@@ -140,7 +140,7 @@ test('a chunk that may be sent again has to be finished before a rebuild, of any
   await load(testStore.store, [event()]);
   await run('ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6) WHERE 1', { mutations_sync: '2' });
   await load(testStore.store, [event({ event_time: '2026-05-05T12:00:00Z' })]);
-  const cutOff = /load \d{14}-\w+ was cut off.*events\.ndjson/s;
+  const cutOff = /load \d{14}-\w+ was interrupted.*events\.ndjson/s;
   await expect(rebuildRollups(testStore.store, catalog)).rejects.toThrow(cutOff);
   const may = { from: '2026-05-01', to: '2026-05-31' };
   await expect(rebuildRollups(testStore.store, catalog, may)).rejects.toThrow(cutOff);

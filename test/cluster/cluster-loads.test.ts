@@ -174,7 +174,7 @@ it('a chunk that the engine has forgotten is withdrawn from every shard and coun
     query:
       "INSERT INTO loads (load_id, kind, finished_at, state) SELECT 'later', 'rebuild', now64(3) + 1, 'loaded'",
   });
-  await expect(rebuildRollups(test.store, catalog)).rejects.toThrow(/was cut off/);
+  await expect(rebuildRollups(test.store, catalog)).rejects.toThrow(/was interrupted/);
   expect(await load(node(2), events, 30_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
   expect(await total('forgotten')).toEqual({ events: 300, campaigns: 300, ad_units: 300 });
   expect(await load(node(3), events, 30_000)).toMatchObject({ rows: 0, repeatedRows: 300 });

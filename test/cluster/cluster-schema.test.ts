@@ -56,19 +56,19 @@ it('check names the node on which something differs, a view and a way of spreadi
     expect.stringMatching(
       /^127\.0\.0\.1:\d+: campaigns_date: the engine is Distributed.*cityHash64\(account_id\)\)/,
     ),
-    expect.stringMatching(/^127\.0\.0\.1:\d+: placements: says other shards than the node of CLICKHOUSE_URL/),
+    expect.stringMatching(/^127\.0\.0\.1:\d+: placements: differs from the node of CLICKHOUSE_URL/),
   ]);
 });
 
 it('a store of a single node is not turned into one of a cluster, nor the other way round', async () => {
   const { database } = test.store.address;
   await expect(migrate(test.store.address)).rejects.toThrow(
-    `database ${database} lies on the cluster adtally: set CLICKHOUSE_CLUSTER=adtally`,
+    `database ${database} is on the cluster adtally: set CLICKHOUSE_CLUSTER=adtally`,
   );
   const single = { ...test.store.address, database: `${database}_single` };
   await migrate(single);
   await expect(migrateCluster(single, cluster.name)).rejects.toThrow(
-    `database ${single.database} is one of a single node: give the cluster another CLICKHOUSE_DATABASE`,
+    `database ${single.database} is on a single node: use another CLICKHOUSE_DATABASE for the cluster`,
   );
   await test.store.command({ query: `DROP DATABASE ${single.database} SYNC` });
 });
@@ -77,7 +77,7 @@ it('a wrong cluster is refused with one line that says which there are', async (
   const { url: CLICKHOUSE_URL } = test.address;
   const other = await commands.run(['migrate'], { CLICKHOUSE_URL, CLICKHOUSE_CLUSTER: 'other' });
   expect(other.code).toBe(1);
-  expect(other.stderr).toMatch(/^error: http\S+ has no cluster other: it knows adtally/);
+  expect(other.stderr).toMatch(/^error: http\S+ has no cluster other, only: adtally/);
   const alone = await commands.run(['migrate'], { CLICKHOUSE_CLUSTER: 'adtally' });
   expect([alone.code, alone.stderr]).toEqual([
     2,

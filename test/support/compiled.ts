@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type * as Embedded from '../../clickhouse/embedded/embedded.ts';
-import type * as Launch from '../../clickhouse/embedded/launch.ts';
+import type * as LocalCluster from '../../clickhouse/embedded/local-cluster.ts';
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url));
 /** The setup of a run tells the processes of the run where adtally lies compiled. */
@@ -49,7 +49,7 @@ export function fileOf(module: string): string {
 
 /** These start engines: compiled code starts them without a loader of TypeScript. */
 export const embedded = (): Promise<typeof Embedded> => load('clickhouse/embedded/embedded');
-export const launch = (): Promise<typeof Launch> => load('clickhouse/embedded/launch');
+export const localCluster = (): Promise<typeof LocalCluster> => load('clickhouse/embedded/local-cluster');
 
 function load<T>(module: string): Promise<T> {
   return import(pathToFileURL(fileOf(module)).href);

@@ -5,7 +5,7 @@ import {
   type StartedTestContainer,
   Wait,
 } from 'testcontainers';
-import { type Cluster, untilItAnswers } from './cluster.ts';
+import { type Cluster, waitForPing } from '../../clickhouse/embedded/local-cluster.ts';
 
 const image = 'clickhouse/clickhouse-server:26.7';
 const keeperImage = 'clickhouse/clickhouse-keeper:26.7';
@@ -55,7 +55,7 @@ export async function startContainers(): Promise<Cluster> {
         kill: async () => void (await container.kill()),
         restart: async () => {
           await container.start();
-          await untilItAnswers(url(node));
+          await waitForPing(url(node));
         },
       };
     }),

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from '../../clickhouse/client.ts';
+import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import { type Cluster, startCluster } from './cluster.ts';
+import { localCluster } from './compiled.ts';
 import { compare, startLoader, writeInput } from './crash.ts';
 import { seededRandom } from './random.ts';
 import { addressOf } from './store.ts';
@@ -24,6 +25,7 @@ export interface ShardCrashRun {
 export async function shardCrashRounds({ rounds, seed, onRound }: ShardCrashRun): Promise<void> {
   const random = seededRandom(seed);
   const folder = await mkdtemp(join(tmpdir(), 'adtally-shard-crash-'));
+  const { startCluster } = await localCluster();
   const cluster = await startCluster(3);
   try {
     // As many accounts as it takes to fill every shard.

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { type Address, connect, type Store } from '../../clickhouse/client.ts';
+import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import type { Cluster } from './cluster.ts';
 
 export interface TestStore {
   /** Where the service of the tests asks; in a cluster another node than that of `store`. */

@@ -1,0 +1,18 @@
+import type { Scenario } from '../harness/scenario.ts';
+import { edge } from './edge.ts';
+import { ingest } from './ingest.ts';
+import { memory } from './memory.ts';
+import { comparePeers } from './peers.ts';
+import { reports } from './reports.ts';
+import { rollups } from './rollups.ts';
+import { scale } from './scale.ts';
+
+export const scenarios: Readonly<Record<string, { readonly about: string; readonly run: Scenario }>> = {
+  edge: { about: 'the largest and the smallest report against ClickHouse directly', run: edge },
+  peers: { about: 'a hand-written Node API, hypequery, DuckDB, PostgreSQL', run: comparePeers },
+  reports: { about: 'every endpoint, 1, 30 and 365 days, small and large account', run: reports },
+  rollups: { about: 'rollups against raw events', run: rollups },
+  scale: { about: 'the same reports at a hundredth, a tenth and all of the events', run: scale },
+  ingest: { about: 'the loader against one plain INSERT, and the cost of its settings', run: ingest },
+  memory: { about: 'of the service and of the loader', run: memory },
+};

@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { waitUntil } from '../wait-until.ts';
+import { type Engine, launchEngine, type Ports } from './launch.ts';
+
+/** One server of a local cluster. */
+export interface ClusterServer {
+  readonly url: string;
+  /** Kills the process, as a power cut would, and resolves when it is gone. */
+  kill(): Promise<void>;
+  /** Starts it again on the same ports and files; resolves when it answers. */
+  restart(): Promise<void>;
+}
+
+/** Several ClickHouse servers on loopback that form the cluster `adtally`, one shard each. For tests and benchmarks. */
+export interface Cluster {
+  readonly name: string;
+  readonly nodes: readonly ClusterServer[];
+  /** Resolves when every server answers. */
+  answers(): Promise<void>;
+  /** Makes the first `shards` servers the cluster and restarts all of them. */
+  resize(shards: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const config = fileURLToPath(new URL('../config/embedded.xml', import.meta.url));
+export const clusterName = 'adtally';
+
+export interface ClusterOptions {
+  /** How many of the servers belong to the cluster at first; by default all. */
+  readonly known?: number;
+  /** How many times each server is listed as a replica of its own shard. */
+  readonly replicas?: number;
+  /** Shared secret of the servers; with it a statement runs on all of them as the user who sent it. */
+  readonly secret?: string;
+  /** XML to add to the configuration of every server. */
+  readonly more?: string;
+}
+
+/** Starts `size` servers and resolves when all of them answer; `stop()` removes their files. */
+export async function startCluster(
+  size: number,
+  { known = size, ...options }: ClusterOptions = {},
+): Promise<Cluster> {
+  const home = mkdtempSync(join(tmpdir(), 'adtally-cluster-'));
+  const ports = await freePorts(size);
+  const folders = ports.map((_, n) => join(home, `${n + 1}`));
+  const describe = (shards: number) => {
+    const servers = clusterXml(ports.slice(0, shards), options);
+    for (const folder of folders) writeFileSync(join(folder, 'embedded.d', 'cluster.xml'), servers);
+  };
+  for (const folder of folders) {
+    mkdirSync(join(folder, 'embedded.d'), { recursive: true });
+    copyFileSync(config, join(folder, 'embedded.xml'));
+  }
+  describe(known);
+  const servers = await Promise.all(folders.map((folder, n) => startServer(folder, ports[n] as Ports)));
+  return {
+    name: clusterName,
+    nodes: servers,
+    answers: async () => {
+      for (const { url } of servers) await waitForPing(url);
+    },
+    resize: async (shards) => {
+      describe(shards);
+      // The embedded server reads its configuration only when it starts.
+      for (const server of servers) {
+        await server.stop();
+        await server.restart();
+      }
+    },
+    stop: async () => {
+      await Promise.all(servers.map((server) => server.stop()));
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startServer(folder: string, ports: Ports): Promise<ClusterServer & { stop(): Promise<void> }> {
+  const start = async (): Promise<Engine> => {
+    const started = launchEngine(folder, ports, join(folder, 'embedded.xml'));
+    await started.ready;
+    return started;
+  };
+  let engine = await start();
+  let wanted = true;
+  // The embedded ClickHouse can abort where a server would only log that a peer went away in the middle of an
+  // answer. A server would be restarted by its service manager, so this one is restarted here.
+  const watch = (): void => {
+    void engine.exited.then(async (how) => {
+      if (!wanted) return;
+      process.stderr.write(
+        `a server of the cluster exited unexpectedly (${how}): ${await engine.lastWords}\n`,
+      );
+      engine = await start();
+      watch();
+    });
+  };
+  watch();
+  return {
+    url: `http://127.0.0.1:${ports.http}`,
+    kill: async () => {
+      wanted = false;
+      process.kill(engine.pid, 'SIGKILL');
+      await engine.exited;
+    },
+    restart: async () => {
+      engine = await start();
+      wanted = true;
+      watch();
+    },
+    stop: async () => {
+      wanted = false;
+      await engine.stop();
+    },
+  };
+}
+
+/** Resolves when the ClickHouse at `url` answers a ping. */
+export async function waitForPing(url: string): Promise<void> {
+  const ping = () =>
+    fetch(`${url}/ping`).then(
+      ({ ok }) => ok || undefined,
+      () => undefined,
+    );
+  await waitUntil(ping, { pollMs: 50 });
+}
+
+function clusterXml(ports: readonly Ports[], { replicas = 1, secret, more = '' }: ClusterOptions): string {
+  const shards = ports.map(({ tcp }) => {
+    const replica = `<replica><host>127.0.0.1</host><port>${tcp}</port></replica>`;
+    return `<shard><internal_replication>true</internal_replication>${replica.repeat(replicas)}</shard>`;
+  });
+  const proof = secret === undefined ? '' : `<secret>${secret}</secret>`;
+  return `<clickhouse><remote_servers><${clusterName}>${proof}${shards.join('')}</${clusterName}></remote_servers>${more}</clickhouse>\n`;
+}
+
+/** Holds all ports before it frees the first, so that no two are the same. */
+async function freePorts(size: number): Promise<Ports[]> {
+  const servers = Array.from({ length: 2 * size }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const numbers = servers.map((server) => {
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('no port');
+    return address.port;
+  });
+  await Promise.all(servers.map((server) => once(server.close(), 'close')));
+  return Array.from({ length: size }, (_, n) => ({
+    http: numbers[2 * n] ?? 0,
+    tcp: numbers[2 * n + 1] ?? 0,
+  }));
+}
