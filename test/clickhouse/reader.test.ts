@@ -103,7 +103,7 @@ test('a server that hangs is given up, one that is slow is not', async () => {
       wait_end_of_query: 0,
     },
   );
-  const answer = await reader(undefined, 200).stream({ ...slow, query: `${slow.query} FORMAT TSV` });
+  const answer = await reader(undefined, 1_000).stream({ ...slow, query: `${slow.query} FORMAT TSV` });
   expect((await text(answer)).split('\n').length).toBe(41);
 });
 
