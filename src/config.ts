@@ -1,66 +1,91 @@
 import { z } from 'zod';
 
-const positive = (fallback: number) => z.coerce.number().int().positive().default(fallback);
+const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER) =>
+  z
+    .string()
+    .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, reason)
+    .transform(Number);
+const count = wholeNumber('is not a count: a whole number, 1 or more', 1);
+const seconds = wholeNumber('is not a number of seconds: a whole number, 1 or more', 1);
+/** A timer of Node.js longer than 24 days fires at once; a day is plenty. */
+const timeout = wholeNumber('is not a timeout: a whole number of seconds from 1 to 86400', 1, 86_400);
+const address = (protocol: RegExp, reason: string) => z.url({ protocol, error: reason });
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-const timezone = z
-  .string()
-  .refine(isTimezone, 'is not a time zone of the IANA database, such as Europe/Vienna');
-
+/** Each message completes the sentence that begins with the variable and its value. */
 const environment = z.object({
-  CLICKHOUSE_URL: z.url({ protocol: /^https?$/, error: 'is not an http:// or https:// address' }).optional(),
+  CLICKHOUSE_URL: address(
+    /^https?$/,
+    'is not the address of a ClickHouse server, such as http://localhost:8123',
+  ).optional(),
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z
     .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'may hold letters, digits and _ only')
+    .regex(
+      /^[A-Za-z_][A-Za-z0-9_]*$/,
+      'is not a database name: letters, digits and _, not starting with a digit',
+    )
     .default('adtally'),
   CLICKHOUSE_CLUSTER: z
     .string()
-    .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, 'may hold letters, digits, _ - and . only')
+    .regex(
+      /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/,
+      'is not a cluster name: letters, digits, _ - and ., not starting with - or .',
+    )
     .optional(),
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'is not a redis:// or rediss:// address' }).optional(),
+  REDIS_URL: address(
+    /^rediss?$/,
+    'is not the address of a Redis server, such as redis://localhost:6379',
+  ).optional(),
   HOST: z.string().default('127.0.0.1'),
-  PORT: z.coerce.number().int().min(0).max(65535).default(8080),
+  PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).default(8080),
   DATA_DIR: z.string().default('.data'),
-  REPORT_TIMEZONE: timezone.optional(),
-  RATE_LIMIT_REQUESTS: positive(120),
-  RATE_LIMIT_WINDOW_SECONDS: positive(60),
-  MAX_CONCURRENT_REPORTS: positive(8),
-  REPORT_TIMEOUT_SECONDS: positive(300),
-  SEND_TIMEOUT_SECONDS: positive(60),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  REPORT_TIMEZONE: z
+    .string()
+    .refine(isTimezone, 'is not an IANA time zone, such as Europe/Vienna or UTC')
+    .optional(),
+  RATE_LIMIT_REQUESTS: count.default(120),
+  RATE_LIMIT_WINDOW_SECONDS: seconds.default(60),
+  MAX_CONCURRENT_REPORTS: count.default(8),
+  REPORT_TIMEOUT_SECONDS: timeout.default(300),
+  SEND_TIMEOUT_SECONDS: timeout.default(60),
+  LOG_LEVEL: z
+    .enum(logLevels, { error: `is not a log level: one of ${logLevels.join(', ')}` })
+    .default('info'),
 });
 
 /** Frozen configuration; units are in the names. */
 export type Config = Readonly<{
   clickhouse: Readonly<{
+    /** Absent: the embedded ClickHouse of `dataDir`. */
     url?: string;
     user: string;
     password: string;
     database: string;
-    /** Only `migrate` needs it; a migrated store knows its cluster. */
+    /** Only `migrate` needs it: a migrated database knows its cluster. */
     cluster?: string;
   }>;
   redisUrl?: string;
   host: string;
   port: number;
   dataDir: string;
-  /** Absent: what the store was created with, or UTC for a new store. */
+  /** Absent: the time zone the database was created with, or UTC for a new one. */
   reportTimezone?: string;
   rateLimit: Readonly<{ requests: number; windowSeconds: number }>;
   maxConcurrentReports: number;
   reportTimeoutSeconds: number;
   /** How long a caller may leave an answer unread. */
   sendTimeoutSeconds: number;
-  logLevel: z.infer<typeof environment>['LOG_LEVEL'];
+  logLevel: (typeof logLevels)[number];
 }>;
 
-/** A variable of the environment has a value that cannot be used; the message is one line that names it. */
+/** An environment variable has a value that cannot be used; the message is one line that names it. */
 export class ConfigError extends Error {}
 
 /**
  * Reads the configuration from environment variables; an empty value counts as absent.
- * @throws {ConfigError} that names the first wrong variable
+ * @throws {ConfigError} naming the first wrong variable
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
@@ -75,7 +100,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   const values = parsed.data;
   if (values.CLICKHOUSE_CLUSTER && !values.CLICKHOUSE_URL) {
     throw new ConfigError(
-      `CLICKHOUSE_CLUSTER=${values.CLICKHOUSE_CLUSTER}: needs CLICKHOUSE_URL, the address of one of its nodes`,
+      `CLICKHOUSE_CLUSTER=${values.CLICKHOUSE_CLUSTER}: needs CLICKHOUSE_URL, the address of one of the cluster's nodes`,
     );
   }
   return Object.freeze({

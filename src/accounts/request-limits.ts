@@ -10,7 +10,7 @@ export interface AccountLimit {
 }
 
 /** Sets how many requests an account has in a window; null takes its own limit away. */
-export async function limitAccount(store: Store, account: string, requests: number | null): Promise<void> {
+export async function setRequestLimit(store: Store, account: string, requests: number | null): Promise<void> {
   await store.command({
     query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'account_limits')} (account_id, requests)
             SELECT {account:String}, {requests:Nullable(UInt32)}`,

@@ -3,28 +3,24 @@ import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { growCluster, placeAccount } from '../../clickhouse/cluster/place-account.ts';
 import { accountId, positiveInteger } from './arguments.ts';
-import { exclusively } from './maintenance.ts';
+import { counted, say, withStore } from './command.ts';
+import { exclusively } from './exclusively.ts';
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
-
-/** `place` and `grow`: where in a cluster accounts lie. */
-export function addClusterCommands(
-  program: Command,
-  withStore: (work: (store: Store) => Promise<void>) => Promise<void>,
-): void {
+/** `place` and `grow`: which shards of a cluster store an account. */
+export function addClusterCommands(program: Command): void {
   program
     .command('place')
-    .description('in a cluster: send what is loaded of an account from now on to these shards')
+    .description("choose the shards that store an account's future events")
     .argument('<account>', 'advertiser or publisher', accountId)
     .argument(
       '<shard...>',
-      'numbers of shards, from 1; several share its campaigns or ad units',
+      'shard numbers, from 1; several shards divide its campaigns or ad units between them',
       (text, shards: number[] = []) => [...shards, positiveInteger(text)],
     )
     .action((account: string, shards: number[]) => withStore((store) => runPlace(store, account, shards)));
   program
     .command('grow')
-    .description('in a cluster: let new accounts use the shards that were added')
+    .description('let new accounts use shards that were added to the cluster')
     .action(() => withStore(runGrow));
 }
 
@@ -33,7 +29,7 @@ async function runPlace(store: Store, account: string, shards: readonly number[]
     placeAccount(store, catalog, { account, shards }),
   );
   const where = shards.length === 1 ? `shard ${shards[0]}` : `shards ${shards.join(', ')}`;
-  say(`events of ${account} go to ${where}; its reports ask ${readAll ? 'all shards' : 'that shard'}`);
+  say(`events of ${account} go to ${where}; its reports read ${readAll ? 'all shards' : 'that shard'}`);
 }
 
 async function runGrow(store: Store): Promise<void> {
@@ -42,7 +38,7 @@ async function runGrow(store: Store): Promise<void> {
   );
   say(
     from === to
-      ? `accounts use all ${to} shards`
-      : `new accounts use ${to} shards instead of ${from}; ${accounts} accounts stay where they are`,
+      ? `accounts already use all ${to} shards`
+      : `new accounts use ${to} shards instead of ${from}; ${counted(accounts, 'account')} stay where they are`,
   );
 }

@@ -1,88 +1,103 @@
+import type { Command } from 'commander';
 import { catalog } from '../../catalog/catalog.ts';
-import type { Address, Store } from '../../clickhouse/client.ts';
+import type { Store } from '../../clickhouse/client.ts';
+import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { type DayRange, everyDay, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import { Load } from '../../ingest/load/load.ts';
 import type { Config } from '../config.ts';
+import { day, requireRange } from './arguments.ts';
+import { config, counted, print, say, withStore } from './command.ts';
+import { exclusively } from './exclusively.ts';
 
-export interface MaintenanceFlags {
+interface RangeFlags {
   readonly from?: string;
   readonly to?: string;
   readonly json?: boolean;
 }
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
-
-/** `migrate` of a server: returns the names of the migrations applied now. */
-export function migrateServer(address: Address, { clickhouse, reportTimezone }: Config): Promise<string[]> {
-  const options = { renewDictionaries: true };
-  return clickhouse.cluster
-    ? migrateCluster(address, clickhouse.cluster, reportTimezone, options)
-    : migrate(address, reportTimezone, options);
+/** `migrate`, `check`, `verify` and `rebuild`. */
+export function addMaintenanceCommands(program: Command): void {
+  program
+    .command('migrate')
+    .description('create the tables, or bring them up to this version')
+    .action(() => runMigrate(config()));
+  program
+    .command('check')
+    .description('compare the live schema with the catalog')
+    .action(() => withStore(runCheck));
+  for (const [name, description, action] of [
+    ['verify', 'compare every rollup with the raw events', runVerify],
+    ['rebuild', 'recompute rollups from the raw events, whole months at a time', runRebuild],
+  ] as const) {
+    program
+      .command(name)
+      .description(description)
+      .option('--from <day>', 'first day, yyyy-mm-dd', day)
+      .option('--to <day>', 'last day, yyyy-mm-dd', day)
+      .option('--json', 'print JSON')
+      .action((flags: RangeFlags) => {
+        const days = rangeOf(flags);
+        return withStore((store) => action(store, days, flags.json ?? false));
+      });
+  }
 }
 
-/** `verify`: one line for each difference. Returns the exit code: 1 where rollups and events disagree. */
-export async function runVerify(store: Store, flags: MaintenanceFlags): Promise<number> {
-  const { differences, more } = await verifyRollups(store, catalog, rangeOf(flags));
-  if (flags.json) process.stdout.write(`${JSON.stringify(differences)}\n`);
+async function runMigrate(config: Config): Promise<void> {
+  const { url, user, password, database, cluster } = config.clickhouse;
+  let applied: string[] = [];
+  if (url) {
+    const address = { url, user, password, database };
+    const options = { renewDictionaries: true };
+    applied = cluster
+      ? await migrateCluster(address, cluster, config.reportTimezone, options)
+      : await migrate(address, config.reportTimezone, options);
+  } else {
+    // Opening the embedded ClickHouse migrates it.
+    await withStore(async () => {});
+  }
+  say(applied.length ? `applied ${applied.join(', ')}` : 'the schema is up to date');
+}
+
+async function runCheck(store: Store): Promise<void> {
+  const differences = await checkSchema(store, catalog);
+  for (const difference of differences) print(difference);
+  say(differences.length ? counted(differences.length, 'difference') : 'the schema agrees with the catalog');
+  if (differences.length) process.exitCode = 1;
+}
+
+/** One line for each difference; exit code 1 if there are any. */
+async function runVerify(store: Store, days: DayRange, json: boolean): Promise<void> {
+  const { differences, more } = await verifyRollups(store, catalog, days);
+  if (json) print(JSON.stringify(differences));
   else {
     for (const { table, account, day, measure, events, rollup } of differences) {
-      process.stdout.write(
-        `${table}\t${account}\t${day}\t${measure}: ${events} in events, ${rollup} in the rollup\n`,
-      );
+      print(`${table}\t${account}\t${day}\t${measure}: ${events} in events, ${rollup} in the rollup`);
     }
   }
-  say(
-    differences.length === 0
-      ? 'every rollup agrees with the raw events'
-      : `${differences.length}${more ? ' and more' : ''} differences; adtally rebuild --from DAY --to DAY mends them`,
-  );
-  return differences.length === 0 ? 0 : 1;
+  if (differences.length === 0) return say('every rollup agrees with the raw events');
+  const found = more
+    ? `more than ${counted(differences.length, 'difference')}`
+    : counted(differences.length, 'difference');
+  say(`${found}; repair with: adtally rebuild --from DAY --to DAY`);
+  process.exitCode = 1;
 }
 
-/** `rebuild`: waits for loads that run, and loads that begin meanwhile wait for it. Returns the exit code. */
-export async function runRebuild(store: Store, flags: MaintenanceFlags): Promise<number> {
-  const { from, to } = rangeOf(flags);
-  const built = await exclusively(store, `rollups ${from} to ${to}`, (load) =>
-    rebuildRollups(
-      store,
-      catalog,
-      { from, to },
-      {
-        onStep: ({ table, month, done, total }) => {
-          if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
-        },
-        beforeExchange: () => load.assertTurnHeld(),
+async function runRebuild(store: Store, days: DayRange, json: boolean): Promise<void> {
+  const built = await exclusively(store, `rollups ${days.from} to ${days.to}`, (load) =>
+    rebuildRollups(store, catalog, days, {
+      onStep: ({ table, month, done, total }) => {
+        if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
       },
-    ),
+      beforeExchange: () => load.assertTurnHeld(),
+    }),
   );
-  if (flags.json) process.stdout.write(`${JSON.stringify(built)}\n`);
-  say(`${built.rollups} rollups rebuilt for ${built.months} ${built.months === 1 ? 'month' : 'months'}`);
-  return 0;
+  if (json) print(JSON.stringify(built));
+  say(`${counted(built.rollups, 'rollup')} rebuilt for ${counted(built.months, 'month')}`);
 }
 
-/** Waits for loads that run; loads that begin meanwhile wait for it. It is in the load history as a rebuild. */
-export async function exclusively<T>(
-  store: Store,
-  file: string,
-  work: (load: Load) => Promise<T>,
-): Promise<T> {
-  const description = { kind: 'rebuild', file } as const;
-  const load = await Load.begin(store, description, new Date(), {
-    onWait: (other) => say(`waiting for load ${other}`),
-  });
-  try {
-    const result = await work(load);
-    await load.finish();
-    return result;
-  } catch (error) {
-    await load.fail(error);
-    throw error;
-  }
-}
-
-function rangeOf({ from = everyDay.from, to = everyDay.to }: MaintenanceFlags): DayRange {
-  return { from, to };
+function rangeOf(flags: RangeFlags): DayRange {
+  requireRange(flags);
+  return { from: flags.from ?? everyDay.from, to: flags.to ?? everyDay.to };
 }

@@ -1,9 +1,10 @@
 import { type Command, CommanderError } from 'commander';
 import { ConfigError } from '../config.ts';
+import { say } from './command.ts';
 
-/** Runs the command of the process and sets its exit code; errors are told on standard error. */
+/** Runs the command of the process and sets its exit code; errors are written to standard error. */
 export async function run(program: Command): Promise<void> {
-  // `rejects LOAD | head`: whoever reads has enough, which is no failure.
+  // `adtally rejects | head`: the reader has seen enough, which is not a failure.
   let readerLeft = false;
   process.stdout.on('error', (error) => {
     if (!('code' in error) || error.code !== 'EPIPE') throw error;
@@ -14,17 +15,12 @@ export async function run(program: Command): Promise<void> {
   } catch (error) {
     if (readerLeft) return;
     if (error instanceof CommanderError) {
-      // Commander has printed its own errors; asking for help is no error.
+      // Commander has printed its own errors; asking for help is not an error.
       if (error.code.startsWith('adtally.')) say(error.message);
       process.exitCode = error.exitCode === 0 ? 0 : 2;
     } else {
-      const usage = error instanceof ConfigError;
       say(`error: ${error instanceof Error ? error.message || String(error) : String(error)}`);
-      process.exitCode = usage ? 2 : 1;
+      process.exitCode = error instanceof ConfigError ? 2 : 1;
     }
   }
-}
-
-function say(text: string): void {
-  process.stderr.write(`${text}\n`);
 }

@@ -1,14 +1,33 @@
 import { setFlagsFromString } from 'node:v8';
+import type { Command } from 'commander';
 import pino, { type Logger } from 'pino';
 import { connect } from '../../clickhouse/client.ts';
+import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import type { Config } from '../config.ts';
 import { openLog } from '../observe/log.ts';
 import { type Service, startService } from '../service.ts';
 import { type OpenStore, openStore } from '../store.ts';
-import { curlLines, loadDemo } from './demo.ts';
+import { config, say } from './command.ts';
+import { curlLines, loadDemo } from './demo/demo.ts';
 
-/** `serve`: runs until a signal, then stops the service before the store it opened. */
-export async function runService(config: Config): Promise<void> {
+/** `serve`, `demo` and `clickhouse`: they run until a signal. */
+export function addServeCommands(program: Command): void {
+  program
+    .command('serve')
+    .description('run the HTTP service')
+    .action(() => runService(config()));
+  program
+    .command('demo')
+    .description('run the HTTP service on the embedded ClickHouse, with sample data if it is empty')
+    .action(() => runDemo(config()));
+  program
+    .command('clickhouse')
+    .description('run the embedded ClickHouse by itself, for other commands to share')
+    .action(() => runEmbedded(config()));
+}
+
+/** `serve`: runs until a signal, then stops the service before ClickHouse. */
+async function runService(config: Config): Promise<void> {
   await withOpenStore(config, async (opened, log) => {
     const service = await startService(config, opened, log);
     log.info(`listening on ${service.url}`);
@@ -16,9 +35,8 @@ export async function runService(config: Config): Promise<void> {
   });
 }
 
-/** `demo`: `serve` with a sample in an empty store, and `curl` lines to try it. */
-export async function runDemo(config: Config): Promise<void> {
-  const say = (text: string) => process.stderr.write(`${text}\n`);
+/** `demo`: `serve`, with sample data in an empty database and `curl` commands to try it. */
+async function runDemo(config: Config): Promise<void> {
   await withOpenStore(config, async (opened, log) => {
     const store = connect(opened.address);
     const accounts = await loadDemo(store, { dataDir: config.dataDir, now: new Date(), say }).finally(() =>
@@ -28,8 +46,8 @@ export async function runDemo(config: Config): Promise<void> {
     for (const { account, token } of accounts) say(`${account}\t${token}`);
     say(
       accounts.length
-        ? '\nThe tokens above are shown once. Try:\n'
-        : '\nThe sample is loaded; its tokens were shown once. For a new one:\n\n  TOKEN=$(npm run -s adtally -- token create northwind-outdoor)\n',
+        ? '\nThe tokens above are shown only once. Try:\n'
+        : '\nNothing was loaded now, and tokens are shown only once. For a new one:\n\n  TOKEN=$(npm run -s adtally -- token create northwind-outdoor)\n',
     );
     say(`${curlLines(service.url, accounts, new Date())}\n`);
     log.info(`listening on ${service.url}; Ctrl-C stops`);
@@ -37,7 +55,14 @@ export async function runDemo(config: Config): Promise<void> {
   });
 }
 
-/** Stops the service at a signal, and when its store is gone for good, which fails. */
+async function runEmbedded({ dataDir }: Config): Promise<void> {
+  const lease = await acquireEmbedded(dataDir);
+  say(`ClickHouse listens on ${lease.url} (native protocol: 127.0.0.1:${lease.tcpPort}); Ctrl-C stops it`);
+  await untilStopped(lease.lost);
+  await lease.release();
+}
+
+/** Stops the service at a signal, and when its ClickHouse has ended for good, which is a failure. */
 async function stopAtEnd(service: Service, opened: OpenStore, log: Logger): Promise<void> {
   try {
     await untilStopped(opened.lost);
@@ -51,8 +76,8 @@ async function withOpenStore(
   config: Config,
   work: (opened: OpenStore, log: Logger) => Promise<void>,
 ): Promise<void> {
-  // Every 64 KiB that pass through are a buffer outside the heap, and make V8 mark the heap, little by little and
-  // with helper threads: a large report took a quarter longer. The heap is small; marked at once it takes 5 ms.
+  // Each 64 KiB that pass through are a buffer outside the heap, and make V8 mark the heap step by step on helper
+  // threads: a large report took a quarter longer. The heap is small; marking it in one go takes 5 ms.
   setFlagsFromString('--no-incremental-marking');
   const log = openLog(config.logLevel, pino.destination({ dest: 2, sync: true }));
   const opened = await openStore(config);
@@ -67,7 +92,7 @@ async function withOpenStore(
  * Waits for SIGINT or SIGTERM; a second one ends the process at once.
  * @throws when `lost` resolves before a signal comes
  */
-export async function untilStopped(lost: Promise<void>): Promise<void> {
+async function untilStopped(lost: Promise<void>): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const stop = () => {
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
@@ -75,7 +100,7 @@ export async function untilStopped(lost: Promise<void>): Promise<void> {
     };
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
     void lost.then(() =>
-      reject(new Error('the embedded ClickHouse is gone; clickhouse.log in DATA_DIR says why')),
+      reject(new Error('the embedded ClickHouse has ended; see clickhouse.log in DATA_DIR')),
     );
   });
 }

@@ -1,6 +1,16 @@
 import pino, { type DestinationStream, type LevelWithSilent, type Logger } from 'pino';
 
-/** JSON lines. A line that tells of an earlier moment brings its `time`. */
+/** JSON lines. A line about an earlier moment brings its own `time`. */
 export function openLog(level: LevelWithSilent, destination: DestinationStream): Logger {
   return pino({ level, timestamp: false, mixin: () => ({ time: Date.now() }) }, destination);
+}
+
+/** Logs a failure that repeats every second or two at most once a minute. */
+export function throttledErrorLog(log: Logger, message: string): (error: unknown) => void {
+  let quietUntil = 0;
+  return (err) => {
+    if (Date.now() < quietUntil) return;
+    quietUntil = Date.now() + 60_000;
+    log.error({ err }, message);
+  };
 }

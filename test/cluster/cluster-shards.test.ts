@@ -153,12 +153,13 @@ it('verify names an account with rows where no report looks', async () => {
 
 it('a service that cannot read the placements asks all shards', async () => {
   let now = 0;
-  const placements = new AccountPlacements(
-    test.store,
-    () => {},
-    () => now,
-  );
-  await placements.start(3_600_000);
+  const placements = new AccountPlacements({
+    store: test.store,
+    refreshMs: 3_600_000,
+    now: () => now,
+    onError: () => {},
+  });
+  await placements.start();
   const { database } = test.store.address;
   expect([placements.routingOf('account-1'), placements.routingOf('giant')]).toEqual([
     { shards: 'one', database },

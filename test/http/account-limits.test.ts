@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
-import { limitAccount } from '../../src/accounts/request-limits.ts';
+import { setRequestLimit } from '../../src/accounts/request-limits.ts';
 import { useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -31,8 +31,8 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
 
   test('has exactly so many requests, is told so, and leaves the others theirs', async () => {
     const [more, fewer, usual] = [named('more'), named('fewer'), named('usual')];
-    await limitAccount(db.store, more, 7);
-    await limitAccount(db.store, fewer, 1);
+    await setRequestLimit(db.store, more, 7);
+    await setRequestLimit(db.store, fewer, 1);
     for (const [account, limit] of [
       [more, 7],
       [fewer, 1],
@@ -53,7 +53,7 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
   test('has another one within 5 seconds, without losing count, and the usual one again', async () => {
     const account = named('changing');
     expect(await policy(first, account)).toMatchObject({ status: 200, left: 2 });
-    await limitAccount(db.store, account, 50);
+    await setRequestLimit(db.store, account, 50);
     const now = () => policy(first, account);
     await expect
       .poll(now, { timeout: 5_000, interval: 500 })
@@ -61,7 +61,7 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
     const { left } = await now();
     expect(left).toBeLessThan(48);
     expect(await now()).toMatchObject({ status: 200, left: left - 1 });
-    await limitAccount(db.store, account, null);
+    await setRequestLimit(db.store, account, null);
     await expect
       .poll(now, { timeout: 5_000, interval: 500 })
       .toMatchObject({ policy: '"account";q=3;w=600' });
@@ -70,7 +70,7 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
 
   test('has it once where services share a Redis, and in each of them where they do not', async () => {
     const account = named('shared');
-    await limitAccount(db.store, account, 5);
+    await setRequestLimit(db.store, account, 5);
     const statuses: number[] = [];
     for (let n = 0; n < 10; n++) {
       const answers = await Promise.all([policy(first, account), policy(second, account)]);
@@ -103,7 +103,7 @@ test('the command sets, lists and takes away limits, and says what is wrong with
   for (const ended of await Promise.all(wrong.map((args) => limit(...args)))) {
     expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^error: /) });
   }
-  await expect(limitAccount(db.store, 'none', 0)).rejects.toThrow(/violated/);
+  await expect(setRequestLimit(db.store, 'none', 0)).rejects.toThrow(/violated/);
 }, 120_000);
 
 test('check tells when the table or a column of it is missing', async () => {

@@ -110,7 +110,7 @@ test('a load says that ClickHouse is gone, waits for it, and completes exactly o
     const load = commands.start(args, through(way.url));
     await underWay(db.store);
     way.close();
-    await load.said(/trying again for two minutes/);
+    await load.said(/retrying for two minutes/);
     await way.open();
     const { code, stderr } = await load.ended;
     expect(code, stderr).toBe(0);

@@ -134,7 +134,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     await until(async () => expect((await chunks()).loaded).toBeGreaterThan(1));
     const { code, stdout, stderr } = await stopped.kill(signal);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/What is loaded stays loaded; the same command goes on where this one stopped/);
+    expect(stderr).toMatch(/Rows already loaded are kept; run the same command again to continue/);
     const before = await counted();
     expect(before).toBeGreaterThan(0);
     expect(before).toBeLessThan(20_000);

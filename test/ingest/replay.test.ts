@@ -46,7 +46,7 @@ describe.each<Kind>(['csv', 'ndjson'])('rejected rows, exported as %s', (kind) =
     const { code, stderr } = await run('replay', other.load, path);
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: `0 rows replayed, 10 replayed before or not of load ${other.load}\n`,
+      stderr: `0 rows replayed, 10 replayed before or not from load ${other.load}\n`,
     });
     expect(await totals()).toMatchObject({ events: 40, impressions: 40 });
   });

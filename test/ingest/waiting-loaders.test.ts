@@ -122,7 +122,7 @@ describe('one Ctrl-C is enough for a loader that waits', () => {
   const stopsAtOnce = async (loader: Command) => {
     const { code, stderr } = await loader.kill('SIGINT');
     expect(code, stderr).toBe(1);
-    expect(stderr).toMatch(/error: stopped. What is loaded stays loaded; the same command goes on/);
+    expect(stderr).toMatch(/error: stopped. Rows already loaded are kept; run the same command again/);
     expect(await counted()).toBe(0);
   };
 

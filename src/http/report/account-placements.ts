@@ -1,56 +1,60 @@
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { layoutOf } from '../../../clickhouse/cluster/layout.ts';
 import type { ShardRouting } from '../../report/plan.ts';
+import { Refreshed } from '../refreshed.ts';
 
-/** A list older than this is not trusted; `place` waits for longer before it sends events elsewhere. */
+export interface AccountPlacementsOptions {
+  readonly store: Store;
+  readonly refreshMs?: number;
+  readonly now?: () => number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** An older list is not trusted; `place` waits longer than this before it sends events elsewhere. */
 const maxAgeMs = 4_000;
 
 /**
- * Which shards of a cluster the reports of an account ask: its own, or all of them where its rows lie on several.
- * The list of these accounts is kept in memory; while it cannot be read, every report asks all shards.
+ * Which shards of a cluster a report reads: the one of its account, or all of them if the account's rows are on
+ * several. The list of such accounts is kept in memory; while it cannot be read, every report reads all shards.
  */
 export class AccountPlacements {
   readonly #store: Store;
-  readonly #onError: (error: unknown) => void;
-  readonly #now: () => number;
-  #onSeveral: ReadonlySet<string> | undefined;
-  #readAt = Number.NEGATIVE_INFINITY;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #onSeveralShards: Refreshed<ReadonlySet<string>>;
 
-  constructor(store: Store, onError: (error: unknown) => void, now: () => number = Date.now) {
+  constructor({ store, refreshMs = 1_500, ...options }: AccountPlacementsOptions) {
     this.#store = store;
-    this.#onError = onError;
-    this.#now = now;
+    this.#onSeveralShards = new Refreshed(() => accountsOnSeveralShards(store), {
+      everyMs: refreshMs,
+      maxAgeMs,
+      ...options,
+    });
   }
 
-  /** Does nothing more for the store of a single node. @throws when the store cannot be read */
-  async start(refreshMs = 1_500): Promise<void> {
-    clearInterval(this.#timer);
-    if (!(await layoutOf(this.#store))) return;
-    this.#timer = setInterval(() => void this.#refresh().catch(this.#onError), refreshMs);
-    this.#timer.unref();
-    await this.#refresh();
+  /** Does nothing more on a single node. @throws when ClickHouse cannot be read */
+  async start(): Promise<void> {
+    this.stop();
+    if (await layoutOf(this.#store)) await this.#onSeveralShards.start();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#onSeveralShards.stop();
   }
 
-  /** Undefined for the store of a single node. */
+  /** Undefined on a single node. */
   routingOf(account: string): ShardRouting | undefined {
-    if (!this.#onSeveral) return undefined;
-    const trusted = this.#now() - this.#readAt <= maxAgeMs;
-    const shards = trusted && !this.#onSeveral.has(account) ? 'one' : 'all';
-    return { shards, database: this.#store.address.database };
+    const { value, isCurrent } = this.#onSeveralShards;
+    if (!value) return undefined;
+    return {
+      shards: isCurrent && !value.has(account) ? 'one' : 'all',
+      database: this.#store.address.database,
+    };
   }
+}
 
-  async #refresh(): Promise<void> {
-    const startedAt = this.#now();
-    const accounts = await select<{ account: string }>(
-      this.#store,
-      'SELECT account_id AS account FROM placements FINAL WHERE read_all',
-    );
-    this.#onSeveral = new Set(accounts.map(({ account }) => account));
-    this.#readAt = startedAt;
-  }
+async function accountsOnSeveralShards(store: Store): Promise<ReadonlySet<string>> {
+  const accounts = await select<{ account: string }>(
+    store,
+    'SELECT account_id AS account FROM placements FINAL WHERE read_all',
+  );
+  return new Set(accounts.map(({ account }) => account));
 }

@@ -1,42 +1,41 @@
 import { type Store, select } from '../../../clickhouse/client.ts';
+import { Refreshed } from '../refreshed.ts';
 
-/** The end of the last load, kept in memory: at most `refreshMs` behind, and no report waits for it. */
+export interface LastLoadOptions {
+  readonly store: Store;
+  readonly onError: (error: unknown) => void;
+}
+
+/** The end of the last load, at most two seconds behind. */
 export class LastLoad {
-  readonly #store: Store;
-  readonly #onError: (error: unknown) => void;
-  #finishedAt: Date | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #finishedAt: Refreshed<Date | undefined>;
 
-  constructor(store: Store, onError: (error: unknown) => void) {
-    this.#store = store;
-    this.#onError = onError;
+  constructor({ store, onError }: LastLoadOptions) {
+    this.#finishedAt = new Refreshed(() => readLastLoad(store), { everyMs: 2_000, onError });
   }
 
-  /** @throws when the store cannot be read */
-  async start(refreshMs = 2_000): Promise<void> {
-    clearInterval(this.#timer);
-    this.#timer = setInterval(() => void this.#refresh().catch(this.#onError), refreshMs);
-    this.#timer.unref();
-    await this.#refresh();
+  /** @throws when ClickHouse cannot be read */
+  start(): Promise<void> {
+    return this.#finishedAt.start();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#finishedAt.stop();
   }
 
-  /** Undefined while the store has no finished load. */
+  /** Undefined while no load has finished. */
   get finishedAt(): Date | undefined {
-    return this.#finishedAt;
+    return this.#finishedAt.value;
   }
+}
 
-  async #refresh(): Promise<void> {
-    const [row] = await select<{ milliseconds: number }>(
-      this.#store,
-      'SELECT toUInt32(max(finished_at)) * 1000 AS milliseconds FROM loads',
-      {},
-      // Of what the shards that are up know: reports of their accounts go on without the others.
-      { skip_unavailable_shards: 1 },
-    );
-    this.#finishedAt = row?.milliseconds ? new Date(row.milliseconds) : undefined;
-  }
+async function readLastLoad(store: Store): Promise<Date | undefined> {
+  const [row] = await select<{ milliseconds: number }>(
+    store,
+    'SELECT toUInt32(max(finished_at)) * 1000 AS milliseconds FROM loads',
+    {},
+    // As far as the shards that are up know: reports of their accounts go on without the others.
+    { skip_unavailable_shards: 1 },
+  );
+  return row?.milliseconds ? new Date(row.milliseconds) : undefined;
 }

@@ -1,13 +1,13 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Store, select } from '../../clickhouse/client.ts';
-import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
-import { loadEvents } from '../../ingest/load/load-events.ts';
-import { createToken, listTokens } from '../accounts/tokens.ts';
-import { eventProgress } from './progress.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
+import { loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
+import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { createToken, listTokens } from '../../accounts/tokens.ts';
+import { eventProgress } from '../ingest/progress.ts';
 import { sampleAccounts, writeSample } from './sample.ts';
 
-/** Where the demo keeps its sample, so that anyone can look at it, and an interrupted load goes on with it. */
+/** Where the demo keeps its sample: for people to look at, and for an interrupted load to continue from. */
 const sampleFolder = 'sample';
 
 export interface DemoAccount {
@@ -16,8 +16,8 @@ export interface DemoAccount {
 }
 
 /**
- * Fills an empty store with the sample, through the real loader, and makes a token for each of its accounts.
- * Returns the tokens; none when the store has events of its own or the sample is loaded already.
+ * Fills an empty database with the sample, through the real loader, and creates a token for each of its accounts.
+ * Returns the tokens; none when there are other events or the sample is already loaded.
  */
 export async function loadDemo(
   store: Store,
@@ -29,12 +29,12 @@ export async function loadDemo(
     () => true,
     () => false,
   );
-  // Tokens come last: a sample without them was interrupted.
+  // Tokens are created last: a sample without them was interrupted.
   const finished = (await listTokens(store)).some(({ account }) => sampleAccounts.includes(account));
   if (finished || !(row?.empty || begun)) return [];
 
   if (!begun) {
-    options.say(`The store is empty: writing a sample of half a million events to ${folder}`);
+    options.say(`ClickHouse is empty: writing a sample of half a million events to ${folder}`);
     const lastDay = new Date(options.now.getTime() - 86_400_000).toISOString().slice(0, 10);
     await writeSample(store, folder, { lastDay, days: 90, events: 500_000, seed: 1 });
   }
@@ -58,7 +58,7 @@ export async function loadDemo(
   return accounts;
 }
 
-/** `curl` lines to paste, for three endpoints. */
+/** `curl` commands to paste, for three endpoints. */
 export function curlLines(url: string, accounts: readonly DemoAccount[], now: Date): string {
   const tokenOf = (account: string) => accounts.find((demo) => demo.account === account)?.token ?? '$TOKEN';
   const day = (ago: number) => new Date(now.getTime() - ago * 86_400_000).toISOString().slice(0, 10);

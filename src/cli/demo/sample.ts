@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { Store } from '../../clickhouse/client.ts';
+import type { Store } from '../../../clickhouse/client.ts';
 
 /** A made-up network: two advertisers, two publishers, and what they own. Ids derive from names. */
 const advertisers = [

@@ -1,0 +1,35 @@
+import { connect, type Store } from '../../clickhouse/client.ts';
+import { type Config, loadConfig } from '../config.ts';
+import { openStore } from '../store.ts';
+
+/** Writes a line for people, on standard error. */
+export const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/** Writes a line of a command's result, on standard output. */
+export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+export const formatNumber = (value: number): string => value.toLocaleString('en');
+
+/** `1 day`, `2 days` */
+export const counted = (count: number, noun: string): string =>
+  `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+let loaded: Config | undefined;
+
+/** The configuration of this process. @throws {ConfigError} naming the first wrong variable */
+export function config(): Config {
+  loaded ??= loadConfig(process.env);
+  return loaded;
+}
+
+/** Runs a command's work on ClickHouse, and closes whatever was opened for it. */
+export async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
+  const opened = await openStore(config());
+  const store = connect(opened.address);
+  try {
+    await work(store);
+  } finally {
+    await store.close();
+    await opened.close();
+  }
+}

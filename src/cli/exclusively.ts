@@ -1,0 +1,26 @@
+import type { Store } from '../../clickhouse/client.ts';
+import { Load } from '../../ingest/load/load.ts';
+import { say } from './command.ts';
+
+/**
+ * Waits for running loads to end; loads that start meanwhile wait for this work. The load history lists it as a
+ * rebuild.
+ */
+export async function exclusively<T>(
+  store: Store,
+  file: string,
+  work: (load: Load) => Promise<T>,
+): Promise<T> {
+  const description = { kind: 'rebuild', file } as const;
+  const load = await Load.begin(store, description, new Date(), {
+    onWait: (other) => say(`waiting for load ${other}`),
+  });
+  try {
+    const result = await work(load);
+    await load.finish();
+    return result;
+  } catch (error) {
+    await load.fail(error);
+    throw error;
+  }
+}

@@ -1,0 +1,54 @@
+import { type Command, Option } from 'commander';
+import { formats } from '../../../ingest/input/file-format.ts';
+import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
+import { accountId, day, positiveInteger, rejectLimit, requireRange } from '../arguments.ts';
+import { withStore } from '../command.ts';
+import { ingestEvents } from './events.ts';
+import { confirmAccount, ingestLists } from './lists.ts';
+
+/** `ingest` and `confirm`. */
+export function addIngestCommands(program: Command): void {
+  const ingest = program.command('ingest').description('load events, names or confirmations');
+  const format = () =>
+    new Option('--format <format>', 'the format, if the file name does not end in it').choices(
+      Object.keys(formats),
+    );
+  ingest
+    .command('events')
+    .description('load events')
+    .argument('<file...>', 'files, folders, quoted patterns, or - for standard input')
+    .addOption(format())
+    .option('--dry-run', 'check everything and load nothing')
+    .option('--max-rejects <N|P%>', 'stop before the chunk that exceeds this number or share', rejectLimit)
+    .option('--ignore-unknown', 'ignore columns that events do not have, instead of refusing the file')
+    .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
+    .option('--chunk-bytes <bytes>', 'how much to send at once', positiveInteger, 128 << 20)
+    .option('--parallel <chunks>', 'how many chunks to send at a time', positiveInteger, 2)
+    .option('--quiet', 'no progress bar')
+    .option('--json', 'print a summary as JSON')
+    .action((files: string[], flags) =>
+      withStore(async (store) => {
+        process.exitCode = await ingestEvents(store, files, flags);
+      }),
+    );
+  for (const [name, list] of Object.entries(lookupLists)) {
+    ingest
+      .command(name)
+      .description(`load ${name}: ${list.columns.join(', ')}`)
+      .argument('<file...>', 'files, folders, quoted patterns, or - for standard input')
+      .addOption(format())
+      .action((files: string[], options) =>
+        withStore((store) => ingestLists(store, list, files, options.format)),
+      );
+  }
+  program
+    .command('confirm')
+    .description("declare an account's revenue for a range of days confirmed")
+    .argument('<account>', 'advertiser or publisher', accountId)
+    .requiredOption('--from <day>', 'first day, yyyy-mm-dd', day)
+    .requiredOption('--to <day>', 'last day, yyyy-mm-dd', day)
+    .action((account: string, range: { from: string; to: string }) => {
+      requireRange(range);
+      return withStore((store) => confirmAccount(store, account, range));
+    });
+}

@@ -1,0 +1,130 @@
+import type { Store } from '../../../clickhouse/client.ts';
+import { requireMigrated } from '../../../clickhouse/migrate/migrate.ts';
+import { expandFiles } from '../../../ingest/input/expand-files.ts';
+import { type Format, formatOf } from '../../../ingest/input/file-format.ts';
+import { noCounts } from '../../../ingest/load/load.ts';
+import { loadEvents, Stopped } from '../../../ingest/load/load-events.ts';
+import { describeRejected } from '../../../ingest/load/sender.ts';
+import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
+import { counted, formatNumber, say } from '../command.ts';
+import { eventProgress } from './progress.ts';
+
+/** Loaded, but some rows were rejected. */
+export const exitRejected = 4;
+
+export interface EventFlags {
+  readonly chunkBytes: number;
+  readonly parallel: number;
+  readonly format?: Format['name'];
+  readonly maxRejects?: { readonly rows?: number; readonly percent?: number };
+  readonly ignoreUnknown?: boolean;
+  readonly dedupe?: boolean;
+  readonly dryRun?: boolean;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+}
+
+/** How many rejected rows are printed; all of them are kept. */
+const shownRejects = 10;
+
+/**
+ * `ingest events`: loads one file after another and stops at the first that fails. Returns the exit code.
+ * A signal stops it after the chunks in flight, a second one at once.
+ */
+export async function ingestEvents(
+  store: Store,
+  args: readonly string[],
+  flags: EventFlags,
+): Promise<number> {
+  await requireMigrated(store);
+  const files = await expandFiles(args);
+  // A file name that does not show the format stops the run before its first file, not halfway.
+  for (const file of files) formatOf(file, flags.format);
+  const progress = await eventProgress(files, flags.quiet ?? false);
+  const stop = stopOnSignal();
+  const rejectLimit = flags.maxRejects && new RejectLimit(flags.maxRejects);
+  const startedAt = performance.now();
+  const loads: string[] = [];
+  const total = noCounts();
+  let shown = 0;
+  try {
+    for (const file of files) {
+      const result = await loadEvents({
+        ...flags,
+        store,
+        file,
+        ...(rejectLimit && { rejectLimit }),
+        now: () => new Date(),
+        signal: stop.signal,
+        onProgress: progress.onProgress,
+        onRejected: (row) => {
+          if (shown++ < shownRejects) progress.say(`rejected: ${describeRejected(file, row)}`);
+        },
+        onWait: (other) => progress.say(`waiting for load ${other}`),
+        onRetry: (error) =>
+          progress.say(`ClickHouse does not respond: ${error.message}; retrying for two minutes`),
+      });
+      if (result.loadId) loads.push(result.loadId);
+      for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += result[name];
+    }
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    throw new Error('stopped. Rows already loaded are kept; run the same command again to continue', {
+      cause: error,
+    });
+  } finally {
+    stop.release();
+    progress.stop();
+  }
+  const seconds = Math.round(performance.now() - startedAt) / 1000;
+  report(total, { files: files.length, seconds, loads }, flags);
+  return total.rejectedRows > 0 ? exitRejected : 0;
+}
+
+function report(
+  total: ReturnType<typeof noCounts>,
+  run: { files: number; seconds: number; loads: string[] },
+  flags: EventFlags,
+): void {
+  const { rows, repeatedRows, rejectedRows, duplicateRows, bytes } = total;
+  if (flags.json) {
+    process.stdout.write(
+      `${JSON.stringify({ loads: run.loads, files: run.files, rows, repeated_rows: repeatedRows, rejected_rows: rejectedRows, duplicate_rows: duplicateRows, bytes, seconds: run.seconds })}\n`,
+    );
+  }
+  const files = counted(run.files, 'file');
+  if (rows + rejectedRows + duplicateRows === 0 && repeatedRows > 0) {
+    say(`nothing to do: all ${formatNumber(repeatedRows)} events of ${files} were already loaded`);
+    return;
+  }
+  const rate = formatNumber(Math.round(rows / Math.max(0.001, run.seconds)));
+  const parts = [
+    `${formatNumber(rows)} events ${flags.dryRun ? 'can be loaded' : 'loaded'} from ${files} in ${run.seconds} s (${rate}/s)`,
+    ...(repeatedRows ? [`${formatNumber(repeatedRows)} already loaded before`] : []),
+    ...(duplicateRows ? [`${formatNumber(duplicateRows)} skipped: their event_id is already loaded`] : []),
+    ...(rejectedRows ? [`${formatNumber(rejectedRows)} rejected`] : []),
+  ];
+  if (rejectedRows > shownRejects)
+    say(`… and ${formatNumber(rejectedRows - shownRejects)} more rejected rows`);
+  say(parts.join(', '));
+  if (rejectedRows && !flags.dryRun) {
+    say(`Rejected rows are kept; list them with: adtally rejects ${run.loads.join(' ')}`);
+  }
+}
+
+function stopOnSignal(): { signal: AbortSignal; release(): void } {
+  const controller = new AbortController();
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  const stop = () => {
+    if (controller.signal.aborted) process.exit(1);
+    say('stopping after the chunks in flight; press Ctrl-C again to stop at once');
+    controller.abort();
+  };
+  for (const signal of signals) process.on(signal, stop);
+  return {
+    signal: controller.signal,
+    release: () => {
+      for (const signal of signals) process.off(signal, stop);
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import type { Store } from '../../../clickhouse/client.ts';
+import { expandFiles } from '../../../ingest/input/expand-files.ts';
+import type { Format } from '../../../ingest/input/file-format.ts';
+import { confirmDays, unconfirmedDays } from '../../../ingest/lists/confirmations.ts';
+import { type LookupList, loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
+import { counted, formatNumber, say } from '../command.ts';
+
+/** `ingest campaigns` and the other lists. */
+export async function ingestLists(
+  store: Store,
+  list: LookupList,
+  args: readonly string[],
+  format?: Format['name'],
+): Promise<void> {
+  for (const file of await expandFiles(args)) {
+    if (list === lookupLists.confirmations) {
+      const before = await unconfirmedDays(store);
+      const days = await loadLookupList(store, list, file, format);
+      sayConfirmed(file, days, before - (await unconfirmedDays(store)));
+    } else {
+      say(`${file}: ${formatNumber(await loadLookupList(store, list, file, format))} ${list.table} loaded`);
+    }
+  }
+}
+
+/** `confirm`: the days of one account from the command line. */
+export async function confirmAccount(
+  store: Store,
+  account: string,
+  range: { readonly from: string; readonly to: string },
+): Promise<void> {
+  const { days, changed } = await confirmDays(store, account, range.from, range.to);
+  sayConfirmed(account, days, changed);
+}
+
+function sayConfirmed(what: string, days: number, changed: number): void {
+  say(`${what}: ${counted(days, 'day')} confirmed, ${formatNumber(changed)} of them had unconfirmed revenue`);
+}

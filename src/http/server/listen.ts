@@ -1,0 +1,62 @@
+import { createServer } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import type { Hono } from 'hono';
+import { ConfigError } from '../../config.ts';
+import type { HttpEnv } from '../env.ts';
+import { Connections } from './connections.ts';
+import { malformedResponse, refuseMalformed } from './malformed.ts';
+
+/**
+ * A request is two dates: a caller that needs longer than this to send one is stalling. Idle connections outlast the
+ * 60 s of common load balancers, so that the balancer closes first and never sends into a closing connection.
+ */
+const serverOptions = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 2_000,
+  keepAliveTimeout: 65_000,
+};
+
+export interface Listening {
+  readonly url: string;
+  readonly connections: Connections;
+}
+
+/**
+ * Serves the app on an address of this machine; port 0 takes a free one.
+ * @throws {ConfigError} when this machine has no such address, and an error when the port is in use
+ */
+export function listen(
+  app: Hono<HttpEnv>,
+  { host, port }: { host: string; port: number },
+): Promise<Listening> {
+  const server = createServer(serverOptions);
+  const connections = new Connections(server);
+  refuseMalformed(server, connections);
+  // Node itself reads the rest of a body, for as long as the request may take.
+  const options = { hostname: host, errorHandler: malformedResponse, autoCleanupIncoming: false };
+  server.on('request', getRequestListener(app.fetch, options));
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(readable(error, host, port)));
+    server.listen(port, host, () => {
+      const address = server.address();
+      const bound = address !== null && typeof address === 'object' ? address.port : port;
+      resolve({ connections, url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}` });
+    });
+  });
+}
+
+/** The failure in words that name the setting; a port in use is not a wrong value, for it may be free in a moment. */
+function readable(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new Error(`PORT=${port}: is in use on ${host}; stop the other process or choose another port`);
+    case 'EACCES':
+      return new ConfigError(`PORT=${port}: needs privileges; choose a port above 1023`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new ConfigError(`HOST=${host}: is not an address of this machine`);
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,60 @@
+import { describe, expect, test } from 'vitest';
+import { ConfigError, loadConfig } from '../../src/config.ts';
+
+/** The message of a configuration with these variables. */
+function refusal(env: Record<string, string>): string {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+test.each([
+  ['CLICKHOUSE_URL', 'ftp://x', 'is not the address of a ClickHouse server, such as http://localhost:8123'],
+  [
+    'CLICKHOUSE_URL',
+    'localhost:8123',
+    'is not the address of a ClickHouse server, such as http://localhost:8123',
+  ],
+  ['CLICKHOUSE_DATABASE', 'a b', 'is not a database name: letters, digits and _, not starting with a digit'],
+  ['CLICKHOUSE_CLUSTER', '-', 'is not a cluster name: letters, digits, _ - and ., not starting with - or .'],
+  ['CLICKHOUSE_CLUSTER', 'ads', "needs CLICKHOUSE_URL, the address of one of the cluster's nodes"],
+  ['REDIS_URL', 'localhost:6379', 'is not the address of a Redis server, such as redis://localhost:6379'],
+  ['PORT', 'abc', 'is not a port: a whole number from 0 to 65535'],
+  ['PORT', '-1', 'is not a port: a whole number from 0 to 65535'],
+  ['PORT', '70000', 'is not a port: a whole number from 0 to 65535'],
+  ['PORT', '80.5', 'is not a port: a whole number from 0 to 65535'],
+  ['PORT', ' 80', 'is not a port: a whole number from 0 to 65535'],
+  ['REPORT_TIMEZONE', 'Mars', 'is not an IANA time zone, such as Europe/Vienna or UTC'],
+  ['RATE_LIMIT_REQUESTS', '0', 'is not a count: a whole number, 1 or more'],
+  ['RATE_LIMIT_WINDOW_SECONDS', '1m', 'is not a number of seconds: a whole number, 1 or more'],
+  ['MAX_CONCURRENT_REPORTS', 'many', 'is not a count: a whole number, 1 or more'],
+  ['REPORT_TIMEOUT_SECONDS', '0', 'is not a timeout: a whole number of seconds from 1 to 86400'],
+  ['SEND_TIMEOUT_SECONDS', '99999999', 'is not a timeout: a whole number of seconds from 1 to 86400'],
+  ['LOG_LEVEL', 'loud', 'is not a log level: one of trace, debug, info, warn, error, fatal, silent'],
+])('%s=%s is refused in words of our own', (name, value, reason) => {
+  // An address can hold a password: its value is not shown.
+  const shown = name.endsWith('_URL') ? name : `${name}=${value}`;
+  expect(refusal({ [name]: value })).toBe(`${shown}: ${reason}`);
+});
+
+describe('a configuration', () => {
+  test('has a default for every variable, also for an empty one', () => {
+    const config = loadConfig({});
+    expect(config).toMatchObject({ port: 8080, rateLimit: { requests: 120, windowSeconds: 60 } });
+    expect(loadConfig({ PORT: '', CLICKHOUSE_URL: '', LOG_LEVEL: '' })).toEqual(config);
+  });
+
+  test('holds what the variables say', () => {
+    expect(
+      loadConfig({ PORT: '0', SEND_TIMEOUT_SECONDS: '86400', REDIS_URL: 'rediss://u:p@h' }),
+    ).toMatchObject({
+      port: 0,
+      sendTimeoutSeconds: 86_400,
+      redisUrl: 'rediss://u:p@h',
+    });
+  });
+});
