@@ -5,7 +5,7 @@ import { headerRefs, type JsonSchema, type Reference, type ResponseObject, schem
 /** When a problem arises, and one as a caller may see it. */
 const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; field?: string }>> = {
   invalid_request: {
-    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or no date that exists, or the range is inverted. `field` is the field at fault.',
+    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, or the range is inverted. `field` is the field at fault.',
     detail: 'end_time must not be before start_time',
     field: 'end_time',
   },
@@ -52,11 +52,11 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     detail: 'the report could not be produced; the request id finds the reason in the log',
   },
   report_timeout: {
-    when: 'The report took longer than a report may.',
+    when: 'The report took longer than the time limit.',
     detail: 'the report took too long; ask for a shorter range',
   },
   not_ready: {
-    when: 'The store is not reachable or not migrated yet.',
+    when: 'ClickHouse cannot be reached, or its tables are not up to date.',
     detail: 'the store cannot be reached',
   },
 };
@@ -71,7 +71,7 @@ const headersByStatus: Readonly<Record<number, readonly string[]>> = {
   405: ['Allow'],
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
 };
-// Before these the token was accepted, so that the account is told where it stands.
+// By then the token was accepted, so the answer shows the account's limit.
 const underToken = [400, 406, 413, 415, 500];
 
 export function problemSchema(): JsonSchema {
@@ -79,7 +79,7 @@ export function problemSchema(): JsonSchema {
     type: 'object',
     description: 'Problem details (RFC 9457).',
     properties: {
-      type: { type: 'string', format: 'uri-reference', description: '`about:blank`: `code` tells more.' },
+      type: { type: 'string', format: 'uri-reference', description: '`about:blank`: see `code`.' },
       title: { type: 'string', description: 'The name of the status.' },
       status: { type: 'integer', enum: [...new Set(Object.values(problemStatus))] },
       code: {
@@ -88,7 +88,7 @@ export function problemSchema(): JsonSchema {
         enum: codes,
         'x-enum-descriptions': codes.map((code) => occasions[code].when),
       },
-      detail: { type: 'string', description: 'The reason for a person to read.' },
+      detail: { type: 'string', description: 'The reason, for people.' },
       field: { type: 'string', description: 'The field of the body at fault, where there is one.' },
       request_id: { type: 'string', description: 'The value of `X-Request-Id`.' },
     },
