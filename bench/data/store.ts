@@ -1,6 +1,6 @@
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { waitUntil } from '../../clickhouse/wait-until.ts';
+import { pollFor } from '../../clickhouse/poll.ts';
 import { eventColumns, selectEvents, weekSlices } from './events.ts';
 import { network } from './network.ts';
 
@@ -72,7 +72,7 @@ async function untilMerged(store: Store): Promise<void> {
     );
     return Number(found?.merges) === 0 || undefined;
   };
-  await waitUntil(idle, { pollMs: 500, signal: AbortSignal.timeout(300_000) }).catch((cause: unknown) => {
+  await pollFor(idle, { pollMs: 500, signal: AbortSignal.timeout(300_000) }).catch((cause: unknown) => {
     throw new Error('ClickHouse did not finish its merges within five minutes', { cause });
   });
 }

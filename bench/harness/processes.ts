@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Address } from '../../clickhouse/client.ts';
-import { waitUntil } from '../../clickhouse/wait-until.ts';
+import { pollFor } from '../../clickhouse/poll.ts';
 import { onCleanup } from './cleanup.ts';
 
 const run = promisify(execFile);
@@ -72,7 +72,7 @@ export async function startServer(
     return /listening on (http:[^\s";]+)/.exec(readFileSync(log, 'utf8'))?.[1];
   };
   try {
-    const url = await waitUntil(findUrl, { pollMs: 20, signal: AbortSignal.timeout(120_000) });
+    const url = await pollFor(findUrl, { pollMs: 20, signal: AbortSignal.timeout(120_000) });
     return { url, pid, peakMemoryMb: () => peakMemoryMb(pid), stop };
   } catch (cause) {
     await stop();

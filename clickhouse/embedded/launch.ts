@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { waitUntil } from '../wait-until.ts';
+import { pollFor } from '../poll.ts';
 import { spawnModule } from './spawn.ts';
 import { logFile, readIfExists } from './state.ts';
 
@@ -71,7 +71,7 @@ export function launchEngine(dataDir: string, ports: Ports, configFile = embedde
     rmSync(portsFile);
     return portsSchema.parse(JSON.parse(text));
   };
-  const ready = waitUntil(findPorts, { pollMs: readyPollMs });
+  const ready = pollFor(findPorts, { pollMs: readyPollMs });
   // A caller that stops an engine while it starts does not await `ready`.
   ready.catch(() => undefined);
 

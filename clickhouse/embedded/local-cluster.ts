@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { waitUntil } from '../wait-until.ts';
+import { pollFor } from '../poll.ts';
 import { type Engine, launchEngine, type Ports } from './launch.ts';
 
 /** One server of a local cluster. */
@@ -127,7 +127,7 @@ export async function waitForPing(url: string): Promise<void> {
       ({ ok }) => ok || undefined,
       () => undefined,
     );
-  await waitUntil(ping, { pollMs: 50 });
+  await pollFor(ping, { pollMs: 50 });
 }
 
 function clusterXml(ports: readonly Ports[], { replicas = 1, secret, more = '' }: ClusterOptions): string {

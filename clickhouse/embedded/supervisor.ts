@@ -68,10 +68,10 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
     const end = await engine.exited;
     if (stopped) return stop;
     leases.holdGreetings();
-    log(dataDir, `engine ${engine.pid} ended (${end}): ${await engine.lastWords}`);
+    log(dataDir, `ClickHouse, process ${engine.pid}, ended (${end}): ${await engine.lastWords}`);
     shortLives = Date.now() - startedAt < shortLifeMs ? shortLives + 1 : 0;
     if (shortLives === maxShortLives) {
-      throw new Error(`gave up: ${shortLives} engines in a row ended within 10 s of their start`);
+      throw new Error(`gave up: ClickHouse ended ${shortLives} times in a row within 10 s of its start`);
     }
     if (shortLives >= shortLivesBeforePause) await Promise.race([delay(pauseMs), stopping]);
     if (stopped) return stop;
@@ -83,7 +83,7 @@ function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): v
   const server = { url: `http://127.0.0.1:${ports.http}`, tcpPort: ports.tcp, pid };
   writeState(dataDir, { ...server, leasePort: leases.port });
   leases.greet({ ...server, dataDir, supervisorPid: process.pid });
-  log(dataDir, `engine ${pid} serves ${server.url}`);
+  log(dataDir, `ClickHouse, process ${pid}, serves ${server.url}`);
 }
 
 /** The ports of a server that was not stopped cleanly, which its holders may still use. */
