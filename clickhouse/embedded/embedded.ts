@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type EmbeddedLease, joinEmbedded } from './join.ts';
@@ -60,13 +61,26 @@ export async function acquireEmbedded(dataDir: string): Promise<EmbeddedLease> {
 
 function prepareDataDir(dataDir: string): string {
   try {
-    // It contains login tokens, if only as hashes.
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFolder(resolve(dataDir));
     accessSync(dataDir, constants.W_OK | constants.X_OK);
     return realpathSync(dataDir);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new Error(`DATA_DIR ${dataDir} cannot be created or written: ${reason}`, { cause });
+  }
+}
+
+/** Node's recursive mkdir never returns where the system allows no new folder, as in /proc (tried on 20, 22 and 24). */
+function makeFolder(path: string): void {
+  const isFolder = () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (isFolder()) return;
+  makeFolder(dirname(path));
+  try {
+    // It contains login tokens, if only as hashes.
+    mkdirSync(path, { mode: 0o700 });
+  } catch (cause) {
+    // Another process may have made it just now.
+    if (!isFolder()) throw cause;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ByteSource } from '../input/byte-source.ts';
-import { InputError } from '../input/file-format.ts';
+import { InputError } from '../input/input-error.ts';
 import { scanRecords } from './csv-scan.ts';
 
 export interface LineReaderOptions {

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import { eventFields, requiredFields, type TypedFields } from '../event/event-insert.ts';
 import type { LineRecord } from '../event/line-records.ts';
-import { type FileFormat, type Format, InputError } from '../input/file-format.ts';
+import type { FileFormat, Format } from '../input/file-format.ts';
+import { InputError } from '../input/input-error.ts';
 import type { SentChunk } from '../load/ledger.ts';
 import type { KnownChunk } from './cut-chunks.ts';
 import type { LineRun } from './line-range.ts';

@@ -1,24 +1,38 @@
+import { constants, createReadStream, openSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { readable, readInput } from './expand-files.ts';
-import { type Compression, InputError } from './file-format.ts';
+import { Socket } from 'node:net';
+import { addAbortSignal, type Readable } from 'node:stream';
+import type { Compression } from './file-format.ts';
+import { compressionOf, endsLinesWithCr, packingMark, refuseBinary, textEncodingOf } from './first-bytes.ts';
+import { fileError, InputError } from './input-error.ts';
+import { crToLf, toUtf8 } from './text.ts';
+import { unpack } from './unpack.ts';
 
-/** Bytes one after the other, written where they are wanted. */
+/** A stream of bytes that are written where the caller wants them. */
 export interface ByteSource {
-  /** How many there are, where that is known before they are read. */
+  /** How many bytes there are, if that is known before they are read. */
   readonly size?: number;
-  /** Fills a part of the target from its begin; returns how much, 0 at the end. */
+  /** Fills `target` from the start; returns the number of bytes written, 0 at the end. */
   read(target: Buffer): Promise<number>;
   close(): Promise<void>;
 }
 
-/** More than one read brings at a time is of no use. */
-const readBytes = 8 << 20;
+/** Larger reads are no faster. */
+const maxReadBytes = 8 << 20;
+const pieceBytes = 256 << 10;
+/** What is looked at to see what a file is. The first line must end within it for CR line ends to be seen. */
+const headBytes = 64 << 10;
 
 /**
- * The bytes of a file, unpacked. A plain file is read right into the target.
- * @param onBytes told how many bytes of the file itself were read
+ * The text of a file or of standard input (`-`): unpacked, in UTF-8 without a byte order mark, with lines that end
+ * with LF or CRLF. What a file is follows from its first 64 KiB, so that the same file always gives the same bytes.
+ * UTF-16 is converted; so are CR line ends (those of `CSV (Macintosh)`) if the first line ends with one.
+ * Everything else is passed on as it is, and a plain file is read directly into the target.
+ * @param compression by the file's name; see {@link compressionOf} for what counts
+ * @param onBytes called with the number of bytes read from the file itself
  * @param signal ends the reading, also where it waits for more
- * @throws {InputError} when the file cannot be read, or its packed data is damaged or cut off, at that point
+ * @throws {InputError} that names the file, here or from `read`: it cannot be read, holds no text, or its packed data
+ * or its UTF-16 is damaged or truncated; then only when that point is reached
  */
 export async function openBytes(
   file: string,
@@ -26,24 +40,79 @@ export async function openBytes(
   onBytes: (bytes: number) => void,
   signal?: AbortSignal,
 ): Promise<ByteSource> {
-  const unreadable = (cause: unknown) =>
-    cause instanceof Error ? new InputError(`${file}: ${readable(cause)}`, { cause }) : cause;
-  if (file === '-' || compression !== 'none') return bytesOf(readInput(file, compression, onBytes, signal));
-  // Not opened to see what it is: whoever writes into a pipe would find it closed again.
-  const found = await stat(file).catch((cause: unknown) => {
-    throw unreadable(cause);
-  });
-  if (!found.isFile()) return bytesOf(readInput(file, compression, onBytes, signal));
-  const handle = await open(file).catch((cause: unknown) => {
-    throw unreadable(cause);
-  });
+  const named = (cause: unknown) => {
+    throw fileError(file, cause);
+  };
+  const raw = await openFile(file, onBytes, signal).catch(named);
+  let text: ByteSource | undefined;
+  try {
+    text = await openText(raw, compression);
+  } catch (cause) {
+    await raw.close();
+    return named(cause);
+  }
+  const { size, read, close } = text;
+  return { ...(size !== undefined && { size }), read: (target) => read(target).catch(named), close };
+}
+
+/** The same as pieces. @see openBytes */
+export async function* readInput(
+  file: string,
+  compression: Compression,
+  onBytes: (bytes: number) => void,
+  signal?: AbortSignal,
+): AsyncGenerator<Buffer> {
+  const source = await openBytes(file, compression, onBytes, signal);
+  try {
+    yield* piecesOf(source);
+  } finally {
+    await source.close();
+  }
+}
+
+async function openText(raw: ByteSource, byName: Compression): Promise<ByteSource> {
+  const packed = await peek(raw);
+  const compression = compressionOf(packed.head, byName);
+  let text = packed;
+  if (compression !== 'none') {
+    text = await peek(byteSourceOf(unpack(piecesOf(packed), compression), packed));
+    if (packingMark(text.head) !== 'none') {
+      throw new InputError(`the ${compression} data holds packed data again; unpack it first`);
+    }
+  }
+  refuseBinary(text.head);
+  const { name, bomBytes } = textEncodingOf(text.head);
+  text.skip(bomBytes);
+  if (name !== 'utf-8') text = await peek(byteSourceOf(toUtf8(piecesOf(text), name), text));
+  return endsLinesWithCr(text.head) ? byteSourceOf(crToLf(piecesOf(text)), text) : text;
+}
+
+async function openFile(
+  file: string,
+  onBytes: (bytes: number) => void,
+  signal: AbortSignal | undefined,
+): Promise<ByteSource> {
+  // Use stat rather than open: opening and closing a pipe would break its writer.
+  const found = file === '-' ? undefined : await stat(file);
+  if (!found?.isFile()) {
+    const stream = found ? openStream(file, found.isFIFO()) : process.stdin;
+    if (signal) addAbortSignal(signal, stream);
+    const { read } = byteSourceOf(stream);
+    return {
+      read: async (target) => {
+        const bytes = await read(target);
+        if (bytes > 0) onBytes(bytes);
+        return bytes;
+      },
+      // Ends a read that waits, too.
+      close: async () => void stream.destroy(),
+    };
+  }
+  const handle = await open(file);
   return {
     size: found.size,
     read: async (target) => {
-      const length = Math.min(target.length, readBytes);
-      const { bytesRead } = await handle.read(target, 0, length).catch((cause: unknown) => {
-        throw unreadable(cause);
-      });
+      const { bytesRead } = await handle.read(target, 0, Math.min(target.length, maxReadBytes));
       if (bytesRead > 0) onBytes(bytesRead);
       return bytesRead;
     },
@@ -51,21 +120,70 @@ export async function openBytes(
   };
 }
 
-function bytesOf(source: AsyncGenerator<Buffer>): ByteSource {
-  let rest: Buffer = Buffer.alloc(0);
+/** A named pipe is read as a socket: reading it as a file would block a thread, and the end of the process. */
+function openStream(file: string, isPipe: boolean): Readable {
+  if (!isPipe) return createReadStream(file);
+  const { O_RDONLY, O_NONBLOCK } = constants;
+  return new Socket({ fd: openSync(file, O_RDONLY | O_NONBLOCK), readable: true, writable: false });
+}
+
+/** A source of which the first bytes are known. */
+interface PeekedSource extends ByteSource {
+  /** As many bytes as `headBytes`, or all there are. */
+  readonly head: Buffer;
+  /** Leaves out the first bytes, before anything is read. */
+  skip(bytes: number): void;
+}
+
+async function peek(source: ByteSource): Promise<PeekedSource> {
+  const head = Buffer.allocUnsafeSlow(headBytes);
+  let length = 0;
+  for (let bytes = -1; bytes !== 0 && length < headBytes; length += bytes) {
+    bytes = await source.read(head.subarray(length));
+  }
+  let unread = head.subarray(0, length);
+  return {
+    ...source,
+    head: unread,
+    skip: (bytes) => {
+      unread = unread.subarray(bytes);
+    },
+    read: (target) => {
+      if (unread.length === 0) return source.read(target);
+      const bytes = unread.copy(target);
+      unread = unread.subarray(bytes);
+      return Promise.resolve(bytes);
+    },
+  };
+}
+
+/** @param origin what the pieces are made from; closed with the source */
+function byteSourceOf(pieces: AsyncIterable<Buffer>, origin?: ByteSource): ByteSource {
+  const iterator = pieces[Symbol.asyncIterator]();
+  let unread: Buffer = Buffer.alloc(0);
   return {
     read: async (target) => {
-      while (rest.length === 0) {
-        const { value, done } = await source.next();
+      while (unread.length === 0) {
+        const { value, done } = await iterator.next();
         if (done) return 0;
-        rest = value;
+        unread = value;
       }
-      const length = rest.copy(target);
-      rest = rest.subarray(length);
+      const length = unread.copy(target);
+      unread = unread.subarray(length);
       return length;
     },
     close: async () => {
-      await source.return(undefined);
+      await origin?.close();
+      await iterator.return?.();
     },
   };
+}
+
+async function* piecesOf(source: ByteSource): AsyncGenerator<Buffer> {
+  for (;;) {
+    const piece = Buffer.allocUnsafeSlow(pieceBytes);
+    const bytes = await source.read(piece);
+    if (bytes === 0) return;
+    yield piece.subarray(0, bytes);
+  }
 }

@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { InputError } from './input-error.ts';
 
 /** How lines or rows are written in a file. */
 export interface Format {
@@ -23,12 +24,20 @@ const extensions: Readonly<Record<string, Format['name']>> = {
   parquet: 'parquet',
 };
 
-/** An input file cannot be used; the message names it and says why. */
-export class InputError extends Error {}
-
 export type Compression = 'none' | 'gzip' | 'zstd' | 'brotli';
 
 const compressions: Readonly<Record<string, Compression>> = { gz: 'gzip', zst: 'zstd', br: 'brotli' };
+
+const workbook = 'Excel workbooks cannot be read; save the sheet as "CSV UTF-8"';
+const archive = 'archives cannot be read; unpack it first';
+/** What to do with files that people try. */
+const adviceFor: Readonly<Record<string, string>> = {
+  xlsx: workbook,
+  xls: workbook,
+  zip: archive,
+  tar: archive,
+  tgz: archive,
+};
 
 export interface FileFormat {
   readonly format: Format;
@@ -36,9 +45,9 @@ export interface FileFormat {
 }
 
 /**
- * The format of a file by its name; `forced` wins over the name. Standard input (`-`) is NDJSON unless told
- * otherwise.
- * @throws {InputError} when the name says nothing and none is forced
+ * The format of a file by its name; `forced` wins over the name. Standard input (`-`) is NDJSON unless forced.
+ * `compression` is what the name says; the first bytes may say otherwise (see `openBytes`).
+ * @throws {InputError} when the name does not tell the format and none is forced, and for packed Parquet
  */
 export function formatOf(file: string, forced?: Format['name']): FileFormat {
   const endings = basename(file).toLowerCase().split('.').slice(1);
@@ -46,10 +55,12 @@ export function formatOf(file: string, forced?: Format['name']): FileFormat {
   const ending = endings.at(compression === 'none' ? -1 : -2) ?? '';
   const name = forced ?? (file === '-' ? 'ndjson' : extensions[ending]);
   if (!name) {
+    const advice = adviceFor[ending];
+    if (advice) throw new InputError(`${file}: ${advice}`);
     const known = Object.keys(extensions).map((known) => `.${known}`);
     const packed = Object.keys(compressions).map((known) => `.${known}`);
     throw new InputError(
-      `${file}: the name does not tell the format; end it in ${known.join(', ')} (also ${packed.join(', ')} after it) or pass --format`,
+      `${file}: the name does not tell the format; end it in ${known.join(', ')} (${packed.join(', ')} may follow) or pass --format`,
     );
   }
   if (name === 'parquet' && compression !== 'none') {

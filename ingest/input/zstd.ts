@@ -1,6 +1,6 @@
 import { Decompress } from 'fzstd';
 import xxhash, { type XXHash } from 'xxhash-wasm';
-import { InputError } from './file-format.ts';
+import { InputError } from './input-error.ts';
 
 const frameMagic = 0xfd2fb528;
 const maxBlockBytes = 128 << 10;
@@ -9,11 +9,12 @@ const maxWindowBytes = 32 << 20;
 
 /**
  * Unpacks zstd (RFC 8878), any number of frames, and verifies the checksum of every frame that has one. The
- * walk along the frames is ours because fzstd verifies none, and zlib of Node stops silently after the first of
- * several frames (tried on 24.21). Holds a block and the window of a frame.
- * @throws {InputError} for data that is damaged or cut off, once what came before it has been passed on
+ * walk along the frames is ours because fzstd verifies no checksum, and zlib of Node stops silently after the first
+ * of several frames (tried on 24.21). Holds a block and the window of a frame.
+ * @throws {InputError} without the file's name, for data that is damaged or truncated; what came before it has been
+ * passed on then
  */
-export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array> {
+export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const { create64 } = await xxhash();
   const input = new Bytes(source);
   do {
@@ -25,14 +26,12 @@ export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator
   } while (!(await input.ended()));
 }
 
-async function* unpackFrame(
-  input: Bytes,
-  magic: Buffer,
-  checksum: XXHash<bigint>,
-): AsyncGenerator<Uint8Array> {
+async function* unpackFrame(input: Bytes, magic: Buffer, checksum: XXHash<bigint>): AsyncGenerator<Buffer> {
   const { bytes: header, contentBytes, hasChecksum } = await frameHeader(input);
-  const unpacked: Uint8Array[] = [];
-  const zstd = new Decompress((data) => unpacked.push(data));
+  const unpacked: Buffer[] = [];
+  const zstd = new Decompress((data) =>
+    unpacked.push(Buffer.from(data.buffer, data.byteOffset, data.length)),
+  );
   let pending = Buffer.concat([magic, header]);
   let length = 0n;
   for (let last = false; !last; pending = Buffer.alloc(0)) {
@@ -110,7 +109,7 @@ function damaged(cause?: unknown): InputError {
   return new InputError('the zstd data is damaged', { cause });
 }
 
-/** Takes exactly as many bytes as are asked for out of a stream. */
+/** Reads a stream by exact numbers of bytes. */
 class Bytes {
   readonly #source: AsyncIterator<Buffer>;
   #buffer: Buffer = Buffer.alloc(0);

@@ -4,8 +4,9 @@ import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
 import { insertTargetOnAllNodes, reloadDictionary } from '../../clickhouse/cluster/on-nodes.ts';
 import { readerSettings } from '../event/event-insert.ts';
-import { readInput } from '../input/expand-files.ts';
-import { type Format, formatOf, InputError } from '../input/file-format.ts';
+import { readInput } from '../input/byte-source.ts';
+import { type Format, formatOf } from '../input/file-format.ts';
+import { InputError } from '../input/input-error.ts';
 
 /** A small list that is loaded whole: its columns in the file, and the statement that stores them. */
 export interface LookupList {

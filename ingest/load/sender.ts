@@ -6,7 +6,7 @@ import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import { type LineRun, linesOf, without } from '../chunks/line-range.ts';
 import type { Content, SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type EventTable, insertEvents, insertSettings } from '../event/event-insert.ts';
-import { InputError } from '../input/file-format.ts';
+import { InputError } from '../input/input-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { examine, type RejectedLine, type RejectedRow, readRejected } from '../rejects/rejected-rows.ts';
 import { countNew, dropStaged } from './dedupe-staging.ts';

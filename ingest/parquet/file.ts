@@ -5,8 +5,7 @@ import {
   parquetMetadataAsync,
   type RowGroup,
 } from 'hyparquet';
-import { readable } from '../input/expand-files.ts';
-import { InputError } from '../input/file-format.ts';
+import { fileError, InputError } from '../input/input-error.ts';
 import { feetOf, isEncrypted, magic, type RowGroupRun } from './footer.ts';
 
 /** A file whose footer agrees with itself and with the size of the file. */
@@ -28,8 +27,8 @@ const mostBytes = 192 << 20;
 
 /** Reads the footer only. @throws {InputError} for a file that cannot be read, is damaged or is encrypted */
 export async function openParquet(path: string): Promise<ParquetFile> {
-  const file = await asyncBufferFromFile(path).catch((cause: NodeJS.ErrnoException) => {
-    throw new InputError(`${path}: ${readable(cause)}`, { cause });
+  const file = await asyncBufferFromFile(path).catch((cause: unknown) => {
+    throw fileError(path, cause);
   });
   const size = file.byteLength;
   if ((await latin1(file, Math.max(0, size - 4), size)) === 'PARE') throw encrypted(path);

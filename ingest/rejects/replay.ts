@@ -11,8 +11,9 @@ import { z } from 'zod';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { eventFields } from '../event/event-insert.ts';
 import { faultsOf, type LineFault, type LineFields } from '../event/event-rules.ts';
-import { readInput } from '../input/expand-files.ts';
-import { formatOf, InputError } from '../input/file-format.ts';
+import { readInput } from '../input/byte-source.ts';
+import { formatOf } from '../input/file-format.ts';
+import { InputError } from '../input/input-error.ts';
 import { Load, type LoadOptions } from '../load/load.ts';
 import { loadEvents } from '../load/load-events.ts';
 

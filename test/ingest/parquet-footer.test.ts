@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { InputError } from '../../ingest/input/file-format.ts';
+import { InputError } from '../../ingest/input/input-error.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import {
   bytesOf,

@@ -1,0 +1,30 @@
+/** An input file cannot be used. The message names the file and says why. */
+export class InputError extends Error {}
+
+/** What went wrong with a file, as an error that names it. Anything that is not an Error is returned as it is. */
+export function fileError(file: string, cause: unknown): unknown {
+  return cause instanceof Error ? new InputError(`${file}: ${describeFileError(cause)}`, { cause }) : cause;
+}
+
+/** What went wrong with a file, in words. */
+function describeFileError({ code, message }: NodeJS.ErrnoException): string {
+  switch (code) {
+    case 'ENOENT':
+      return 'there is no such file';
+    case 'EACCES':
+      return 'no permission to read it';
+    case 'EISDIR':
+      return 'it is a folder';
+    case 'ENOTDIR':
+      return 'it is neither a file nor a folder';
+    case 'Z_BUF_ERROR':
+      return 'the packed data ends too early: the file is truncated';
+    case 'Z_DATA_ERROR':
+      return 'the gzip data is damaged';
+    case 'ERR_ENCODING_INVALID_ENCODED_DATA':
+      return 'the UTF-16 text is damaged or truncated; save it as UTF-8';
+    default:
+      // All error codes of brotli, whatever is wrong.
+      return /^ERR_.*_ERROR_/.test(code ?? '') ? 'the brotli data is damaged' : message;
+  }
+}

@@ -1,0 +1,36 @@
+const lineFeed = 10;
+const carriageReturn = 13;
+const oneLineFeed = Buffer.from('\n');
+const oneCarriageReturn = Buffer.from('\r');
+
+/**
+ * UTF-16 as UTF-8. A character may be spread over two pieces.
+ * @throws {TypeError} (`ERR_ENCODING_INVALID_ENCODED_DATA`) for half a character, in the text or at its end
+ */
+export async function* toUtf8(
+  pieces: AsyncIterable<Buffer>,
+  encoding: 'utf-16le' | 'utf-16be',
+): AsyncGenerator<Buffer> {
+  const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true });
+  for await (const piece of pieces) yield Buffer.from(decoder.decode(piece, { stream: true }));
+  yield Buffer.from(decoder.decode());
+}
+
+/**
+ * Turns every CR into an LF that is not followed by one, also inside quotes. CRLF and LF stay as they are. The pieces
+ * are changed in place.
+ */
+export async function* crToLf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let endedWithCr = false;
+  for await (const piece of pieces) {
+    // Only now is it known what followed that CR.
+    if (endedWithCr) yield piece[0] === lineFeed ? oneCarriageReturn : oneLineFeed;
+    endedWithCr = piece.at(-1) === carriageReturn;
+    const body = endedWithCr ? piece.subarray(0, -1) : piece;
+    for (let at = body.indexOf(carriageReturn); at >= 0; at = body.indexOf(carriageReturn, at + 1)) {
+      if (body[at + 1] !== lineFeed) body[at] = lineFeed;
+    }
+    yield body;
+  }
+  if (endedWithCr) yield oneLineFeed;
+}
