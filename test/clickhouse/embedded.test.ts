@@ -47,6 +47,11 @@ test('the engine runs while it is held and leaves neither process nor file', asy
   await until(() => !isAlive(supervisor));
 });
 
+test('a data directory where the system allows none fails at once', async () => {
+  const refused = acquireEmbedded('/proc/adtally/data');
+  await expect(refused).rejects.toThrow('DATA_DIR /proc/adtally/data cannot be created or written: ');
+});
+
 test('processes that start at once share one engine, which outlives the first to leave', async () => {
   const [first, second, ...others] = await Promise.all(Array.from({ length: 5 }, () => hold()));
   if (!first || !second) throw new Error('two holders were started');
