@@ -1,6 +1,6 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
-import { listTables, loadList } from '../../ingest/lists/lookup-lists.ts';
+import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
 import { type LoadResult, loadEvents } from '../../ingest/load/load-events.ts';
 import { event, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
@@ -83,7 +83,9 @@ test('names load from "CSV (Macintosh)" and from UTF-16', async () => {
   const names = (suffix: string) =>
     `account_id,campaign_id,name\r${account},c1,Ü${suffix}\r${account},c2,夏\r`;
   for (const [n, content] of [names(''), Buffer.from(`\ufeff${names('2')}`, 'utf16le')].entries()) {
-    expect(await loadList(db.store, listTables.campaigns, await file(`names-${n}.csv`, content))).toBe(2);
+    expect(await loadLookupList(db.store, lookupLists.campaigns, await file(`names-${n}.csv`, content))).toBe(
+      2,
+    );
   }
 });
 
