@@ -13,7 +13,7 @@ export interface Endpoint {
   readonly breakdown: Breakdown;
 }
 
-/** The name of an endpoint wherever a name is needed that is no path: `campaigns_device_date`. */
+/** The name of an endpoint where a path does not fit: `campaigns_device_date`. */
 export function endpointName(path: string): string {
   return path.replace('/v1/', '').replace('/breakdowns', '').replaceAll('/', '_');
 }
@@ -40,7 +40,7 @@ export function endpoints(catalog: Catalog): Endpoint[] {
   );
   const aliases = Object.entries(catalog.aliases).map(([path, target]) => {
     const endpoint = paths.find((candidate) => candidate.path === target);
-    if (!endpoint) throw new Error(`alias ${path} points at ${target}, which is no endpoint`);
+    if (!endpoint) throw new Error(`alias ${path} points at ${target}, which is not an endpoint`);
     return { path, breakdown: endpoint.breakdown };
   });
   return [...paths, ...aliases];

@@ -31,7 +31,7 @@ export interface Service {
 const stopSeconds = 30;
 
 /**
- * Wires the service on an open store and listens; resolves once it accepts requests.
+ * Wires the service to ClickHouse and listens; resolves once it accepts requests.
  * @throws when it cannot listen on HOST and PORT, or the schema does not fit
  */
 export async function startService(config: Config, opened: OpenStore, log: Logger): Promise<Service> {

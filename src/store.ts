@@ -3,20 +3,20 @@ import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
 import { migrate } from '../clickhouse/migrate/migrate.ts';
 import type { Config } from './config.ts';
 
-/** The store a command works on. Whoever opens it closes it. */
+/** The ClickHouse a command works on. Whoever opens it closes it. */
 export interface OpenStore {
   /** May change everything. */
   readonly address: Address;
-  /** May only read: what reports are asked through. */
+  /** May only read: the user of reports. */
   readonly reporter: Address;
-  /** Resolves when an embedded server is gone for good; never for a server of its own. */
+  /** Resolves when an embedded ClickHouse has ended for good; never for a separate server. */
   readonly lost: Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * The server of `CLICKHOUSE_URL` as it is, or else the embedded one of `DATA_DIR`, started if it does not run
- * yet and brought up to this version.
+ * The server at `CLICKHOUSE_URL` as it is, or else the embedded ClickHouse in `DATA_DIR`, started if it is not running
+ * and migrated to this version.
  */
 export async function openStore(config: Config): Promise<OpenStore> {
   const { url, user, password, database } = config.clickhouse;

@@ -1,15 +1,15 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { insertTargetOnAllNodes } from '../../clickhouse/cluster/on-nodes.ts';
 
-/** An account that has a limit of its own, or had one. */
+/** An account that has its own limit, or had one. */
 export interface AccountLimit {
   readonly account: string;
-  /** In a window; null: as many as an account has that nothing was set for. */
+  /** Per window; null: the limit of all accounts applies again. */
   readonly requests: number | null;
   readonly version: string;
 }
 
-/** Sets how many requests an account has in a window; null takes its own limit away. */
+/** Sets how many requests an account may send in a window; null removes its own limit. */
 export async function setRequestLimit(store: Store, account: string, requests: number | null): Promise<void> {
   await store.command({
     query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'account_limits')} (account_id, requests)

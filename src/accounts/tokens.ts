@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { insertTargetOnAllNodes } from '../../clickhouse/cluster/on-nodes.ts';
 
-/** A login token as the store knows it: never the token itself. Times are ISO 8601, UTC. */
+/** A login token as it is stored: never the token itself. Times are ISO 8601, UTC. */
 export interface StoredToken {
   readonly id: string;
   readonly account: string;
@@ -18,13 +18,13 @@ export interface StoredToken {
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const prefix = 'adt_';
 
-/** A new secret: `adt_`, 30 random base62 characters, 6 of checksum, so that a mistyped one is known as such. */
+/** A new secret: `adt_`, 30 random base62 characters, 6 of checksum, so that typing errors are detected. */
 export function newToken(): string {
   const secret = randomText(30);
   return `${prefix}${secret}${checksum(secret)}`;
 }
 
-/** Whether a text can be a token at all; no store is asked about one that cannot. */
+/** Whether a text can be a token at all; ClickHouse is never asked about one that cannot. */
 export function isWellFormed(token: string): boolean {
   const [, secret, sum] = /^adt_([0-9A-Za-z]{30})([0-9A-Za-z]{6})$/.exec(token) ?? [];
   return secret !== undefined && checksum(secret) === sum;
@@ -74,7 +74,7 @@ export async function listTokens(
   );
 }
 
-/** Revokes a token from now on; false when there is none of that id. Revoking twice keeps the first time. */
+/** Revokes a token from now on; false if there is no such id. Revoking twice keeps the first time. */
 export async function revokeToken(store: Store, id: string): Promise<boolean> {
   const [found] = await select(store, 'SELECT 1 FROM tokens WHERE id = {id:String} LIMIT 1', { id });
   if (!found) return false;

@@ -34,8 +34,8 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
 const maxBodyBytes = 16 * 1024;
 
 /**
- * The HTTP service: every route and middleware in the order they apply. Nothing happens on import or before
- * the first request.
+ * The HTTP service: every route and middleware in the order they apply. Nothing runs on import or before the first
+ * request.
  */
 export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const { log, metrics } = deps;
@@ -51,7 +51,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   app.use(requestId());
   app.use(observe(log, metrics, deps.rowCounts));
   app.use((c, next) => {
-    // The adapter lets a Host pass that no address can have (http://9999999999), and fails on it much later.
+    // The adapter accepts some invalid hosts (http://9999999999) and fails on them much later.
     if (!URL.canParse(c.req.url)) throw new Problem('invalid_request', 'the Host header is not a host');
     return next();
   });
@@ -95,7 +95,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
 
   app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
   app.onError((error, c) => {
-    // Nobody reads an answer: whatever failed, failed because the caller left.
+    // The caller has left, which is why something failed; nobody would read an answer.
     if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
     const problem = asProblem(error);
     if (problemStatus[problem.code] === 429) metrics.limited.inc({ code: problem.code });

@@ -1,17 +1,17 @@
 import type { HttpBindings } from '@hono/node-server';
 
-/** What middleware hands on to the handler of a request. */
+/** Hono's environment: what middleware passes to the handler of a request. */
 export interface HttpEnv {
   Bindings: HttpBindings;
   Variables: {
     requestId: string;
     /** The owner of everything the request may read. */
     account: string;
-    /** Of the request, as it came. */
+    /** The request body, unparsed. */
     body: string;
     /** Path of the endpoint, for logs and metrics; absent for unknown paths. */
     endpoint: string | undefined;
-    /** What is worth logging of a report. Its rows are counted when it has ended. */
+    /** What is logged about a report; its rows are counted after it has ended. */
     report: { format: string; coding: string; query: string; first_byte_ms: number } | undefined;
   };
 }

@@ -4,13 +4,13 @@ import { NewerStore, pendingMigrations } from '../../clickhouse/migrate/migrate.
 import type { HttpEnv } from './env.ts';
 import { Problem } from './problems.ts';
 
-/** `/healthz`: the process answers. `/readyz`: the store is reachable and migrated. Neither needs a token. */
+/** `/healthz`: the process responds. `/readyz`: ClickHouse is reachable and migrated. Neither needs a token. */
 export function health(store: Store): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/healthz', (c) => c.json({ status: 'ok' }))
     .get('/readyz', async (c) => {
       const pending = await pendingMigrations(store).catch((cause: unknown) => {
-        // While an update is rolled out, the older services go on.
+        // During a rollout, services of the older version keep working.
         if (cause instanceof NewerStore) return [];
         throw new Problem('not_ready', 'the store cannot be reached', { cause });
       });

@@ -4,12 +4,12 @@ import type { Metrics } from '../observe/metrics.ts';
 import type { HttpEnv } from './env.ts';
 import type { RowCounts } from './report/row-counts.ts';
 
-/** As what a request is logged whose caller left before the answer began. */
+/** The status logged for a request whose caller left before the answer began. */
 export const callerLeft = 499;
 
 /**
- * Measures every request when its answer has ended, whichever way, and logs it; never a token. The line of a whole
- * report waits until its rows are known; all others are written at once.
+ * Measures and logs every request when its answer has ended, in whatever way; never a token. The line of a complete
+ * report waits until its row count is known; all others are written at once.
  */
 export function observe(log: Logger, metrics: Metrics, rowCounts: RowCounts): MiddlewareHandler<HttpEnv> {
   return async function observeMiddleware(c, next) {

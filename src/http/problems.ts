@@ -42,7 +42,7 @@ export class Problem extends Error {
   }
 }
 
-/** Problem details (RFC 9457) with the request id, and nothing of the inside. */
+/** Problem details (RFC 9457) with the request id and nothing internal. */
 export function problemBody({ code, message, options }: Problem, requestId: string): string {
   const status = problemStatus[code];
   return JSON.stringify({

@@ -59,7 +59,7 @@ const inOrder = {
 
 /**
  * One row for each combination of the keys. A dated breakdown has the keys of its rollup: its rows only need the
- * merge that the engine would do anyway, in the order of the sort key, which takes half the CPU of a GROUP BY and
+ * merge that ClickHouse would do anyway, in the order of the sort key, which takes half the CPU of a GROUP BY and
  * streams from the first row on.
  */
 function source(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
@@ -72,12 +72,12 @@ function source(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
   return `(SELECT ${[...keys, ...sums].join(', ')} FROM ${table} WHERE ${owned} GROUP BY ${keys.join(', ')})`;
 }
 
-/** FINAL merges what lies on one shard: rows of several are grouped. */
+/** FINAL merges only within a shard: rows from several shards are grouped. */
 function readInOrder({ breakdown, routing }: Plan): boolean {
   return breakdown.day && routing?.shards !== 'all';
 }
 
-/** A report that should ask one shard fails where it would ask more, and never does without one that is down. */
+/** A report of one shard fails rather than read more, and no report skips a shard that is down. */
 function shardSettings({ routing }: Plan): Record<string, number> {
   if (!routing) return {};
   const one = routing.shards === 'one' ? 1 : 0;
@@ -85,7 +85,7 @@ function shardSettings({ routing }: Plan): Record<string, number> {
     skip_unavailable_shards: 0,
     optimize_skip_unused_shards: one,
     force_optimize_skip_unused_shards: one,
-    // The sharding key asks the dictionary of placements, which changes only as docs/scaling.md describes.
+    // The sharding key reads the dictionary of placements, which changes only as docs/scaling.md describes.
     allow_nondeterministic_optimize_skip_unused_shards: one,
   };
 }
@@ -101,21 +101,21 @@ export function compileUnconfirmedDates(plan: Plan): ReadStatement {
     `FROM confirmations AS c WHERE ${owned})`,
     'GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day',
   ].join('\n');
-  // It reads so little that a second thread would only have to be started.
+  // It reads too little for a second thread to pay off.
   return { query, params: parameters(plan), settings: { max_threads: 1, ...shardSettings(plan) } };
 }
 
-/** A report that reads no more rows of its rollup than this, and writes each, is small. */
+/** A report that reads, and writes, at most this many rows of its rollup is small. */
 const smallRows = 20_000;
 
 /**
- * The statement that tells in a column `small` whether a report is done in a moment. Counted rather than
- * estimated: an estimate is whole granules of every part, 157,025 rows where a year of an account had 10,950.
+ * The statement whose column `small` says whether a report takes only a moment. It counts rather than estimates: an
+ * estimate has whole granules of every part, 157,025 rows where a year of an account had 10,950.
  */
 export function compileSizeCheck(plan: Plan): ReadStatement {
   const table = rollupTable(plan.breakdown.family, plan.breakdown.dimensions);
   const days = (Date.parse(plan.days.last) - Date.parse(plan.days.first)) / 86_400_000 + 1;
-  // Rows that are only added up cost a fraction of those that are written.
+  // A row that is only added up costs a fraction of one that is written.
   const maxRows = plan.breakdown.day ? smallRows : smallRows * Math.min(5, Math.max(1, days));
   return {
     query: `SELECT count() <= ${maxRows} AS small FROM (SELECT 1 FROM ${table} WHERE ${owned} LIMIT ${maxRows + 1})`,

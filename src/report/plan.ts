@@ -6,23 +6,23 @@ export interface Plan {
   readonly breakdown: Breakdown;
   /** The owner of every row, from the login token and from nowhere else. */
   readonly account: string;
-  /** As asked for: what rows of an undated breakdown carry as start_time and end_time. */
+  /** As requested: what rows of an undated breakdown have as start_time and end_time. */
   readonly range: DateRange;
-  /** The part of the range that a day of the store can lie in; first > last when there is none. */
+  /** The part of the range that ClickHouse's Date can hold; first > last if there is none. */
   readonly days: { readonly first: string; readonly last: string };
-  /** Absent for the store of a single node. */
+  /** Absent on a single node. */
   readonly routing?: ShardRouting;
 }
 
-/** Which shards of a cluster a report asks. */
+/** Which shards of a cluster a report reads. */
 export interface ShardRouting {
-  /** The one of its account, or all of them, where rows of one key can lie on several. */
+  /** The account's shard, or all of them if rows with the same key can be on several. */
   readonly shards: 'one' | 'all';
-  /** Shards look for the dictionaries of names here, and not where the statement was asked. */
+  /** The database in which shards find the dictionaries of names. */
   readonly database: string;
 }
 
-// The range of ClickHouse's Date. Any calendar date is a valid request, also one that no event can have.
+// The range of ClickHouse's Date. Any calendar date is a valid request, even one that no event can have.
 const firstDay = '1970-01-01';
 const lastDay = '2149-06-06';
 

@@ -2,13 +2,13 @@ import type { Reader } from '../../clickhouse/reader.ts';
 import { compileSizeCheck } from './compile.ts';
 import type { Plan } from './plan.ts';
 
-/** How long an answer holds, and how many are kept. */
+/** How long an answer is valid, and how many are kept. */
 const holdsMs = 60_000;
 const maxKept = 1_000;
 
 /**
- * Tells whether reports are done in a moment, by the rows they have to read. Asks the store once a minute for the
- * same report, so that callers who are refused and try again cost it nothing.
+ * Whether reports take only a moment, judged by the rows they read. ClickHouse is asked at most once a minute for the
+ * same report, so that callers who are refused and retry cost it nothing.
  */
 export class ReportSizes {
   readonly #reader: Reader;
@@ -18,7 +18,7 @@ export class ReportSizes {
     this.#reader = reader;
   }
 
-  /** @throws when the store cannot be asked */
+  /** @throws when ClickHouse cannot be asked */
   async isSmall(plan: Plan): Promise<boolean> {
     const statement = compileSizeCheck(plan);
     const key = JSON.stringify(statement);

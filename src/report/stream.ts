@@ -8,9 +8,9 @@ import type { Plan } from './plan.ts';
 
 export type ContentCoding = 'identity' | 'zstd' | 'gzip' | 'br';
 
-/** A response body as the database writes it, already compressed. */
+/** A response body as ClickHouse writes it, already compressed. */
 export interface ReportStream {
-  /** Fails when the database fails after the first byte; the reader must then break off its own answer. */
+  /** Fails when ClickHouse fails after the first byte; whoever reads it must then break off its own answer. */
   readonly body: Readable;
   readonly coding: ContentCoding;
   /** `yyyy-mm-dd`, ascending: the days of the range whose revenue is unconfirmed. */
@@ -37,7 +37,7 @@ export interface StreamOptions {
   readonly lastUpdateTime: string;
   /** Aborting it cancels the statement, also before the first byte. */
   readonly signal: AbortSignal;
-  /** Goes before reports that are not, while the database computes several. */
+  /** Small reports go first while ClickHouse computes several. */
   readonly small: boolean;
   /** W3C trace context of the caller, passed on. */
   readonly traceparent: string | undefined;
@@ -48,7 +48,7 @@ const traceContext = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 /**
  * Starts a report and returns its body before the last row is computed. No row is parsed here.
  * Destroying the body cancels the statement.
- * @throws what the reader throws when the store is unreachable or refuses the statement
+ * @throws what the reader throws when ClickHouse is unreachable or refuses the statement
  */
 export async function streamReport(
   reader: Reader,
@@ -77,13 +77,13 @@ export async function streamReport(
     ...(traceparent && traceContext.test(traceparent) && { traceparent }),
   };
   const body = await reader.stream({ ...report, settings }, { queryId, headers, signal });
-  // Nothing is no stream of any coding; only this format writes nothing where there are no rows.
+  // An empty body is not valid in any coding; only this format writes nothing when there are no rows.
   const nothing = options.format === 'ndjson' && (await isEmpty(body, signal));
   return { body, coding: nothing ? 'identity' : coding, unconfirmedDates };
 }
 
 async function isEmpty(body: Readable, signal: AbortSignal): Promise<boolean> {
-  // One that ended before anybody looked is never readable.
+  // A body that ended before anybody looked never becomes readable.
   await Promise.race([once(body, 'readable', { signal }), once(body, 'end', { signal })]);
   return body.readableLength === 0;
 }

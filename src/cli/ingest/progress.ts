@@ -4,14 +4,14 @@ import type { LoadCounts } from '../../../ingest/load/load.ts';
 
 export interface Progress {
   readonly onProgress: (counts: Readonly<LoadCounts>) => void;
-  /** Prints a line without spoiling the bar. */
+  /** Prints a line above the bar. */
   say(text: string): void;
   stop(): void;
 }
 
 /**
- * A bar on standard error over the bytes of all files: bytes, events, time left. Nothing is drawn where
- * standard error is no terminal. Counts of one file follow those of the one before it.
+ * A bar on standard error over the bytes of all files: bytes, events, time left. Nothing is drawn if
+ * standard error is not a terminal. The counts of a file are added to those of the files before it.
  */
 export async function eventProgress(files: readonly string[], quiet = false): Promise<Progress> {
   const say = (text: string): void => void process.stderr.write(`${text}\n`);

@@ -4,9 +4,9 @@ import type { HttpEnv } from '../env.ts';
 import type { Limiter } from './limiter.ts';
 import { tooMany } from './rate-limit.ts';
 
-/** What authentication needs to know of the tokens. */
+/** What authentication needs to know about tokens. */
 export interface Accounts {
-  /** @param known only look among the tokens that are known already */
+  /** @param known look only among the tokens that are already known */
   accountOf(token: string, known?: boolean): Promise<string | undefined>;
 }
 
@@ -22,7 +22,7 @@ export function authentication(accounts: Accounts, failures: Limiter): Middlewar
   const authenticate = bearerAuth<HttpEnv>({
     realm: 'adtally',
     verifyToken: async (token, c) => {
-      // Past the limit nobody makes the store look for tokens.
+      // Past the limit no caller causes a query for tokens.
       const known = !(await failures.allows(addressOf(c)));
       const account = await accounts.accountOf(token, known);
       if (account !== undefined) c.set('account', account);

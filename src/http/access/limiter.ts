@@ -7,9 +7,9 @@ export interface Quota {
 }
 
 export interface LimiterOptions extends Quota {
-  /** What is counted; limiters of other names count apart. */
+  /** What is counted; limiters with other names count separately. */
   readonly name: string;
-  /** Shared by every process that uses it; absent: this process alone. */
+  /** Shares the counts between processes; absent: this process counts by itself. */
   readonly redis?: Redis;
 }
 
@@ -22,14 +22,14 @@ export interface Verdict {
   readonly resetSeconds: number;
 }
 
-/** Counts requests by key in a window. While Redis fails, this process counts alone. */
+/** Counts requests by key in a window. While Redis fails, this process counts by itself. */
 export class Limiter {
   readonly quota: Quota;
   readonly #limiter: RateLimiterMemory | RateLimiterRedis;
 
   constructor({ name, requests, windowSeconds, redis }: LimiterOptions) {
     this.quota = { requests, windowSeconds };
-    // Counts without end: how many are too many is for each key to say.
+    // Counts without a limit: every key has its own.
     const options = {
       points: Number.MAX_SAFE_INTEGER,
       duration: windowSeconds,

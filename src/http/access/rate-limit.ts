@@ -4,12 +4,12 @@ import { Problem } from '../problems.ts';
 import type { Limiter, Verdict } from './limiter.ts';
 
 export interface LimitLookup {
-  /** Requests in a window, of an account that has a limit of its own. */
+  /** How many requests an account may send in a window; undefined for an account without its own limit. */
   limitOf(account: string): number | undefined;
 }
 
 /**
- * Allows each account so many requests in a window, and tells it where it stands on every answer
+ * Limits the requests of each account in a window, and shows what is left on every answer
  * (draft-ietf-httpapi-ratelimit-headers).
  */
 export function rateLimit(limiter: Limiter, accounts: LimitLookup): MiddlewareHandler<HttpEnv> {

@@ -16,8 +16,8 @@ export interface DocsDeps {
 }
 
 /**
- * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and may talk
- * to this service only. Neither needs a token; both are written at the first request.
+ * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and may connect only
+ * to this service. Neither needs a token; both are generated at the first request.
  */
 export function docs({ catalog, limits }: DocsDeps): Hono<HttpEnv> {
   const document = lazy(() => openApiDocument(catalog, limits));
@@ -31,10 +31,10 @@ export function docs({ catalog, limits }: DocsDeps): Hono<HttpEnv> {
     .get('/docs', (c) => c.html(page(), 200, revalidated));
 }
 
-/** Kept by caches, but asked for again each time, so that a new version shows at lazy. */
+/** Caches keep it but revalidate each time, so that a new version shows at once. */
 const revalidated = { 'Cache-Control': 'no-cache' };
 
-/** The page may run and apply its own script and style, and connect to where it comes from: nothing else. */
+/** The page may use its own script and style and connect to its own origin, nothing else. */
 function pageSecurity() {
   const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
   return secureHeaders({
@@ -49,7 +49,7 @@ function pageSecurity() {
       frameAncestors: ["'none'"],
     },
     xFrameOptions: 'DENY',
-    // Whether the host speaks TLS, on all its paths, is not ours to say.
+    // Whether the whole host uses TLS is for its operator to say.
     strictTransportSecurity: false,
   });
 }

@@ -14,7 +14,7 @@ const bearer = {
   type: 'http',
   scheme: 'bearer',
   bearerFormat: 'adt_…',
-  description: 'A login token opens one account. The operator of the service hands it out.',
+  description: 'A login token opens one account. Ask the operator of the service for one.',
 };
 
 /**
@@ -35,14 +35,14 @@ export function openApiDocument(catalog: Catalog, limits: Limits): OpenApiDocume
       description: introduction(limits),
       license: { name: license, identifier: license },
     },
-    servers: [{ url: '/', description: 'Where this document comes from.' }],
+    servers: [{ url: '/', description: 'The service that serves this document.' }],
     security: [{ [loginToken]: [] }],
     tags: [
       ...Object.entries(catalog.families).map(([family, { owner, entity }]) => ({
         name: family,
         description: `Reports for ${owner.replace('_id', '')}s, per ${entity.replaceAll('_', ' ')}.`,
       })),
-      { name: serviceTag, description: 'What the service says of itself, to anyone.' },
+      { name: serviceTag, description: 'What the service says about itself, to anyone.' },
     ],
     paths: { ...Object.fromEntries(reportPaths), ...servicePaths() },
     components: {
@@ -51,7 +51,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits): OpenApiDocume
         'X-Request-Id': {
           name: 'X-Request-Id',
           in: 'header',
-          description: 'Comes back in the answer and names the request in the log. Without one we make one.',
+          description: 'Returned with the answer and logged with the request; generated if absent.',
           schema: { type: 'string', pattern: '^[\\w=-]{1,255}$' },
         },
       },
@@ -80,10 +80,10 @@ export function openApiDocument(catalog: Catalog, limits: Limits): OpenApiDocume
 
 function introduction({ requests, windowSeconds, maxBodyBytes, timeoutSeconds }: Limits): string {
   return [
-    'POST a range of days, receive every row of the breakdown: complete, exact, in the order of the grouping keys. There are no pages and no jobs to poll. An answer that breaks off is a broken transfer, never a short report that looks whole.',
+    'POST a range of days, receive every row of the breakdown: complete, exact, in the order of the grouping keys. There are no pages and no jobs to poll. If something fails halfway the transfer breaks; a truncated report never looks complete.',
     'Money is decimal from end to end: the rows of every breakdown add up to the base report, to the last digit. Ratios are computed from the sums and rounded to 6 places; they are 0 where the denominator is 0.',
     'JSON has the envelope `result`. With `Accept` the rows alone come in other formats, and headers say what the envelope would. `Accept-Encoding` compresses any of them.',
-    `An account has ${requests} requests in ${windowSeconds} s, unless the operator gave it a limit of its own: \`RateLimit-Policy\` tells. A body has at most ${maxBodyBytes} bytes, a report takes at most ${timeoutSeconds} s. A range may be as wide as you like.`,
+    `An account has ${requests} requests in ${windowSeconds} s, unless the operator set its own limit; \`RateLimit-Policy\` shows it. A body has at most ${maxBodyBytes} bytes, a report takes at most ${timeoutSeconds} s. A range may be of any length.`,
   ].join('\n\n');
 }
 

@@ -32,7 +32,7 @@ export interface Limits {
   readonly maxBodyBytes: number;
   /** Of a report. */
   readonly timeoutSeconds: number;
-  /** Reports that run at a time, of all accounts and of one; others wait, so long. */
+  /** Reports that run at a time, of all accounts and of one, and how long others wait; the names are published. */
   readonly reports: { readonly most: number; readonly mostOfAccount: number; readonly waitSeconds: number };
   /** How long an answer may stay unread. */
   readonly sendTimeoutSeconds: number;

@@ -49,7 +49,7 @@ export function servicePaths(): Record<string, PathItem> {
   return {
     '/healthz': { get: open('healthz', 'Whether the process answers', ...health) },
     '/readyz': {
-      get: open('readyz', 'Whether the store can be reached and is migrated', ...health, ['not_ready']),
+      get: open('readyz', 'Whether ClickHouse can be reached and is migrated', ...health, ['not_ready']),
     },
     '/metrics': { get: open('metrics', 'Measurements for Prometheus', 'text/plain', { type: 'string' }) },
     '/openapi.json': {

@@ -23,14 +23,14 @@ export interface ReportDeps {
   readonly timeoutSeconds: number;
   /** The time of the request as the envelope writes it. */
   readonly lastUpdateTime: () => string;
-  /** End of the last load; undefined for a store without one. */
+  /** End of the last load; undefined while no load has finished. */
   readonly lastLoad: () => Date | undefined;
   readonly gate: ReportGate;
-  /** Which shards hold an account; undefined for the store of a single node. */
+  /** Which shards a report of the account reads; undefined on a single node. */
   readonly routingOf: (account: string) => ShardRouting | undefined;
   /** How long a caller may leave an answer unread. */
   readonly sendTimeoutSeconds: number;
-  /** Told when a response breaks off after its first byte. */
+  /** Called when a response breaks off after its first byte. */
   readonly onBroken: (error: unknown, requestId: string) => void;
 }
 
@@ -74,23 +74,22 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
 }
 
 /**
- * A signal that the caller is gone. It knows the connection, not the answer: one that waits behind another on the
- * same connection is never told, nor is one whose caller left before anybody looked.
+ * A signal that the caller is gone. It watches the connection, because an answer that waits behind another on the same
+ * connection, or whose caller left before anybody looked, would never be notified.
  */
 function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => void } {
   const { socket } = c.env.incoming;
   const gone = new AbortController();
   const onClose = () => gone.abort();
-  // As many as there are requests under way on the connection.
+  // One listener for each request under way on the connection.
   socket.setMaxListeners(0).once('close', onClose);
   if (socket.destroyed) gone.abort();
   return { signal: gone.signal, forget: () => socket.off('close', onClose) };
 }
 
 /**
- * Pipes the body to the socket untouched. When the database fails in the middle, or the caller goes away or
- * stops reading, both sides are destroyed: the caller sees a broken transfer, never an answer that looks
- * complete.
+ * Pipes the body to the socket untouched. When ClickHouse fails halfway, or the caller leaves or stops reading, both
+ * sides are destroyed: the caller sees a broken transfer, never a truncated answer that looks complete.
  */
 async function send(
   c: Context<HttpEnv>,
@@ -100,7 +99,7 @@ async function send(
 ): Promise<Response> {
   const { outgoing } = c.env;
   outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
-  const unread = cutOffUnread(outgoing, deps.sendTimeoutSeconds);
+  const unread = destroyUnread(outgoing, deps.sendTimeoutSeconds);
   try {
     await pipeline(body, outgoing, { signal });
   } catch (error) {
@@ -111,13 +110,13 @@ async function send(
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Destroys an answer of which nothing was read for so long, though there was something to read. */
-function cutOffUnread(outgoing: HttpBindings['outgoing'], seconds: number): NodeJS.Timeout {
+/** Destroys an answer of which the caller has read nothing for this long, though there was something to read. */
+function destroyUnread(outgoing: HttpBindings['outgoing'], seconds: number): NodeJS.Timeout {
   let progress = { bytes: 0, at: performance.now() };
   return setInterval(() => {
     const bytes = outgoing.socket?.bytesWritten ?? 0;
-    const waits = outgoing.writableLength > 0;
-    if (bytes !== progress.bytes || !waits) progress = { bytes, at: performance.now() };
+    const pending = outgoing.writableLength > 0;
+    if (bytes !== progress.bytes || !pending) progress = { bytes, at: performance.now() };
     else if (performance.now() - progress.at > seconds * 1000) {
       outgoing.destroy(new Error(`the caller read nothing for ${seconds} s`));
     }

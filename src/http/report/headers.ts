@@ -16,8 +16,8 @@ export interface ReportFacts {
 }
 
 /**
- * The headers of a report. What the envelope of JSON says beside the rows, the other formats say here, as
- * structured fields (RFC 9651); runs of unconfirmed days as intervals, so that a year fits.
+ * The headers of a report. What the JSON envelope says beside the rows, the other formats say here, as structured fields
+ * (RFC 9651); runs of unconfirmed days as intervals, so that a year fits.
  */
 export function reportHeaders(facts: ReportFacts, stream: ReportStream): Record<string, string> {
   const { mediaType, extension } = reportFormats[facts.format];
@@ -37,14 +37,14 @@ export function reportHeaders(facts: ReportFacts, stream: ReportStream): Record<
   };
 }
 
-/** Of one header; clients such as Node's accept 16 KB of all together. */
+/** Of one header; clients such as Node.js accept 16 KB for all headers together. */
 const maxBytes = 12_000;
-/** So many intervals that are `partly` fit into it. */
+/** How many intervals marked `partly` fit into it. */
 const maxIntervals = 300;
 
 /**
- * Ascending days as a list of strings (RFC 9651 §3.1). Where the list would be too long for a header, neighbouring
- * runs are put together into an interval that is marked `;partly`: no day is left out.
+ * Ascending days as a list of strings (RFC 9651 §3.1). If the list would be too long for a header, neighbouring runs
+ * are merged into intervals marked `;partly`: no day is left out.
  */
 export function unconfirmedDates(days: readonly string[]): string {
   const runs = intervals(days);

@@ -8,12 +8,12 @@ const formatNames = Object.keys(reportFormats) as ReportFormatName[];
 const codings: readonly ContentCoding[] = ['zstd', 'gzip', 'br', 'identity'];
 
 /**
- * The format the caller prefers by `Accept` (RFC 9110 §12.5.1); JSON where it does not say or does not mind.
- * @throws {Problem} `not_acceptable`, which lists what there is
+ * The format the caller prefers by `Accept` (RFC 9110 §12.5.1); JSON if it does not say or accepts anything.
+ * @throws {Problem} `not_acceptable`, listing the available formats
  */
 export function acceptedFormat(c: Context): ReportFormatName {
   const offered = formatNames.map((name) => reportFormats[name].mediaType);
-  // Parameters other than the quality ask for nothing that a format could have otherwise: charset, header.
+  // Parameters other than the quality, such as charset, select nothing here.
   const accept = c.req.header('accept')?.replace(/;(?!\s*q=)[^,;]*/gi, '') || undefined;
   const accepted = new Negotiator({ headers: { accept } }).mediaType(offered);
   const name = formatNames.find((candidate) => reportFormats[candidate].mediaType === accepted);
@@ -23,7 +23,7 @@ export function acceptedFormat(c: Context): ReportFormatName {
 
 /**
  * The coding the caller prefers by `Accept-Encoding` (RFC 9110 §12.5.3), among equals the fastest; identity
- * where it accepts none of ours.
+ * if it accepts none of ours.
  */
 export function acceptedCoding(c: Context): ContentCoding {
   const negotiator = new Negotiator({ headers: { 'accept-encoding': c.req.header('accept-encoding') } });

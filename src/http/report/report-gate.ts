@@ -5,7 +5,7 @@ export interface ReportGateOptions {
   readonly maxConcurrent: number;
   /** Large reports that wait for a slot. */
   readonly maxWaitingLarge?: number;
-  /** Small ones that wait: each is done in a moment, so that more of them can be served in time. */
+  /** Small reports that wait: each takes a moment, so more of them can be served in time. */
   readonly maxWaitingSmall?: number;
   readonly waitMs?: number;
 }
@@ -18,19 +18,19 @@ interface Waiter {
 type Size = 'small' | 'large';
 
 export interface Slot {
-  /** As which the report was admitted; large as well where it was not asked. */
+  /** The size the report was admitted as; large if nobody needed to know. */
   readonly size: Size;
   /** Gives the slot back; calling it again does nothing. */
   leave(): void;
 }
 
-/** Where reports of both sizes wait, small ones go first; after so many of them it is a large one's turn. */
+/** If reports of both sizes wait, small ones go first; after this many it is a large one's turn. */
 const smallInARow = 4;
 
 /**
- * Bounds the reports that run at a time, overall and per account, with a short queue for each size. No account
- * takes more than half of the slots, nor of a queue. Large reports leave some slots free, overall and of an
- * account, so that a small one is never stuck behind them.
+ * Limits how many reports run at a time, overall and per account, with a short queue for each size. No account takes
+ * more than half of the slots or of a queue. Large reports leave some slots free, overall and of an account, so that a
+ * small one is never stuck behind them.
  */
 export class ReportGate {
   readonly maxConcurrent: number;
@@ -65,11 +65,11 @@ export class ReportGate {
 
   /**
    * Waits for a slot.
-   * @param isSmall asked only where slots are scarce and there is a queue to choose
+   * @param isSmall called only when slots are scarce and it decides between two queues
    * @throws {Problem} `too_many_reports` when the queue is full or the wait too long
    */
   async enter(account: string, isSmall: () => Promise<boolean>, signal: AbortSignal): Promise<Slot> {
-    // With room for a large report nobody needs to know which it is, nor where both queues are full.
+    // The size matters neither when there is room for a large report nor when both queues are full.
     let size: Size = 'large';
     if (!this.#fits(account, size)) {
       if (this.#isFull(account, 'small') && this.#isFull(account, 'large')) throw this.#refusal();
@@ -112,14 +112,14 @@ export class ReportGate {
     while (this.#admitNext());
   }
 
-  /** Admits one that waits and fits, in the order of arrival within its size; false when there is none. */
+  /** Admits a waiting report that fits, in order of arrival within its size; false when there is none. */
   #admitNext(): boolean {
     const next = (size: Size) => this.#waiting[size].find(({ account }) => this.#fits(account, size));
     const [small, large] = [next('small'), next('large')];
     const size = small && !(large && this.#smallSinceLarge >= smallInARow) ? 'small' : 'large';
     const waiter = size === 'small' ? small : large;
     if (!waiter) return false;
-    // Small ones count only where a large one could have gone instead.
+    // Small ones count only if a large one could have gone instead.
     if (size === 'large') this.#smallSinceLarge = 0;
     else if (large) this.#smallSinceLarge++;
     this.#forget(waiter, size);
@@ -146,7 +146,7 @@ export class ReportGate {
   }
 
   #wait(account: string, size: Size, signal: AbortSignal): Promise<void> {
-    // A caller that went away meanwhile would never be told so: its signal has fired already.
+    // The signal of a caller that has left already fired and will not fire again.
     if (signal.aborted || this.#isFull(account, size)) throw this.#refusal();
     return new Promise((resolve, reject) => {
       const giveUp = () => {
@@ -169,7 +169,7 @@ export class ReportGate {
   }
 }
 
-/** So many of the slots can large reports take: a quarter is kept for small ones. */
+/** How many of the slots large reports may take: a quarter is kept for small ones. */
 function forLarge(slots: number): number {
   return Math.max(1, slots - Math.ceil(slots / 4));
 }

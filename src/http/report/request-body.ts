@@ -4,8 +4,8 @@ import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 
 /**
- * Reads the body of a request, as text. What is refused for its size, here or before, is read to its end and
- * forgotten, so that its caller gets to read the answer; one that waits for `100 Continue` need not send it.
+ * Reads the body of a request as text. A body refused for its size is still read to its end and discarded, so that
+ * its caller can read the answer; a caller that waits for `100 Continue` need not send it.
  */
 export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
   const tooLarge = () => new Problem('body_too_large', `the body is larger than ${maxBytes} bytes`);
@@ -18,7 +18,7 @@ export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
   };
 }
 
-/** @throws what `tooLarge` makes, and when the caller goes away before the end */
+/** @throws what `tooLarge` returns, or an error when the caller leaves before the end */
 function read(incoming: IncomingMessage, maxBytes: number, tooLarge: () => Error): Promise<string> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];

@@ -1,20 +1,20 @@
 import type { Reader } from '../../../clickhouse/reader.ts';
 
 export interface RowCountOptions {
-  /** How often the database is asked while somebody waits; servers write their query log every 1 to 7.5 s. */
+  /** How often ClickHouse is asked while a log line waits; servers write their query log every 1 to 7.5 s. */
   readonly askEveryMs?: number;
-  /** How long one report is asked for. */
+  /** How long a log line waits for its row count. */
   readonly giveUpAfterMs?: number;
-  /** Told when the database cannot be asked. */
+  /** Called when ClickHouse cannot be asked. */
   readonly onError: (error: unknown) => void;
 }
 
 interface Waiting {
   readonly since: number;
-  readonly tell: (rows: number | undefined) => void;
+  readonly resolve: (rows: number | undefined) => void;
 }
 
-/** What a log may hold back; above it lines go without rows rather than wait in memory. */
+/** How many log lines may wait; beyond that they are written without a row count. */
 const maxWaiting = 10_000;
 
 const rowsOf = `SELECT query_id AS id, toUInt32(result_rows) AS rows FROM system.query_log
@@ -22,9 +22,9 @@ const rowsOf = `SELECT query_id AS id, toUInt32(result_rows) AS rows FROM system
     AND type = 'QueryFinish' AND query_id IN splitByChar(',', {ids:String})`;
 
 /**
- * How many rows reports had, for the log. The database writes a report and the service passes its bytes on unread, so
- * only the query log of the server knows, a moment after the answer has ended; one statement asks for all reports
- * since the last one.
+ * The row counts of reports, for the log. ClickHouse writes a report and the service passes its bytes on unread, so only
+ * ClickHouse's query log knows, a moment after the answer has ended. One statement asks for all reports since the
+ * last one.
  */
 export class RowCounts {
   readonly #reader: Reader;
@@ -37,16 +37,16 @@ export class RowCounts {
     this.#options = { askEveryMs: 1_000, giveUpAfterMs: 10_000, ...options };
   }
 
-  /** Undefined for a report of which the database does not tell. */
+  /** Undefined for a report that the query log does not show in time. */
   of(queryId: string): Promise<number | undefined> {
     if (this.#waiting.size >= maxWaiting) return Promise.resolve(undefined);
-    return new Promise((tell) => {
-      this.#waiting.set(queryId, { since: performance.now(), tell });
+    return new Promise((resolve) => {
+      this.#waiting.set(queryId, { since: performance.now(), resolve });
       this.#timer ??= setTimeout(() => void this.#ask(), this.#options.askEveryMs);
     });
   }
 
-  /** Asks once more; what is not known then is not waited for. */
+  /** Asks once more and waits for nothing that is unknown then. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#ask();
@@ -59,7 +59,7 @@ export class RowCounts {
       const ids = [...this.#waiting.keys()].join(',');
       const statement = { query: rowsOf, params: { ids }, settings: { log_queries: 0 } };
       const found = ids === '' ? [] : await this.#reader.rows<{ id: string; rows: number }>(statement);
-      for (const { id, rows } of found) this.#tell(id, rows);
+      for (const { id, rows } of found) this.#resolve(id, rows);
       this.#giveUp(giveUpAfterMs);
     } catch (error) {
       onError(error);
@@ -70,12 +70,12 @@ export class RowCounts {
 
   #giveUp(afterMs: number): void {
     for (const [id, { since }] of this.#waiting) {
-      if (performance.now() - since >= afterMs) this.#tell(id, undefined);
+      if (performance.now() - since >= afterMs) this.#resolve(id, undefined);
     }
   }
 
-  #tell(id: string, rows: number | undefined): void {
-    this.#waiting.get(id)?.tell(rows);
+  #resolve(id: string, rows: number | undefined): void {
+    this.#waiting.get(id)?.resolve(rows);
     this.#waiting.delete(id);
   }
 }

@@ -6,18 +6,18 @@ interface Exchange {
   readonly outgoing: ServerResponse;
 }
 
-/** How long a stop waits for a request that is on its way, and for the rest of one that has begun to arrive. */
+/** How long a stop waits for a request that may be on its way, and for the rest of one that has begun to arrive. */
 const unreadMs = 200;
 const restMs = 2_000;
 
-/** How long a caller may go on sending the rest of a request that was answered, and how long it may pause. */
+/** How long a caller may keep sending the rest of a request that was already answered, and how long it may pause. */
 const lingerMs = 30_000;
 const pauseMs = 5_000;
 
-/** Knows what is under way on every connection of a server. */
+/** Tracks what is under way on every connection of a server. */
 export class Connections {
   readonly #server: Server;
-  /** What is not answered to the end yet, and the last exchange of all. */
+  /** The exchanges that are not fully answered yet, and the latest one. */
   readonly #open = new Map<Socket, { readonly running: Set<Exchange>; last?: Exchange }>();
   #stopping = false;
 
@@ -27,7 +27,7 @@ export class Connections {
       this.#open.set(socket, { running: new Set() });
       socket.once('close', () => this.#open.delete(socket));
       const closeNow = socket.destroySoon;
-      // Called by Node when an answer was the last of its connection.
+      // Called by Node.js after the last answer of a connection.
       socket.destroySoon = () => {
         if (!this.isAnswered(socket)) return closeNow.call(socket);
         socket.end();
@@ -49,23 +49,23 @@ export class Connections {
     };
     server.on('request', begin);
     server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
-      // Its body is asked for where it is read; a caller that is refused before need not send it.
+      // `100 Continue` is sent where the body is read; a caller that is refused before need not send it.
       server.emit('request', incoming, outgoing);
     });
   }
 
-  /** Whether a byte that comes now belongs to an answer that has begun. */
+  /** Whether an answer on this connection has begun and not ended. */
   isAnswering(socket: Socket): boolean {
     return [...(this.#open.get(socket)?.running ?? [])].some(({ outgoing }) => outgoing.headersSent);
   }
 
-  /** Whether what the caller still sends belongs to a request that was answered to the end. */
+  /** Whether the caller is still sending a request that was fully answered. */
   isAnswered(socket: Socket): boolean {
     const last = this.#open.get(socket)?.last;
     return last !== undefined && !last.incoming.complete && last.outgoing.writableEnded;
   }
 
-  /** Accepts nothing new, lets running answers finish, at most so long, and resolves when all is closed. */
+  /** Accepts nothing new, lets running answers finish for up to `limitSeconds`, and resolves when all is closed. */
   async stop(limitSeconds: number): Promise<void> {
     this.#stopping = true;
     const closed = new Promise((resolve) => this.#server.close(resolve));
@@ -74,7 +74,7 @@ export class Connections {
       this.#server.closeIdleConnections();
       const waitedMs = performance.now() - startedAt;
       for (const [socket, { running }] of this.#open) {
-        // What a caller sent just before may not be read yet.
+        // What a caller sent just before the stop may not have been read yet.
         const silent = socket.bytesRead === 0 && waitedMs > unreadMs;
         if (running.size === 0 && (silent || waitedMs > restMs)) socket.destroy();
       }
@@ -89,8 +89,8 @@ export class Connections {
 }
 
 /**
- * Reads on what the caller is still sending, until it ends, pauses or its time is over: a connection that is closed
- * with unread bytes is reset, and the caller may lose the answer.
+ * Keeps reading what the caller is sending until it ends, pauses or runs out of time: closing a connection with unread
+ * bytes resets it, and the caller may lose the answer.
  */
 export function linger(socket: Socket, maxMs: number): void {
   const cut = setTimeout(() => socket.destroy(), maxMs);

@@ -10,19 +10,19 @@ const refusals: Readonly<Record<string, Problem>> = {
 };
 const malformed = new Problem('malformed_message', 'the message is not valid HTTP/1.1');
 
-/** How long what follows is read on; who is slow on purpose gains no more. */
+/** How long the rest of such a message is read; a caller that is slow on purpose gains no more. */
 const lingerMs = 5_000;
 
-/** The answer to a request whose target or Host is none, which no route ever sees. */
+/** The response to a request with an invalid target or Host header; such a request reaches no route. */
 export function malformedResponse(): Response {
   const { status, body, headers } = answer(malformed);
   return new Response(body, { status, headers });
 }
 
 /**
- * Answers what Node refuses before it is a request with problem details as well, and closes the connection.
- * Where an answer has begun, the connection is cut: nothing may look like its end. Where the request was answered
- * already, there is nothing more to say.
+ * Answers with problem details also what Node.js refuses before it is a request, and closes the connection. If an
+ * answer has begun, the connection is destroyed: nothing may look like its end. If the request was already answered,
+ * there is nothing more to send.
  */
 export function refuseMalformed(server: Server, connections: Connections): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
