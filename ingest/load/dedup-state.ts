@@ -4,18 +4,18 @@ import { onNodes } from '../../clickhouse/cluster/on-nodes.ts';
 import { isTransient, type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 
 /**
- * What to expect of the engine when a chunk in doubt is sent again under its name:
- * - `reliable`: it adds what is missing, and nothing twice.
- * - `may-lose-rows`: what is missing may stay missing: a server that is killed can have noted the name of a part that it
- *   did not keep. One that was restored from a backup may even keep all of it twice.
- * - `expired`: the chunk was sent so long ago, or rollups were rebuilt since, that all of it may be kept twice.
+ * Whether ClickHouse's insert deduplication can be relied on when a chunk is sent again under its token:
+ * - `reliable`: what is missing is added, and nothing is stored twice.
+ * - `may-lose-rows`: missing rows may stay missing, because a killed server can have recorded a part's dedup id without
+ *   keeping the part. A server restored from a backup may even store everything twice.
+ * - `expired`: everything may be stored twice, because the chunk was sent too long ago, or rollups were rebuilt since.
  */
 export type DedupState = 'reliable' | 'may-lose-rows' | 'expired';
 
-/** The engine remembers 10,000 parts of each table; a chunk makes one for each month it touches. */
+/** ClickHouse remembers 10,000 parts of each table; a chunk makes one for each month it touches. */
 const rememberedParts = 5_000;
 
-/** What the engine knows of a chunk that was sent at that time. */
+/** The dedup state of a chunk that was sent at a time of ClickHouse. */
 export async function dedupStateOf(store: Store, sentAt: string, retries: RetryOptions): Promise<DedupState> {
   const [row] = await retrying(
     () =>
@@ -33,9 +33,9 @@ export async function dedupStateOf(store: Store, sentAt: string, retries: RetryO
 }
 
 /**
- * Whether a server was started since, or its tables were restored from a backup, which remember no chunk; a time that
- * is still to come, because the clock was set back, does not tell. Of replicas each counts: any of them may have taken
- * the chunk.
+ * Whether a server was started since a time, or its tables were restored from a backup, which remember no chunk. Also
+ * true for a time in the future: the clock was set back, so nothing can be said. Every replica counts, since any of
+ * them may have taken the chunk.
  */
 async function anotherServerSince(store: Store, time: string, retries: RetryOptions): Promise<boolean> {
   const isLater = async (node: Store) => {
@@ -55,7 +55,7 @@ async function anotherServerSince(store: Store, time: string, retries: RetryOpti
   if (!layout) return retrying(() => isLater(store), retries);
   for (const node of layout.nodes) {
     const later = await onNodes(store, [node], layout.local, isLater).catch((error: unknown) => {
-      // One that does not answer will have been started again when it does.
+      // A server that does not answer will have been restarted by the time it does.
       if (error instanceof Error && isTransient(error)) return [true];
       throw error;
     });

@@ -4,8 +4,8 @@ import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { insertNewEvents, insertPublished, insertSettings } from '../event/event-insert.ts';
 
 /**
- * Counts what of a held-back chunk is new and lets go of it; returns how many of its events are not. Repeating it
- * changes nothing.
+ * Stores the events of a staged chunk whose event_id is new, then drops the chunk from staging. Returns how many of its
+ * events were duplicates. Repeating it changes nothing.
  */
 export async function countNew(store: Store, chunk: string, token: string): Promise<number> {
   const statements = (await layoutOf(store)) ? [insertNewEvents, insertPublished] : [insertNewEvents];
@@ -26,7 +26,7 @@ export async function countNew(store: Store, chunk: string, token: string): Prom
   return row?.duplicates ?? 0;
 }
 
-/** Lets go of a held-back chunk. */
+/** Drops a chunk from staging. */
 export async function dropStaged(store: Store, chunk: string): Promise<void> {
   const query = 'ALTER TABLE events_staging DROP PARTITION {chunk:String}';
   await onShards(store, (shard) => shard.store.command({ query, query_params: { chunk } }));

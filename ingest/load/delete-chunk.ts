@@ -2,19 +2,19 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 
-/** A deletion is lost only by chance; so often in a row it is something else. */
-const mostDeletions = 20;
+/** ClickHouse occasionally drops a mutation. After this many failures in a row the cause is something else. */
+const maxDeletions = 20;
 
 /**
- * Deletes rows of a chunk, wherever they lie. Of deletions that begin at the same moment in one table ClickHouse can
- * take one for done that it never applies, so each is looked after.
- * @param more a further condition
- * @throws when rows stay there, however often they are deleted
+ * Deletes the rows of a chunk on all shards. When several mutations start at once on a table, ClickHouse may report one
+ * as done without applying it, so each deletion is checked and, if need be, repeated.
+ * @param more a further condition in SQL
+ * @throws when the rows are still there after many deletions
  */
 export async function deleteChunk(store: Store, table: string, chunk: string, more = '1'): Promise<void> {
   const condition = `WHERE chunk = {chunk:String} AND ${more}`;
   await onShards(store, async (shard) => {
-    for (let deletion = 1; deletion <= mostDeletions; deletion++) {
+    for (let deletion = 1; deletion <= maxDeletions; deletion++) {
       await retrying(() =>
         shard.store.command({
           query: `ALTER TABLE ${table} DELETE ${condition}`,

@@ -6,15 +6,15 @@ import { heartbeatColumns, isAlive, type LoadHeartbeat, machine } from './load-h
 import { defaultTimings, type LoadTimings, lapsedAfterMs } from './load-timings.ts';
 import { type WaitOptions, waitUntil } from './wait-until.ts';
 
-/** What a file of a run came to. */
+/** What a load has done so far. */
 export interface LoadCounts {
   /** Events counted now. */
   rows: number;
   /** Events found already loaded by an earlier run. */
   repeatedRows: number;
-  /** Lines refused and kept as rejected rows. */
+  /** Lines rejected and kept as rejected rows. */
   rejectedRows: number;
-  /** Events left out because their event_id was present. */
+  /** Events left out because their event_id was already stored. */
   duplicateRows: number;
   /** Bytes of the file itself, read so far. */
   bytes: number;
@@ -44,14 +44,14 @@ export class Load {
   readonly #description: LoadDescription;
   readonly #timings: LoadTimings;
   readonly #startedAt: Date;
-  /** `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; undefined until it is taken. */
+  /** Its place in the order of loads: `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; undefined until it is taken. */
   #turn: string | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
-  /** Statements that say the load lives; the last word must not be said before they are. */
+  /** The heartbeat in flight; the final state must not be written before it has ended. */
   #beating: Promise<void> = Promise.resolve();
-  /** When the store last took a word of this load, and until when it had taken none for long; milliseconds of the process. */
-  #heardAt = performance.now();
-  #silentUntil = Number.NEGATIVE_INFINITY;
+  /** When ClickHouse last accepted a heartbeat, and the end of the last long gap between two; by `performance.now()`. */
+  #heartbeatAt = performance.now();
+  #lapsedUntil = Number.NEGATIVE_INFINITY;
   #turnAt = 0;
 
   private constructor(store: Store, description: LoadDescription, now: Date, timings: LoadTimings) {
@@ -79,7 +79,7 @@ export class Load {
     try {
       await load.#takeTurn();
       load.#heartbeat = setInterval(() => {
-        // A missed heartbeat only makes the load look dead; the next statement of the load tells the failure.
+        // A missed heartbeat only makes the load look dead; its next statement reports the failure.
         load.#beating = load.#record('running').catch(() => {});
       }, load.#timings.heartbeatMs);
       load.#heartbeat.unref();
@@ -96,29 +96,29 @@ export class Load {
     await retrying(() => this.#record('loaded'));
   }
 
-  /** Records the failure; where the store is gone, the load is dead once its heartbeats are old. */
+  /** Records the failure; if ClickHouse is away, the load counts as dead once its last heartbeat is old. */
   async fail(error: unknown): Promise<void> {
     await this.#stopBeating();
     await this.#record('failed', error instanceof Error ? error.message : String(error)).catch(() => {});
   }
 
-  /** Whether since then others may have taken this load for dead, and gone on. */
+  /** Whether others may have counted this load as dead, and gone ahead, since a time by `performance.now()`. */
   heartbeatLapsedSince(time: number): boolean {
-    return this.#silentUntil > time || performance.now() - this.#heardAt > lapsedAfterMs(this.#timings);
+    return this.#lapsedUntil > time || performance.now() - this.#heartbeatAt > lapsedAfterMs(this.#timings);
   }
 
-  /** Waits for another turn, where others may have gone on without this load. */
+  /** Takes a new turn and waits for it, if others may have gone ahead of this load. */
   async requeueIfLapsed(options: WaitOptions): Promise<void> {
     if (!this.heartbeatLapsedSince(this.#turnAt)) return;
     await this.#takeTurn();
     await this.#waitForTurn(options);
   }
 
-  /** @throws when others may have gone on without this load */
+  /** @throws when others may have gone ahead of this load */
   assertTurnHeld(): void {
     if (!this.heartbeatLapsedSince(this.#turnAt)) return;
     throw new Error(
-      `ClickHouse did not hear of load ${this.id} for more than ${lapsedAfterMs(this.#timings) / 1000} s, so that others may have gone on: run the same command again`,
+      `load ${this.id} could not record a heartbeat for more than ${lapsedAfterMs(this.#timings) / 1000} s, and other loads may have gone ahead: run the same command again`,
     );
   }
 
@@ -128,8 +128,8 @@ export class Load {
   }
 
   /**
-   * A load is visible before it takes its turn, and one that has none yet is waited for by all: so whoever has an
-   * earlier turn is seen, whatever the clocks of the machines say and however slow one of them is.
+   * A load is visible before it takes its turn, and all others wait for a load without a turn. So a load with an
+   * earlier turn is always seen, whatever the clocks of the machines say and however slow one of them is.
    */
   async #takeTurn(): Promise<void> {
     await this.#record('running');
@@ -141,7 +141,7 @@ export class Load {
         { id: this.id },
       ),
     );
-    if (!row) throw new Error(`the store has lost load ${this.id}`);
+    if (!row) throw new Error(`ClickHouse has lost the record of load ${this.id}`);
     this.#turn = row.turn;
     this.#turnAt = performance.now();
   }
@@ -177,7 +177,7 @@ export class Load {
     return rows.filter(isAlive).map(({ id }) => id);
   }
 
-  /** @param turn the expression of the turn that is taken */
+  /** @param turn the SQL expression of the turn */
   async #record(
     state: 'running' | 'failed' | 'loaded',
     error = '',
@@ -208,12 +208,12 @@ export class Load {
       },
     });
     const now = performance.now();
-    if (now - this.#heardAt > lapsedAfterMs(this.#timings)) this.#silentUntil = now;
-    this.#heardAt = now;
+    if (now - this.#heartbeatAt > lapsedAfterMs(this.#timings)) this.#lapsedUntil = now;
+    this.#heartbeatAt = now;
   }
 }
 
-/** Containers run as users that have a number and no name. */
+/** The user of a container can have a number and no name. */
 function userName(): string {
   try {
     return userInfo().username;

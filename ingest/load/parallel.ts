@@ -1,11 +1,12 @@
 /**
- * Works on up to `most` items at a time, while the next one is made ready; the first failure ends it once the
- * others in flight are done.
+ * Works on up to `max` items at a time while the next one is being read. After the first failure, no more items are
+ * started; it is thrown when those in flight are done.
  * @param stopReading aborted when no more items are wanted
+ * @param signal no more items are started after it
  */
 export async function inParallel<T>(
   items: AsyncGenerator<T>,
-  most: number,
+  max: number,
   work: (item: T) => Promise<void>,
   stopReading: AbortController,
   signal?: AbortSignal,
@@ -19,15 +20,15 @@ export async function inParallel<T>(
       const task = work(item.value)
         .catch((error: unknown) => {
           failure ??= { error };
-          // The next item may be a long time coming.
+          // The next item may take long to be read.
           stopReading.abort();
         })
         .finally(() => running.delete(task));
       running.add(task);
       next = items.next();
-      // Whether it fails is told where it is awaited.
+      // A failure is handled where it is awaited.
       next.catch(() => undefined);
-      if (running.size >= most) await Promise.race(running);
+      if (running.size >= max) await Promise.race(running);
     }
   } catch (error) {
     failure ??= { error };

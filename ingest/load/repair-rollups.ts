@@ -1,20 +1,19 @@
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
-import { onServers } from '../../clickhouse/cluster/on-nodes.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { retrying } from '../../clickhouse/retry.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
-import { deleteChunk } from './delete-chunk.ts';
+import { claimsOf } from './chunk-claims.ts';
+import { markLoaded } from './chunk-outcome.ts';
+import { nextStep, repairTable } from './chunk-states.ts';
 import type { Ledger, SentChunk } from './ledger.ts';
 import { Load, type LoadOptions } from './load.ts';
 
 /**
- * A chunk that is whole in the events while each rollup may lack it or have it twice, because its name no longer
- * tells the engine all that arrived (see `DedupState`). Where even its events could not be relied on, they were
- * withdrawn and sent again under another name. Only when its rollups are seen to is it loaded; interrupted anywhere,
- * it is still in doubt.
+ * A chunk whose events are complete but whose rollups may miss it or count it twice, because deduplication could not be
+ * relied on (see `DedupState`), or because its events were withdrawn and sent again. It counts as loaded only when its
+ * rollups have been checked; until then, wherever a load is interrupted, the next one has to send the chunk again.
  */
 export interface UnsettledChunk {
   readonly chunk: SentChunk;
@@ -23,38 +22,23 @@ export interface UnsettledChunk {
 }
 
 /**
- * Removes what of a chunk has arrived in the events, after ending what still sends it: the statement of a loader that
- * was killed goes on in the server, and would bring the chunk back under a name that nobody knows.
- */
-export async function withdrawChunk(store: Store, chunk: string): Promise<void> {
-  const sends = "startsWith(Settings['insert_deduplication_token'], {chunk:String})";
-  await onServers(store, (server) =>
-    retrying(async () => {
-      const query = `KILL QUERY WHERE ${sends} SYNC FORMAT Null`;
-      await server.command({ query, query_params: { chunk } });
-    }),
-  );
-  for (const table of ['events', 'chunk_days']) await deleteChunk(store, table, chunk);
-}
-
-/**
- * Compares the rollups with the events on the days of these chunks, recomputes the months that differ, and marks
- * the chunks as loaded. The load that sent them has ended, so that loads which wait for a chunk of it can end
- * before the comparison.
- * @throws when such a load has taken over a chunk: what it left of it must not pass for whole; and when raw events of
- * a month that differs were dropped
+ * Compares the rollups with the events on the days of these chunks, rebuilds the months that differ, and marks the
+ * chunks as loaded. The load that sent them must have ended: loads that wait for one of its chunks have to end before
+ * the comparison.
+ * @throws when such a load has taken over a chunk, which may be incomplete now; and when raw events of a month that
+ * differs have been dropped
  */
 export async function repairRollupsOf(
-  store: Store,
   ledger: Ledger,
   load: Load,
   unsettled: readonly UnsettledChunk[],
   now: () => Date,
   options: LoadOptions = {},
 ): Promise<void> {
+  const { store } = ledger;
   const months = await monthsOf(store, unsettled);
   const file = `rollups of ${months.map(({ from }) => from.slice(0, 7)).join(', ')}, for load ${load.id}`;
-  const settling = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
+  const repair = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
   try {
     const own = await ownChunks(ledger, load, unsettled);
     for (const month of own.length > 0 ? months : []) {
@@ -62,18 +46,19 @@ export async function repairRollupsOf(
       await requireEvents(store, month, unsettled);
       await rebuildRollups(store, catalog, month, {
         allowUnsettledChunks: true,
-        beforeExchange: () => settling.assertTurnHeld(),
+        beforeExchange: () => repair.assertTurnHeld(),
       });
     }
-    for (const { chunk, rows, rejectedRows } of own) await ledger.markLoaded(load, chunk, rows, rejectedRows);
-    await settling.finish();
+    for (const { chunk, rows, rejectedRows } of own)
+      await markLoaded(ledger, load, chunk, rows, rejectedRows);
+    await repair.finish();
   } catch (error) {
-    await settling.fail(error);
+    await repair.fail(error);
     throw error;
   }
 }
 
-/** Where chunks have, or had before they were withdrawn, events: a range of days for each month. */
+/** Days on which chunks have events, or had before they were withdrawn. */
 const chunkDays = `
   SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)}
   UNION DISTINCT
@@ -88,7 +73,7 @@ function monthsOf(store: Store, unsettled: readonly UnsettledChunk[]): Promise<D
   );
 }
 
-/** @throws when a rebuild of the month would empty days that only the rollups have */
+/** @throws when a rebuild of the month would empty days that are only in the rollups */
 async function requireEvents(
   store: Store,
   { from }: DayRange,
@@ -105,11 +90,11 @@ async function requireEvents(
   );
   if (!gone) return;
   throw new Error(
-    `rollups of ${from.slice(0, 7)} may hold too much or too little of the file, and cannot be recomputed: they have ${gone.day}, of which there are no raw events any more. Restore the events of that month, then run the same command again`,
+    `Rollups for ${from.slice(0, 7)} may be wrong and cannot be rebuilt: the raw events of ${gone.day} have been dropped. Restore the events of that month, then run the same command again.`,
   );
 }
 
-/** Those that no other load has completed meanwhile. */
+/** The chunks that no other load has completed meanwhile. @throws when another load has taken over one of them */
 async function ownChunks(
   ledger: Ledger,
   load: Load,
@@ -117,11 +102,12 @@ async function ownChunks(
 ): Promise<UnsettledChunk[]> {
   const own: UnsettledChunk[] = [];
   for (const each of unsettled) {
-    const outcome = await ledger.outcome(load, each.chunk);
-    if (outcome === 'own') own.push(each);
-    if (outcome === 'taken over') {
+    const { loaded, last } = await claimsOf(ledger, load, each.chunk);
+    const next = nextStep(repairTable, { loaded: loaded !== undefined, lastClaimIsOwn: last === load.id });
+    if (next === 'repair') own.push(each);
+    if (next === 'fail') {
       throw new Error(
-        'another load has taken over a chunk that an earlier one left in doubt: run the same command again, which sees to it that the chunk is whole',
+        'another load has taken over a chunk of this file and did not complete it: run the same command again to complete it',
       );
     }
   }

@@ -18,6 +18,8 @@ export interface SendOptions {
   readonly dedupe?: boolean;
   readonly dryRun?: boolean;
   readonly rejectLimit?: RejectLimit;
+  /** Ends the waiting for a ClickHouse that does not answer, with an AbortError. */
+  readonly signal?: AbortSignal;
   readonly onRetry?: (error: Error) => void;
 }
 
@@ -49,6 +51,7 @@ export class Sender {
 
   get #retries(): RetryOptions {
     return {
+      signal: this.#options.signal,
       onRetry: (error) => {
         this.interruptions++;
         this.#options.onRetry?.(error);
@@ -157,7 +160,10 @@ export class Sender {
     if (this.#options.dryRun) return lines;
     const query =
       'SELECT toUInt32(sum(d.events)) AS stored FROM chunk_days AS d WHERE chunk = {chunk:String}';
-    const [row] = await retrying(() => select<{ stored: number }>(this.#options.store, query, { chunk: id }));
+    const [row] = await retrying(
+      () => select<{ stored: number }>(this.#options.store, query, { chunk: id }),
+      this.#retries,
+    );
     if (!row) throw new Error('the store did not count the events of a chunk');
     return row.stored;
   }
@@ -182,7 +188,7 @@ export class Sender {
   }
 
   async #inCluster(): Promise<boolean> {
-    return (await retrying(() => layoutOf(this.#options.store))) !== undefined;
+    return (await retrying(() => layoutOf(this.#options.store), this.#retries)) !== undefined;
   }
 
   /** One statement; returns the engine's refusal of the lines, throws any other failure. */

@@ -6,7 +6,7 @@ import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import { withdrawChunk } from '../../ingest/load/repair-rollups.ts';
+import { withdrawChunk } from '../../ingest/load/withdraw-chunk.ts';
 import { useCluster } from '../support/cluster.ts';
 import { event, ndjson } from '../support/events.ts';
 import { listening, useCommands } from '../support/process.ts';

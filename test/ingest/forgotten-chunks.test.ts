@@ -3,7 +3,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
-import { withdrawChunk } from '../../ingest/load/repair-rollups.ts';
+import { withdrawChunk } from '../../ingest/load/withdraw-chunk.ts';
 import { type EventLine, event, load } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';
 import { useStore } from '../support/store.ts';
@@ -165,7 +165,7 @@ it('rollups of days whose raw events were dropped are left alone', async () => {
   await leaveInDoubtAtRestart(lines);
   await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
   await expect(load(test.store, lines, 40_000)).rejects.toThrow(
-    /cannot be recomputed: they have 2026-02-07, .* Restore the events of that month/,
+    /cannot be rebuilt: the raw events of 2026-02-07 have been dropped\. Restore the events of that month/,
   );
   const kept =
     "SELECT toUInt32(sum(r.impressions)) AS kept FROM campaigns_date AS r WHERE day = '2026-02-07'";

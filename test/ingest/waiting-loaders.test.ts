@@ -6,7 +6,9 @@ import { select } from '../../clickhouse/client.ts';
 import { chunksOf } from '../../ingest/chunks/read-chunks.ts';
 import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
 import { formatOf } from '../../ingest/input/file-format.ts';
-import { Ledger } from '../../ingest/load/ledger.ts';
+import { claimChunk } from '../../ingest/load/chunk-claims.ts';
+import { markLoaded } from '../../ingest/load/chunk-outcome.ts';
+import { openLedger } from '../../ingest/load/ledger.ts';
 import { Load } from '../../ingest/load/load.ts';
 import { event, ndjson } from '../support/events.ts';
 import { done, useLoader } from '../support/loader.ts';
@@ -74,8 +76,8 @@ test.each(['loads it', 'fails'])(
     const path = await file('e.ndjson', events(50));
     const chunk = await onlyChunk(path);
     const other = await Load.begin(db.store, { kind: 'events', file: path }, new Date());
-    const ledger = new Ledger(db.store);
-    expect(await ledger.claim(other, chunk)).toMatchObject({ loaded: false });
+    const ledger = openLedger(db.store);
+    expect(await claimChunk(ledger, other, chunk)).toMatchObject({ how: 'send' });
     const loader = start('ingest', 'events', '--json', path);
     const claims = 'SELECT uniqExact(load_id) AS loads FROM load_chunks WHERE chunk = {chunk:String}';
     await until(async () =>
@@ -83,7 +85,7 @@ test.each(['loads it', 'fails'])(
     );
     expect(await counted()).toBe(0);
 
-    if (outcome === 'loads it') await ledger.markLoaded(other, chunk, chunk.rows, 0);
+    if (outcome === 'loads it') await markLoaded(ledger, other, chunk, chunk.rows, 0);
     await (outcome === 'fails' ? other.fail(new Error('for a test')) : other.finish());
     const rows = outcome === 'fails' ? 50 : 0;
     expect(await done(loader)).toMatchObject({ rows, repeated_rows: 50 - rows });
@@ -145,7 +147,7 @@ describe('one Ctrl-C is enough for a loader that waits', () => {
     const path = await file('e.ndjson', events(50));
     const chunk = await onlyChunk(path);
     const other = await Load.begin(db.store, { kind: 'events', file: 'other' }, new Date());
-    await new Ledger(db.store).claim(other, chunk);
+    await claimChunk(openLedger(db.store), other, chunk);
     const loader = start('ingest', 'events', path);
     const claimed = async () =>
       expect(await select(db.store, claims, { chunk: chunk.id })).toEqual([{ loads: 2 }]);
@@ -192,7 +194,9 @@ test('a load of which the store heard nothing waits for a rebuild that went on w
   const later = performance.now() + 11_000;
   const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
   expect(load.heartbeatLapsedSince(later - 1)).toBe(true);
-  expect(() => load.assertTurnHeld()).toThrow(/did not hear of load .* run the same command again/);
+  expect(() => load.assertTurnHeld()).toThrow(
+    /load .* could not record a heartbeat .* run the same command again/,
+  );
   const waits = vi.fn();
   const turn = load.requeueIfLapsed({ onWait: waits }).then(() => 'kept');
   await until(() => expect(waits).toHaveBeenCalledWith('other'));

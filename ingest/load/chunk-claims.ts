@@ -1,0 +1,117 @@
+import { select } from '../../clickhouse/client.ts';
+import { retrying } from '../../clickhouse/retry.ts';
+import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
+import { type DedupState, dedupStateOf } from './dedup-state.ts';
+import { firstAlive, type Ledger, recordChunk, type SentChunk } from './ledger.ts';
+import type { Load } from './load.ts';
+import { waitUntil } from './wait-until.ts';
+
+/** A chunk that is this load's to send. */
+export interface SendableClaim {
+  readonly how: SendStep;
+  /** Of what has arrived under the token that the chunk is sent under. */
+  readonly dedup: DedupState;
+  /**
+   * The load time of its rows: now, or the time that its rows already have if some arrived in an earlier attempt, so
+   * that events and rollups agree; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
+   */
+  readonly loadTime: string;
+}
+
+/** What to do with a chunk: nothing, because it is loaded already, or send it. */
+export type Claim = { readonly how: 'skip'; readonly rows: number } | SendableClaim;
+
+interface ChunkClaim {
+  readonly loadId: string;
+  readonly loaded: 0 | 1;
+  readonly counted: number;
+  readonly sentAt: string;
+}
+
+export interface ChunkClaims {
+  /** Loads that claimed the chunk before this one, in that order. */
+  readonly earlier: readonly ChunkClaim[];
+  readonly last: string;
+  /** That of a load which has loaded the chunk. */
+  readonly loaded: ChunkClaim | undefined;
+  readonly loadTime: string;
+}
+
+/**
+ * Makes a chunk this load's own to send, unless it is loaded. Waits for a running load that has claimed it earlier.
+ */
+export async function claimChunk(ledger: Ledger, load: Load, chunk: SentChunk): Promise<Claim> {
+  // Write the claim twice: first without a time, which sorts before all others, then with one. So a load with an
+  // earlier time is always visible by the time a later one looks. A single statement would not do: its time is earlier
+  // than the moment at which others can see it.
+  await recordChunk(ledger, load, chunk);
+  await recordChunk(ledger, load, chunk, 'sent_at');
+  let claims = await claimsOf(ledger, load, chunk);
+  const blockedBy = async () => {
+    if (claims.loaded || claims.earlier.length === 0) return undefined;
+    const other = await firstAlive(ledger, claims.earlier);
+    // A load that has ended may have loaded the chunk since the last look.
+    claims = await claimsOf(ledger, load, chunk);
+    return claims.loaded ? undefined : other;
+  };
+  await waitUntil(blockedBy, { signal: ledger.signal, pollMs: ledger.timings.pollMs });
+  return decide(ledger, chunk, claims);
+}
+
+async function decide(ledger: Ledger, chunk: SentChunk, claims: ChunkClaims): Promise<Claim> {
+  const { loaded, earlier, loadTime } = claims;
+  // A claim without a time was never sent.
+  const sent = earlier.find(({ sentAt }) => !sentAt.startsWith('1970'));
+  let dedup: DedupState = 'reliable';
+  let facts: ClaimFacts = {
+    loaded: loaded !== undefined,
+    sent: sent !== undefined,
+    withdrawn: 'unknown',
+    dedup: 'unknown',
+  };
+  for (;;) {
+    const how = nextStep(claimTable, facts);
+    if (how === 'look-up-withdrawn') {
+      facts = { ...facts, withdrawn: await wasWithdrawn(ledger, chunk) };
+    } else if (how === 'look-up-dedup') {
+      dedup = await dedupStateOf(ledger.store, sent?.sentAt ?? '', ledger.retries);
+      facts = { ...facts, dedup };
+    } else if (how === 'skip') return { how, rows: loaded?.counted ?? 0 };
+    else return { how, loadTime, dedup: how === 'send-again' ? dedup : 'reliable' };
+  }
+}
+
+/** The loads that have claimed a chunk, and the load time of its rows. */
+export async function claimsOf(
+  { store, retries }: Ledger,
+  load: Load,
+  { firstLineHash, id }: SentChunk,
+): Promise<ChunkClaims> {
+  const query = `
+    SELECT load_id AS loadId, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toUInt32(max(c.rows)) AS counted,
+           toString(max(c.sent_at)) AS sentAt,
+           (SELECT toString(if(count() = 0, now64(6, 'UTC'), max(d.loaded_at)))
+            FROM chunk_days AS d WHERE chunk = {chunk:String}) AS time
+    FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk = {chunk:String}
+    GROUP BY load_id ORDER BY max(c.sent_at), load_id`;
+  const claims = await retrying(
+    () => select<ChunkClaim & { time: string }>(store, query, { head: firstLineHash, chunk: id }),
+    retries,
+  );
+  const last = claims.at(-1);
+  if (!last) throw new Error(`the ledger has lost the claim on chunk ${id}`);
+  return {
+    earlier: claims.slice(
+      0,
+      claims.findIndex(({ loadId }) => loadId === load.id),
+    ),
+    last: last.loadId,
+    loaded: claims.find(({ loaded }) => loaded),
+    loadTime: last.time,
+  };
+}
+
+async function wasWithdrawn({ store, retries }: Ledger, { id }: SentChunk): Promise<boolean> {
+  const query = 'SELECT 1 FROM withdrawn_chunks WHERE chunk = {chunk:String} LIMIT 1';
+  return (await retrying(() => select(store, query, { chunk: id }), retries)).length > 0;
+}

@@ -1,0 +1,48 @@
+import { select } from '../../clickhouse/client.ts';
+import { retrying } from '../../clickhouse/retry.ts';
+import { type Ledger, recordChunk, type SentChunk } from './ledger.ts';
+import type { Load } from './load.ts';
+
+/** Records that ClickHouse has acknowledged the whole chunk. */
+export async function markLoaded(
+  ledger: Ledger,
+  load: Load,
+  chunk: SentChunk,
+  rows: number,
+  rejectedRows: number,
+): Promise<void> {
+  await recordChunk(ledger, load, chunk, 'loaded_at', rows, rejectedRows);
+}
+
+/** Records that a chunk is about to be withdrawn, and on which days some of it had arrived. */
+export async function markWithdrawn(
+  { store, retries }: Ledger,
+  load: Load,
+  { id }: SentChunk,
+): Promise<void> {
+  const query = `
+    INSERT INTO withdrawn_chunks (chunk, day, load_id)
+    SELECT {chunk:String}, arrayJoin(arrayPushBack(groupUniqArray(day), toDate(0))), {loadId:String}
+    FROM chunk_days WHERE chunk = {chunk:String}`;
+  await retrying(() => store.command({ query, query_params: { chunk: id, loadId: load.id } }), retries);
+}
+
+/**
+ * How many events of a chunk ClickHouse has, and how many of them its list of days has; the rollups may still lack
+ * some.
+ */
+export async function countEvents(
+  { store, retries }: Ledger,
+  { id }: SentChunk,
+): Promise<{ readonly events: number; readonly listed: number }> {
+  const query = `
+    SELECT (SELECT toUInt32(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS listed,
+           (SELECT toUInt32(count()) FROM events WHERE chunk = {chunk:String}
+              AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})) AS events`;
+  const [row] = await retrying(
+    () => select<{ events: number; listed: number }>(store, query, { chunk: id }),
+    retries,
+  );
+  if (!row) throw new Error(`ClickHouse did not count the events of chunk ${id}`);
+  return row;
+}

@@ -1,0 +1,90 @@
+import type { DedupState } from './dedup-state.ts';
+
+/** The first row whose facts all hold decides; a fact that a row does not name does not matter. */
+type Table<Facts, Step> = readonly (readonly [when: Partial<Facts>, then: Step])[];
+
+/** A fact that costs a query is unknown until a step asks for it. */
+type Observed<Fact> = Fact | 'unknown';
+
+/**
+ * How a chunk is sent:
+ * - `send`: for the first time.
+ * - `send-again`: some of it may have arrived in an earlier attempt; ClickHouse leaves out what it has.
+ * - `withdraw-and-send`: what has arrived is deleted first, then the chunk is sent under a new dedup token.
+ */
+export type SendStep = 'send' | 'send-again' | 'withdraw-and-send';
+
+/** What the ledger says of a chunk when no load that claimed it earlier is running any more. */
+export interface ClaimFacts {
+  /** A load has recorded it as loaded. */
+  readonly loaded: boolean;
+  /** A load that claimed it earlier may have sent it. */
+  readonly sent: boolean;
+  /** An earlier load began to withdraw it; it may have sent some of it again, under a token nobody else knows. */
+  readonly withdrawn: Observed<boolean>;
+  /** Whether deduplication can still be relied on for what was sent. */
+  readonly dedup: Observed<DedupState>;
+}
+
+export const claimTable: Table<ClaimFacts, SendStep | 'skip' | 'look-up-withdrawn' | 'look-up-dedup'> = [
+  [{ loaded: true }, 'skip'],
+  [{ sent: false }, 'send'],
+  [{ withdrawn: 'unknown' }, 'look-up-withdrawn'],
+  [{ withdrawn: true }, 'withdraw-and-send'],
+  [{ dedup: 'unknown' }, 'look-up-dedup'],
+  [{ dedup: 'expired' }, 'withdraw-and-send'],
+  [{ dedup: 'may-lose-rows' }, 'send-again'],
+  [{ dedup: 'reliable' }, 'send-again'],
+];
+
+/** What is known of a chunk when ClickHouse has acknowledged it. */
+export interface SentFacts {
+  readonly how: SendStep;
+  /** Of all that was sent under this token, including an interruption of the latest attempt. */
+  readonly dedup: DedupState;
+  /** With `--dedupe`, an event that is left out is no missing event: counting cannot tell whether the chunk is whole. */
+  readonly dedupe: boolean;
+  /** All its events are in ClickHouse. */
+  readonly whole: Observed<boolean>;
+}
+
+export const sentTable: Table<
+  SentFacts,
+  'mark-loaded' | 'repair-rollups' | 'count-events' | 'withdraw-and-send'
+> = [
+  // All of it may be stored twice.
+  [{ dedup: 'expired' }, 'withdraw-and-send'],
+  [{ how: 'send', dedup: 'reliable' }, 'mark-loaded'],
+  // The rollups may still hold what was deleted from the events.
+  [{ how: 'withdraw-and-send', dedup: 'reliable' }, 'repair-rollups'],
+  [{ how: 'send-again', dedup: 'reliable', dedupe: true }, 'mark-loaded'],
+  [{ dedup: 'may-lose-rows', dedupe: true }, 'withdraw-and-send'],
+  [{ whole: 'unknown' }, 'count-events'],
+  // Lost rows, or an earlier attempt that read the chunk by other rules.
+  [{ whole: false }, 'withdraw-and-send'],
+  [{ dedup: 'reliable', whole: true }, 'mark-loaded'],
+  // A part of a rollup may be lost even though all events are there.
+  [{ dedup: 'may-lose-rows', whole: true }, 'repair-rollups'],
+];
+
+/** What the ledger says of a chunk whose rollups are to be repaired, when no load is running any more. */
+export interface RepairFacts {
+  readonly loaded: boolean;
+  /** No other load has claimed the chunk since; one that did may have withdrawn it. */
+  readonly lastClaimIsOwn: boolean;
+}
+
+export const repairTable: Table<RepairFacts, 'skip' | 'repair' | 'fail'> = [
+  [{ loaded: true }, 'skip'],
+  [{ lastClaimIsOwn: true }, 'repair'],
+  [{ lastClaimIsOwn: false }, 'fail'],
+];
+
+/** The next step for a chunk. @throws when no row of the table holds */
+export function nextStep<Facts extends object, Step>(table: Table<Facts, Step>, facts: Facts): Step {
+  const holds = (when: Partial<Facts>) =>
+    (Object.keys(when) as (keyof Facts)[]).every((name) => when[name] === facts[name]);
+  const row = table.find(([when]) => holds(when));
+  if (!row) throw new Error(`no step for a chunk with ${JSON.stringify(facts)}`);
+  return row[1];
+}

@@ -1,0 +1,38 @@
+import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import { type Claim, claimChunk } from './chunk-claims.ts';
+import type { AttemptStart } from './deliver-chunk.ts';
+import type { Ledger } from './ledger.ts';
+import type { Load } from './load.ts';
+import type { Sender } from './sender.ts';
+
+export interface ClaimedChunk {
+  readonly chunk: SendableChunk;
+  readonly claim: Claim;
+  /** Before the chunk is sent, the server may restart, or others may take the load for dead. */
+  readonly claimed: AttemptStart;
+}
+
+/**
+ * Claims chunks in the order of the file: none is sent before the boundaries of those before it are in the ledger, so
+ * that a load which continues after a crash cuts the file at the same places.
+ * @param load absent for a dry run
+ */
+export async function* claimChunks(
+  chunks: AsyncGenerator<SendableChunk>,
+  ledger: Ledger,
+  load: Load | undefined,
+  sender: Sender,
+): AsyncGenerator<ClaimedChunk> {
+  const seen = new Set<string>();
+  for await (const chunk of chunks) {
+    await load?.requeueIfLapsed(ledger);
+    const claimed = { interruptions: sender.interruptions, at: performance.now() };
+    // The same lines again in one file are the same events.
+    const loadedRows = seen.has(chunk.id) ? chunk.rows : load && chunk.known?.loadedRows;
+    let claim: Claim = { how: 'send', loadTime: '1970-01-01 00:00:00', dedup: 'reliable' };
+    if (loadedRows !== undefined) claim = { how: 'skip', rows: loadedRows };
+    else if (load) claim = await claimChunk(ledger, load, chunk);
+    seen.add(chunk.id);
+    yield { chunk, claim, claimed };
+  }
+}

@@ -1,0 +1,98 @@
+import type { Store } from '../../clickhouse/client.ts';
+import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { RejectLimit } from '../rejects/reject-limit.ts';
+import type { SendableClaim } from './chunk-claims.ts';
+import { countEvents, markWithdrawn } from './chunk-outcome.ts';
+import { nextStep, type SendStep, sentTable } from './chunk-states.ts';
+import { type DedupState, dedupStateOf } from './dedup-state.ts';
+import { type Ledger, storeTime } from './ledger.ts';
+import type { Load } from './load.ts';
+import type { Sender, SentRows } from './sender.ts';
+import { withdrawChunk } from './withdraw-chunk.ts';
+
+export interface Delivery {
+  readonly store: Store;
+  readonly ledger: Ledger;
+  readonly sender: Sender;
+  /** Absent for a dry run. */
+  readonly load: Load | undefined;
+  readonly dedupe: boolean;
+  readonly rejectLimit?: RejectLimit | undefined;
+}
+
+/** Since when an attempt may have been interrupted: the server restarted, or the load taken for dead. */
+export interface AttemptStart {
+  /** Of the sender, so far. */
+  readonly interruptions: number;
+  /** By `performance.now()`. */
+  readonly at: number;
+}
+
+interface Attempt extends AttemptStart {
+  readonly number: number;
+  readonly how: SendStep;
+  /** Of what earlier attempts sent under the same token. */
+  readonly dedup: DedupState;
+  /** Time of ClickHouse, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
+  readonly since: string;
+}
+
+/**
+ * Sends a claimed chunk, again if it has to, until ClickHouse has each of its events exactly once.
+ * @returns `rollupsInDoubt` when its rollups may miss some of it or count it twice
+ */
+export async function deliverChunk(
+  delivery: Delivery,
+  chunk: SendableChunk,
+  claim: SendableClaim,
+  claimed: AttemptStart,
+): Promise<SentRows & { readonly rollupsInDoubt: boolean }> {
+  const { ledger, sender } = delivery;
+  let attempt: Attempt = { ...claimed, number: 0, how: claim.how, dedup: claim.dedup, since: claim.loadTime };
+  for (;;) {
+    const sent = await sendOnce(delivery, chunk, claim.loadTime, attempt);
+    const dedup = await dedupAfter(delivery, attempt);
+    const facts = { how: attempt.how, dedup, dedupe: delivery.dedupe };
+    let next = nextStep(sentTable, { ...facts, whole: 'unknown' });
+    if (next === 'count-events') {
+      next = nextStep(sentTable, { ...facts, whole: await isWhole(ledger, chunk, sent) });
+    }
+    if (next === 'mark-loaded') return { ...sent, rollupsInDoubt: false };
+    if (next === 'repair-rollups') return { ...sent, rollupsInDoubt: true };
+    delivery.rejectLimit?.takeBack(chunk.rows, sent.rejectedRows);
+    attempt = {
+      number: attempt.number + 1,
+      how: 'withdraw-and-send',
+      dedup: 'reliable',
+      interruptions: sender.interruptions,
+      at: performance.now(),
+      since: await storeTime(ledger),
+    };
+  }
+}
+
+async function sendOnce(
+  { store, ledger, sender, load }: Delivery,
+  chunk: SendableChunk,
+  loadTime: string,
+  { how, number }: Attempt,
+): Promise<SentRows> {
+  if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, loadTime);
+  await markWithdrawn(ledger, load, chunk);
+  await withdrawChunk(store, chunk.id);
+  return sender.send({ ...chunk, token: `${chunk.id} ${load.id} ${number}` }, loadTime);
+}
+
+/** Whether deduplication could be relied on during the whole attempt. */
+async function dedupAfter({ ledger, sender, load }: Delivery, attempt: Attempt): Promise<DedupState> {
+  const interrupted = sender.interruptions > attempt.interruptions || load?.heartbeatLapsedSince(attempt.at);
+  if (!load || !interrupted) return attempt.dedup;
+  const found = await dedupStateOf(ledger.store, attempt.since, ledger.retries);
+  return found === 'reliable' ? attempt.dedup : found;
+}
+
+async function isWhole(ledger: Ledger, chunk: SendableChunk, { rejectedRows }: SentRows): Promise<boolean> {
+  const lines = chunk.rows - rejectedRows;
+  const { events, listed } = await countEvents(ledger, chunk);
+  return events === lines && listed === lines;
+}
