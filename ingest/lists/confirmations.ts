@@ -2,7 +2,7 @@ import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 
-/** Days of accounts whose revenue is unconfirmed; absent limits mean all of them. */
+/** An account and its days; what is absent does not limit. */
 export interface ConfirmationRange {
   readonly account?: string;
   /** `yyyy-mm-dd`, inclusive. */
@@ -11,8 +11,8 @@ export interface ConfirmationRange {
 }
 
 /**
- * Declares an account's revenue of the days `from` to `to` confirmed. Returns how many days that is, and how
- * many of them were unconfirmed before.
+ * Marks an account's revenue as confirmed for the days `from` to `to`. Returns how many days that is, and how many of
+ * them were unconfirmed before.
  */
 export async function confirmDays(
   store: Store,
@@ -32,7 +32,7 @@ export async function confirmDays(
   return { days, changed: before - (await unconfirmedDays(store, range)) };
 }
 
-/** How many days of how many accounts hold unconfirmed revenue, in any family; one of one account counts once. */
+/** The number of days with unconfirmed revenue in any family, summed over the accounts. */
 export async function unconfirmedDays(
   store: Store,
   { account, from, to }: ConfirmationRange = {},
@@ -57,6 +57,6 @@ export async function unconfirmedDays(
        GROUP BY account_id, day HAVING max(unconfirmed_at) > max(confirmed_at))`,
     { from: from ?? '1970-01-01', to: to ?? '2149-06-06', ...(account !== undefined && { account }) },
   );
-  if (!row) throw new Error('the store did not count the unconfirmed days');
+  if (!row) throw new Error('ClickHouse did not count the unconfirmed days');
   return row.days;
 }

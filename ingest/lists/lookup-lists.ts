@@ -8,12 +8,13 @@ import { readInput } from '../input/byte-source.ts';
 import { type Format, formatOf } from '../input/file-format.ts';
 import { InputError } from '../input/input-error.ts';
 
-/** A small list that is loaded whole: its columns in the file, and the statement that stores them. */
+/** A small list that is loaded as a whole: its columns in the file, and the SQL that stores them. */
 export interface LookupList {
   readonly table: string;
   readonly columns: readonly string[];
-  /** What is stored for `columns`, then the column that says which row is the latest. */
+  /** SQL of what is stored for `columns`, and then for `latest`. */
   readonly select: string;
+  /** The column that says which row is the latest. */
   readonly latest: 'version' | 'confirmed_at';
   /** Reloaded after a load, so that reports show the names at once. */
   readonly dictionary?: string;
@@ -45,9 +46,9 @@ export const lookupLists = {
 } as const satisfies Record<string, LookupList>;
 
 /**
- * Loads a list of names or confirmations from CSV or NDJSON, all of it or, when a line is faulty, nothing.
- * Returns the number of lines. Loading the same list again changes nothing but which load was the last.
- * @throws {InputError} that names the file and, where the store tells, the line
+ * Loads a list of names or confirmations from CSV or NDJSON: all of it, or nothing when a line is faulty. Returns the
+ * number of lines. Loading the same list twice is the same as loading it once.
+ * @throws {InputError} that names the file and, if ClickHouse reports it, the line
  */
 export async function loadLookupList(
   store: Store,
@@ -57,10 +58,10 @@ export async function loadLookupList(
 ): Promise<number> {
   const fileFormat = formatOf(file, forced);
   if (fileFormat.format.name === 'parquet')
-    throw new InputError(`${file}: ${list.table} come as CSV or NDJSON`);
+    throw new InputError(`${file}: ${list.table} can be loaded from CSV or NDJSON only`);
   const input = list.columns.map((name) => `${name} String`).join(', ');
   let rows: number;
-  // Confirmations lie with their account, names on every node.
+  // Confirmations are stored with their account, names on every node.
   const target = list.dictionary ? await insertTargetOnAllNodes(store, list.table) : list.table;
   const content = readInput(file, fileFormat.compression, () => {});
   try {
@@ -84,7 +85,7 @@ export async function loadLookupList(
   } catch (error) {
     if (!(error instanceof ClickHouseError)) throw error;
     throw new InputError(
-      `${file}: nothing was loaded. The columns are ${list.columns.join(', ')}, none may be empty. ClickHouse says: ${error.message}`,
+      `${file}: nothing was loaded. The columns are ${list.columns.join(', ')}; none may be empty. ClickHouse reports: ${error.message}`,
       { cause: error },
     );
   }

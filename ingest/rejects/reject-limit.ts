@@ -9,12 +9,14 @@ export class RejectLimit {
     this.#most = most;
   }
 
-  /** Counts a chunk's rows; returns false, and counts nothing, when its rejected rows exceed the limit. */
+  /** Counts a chunk's rows; returns false, and counts nothing, when its rejected rows, if it has any, exceed the limit. */
   admit(rows: number, rejected: number): boolean {
     const { rows: mostRows = Number.POSITIVE_INFINITY, percent = 100 } = this.#most;
+    // The share can be above the limit while a chunk is taken back: good rows count nonetheless.
     const fits =
-      this.#rejected + rejected <= mostRows &&
-      (this.#rejected + rejected) * 100 <= percent * (this.#rows + rows);
+      rejected === 0 ||
+      (this.#rejected + rejected <= mostRows &&
+        (this.#rejected + rejected) * 100 <= percent * (this.#rows + rows));
     if (fits) {
       this.#rows += rows;
       this.#rejected += rejected;

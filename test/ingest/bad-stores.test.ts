@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect as connectTcp, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
@@ -10,6 +8,7 @@ import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
+import { openGate } from '../support/gate.ts';
 import { useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 
@@ -64,35 +63,6 @@ test('a load rides through the end and the restart of the embedded ClickHouse', 
   }
 });
 
-/** A way to the ClickHouse of the tests that can be closed and opened again. */
-async function gate(): Promise<{ url: string; close(): void; open(): Promise<void>; end(): void }> {
-  const target = new URL(db.address.url);
-  const sockets = new Set<Socket>();
-  const server = createServer((from) => {
-    const to = connectTcp(Number(target.port || 80), target.hostname);
-    for (const [socket, other] of [
-      [from, to],
-      [to, from],
-    ] as const) {
-      sockets.add(socket);
-      socket.on('error', () => other.destroy()).on('close', () => other.destroy());
-      socket.pipe(other);
-    }
-  });
-  const listen = async (port: number) => {
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
-  };
-  const port = await listen(0);
-  const close = () => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    sockets.clear();
-  };
-  return { url: `http://127.0.0.1:${port}`, close, open: async () => void (await listen(port)), end: close };
-}
-
 function through(url: string): Record<string, string> {
   const { user, password, database } = db.address;
   return {
@@ -104,7 +74,7 @@ function through(url: string): Record<string, string> {
 }
 
 test('a load says that ClickHouse is gone, waits for it, and completes exactly once it is back', async () => {
-  const way = await gate();
+  const way = await openGate(db.address.url);
   try {
     const args = ['ingest', 'events', '--chunk-bytes', '100000', eventsFile('cut-off', 20_000)];
     const load = commands.start(args, through(way.url));
@@ -116,12 +86,12 @@ test('a load says that ClickHouse is gone, waits for it, and completes exactly o
     expect(code, stderr).toBe(0);
     expect(await counted(db.store, 'cut-off')).toBe(20_000);
   } finally {
-    way.end();
+    way.close();
   }
 });
 
 test('a ClickHouse that is not there when a load begins is named', async () => {
-  const way = await gate();
+  const way = await openGate(db.address.url);
   way.close();
   const { code, stderr } = await commands.run(['ingest', 'events', eventsFile('early', 1)], through(way.url));
   expect(code).toBe(1);

@@ -32,5 +32,9 @@ export function heldAt(store: Store, pattern: RegExp): Held {
     await wait(params);
     return store.exec(params);
   };
+  held.query = async (params: Parameters<Store['query']>[0]) => {
+    await wait(params);
+    return store.query(params);
+  };
   return { store: held, reached, release: () => release() };
 }

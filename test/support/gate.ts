@@ -1,0 +1,41 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** A way to a server that can be closed, which cuts all connections, and opened again. */
+export interface Gate {
+  readonly url: string;
+  close(): void;
+  open(): Promise<void>;
+}
+
+/** Opens a way to the server at a URL, on 127.0.0.1. */
+export async function openGate(to: string): Promise<Gate> {
+  const target = new URL(to);
+  const sockets = new Set<Socket>();
+  const server = createServer((from) => {
+    const onward = connect(Number(target.port || 80), target.hostname);
+    for (const [socket, other] of [
+      [from, onward],
+      [onward, from],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('error', () => other.destroy()).on('close', () => other.destroy());
+      socket.pipe(other);
+    }
+  });
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  };
+  const port = await listen(0);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+    },
+    open: async () => void (await listen(port)),
+  };
+}
