@@ -12,7 +12,7 @@ export class Stopped extends Error {}
 export function loadFailure(error: unknown, file: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted && comesOfAbort(error)) return new Stopped('stopped', { cause: error });
   if (!(error instanceof Error) || !comesOfClickHouse(error)) return error;
-  const [reason] = error.message.split('\n');
+  const reason = (error.message.split('\n')[0] ?? '').trim().replace(/\.?$/, '.');
   return new LoadError(
     `${file}: ClickHouse failed: ${reason} Rows already loaded are kept. Run the same command again to continue.`,
     { cause: error },
