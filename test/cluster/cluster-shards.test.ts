@@ -1,13 +1,11 @@
 import { beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { select } from '../../clickhouse/client.ts';
 import { growCluster, placeAccount } from '../../clickhouse/cluster/place-account.ts';
-import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
-import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { AccountPlacements } from '../../src/http/report/account-placements.ts';
 import { events, expectRecount, homes, year } from '../support/accounts.ts';
+import { asked } from '../support/asked-shards.ts';
 import { useCluster } from '../support/cluster.ts';
 import { type EventLine, load } from '../support/events.ts';
 import { answer, Oracle } from '../support/oracle.ts';
@@ -28,27 +26,6 @@ const loadBoth = async (some: EventLine[]) => {
 
 beforeAll(() => loadBoth(events(accounts, 1_200)));
 
-/** The shards that were asked for a rollup by reports of an account: of each report a list. */
-async function asked(account: string, rollup: string): Promise<number[][]> {
-  const initial = new Map<string, Set<number>>();
-  for (const [n, shard] of test.shards.entries()) {
-    await shard.command({ query: 'SYSTEM FLUSH LOGS' });
-    const queries = await select<{ id: string; first: number; rows: number }>(
-      shard,
-      `SELECT initial_query_id AS id, is_initial_query AS first, toUInt32(read_rows) AS rows FROM system.query_log
-       WHERE type = 'QueryFinish' AND position(query, {account:String}) > 0 AND position(query, {rollup:String}) > 0
-         AND position(query, 'query_log') = 0`,
-      { account: `'${account}'`, rollup },
-    );
-    for (const { id, first } of queries) {
-      const shards = initial.get(id) ?? new Set();
-      initial.set(id, shards);
-      if (!first) shards.add(n + 1);
-    }
-  }
-  return [...initial.values()].map((shards) => [...shards].sort());
-}
-
 it('a report asks the shard of its account and no other', async () => {
   const home = await homes(test.store);
   expect(new Set(home.values())).toEqual(new Set([1, 2, 3]));
@@ -56,7 +33,9 @@ it('a report asks the shard of its account and no other', async () => {
     await answer(service, '/v1/campaigns/breakdowns/device', account, year);
     // The service asks the second node, which reads its own shard in the same query.
     const shard = home.get(account) ?? 0;
-    expect(await asked(account, 'campaigns_device_date'), account).toEqual([shard === 2 ? [] : [shard]]);
+    expect(await asked(test, account, 'campaigns_device_date'), account).toEqual([
+      shard === 2 ? [] : [shard],
+    ]);
   }
 });
 
@@ -97,33 +76,6 @@ it('with a shard down the accounts of the others are served and its own get a 50
   }
   await expectRecount(service, oracle, accounts.slice(0, 2));
 });
-
-it('an account that is too large for a shard is spread over several, and its reports are whole', async () => {
-  await loadBoth(events(['giant', ...accounts], 600, 10_000));
-  const shardsOf = async (table: string) =>
-    (
-      await select<{ shard: number }>(
-        test.store,
-        `SELECT DISTINCT _shard_num AS shard FROM ${table} WHERE account_id = 'giant' ORDER BY shard`,
-      )
-    ).map(({ shard }) => shard);
-  expect(await shardsOf('campaigns_date')).toHaveLength(1);
-
-  expect(await placeAccount(test.store, catalog, { account: 'giant', shards: [1, 2, 3] })).toBe(true);
-  expect(await checkSchema(test.store, catalog)).toEqual([]);
-  await loadBoth(events(['giant'], 600, 20_000));
-  expect(await shardsOf('campaigns_date')).toEqual([1, 2, 3]);
-  expect(await shardsOf('ad_units_date')).toEqual([1, 2, 3]);
-  await expectRecount(service, oracle, ['giant', 'account-1']);
-  expect((await asked('account-1', 'campaigns_device_date')).every((shards) => shards.length <= 1)).toBe(
-    true,
-  );
-
-  expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
-  await rebuildRollups(test.store, catalog);
-  expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
-  await expectRecount(service, oracle, ['giant']);
-}, 300_000);
 
 it('places nothing while a chunk is in doubt, nor on a shard that is not there', async () => {
   const to = (shards: number[]) => placeAccount(test.store, catalog, { account: 'giant', shards });

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { replay } from '../../ingest/rejects/replay.ts';
 import { heldAt } from '../support/held.ts';
-import { type Kind, killedReplay, now, useRejectedLoads } from '../support/rejected-loads.ts';
+import { now, replayedAs, useRejectedLoads } from '../support/rejected-loads.ts';
 import { useStore } from '../support/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
@@ -11,48 +11,7 @@ const db = useStore();
 const loads = useRejectedLoads(db);
 const { file, run, loadWithRejects, corrected, totals } = loads;
 
-describe.each<Kind>(['csv', 'ndjson'])('rejected rows, exported as %s', (kind) => {
-  test('complete the totals exactly once corrected, and replayed twice count once', async () => {
-    const { load } = await loadWithRejects(50);
-    expect(await totals()).toEqual({ events: 40, ids: 40, impressions: 40 });
-    const path = await corrected(load, kind, () => 3);
-    expect(await run('replay', load, path)).toMatchObject({ code: 0, stderr: '10 rows replayed\n' });
-    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
-    expect(await run('replay', load, path)).toMatchObject({
-      code: 0,
-      stderr: expect.stringMatching(/^0 rows replayed, 10 replayed before/),
-    });
-    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
-    expect((await run('rejects', load, '--json')).stdout).toBe('');
-  });
-
-  test('that are still faulty are named and stay rejected: exit code 4', async () => {
-    const { load } = await loadWithRejects(50);
-    const first = await run('replay', load, await corrected(load, kind, (row) => (row < 2 ? 0 : 3)));
-    expect(first.code).toBe(4);
-    expect(first.stderr).toMatch(
-      /line 5: quantity .*\n.*line 10: quantity .*\n8 rows replayed, 2 still faulty/,
-    );
-    expect(await totals()).toEqual({ events: 48, ids: 48, impressions: 64 });
-    expect((await run('replay', load, await corrected(load, kind, () => 7))).code).toBe(0);
-    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 78 });
-  });
-
-  test('of another load are left alone', async () => {
-    const { load } = await loadWithRejects(50);
-    const path = await corrected(load, kind, () => 3);
-    loads.account = `${loads.account}-other`;
-    const other = await loadWithRejects(50);
-    const { code, stderr } = await run('replay', other.load, path);
-    expect({ code, stderr }).toEqual({
-      code: 0,
-      stderr: `0 rows replayed, 10 replayed before or not from load ${other.load}\n`,
-    });
-    expect(await totals()).toMatchObject({ events: 40, impressions: 40 });
-  });
-
-  killedReplay(db, loads, kind, 2);
-});
+replayedAs(db, loads, 'csv', 2);
 
 test('two different replays of one load at once count each row once, as one or the other corrected it', async () => {
   const { load } = await loadWithRejects(50);

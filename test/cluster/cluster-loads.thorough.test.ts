@@ -1,0 +1,104 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { useCluster } from '../support/cluster.ts';
+import { impressions, useClusterLoads } from '../support/cluster-loads.ts';
+import { load, ndjson } from '../support/events.ts';
+import type { Command } from '../support/process.ts';
+import { useClusterStore } from '../support/store.ts';
+
+const cluster = useCluster(3);
+const test = useClusterStore(cluster);
+const loads = useClusterLoads(cluster, test);
+const { commands, node, adtally, total, expectVerified, mutate } = loads;
+
+it('two loaders on two nodes load the same files at once, each event once', async () => {
+  const file = join(loads.folder, 'both.ndjson');
+  await writeFile(file, ndjson(impressions('both', 6_000)));
+  const runs = [1, 2].map((number) => {
+    const { url, database } = node(number).address;
+    const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database };
+    return commands.start(['ingest', 'events', '--chunk-bytes', '100000', file], env);
+  });
+  const ended = await Promise.all(runs.map((run: Command) => run.ended));
+  expect(
+    ended.map(({ code }) => code),
+    ended.map(({ stderr }) => stderr).join(),
+  ).toEqual([0, 0]);
+  expect(await total('both')).toEqual({ events: 6_000, campaigns: 6_000, ad_units: 6_000 });
+  await expectVerified();
+});
+
+it('--dedupe counts an event_id once that is present on any shard', async () => {
+  const events = impressions('dedupe', 600);
+  await load(test.store, events.slice(0, 200));
+  const moved = events.slice(0, 100).map((line) => ({ ...line, advertiser_id: 'dedupe-moved' }));
+  const file = join(loads.folder, 'dedupe.ndjson');
+  await writeFile(file, ndjson([...moved, ...events.slice(100), ...events.slice(500)]));
+  const { code, stdout, stderr } = await adtally(2, 'ingest', 'events', '--dedupe', '--json', file);
+  expect(code, stderr).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ rows: 400, duplicate_rows: 300 });
+  expect(await total('dedupe')).toEqual({ events: 600, campaigns: 600, ad_units: 600 });
+  await expectVerified();
+});
+
+it('rejected rows are listed and replayed from any node, each once', async () => {
+  const events = impressions('replay', 300);
+  const faulty = events.map((line, n) => (n % 100 === 7 ? { ...line, device: 'x'.repeat(40) } : line));
+  const file = join(loads.folder, 'replay.ndjson');
+  await writeFile(file, ndjson(faulty));
+  const { code, stdout, stderr } = await adtally(1, 'ingest', 'events', '--json', file);
+  expect(code, stderr).toBe(4);
+  expect(JSON.parse(stdout)).toMatchObject({ rows: 297, rejected_rows: 3 });
+  const [id] = JSON.parse(stdout).loads;
+  const { stdout: rejects } = await adtally(2, 'rejects', id, '--csv');
+  expect(rejects.trim().split('\n')).toHaveLength(4);
+  const corrected = join(loads.folder, 'corrected.csv');
+  await writeFile(corrected, rejects.replaceAll('x'.repeat(40), 'mobile'));
+  for (const number of [3, 1]) expect((await adtally(number, 'replay', id, corrected)).code).toBe(0);
+  expect(await total('replay')).toEqual({ events: 300, campaigns: 300, ad_units: 300 });
+  expect((await adtally(3, 'rejects', id, '--csv')).stdout.trim().split('\n')).toHaveLength(1);
+  const shown = await adtally(2, 'loads', 'show', id, '--json');
+  expect(JSON.parse(shown.stdout)).toMatchObject([{ rows: 297, rejected_rows: 3, rejected_open: 0 }]);
+  expect((await adtally(2, 'loads', '--json')).stdout).toContain(id);
+  await expectVerified();
+});
+
+it('a chunk that the engine has forgotten is withdrawn from every shard and counted once', async () => {
+  const events = impressions('forgotten', 300);
+  await load(test.store, events, 30_000);
+  const chunks = await select<{ chunk: string }>(
+    test.store,
+    "SELECT DISTINCT chunk FROM events WHERE startsWith(event_id, 'forgotten')",
+  );
+  const list = chunks.map(({ chunk }) => `'${chunk}'`).join();
+  await mutate(
+    `ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0 WHERE chunk IN (${list})`,
+  );
+  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05' AND startsWith(event_id, 'forgotten')");
+  await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
+  await test.store.command({
+    query:
+      "INSERT INTO loads (load_id, kind, finished_at, state) SELECT 'later', 'rebuild', now64(3) + 1, 'loaded'",
+  });
+  await expect(rebuildRollups(test.store, catalog)).rejects.toThrow(/was interrupted/);
+  expect(await load(node(2), events, 30_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await total('forgotten')).toEqual({ events: 300, campaigns: 300, ad_units: 300 });
+  expect(await load(node(3), events, 30_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
+  await expectVerified();
+});
+
+it('rollups that lost something on one shard are found and rebuilt', async () => {
+  await load(test.store, impressions('rebuild', 300));
+  await test.shards[1]?.command({ query: 'TRUNCATE TABLE campaigns_device_date' });
+  await test.shards[2]?.command({ query: 'TRUNCATE TABLE ad_units_device_site_date' });
+  const tables = new Set((await verifyRollups(test.store, catalog)).differences.map(({ table }) => table));
+  expect([...tables].sort()).toEqual(['ad_units_device_site_date', 'campaigns_device_date']);
+  expect(await rebuildRollups(node(2), catalog)).toEqual({ months: 3, rollups: 8 });
+  expect(await total('rebuild')).toEqual({ events: 300, campaigns: 300, ad_units: 300 });
+  await expectVerified();
+});

@@ -1,0 +1,94 @@
+import { expect, it } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { useChunksInDoubt } from '../support/chunks-in-doubt.ts';
+import { event, load } from '../support/events.ts';
+import { heldAt } from '../support/held.ts';
+import { useStore } from '../support/store.ts';
+
+const test = useStore();
+const { events, leaveInDoubt, leaveInDoubtAtRestart, counted, withdrawn, mutate } = useChunksInDoubt(test);
+
+it.each([['by a clock that was set back since', '2035-01-01']])(
+  'a chunk in doubt that was sent %s is looked for, whatever the server remembers',
+  async (_, sentAt) => {
+    const lines = events();
+    await leaveInDoubtAtRestart(lines, sentAt);
+    // Lost, though the names of the parts are remembered.
+    await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
+    await mutate('ALTER TABLE campaigns_device_date DELETE WHERE true');
+    expect((await verifyRollups(test.store, catalog)).differences).not.toEqual([]);
+
+    expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+    expect(await counted()).toEqual({ events: 300, quantity: 600 });
+    expect(await withdrawn()).not.toEqual([]);
+  },
+);
+
+it('rollups that lack such a chunk are rebuilt, and its events, which are whole, are not withdrawn', async () => {
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect(await withdrawn()).toEqual([]);
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
+});
+
+it('two loads that a crash has left in doubt do not keep each other from being settled', async () => {
+  const [lines, others] = [events(), events()];
+  await load(test.store, lines, 40_000);
+  await leaveInDoubtAtRestart(others);
+  await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await load(test.store, others, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 600, quantity: 1200 });
+});
+
+it('rollups of days whose raw events were dropped are left alone', async () => {
+  const old = Array.from({ length: 50 }, () => event({ event_time: '2026-02-07T00:00:00Z' }));
+  await load(test.store, old);
+  await mutate('ALTER TABLE events DELETE WHERE true');
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+  await expect(load(test.store, lines, 40_000)).rejects.toThrow(
+    /cannot be rebuilt: the raw events of 2026-02-07 have been dropped\. Restore the events of that month/,
+  );
+  const kept =
+    "SELECT toUInt32(sum(r.impressions)) AS kept FROM campaigns_date AS r WHERE day = '2026-02-07'";
+  expect(await select(test.store, kept)).toEqual([{ kept: 50 }]);
+});
+
+it('days on which --dedupe leaves out all of a withdrawn chunk are compared, too', async () => {
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  // The same events came in another file while it was in doubt.
+  await load(test.store, lines.toReversed(), 40_000);
+  expect(await load(test.store, lines, 40_000, { dedupe: true })).toMatchObject({
+    rows: 0,
+    duplicateRows: 300,
+  });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+/** The store, but sending events to it fails. */
+function broken(): Store {
+  const store: Store = Object.create(test.store);
+  store.exec = () => Promise.reject(new Error('cut off'));
+  return store;
+}
+
+it('a chunk that such a loader has withdrawn and not sent does not pass for loaded', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  const first = heldAt(test.store, /"kind":"rebuild"/);
+  const settling = load(first.store, lines, 40_000);
+  await first.reached;
+  await expect(load(broken(), lines, 40_000)).rejects.toThrow('cut off');
+  first.release();
+  await expect(settling).rejects.toThrow(/another load has taken over .* run the same command again/);
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ repeatedRows: expect.any(Number) });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});

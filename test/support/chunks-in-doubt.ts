@@ -1,0 +1,75 @@
+import { beforeEach, expect } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { rollups } from '../../clickhouse/rollups.ts';
+import { type EventLine, event, load } from './events.ts';
+import type { TestStore } from './store.ts';
+
+export interface ChunksInDoubt {
+  /** Three hundred events of three months. */
+  events(): EventLine[];
+  /** Loads events by a loader that died before it could note what was acknowledged; rollups were rebuilt since. */
+  leaveInDoubt(lines: readonly EventLine[]): Promise<void>;
+  /** Loads events by a loader that died before it could note what was acknowledged, as did the server. */
+  leaveInDoubtAtRestart(lines: readonly EventLine[], sentAt?: string): Promise<void>;
+  /** What the store has; its rollups must agree. */
+  counted(): Promise<unknown>;
+  withdrawn(): Promise<unknown[]>;
+  mutate(query: string): Promise<unknown>;
+}
+
+/** A store that is empty before each test. */
+export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
+  const mutate = (query: string) =>
+    test.store.command({ query, clickhouse_settings: { mutations_sync: '2' } });
+
+  beforeEach(async () => {
+    const tables = [
+      'events',
+      'loads',
+      'load_chunks',
+      'chunk_days',
+      'withdrawn_chunks',
+      ...rollups(catalog).map(({ table }) => table),
+    ];
+    for (const table of tables) await test.store.command({ query: `TRUNCATE TABLE ${table}` });
+  });
+
+  const events = (): EventLine[] =>
+    Array.from({ length: 300 }, (_, n) =>
+      event({
+        event_time: `2026-0${1 + (n % 3)}-05T00:00:00Z`,
+        campaign_id: `campaign-${n % 5}`,
+        quantity: 2,
+      }),
+    );
+
+  async function leaveInDoubt(lines: readonly EventLine[]): Promise<void> {
+    await load(test.store, lines, 40_000);
+    await mutate('ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0 WHERE true');
+    await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
+    // Since then the rollups' memory of chunks does not say any more what they hold.
+    await test.store.command({
+      query:
+        "INSERT INTO loads (load_id, kind, finished_at, state) SELECT 'later', 'rebuild', now64(3) + 1, 'loaded'",
+    });
+  }
+
+  async function counted(): Promise<unknown> {
+    expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
+    const query = 'SELECT toUInt32(count()) AS events, toUInt32(sum(quantity)) AS quantity FROM events';
+    return (await select(test.store, query))[0];
+  }
+
+  async function leaveInDoubtAtRestart(lines: readonly EventLine[], sentAt = '2026-01-01'): Promise<void> {
+    await load(test.store, lines, 40_000);
+    await mutate(
+      `ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0, sent_at = toDateTime64('${sentAt} 00:00:00', 6, 'UTC') WHERE true`,
+    );
+    await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
+  }
+
+  const withdrawn = () => select(test.store, 'SELECT DISTINCT chunk FROM withdrawn_chunks');
+  return { events, leaveInDoubt, leaveInDoubtAtRestart, counted, withdrawn, mutate };
+}

@@ -1,0 +1,82 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import type { LoadCounts } from '../../ingest/load/load.ts';
+import { type EventLoadOptions, loadEvents } from '../../ingest/load/load-events.ts';
+import { type TestLoader, useLoader } from './loader.ts';
+import { parquetFile, type Shape } from './parquet.ts';
+import type { TestStore } from './store.ts';
+
+interface Sums {
+  readonly events: number;
+  readonly quantity: number;
+  readonly spend: string;
+}
+
+/** A Parquet file of its own for each test. */
+export interface ParquetLoads {
+  readonly account: string;
+  readonly path: string;
+  readonly loader: TestLoader;
+  written(rows: number, shape?: Shape): Promise<Buffer>;
+  load(options?: Partial<EventLoadOptions>): Promise<LoadCounts>;
+  /** What the store has of the current account, in the raw table and in its reports alike. */
+  stored(): Promise<Sums | undefined>;
+}
+
+export function useParquetLoads(db: TestStore): ParquetLoads {
+  let account: string;
+  let path: string;
+  const loader = useLoader(db, (own) => {
+    account = own.account;
+    path = join(own.home, 'e.parquet');
+  });
+
+  async function written(rows: number, shape?: Shape): Promise<Buffer> {
+    const bytes = await parquetFile(db.store, account, rows, shape);
+    writeFileSync(path, bytes);
+    return bytes;
+  }
+
+  function load(options: Partial<EventLoadOptions> = {}) {
+    const now = () => new Date('2026-03-02T00:00:00Z');
+    return loadEvents({ store: db.store, file: path, chunkBytes: 1 << 20, now, ...options });
+  }
+
+  async function stored() {
+    const [row] = await select<Sums>(
+      db.store,
+      `SELECT toUInt32(count()) AS events, toUInt32(sum(quantity)) AS quantity, toString(sum(spend)) AS spend
+     FROM events WHERE advertiser_id = {account:String}`,
+      { account },
+    );
+    const [reported] = await select<{ quantity: number; spend: string }>(
+      db.store,
+      `SELECT toUInt32(sum(impressions)) AS quantity, toString(sum(spent)) AS spend FROM campaigns_device_date
+     WHERE account_id = {account:String}`,
+      { account },
+    );
+    expect(reported).toEqual({ quantity: row?.quantity, spend: row?.spend });
+    return row;
+  }
+
+  return {
+    get account() {
+      return account;
+    },
+    get path() {
+      return path;
+    },
+    loader,
+    written,
+    load,
+    stored,
+  };
+}
+
+/** The sums of `rows` events as `written` makes them. */
+export function sums(rows: number): Sums {
+  const cents = Array.from({ length: rows }, (_, n) => n % 1000).reduce((sum, n) => sum + n, 0);
+  return { events: rows, quantity: rows, spend: String(cents / 100) };
+}
