@@ -14,7 +14,7 @@ export default defineConfig(({ mode }) => ({
     reporters: ['default', './test/support/repeat-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    // Two cores, and most files drive a database: more workers only wait for each other.
-    maxWorkers: 2,
+    // Of two cores: while one file waits for the database or for a period, others go on.
+    maxWorkers: 3,
   },
 }));

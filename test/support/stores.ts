@@ -37,7 +37,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
   try {
     started.push(useMemoryForFiles());
-    started.push((await compile()).remove);
+    started.push((await compile(project.vite.config.mode)).remove);
     const clickhouse = await startClickHouse();
     started.push(clickhouse.stop);
     project.provide('clickhouse', clickhouse.value);
