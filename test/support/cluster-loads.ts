@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { type EventLine, event } from './events.ts';
 import { type Commands, type Ended, useCommands } from './process.ts';
 import { addressOf, type TestStore } from './store.ts';
