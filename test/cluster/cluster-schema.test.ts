@@ -81,7 +81,7 @@ it('a wrong cluster is refused with one line that says which there are', async (
   const alone = await commands.run(['migrate'], { CLICKHOUSE_CLUSTER: 'adtally' });
   expect([alone.code, alone.stderr]).toEqual([
     2,
-    'error: CLICKHOUSE_CLUSTER=adtally: needs CLICKHOUSE_URL, the address of one of its nodes\n',
+    "error: CLICKHOUSE_CLUSTER=adtally: needs CLICKHOUSE_URL, the address of one of the cluster's nodes\n",
   ]);
 });
 

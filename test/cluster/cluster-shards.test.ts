@@ -3,7 +3,6 @@ import { catalog } from '../../catalog/catalog.ts';
 import { growCluster, placeAccount } from '../../clickhouse/cluster/place-account.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { AccountPlacements } from '../../src/http/report/account-placements.ts';
 import { events, expectRecount, homes, year } from '../support/accounts.ts';
 import { asked } from '../support/asked-shards.ts';
 import { useCluster } from '../support/cluster.ts';
@@ -101,23 +100,4 @@ it('verify names an account with rows where no report looks', async () => {
   const found = differences.filter(({ measure }) => measure === 'shard');
   expect(found.length).toBeGreaterThan(5);
   expect(found[0]).toMatchObject({ table: 'campaigns_date', day: '2027-01-01', rollup: '1' });
-});
-
-it('a service that cannot read the placements asks all shards', async () => {
-  let now = 0;
-  const placements = new AccountPlacements({
-    store: test.store,
-    refreshMs: 3_600_000,
-    now: () => now,
-    onError: () => {},
-  });
-  await placements.start();
-  const { database } = test.store.address;
-  expect([placements.routingOf('account-1'), placements.routingOf('giant')]).toEqual([
-    { shards: 'one', database },
-    { shards: 'all', database },
-  ]);
-  now += 4_001;
-  expect(placements.routingOf('account-1')).toEqual({ shards: 'all', database });
-  placements.stop();
 });

@@ -5,6 +5,7 @@ import { placeAccount } from '../../clickhouse/cluster/place-account.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { AccountPlacements } from '../../src/http/report/account-placements.ts';
 import { events, expectRecount } from '../support/accounts.ts';
 import { asked } from '../support/asked-shards.ts';
 import { useCluster } from '../support/cluster.ts';
@@ -51,3 +52,22 @@ it('an account that is too large for a shard is spread over several, and its rep
   expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
   await expectRecount(service, oracle, ['giant']);
 }, 300_000);
+
+it('a service that cannot read the placements asks all shards', async () => {
+  let now = 0;
+  const placements = new AccountPlacements({
+    store: test.store,
+    refreshMs: 3_600_000,
+    now: () => now,
+    onError: () => {},
+  });
+  await placements.start();
+  const { database } = test.store.address;
+  expect([placements.routingOf('account-1'), placements.routingOf('giant')]).toEqual([
+    { shards: 'one', database },
+    { shards: 'all', database },
+  ]);
+  now += 4_001;
+  expect(placements.routingOf('account-1')).toEqual({ shards: 'all', database });
+  placements.stop();
+});

@@ -21,7 +21,7 @@ test('a service whose ClickHouse cannot be kept running ends, so that it is rest
   await expect.poll(() => isAlive(serve.pid), { timeout: 10_000 }).toBe(false);
   const { code, stderr } = await serve.ended;
   expect(code).toBe(1);
-  expect(stderr).toMatch(/ClickHouse is gone/);
+  expect(stderr).toMatch(/the embedded ClickHouse has ended/);
 });
 
 test('a caller that stops reading is cut off after the time limit of a report', async () => {
