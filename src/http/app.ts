@@ -15,6 +15,7 @@ import { health } from './health.ts';
 import { callerLeft, observe } from './observe-requests.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
 import { type ReportDeps, report, requireJson } from './report/handler.ts';
+import { requireHttp11 } from './report/http-version.ts';
 import { requestBody } from './report/request-body.ts';
 import type { RowCounts } from './report/row-counts.ts';
 
@@ -87,7 +88,15 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       c.set('endpoint', path);
       return next();
     });
-    app.post(path, authenticated, limited, requireJson, body, report({ ...deps, onBroken }, endpoint));
+    app.post(
+      path,
+      requireHttp11,
+      authenticated,
+      limited,
+      requireJson,
+      body,
+      report({ ...deps, onBroken }, endpoint),
+    );
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
     });

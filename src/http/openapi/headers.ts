@@ -35,6 +35,7 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
       example: 'Bearer realm="adtally"',
     },
     Allow: { description: 'The methods that the path takes.', required: true, schema: text, example: 'POST' },
+    Upgrade: { description: 'What to use instead.', required: true, schema: text, example: 'HTTP/1.1' },
     Vary: {
       description: 'The answer depends on these headers of the request.',
       schema: text,

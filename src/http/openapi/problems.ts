@@ -35,6 +35,10 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     when: 'The body is not declared as `content-type: application/json`.',
     detail: 'the request needs content-type: application/json',
   },
+  http_version_too_old: {
+    when: 'The request came over HTTP/1.0, where an answer that breaks off would look complete. A reverse proxy must speak HTTP/1.1 to the service: `proxy_http_version 1.1` in nginx.',
+    detail: 'a report needs HTTP/1.1; a proxy may have to be told to use it',
+  },
   rate_limited: {
     when: 'The request limit of the account is reached, or too many logins from this address failed. `Retry-After` says when to try again.',
     detail: 'more than 120 requests in 60 s; try again in 42 s',
@@ -69,6 +73,7 @@ export const reportProblems = codes.filter((code) => code !== 'not_found' && cod
 const headersByStatus: Readonly<Record<number, readonly string[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
+  426: ['Upgrade'],
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
 };
 // By then the token was accepted, so the answer shows the account's limit.
