@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { connect, type Store, select } from './client.ts';
-import { acquireEmbedded } from './embedded/embedded.ts';
-import { migrate } from './migrate/migrate.ts';
+import { connect, type Store, select } from '../client.ts';
+import { acquireEmbedded } from '../embedded/embedded.ts';
+import { migrate } from './migrate.ts';
 
 /** The whole schema on one page, as the migrations leave it; `npm run schema` writes it. */
-export const schemaFile = fileURLToPath(new URL('./schema.sql', import.meta.url));
+export const schemaFile = fileURLToPath(new URL('../schema.sql', import.meta.url));
 
 /** The CREATE statements of every table, dictionary and view of a migrated store, in an order that can be run. */
 export async function describeSchema(store: Store): Promise<string> {

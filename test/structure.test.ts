@@ -1,0 +1,96 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** From the bottom up: a file imports from its own folder and from those before it. */
+const layers = ['catalog', 'clickhouse', 'ingest', 'src', 'bench', 'test'];
+const production = layers.slice(0, 4);
+const maxLines = 250;
+const maxEntries = 12;
+
+/** What is still larger than it should be. These numbers only go down, and a line goes when it is not needed. */
+const stillTooLarge: Readonly<Record<string, number>> = {
+  'ingest/load': 21,
+  'ingest/load/sender.ts': 275,
+};
+
+const folders = layers.flatMap((layer) => [
+  layer,
+  ...readdirSync(root + layer, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => posix.join(parentPath, name).slice(root.length)),
+]);
+const files = folders.flatMap((folder) =>
+  readdirSync(root + folder)
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => posix.join(folder, name)),
+);
+const textOf = (file: string) => readFileSync(root + file, 'utf8');
+
+/** What a file imports, types too: paths from the root, and names of packages. */
+function importsOf(file: string): string[] {
+  const statements = textOf(file).matchAll(
+    /^(?:import|export)\b[^;]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm,
+  );
+  return [...statements]
+    .map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? '')
+    .map((name) => (name.startsWith('.') ? posix.join(posix.dirname(file), name) : name));
+}
+
+const layerOf = (path: string) => layers.indexOf(path.split('/')[0] ?? '');
+
+test('imports go one way: catalog <- clickhouse <- ingest <- src <- bench <- test', () => {
+  const wrong = files.flatMap((file) =>
+    importsOf(file)
+      .filter((imported) => layerOf(imported) > layerOf(file))
+      .map(
+        (imported) =>
+          `${file} imports ${imported}, which is above it: move what both need down, or hand it in as an argument`,
+      ),
+  );
+  expect(importsOf('src/cli.ts')).toContain('src/cli/run.ts');
+  expect(wrong).toEqual([]);
+});
+
+test('src/report knows nothing of HTTP', () => {
+  const wrong = files
+    .filter((file) => file.startsWith('src/report/'))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter((imported) => /^(@?hono\b|src\/http\/)/.test(imported))
+        .map((imported) => `${file} imports ${imported}: that belongs in src/http/report`),
+    );
+  expect(wrong).toEqual([]);
+});
+
+test(`no file has more than ${maxLines} lines`, () => {
+  const wrong = files.flatMap((file) =>
+    tooLarge(file, textOf(file).split('\n').length - 1, maxLines, 'lines: give what it does besides a file'),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test(`a folder of production code lists at most ${maxEntries} things`, () => {
+  const wrong = folders
+    .filter((folder) => production[layerOf(folder)] && folder !== 'clickhouse/migrations')
+    .flatMap((folder) =>
+      tooLarge(
+        folder,
+        readdirSync(root + folder).length,
+        maxEntries,
+        'entries: give what belongs together a folder',
+      ),
+    );
+  expect(wrong).toEqual([]);
+});
+
+function tooLarge(path: string, size: number, most: number, what: string): string[] {
+  const known = stillTooLarge[path];
+  if (size > (known ?? most)) return [`${path}: ${size} ${what}; at most ${known ?? most}`];
+  return known !== undefined && size <= most
+    ? [`${path} is small enough now: remove it from stillTooLarge`]
+    : [];
+}
