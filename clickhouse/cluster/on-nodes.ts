@@ -88,6 +88,17 @@ export async function insertTargetOnAllNodes(store: Store, table: string): Promi
   return `FUNCTION ${remoteTable(address, layout.nodes, address.database, table)}`;
 }
 
+/**
+ * A table of which every node has a full copy, to read all that any node has of it: a row is there once for each
+ * node, and a node that is down is an error. With replicas it is the table.
+ */
+export async function everyCopyOf(store: Store, table: string): Promise<string> {
+  const layout = await layoutOf(store);
+  if (!layout || layout.replicated) return table;
+  const { address } = store;
+  return remoteTable(address, layout.nodes, address.database, table, ',');
+}
+
 /** Reloads a dictionary on every node. */
 export async function reloadDictionary(store: Store, dictionary: string): Promise<void> {
   const query = `SYSTEM RELOAD DICTIONARY ${dictionary}`;
@@ -96,15 +107,19 @@ export async function reloadDictionary(store: Store, dictionary: string): Promis
   else await onNodes(store, layout.nodes, store.address.database, (node) => node.command({ query }));
 }
 
-/** A table function for a table of which each of these nodes has a copy. */
+/**
+ * A table function for a table of which each of these nodes has a copy.
+ * @param separator `|`: the first node that is up is read and all are written; `,`: all are read
+ */
 export function remoteTable(
   address: Address,
   nodes: readonly ClusterNode[],
   database: string,
   table: string,
+  separator: '|' | ',' = '|',
 ): string {
   const name = address.url.startsWith('https:') ? 'remoteSecure' : 'remote';
-  const hosts = nodes.map(({ host }) => host).join('|');
+  const hosts = nodes.map(({ host }) => host).join(separator);
   return `${name}(${[hosts, database, table, address.user, address.password].map(quoted).join(', ')})`;
 }
 

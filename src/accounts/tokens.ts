@@ -1,10 +1,12 @@
 import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { insertTargetOnAllNodes } from '../../clickhouse/cluster/on-nodes.ts';
+import { everyCopyOf, insertTargetOnAllNodes } from '../../clickhouse/cluster/on-nodes.ts';
+import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
+import { digestOf, type Versioned, versionAfter } from './versions.ts';
 
 /** A login token as it is stored: never the token itself. Times are ISO 8601, UTC. */
-export interface StoredToken {
+export interface StoredToken extends Versioned {
   readonly id: string;
   readonly account: string;
   /** sha256 of the token, hex. */
@@ -55,17 +57,18 @@ export async function createToken(
   return token;
 }
 
-/** All tokens, or those of one account, oldest first; with `since`, those changed at or after it. */
+/** All tokens, or those of one account, oldest first; with `since`, those of that version or a later one. */
 export async function listTokens(
   store: Store,
   { account, since }: { account?: string; since?: string | undefined } = {},
-): Promise<(StoredToken & { version: string })[]> {
+): Promise<StoredToken[]> {
   const iso = (column: string) =>
     `if(isNull(${column}), NULL, formatDateTime(${column}, '%Y-%m-%dT%H:%i:%SZ', 'UTC'))`;
   return select(
     store,
     `SELECT id, account_id AS account, hash, label, ${iso('created_at')} AS created,
-            ${iso('expires_at')} AS expires, ${iso('revoked_at')} AS revoked, toString(t.version) AS version
+            ${iso('expires_at')} AS expires, ${iso('revoked_at')} AS revoked, toString(t.version) AS version,
+            ${digestOf('t.id, t.version')} AS digest
      FROM tokens AS t FINAL
      WHERE ({account:Nullable(String)} IS NULL OR account_id = {account:Nullable(String)})
        AND t.version >= toDateTime64({since:String}, 6, 'UTC')
@@ -74,17 +77,59 @@ export async function listTokens(
   );
 }
 
-/** Revokes a token from now on; false if there is no such id. Revoking twice keeps the first time. */
-export async function revokeToken(store: Store, id: string): Promise<boolean> {
-  const [found] = await select(store, 'SELECT 1 FROM tokens WHERE id = {id:String} LIMIT 1', { id });
-  if (!found) return false;
+/** One token, by its id or by its own text, or all tokens of an account. */
+export type TokenChoice = { readonly id: string } | { readonly token: string } | { readonly account: string };
+
+/**
+ * Revokes tokens from now on; one that is revoked keeps the time.
+ * @returns the ids of all that were chosen
+ * @throws when one of them is still valid afterwards, on any node of a cluster
+ */
+export async function revokeTokens(store: Store, choice: TokenChoice): Promise<string[]> {
+  const [column, value] =
+    'id' in choice
+      ? ['id', choice.id]
+      : 'token' in choice
+        ? ['hash', hashToken(choice.token)]
+        : ['account_id', choice.account];
+  const copies = await everyCopyOf(store, 'tokens');
+  const idsOf = async (condition: string, final = '') =>
+    select<{ id: string }>(
+      store,
+      `SELECT DISTINCT id FROM ${copies} AS t ${final} WHERE ${column} = {value:String} AND ${condition} ORDER BY id`,
+      { value },
+    ).then((rows) => rows.map(({ id }) => id));
+  const ids = await idsOf('true');
   await store.command({
-    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')} (id, account_id, hash, label, created_at, expires_at, revoked_at)
-            SELECT id, account_id, hash, label, created_at, expires_at, ifNull(revoked_at, now64(3))
-            FROM tokens FINAL WHERE id = {id:String}`,
-    query_params: { id },
+    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')}
+              (id, account_id, hash, label, created_at, expires_at, revoked_at, version)
+            SELECT t.id, t.account_id, t.hash, t.label, t.created_at, t.expires_at, ifNull(t.revoked_at, now64(3)),
+                   ${versionAfter('t.version')}
+            FROM ${copies} AS t WHERE ${column} = {value:String}
+            ORDER BY t.id, t.version DESC, t.revoked_at IS NULL LIMIT 1 BY t.id`,
+    query_params: { value },
   });
-  return true;
+  const valid = await idsOf('revoked_at IS NULL', 'FINAL');
+  if (valid.length > 0) throw new Error(`not revoked: ${valid.join(', ')}; repeat the command`);
+  return ids;
+}
+
+/**
+ * When the tokens were restored from a backup, or copied: the table is then younger than what created it. What was
+ * revoked after the backup was taken is valid again. Undefined if they never were.
+ */
+export async function tokensRestoredAt(store: Store): Promise<Date | undefined> {
+  const creation = (await readMigrations()).findLast(({ statements }) =>
+    statements.some((statement) => /^(CREATE|ALTER) TABLE (IF NOT EXISTS )?tokens\b/m.test(statement)),
+  );
+  const [row] = await select<{ restored: number }>(
+    store,
+    `SELECT toUInt32(metadata_modification_time) AS restored FROM system.tables
+     WHERE database = currentDatabase() AND name = 'tokens' AND metadata_modification_time >
+       (SELECT max(applied_at) + INTERVAL 1 MINUTE FROM migrations WHERE version = {version:UInt32})`,
+    { version: creation?.version ?? 0 },
+  );
+  return row && new Date(row.restored * 1000);
 }
 
 function randomText(length: number): string {

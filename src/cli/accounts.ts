@@ -1,7 +1,8 @@
+import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Store } from '../../clickhouse/client.ts';
 import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
-import { createToken, listTokens, revokeToken } from '../accounts/tokens.ts';
+import { createToken, isWellFormed, listTokens, revokeTokens, tokensRestoredAt } from '../accounts/tokens.ts';
 import { accountId, instant, positiveInteger, usage } from './arguments.ts';
 import { print, say, withStore } from './command.ts';
 
@@ -33,9 +34,10 @@ export function addAccountCommands(program: Command): void {
     );
   token
     .command('revoke')
-    .description('revoke a token; services refuse it within 5 seconds')
-    .argument('<id>', 'its id in the list')
-    .action((id: string) => withStore((store) => revoke(store, id)));
+    .description('revoke a token, or all of an account; services refuse them within 5 seconds')
+    .argument('[token]', 'its id in the list, the token itself, or - for a token on standard input')
+    .option('--account <account>', 'all tokens of this account', accountId)
+    .action(revoke);
   program
     .command('limit')
     .description("set an account's own request limit, or list those set")
@@ -57,6 +59,15 @@ async function printTokens(store: Store, only: string | undefined, json: boolean
       revoked,
     }),
   );
+  const restoredAt = await tokensRestoredAt(store);
+  const valid = tokens.filter(
+    ({ revoked, created }) => !revoked && restoredAt && Date.parse(created) <= +restoredAt,
+  );
+  if (restoredAt && valid.length > 0) {
+    say(
+      `warning: the tokens were restored from a backup, or copied, at ${restoredAt.toISOString()}: a token that was revoked after the backup was taken is valid again; revoke it again`,
+    );
+  }
   if (json) return print(JSON.stringify(tokens));
   for (const token of tokens) {
     print(
@@ -67,10 +78,24 @@ async function printTokens(store: Store, only: string | undefined, json: boolean
   }
 }
 
-async function revoke(store: Store, id: string): Promise<void> {
-  if (!(await revokeToken(store, id)))
-    throw new Error(`there is no token ${id}; list them with: adtally token list`);
-  say(`token ${id} is revoked`);
+async function revoke(given: string | undefined, { account }: { account?: string }): Promise<void> {
+  if ((given === undefined) === (account === undefined)) {
+    throw usage('give a token or --account ACCOUNT: adtally token revoke TOKEN');
+  }
+  const named = given === '-' ? (await text(process.stdin)).trim() : (given ?? '');
+  const asToken = given === '-' || named.startsWith('adt_');
+  if (asToken && !isWellFormed(named)) throw usage('this is not a whole token, or it is mistyped');
+  await withStore(async (store) => {
+    const choice =
+      account !== undefined ? { account } : asToken ? { token: named } : ({ id: named } as const);
+    const ids = await revokeTokens(store, choice);
+    if (ids.length === 0) {
+      const what =
+        account !== undefined ? `token of account ${account}` : `token ${asToken ? 'like it' : named}`;
+      throw new Error(`there is no ${what}; list them with: adtally token list`);
+    }
+    for (const id of ids) say(`token ${id} is revoked`);
+  });
 }
 
 /** `limit`: sets an account's own limit, takes it back, or lists those that are set. */

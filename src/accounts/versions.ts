@@ -1,0 +1,47 @@
+import { type Store, select } from '../../clickhouse/client.ts';
+
+/** A row of `tokens` or `account_limits`, of which only the latest version counts. */
+export interface Versioned {
+  /** `yyyy-mm-dd hh:mm:ss.ffffff` */
+  readonly version: string;
+  /** Of its key and version; a table's state is the sum of all. */
+  readonly digest: string;
+}
+
+/**
+ * The version of a row that replaces the one of `latest`: now, or just after it, however far ahead the clock was that
+ * it was written by.
+ */
+export function versionAfter(latest: string): string {
+  return `greatest(now64(6, 'UTC'), ${latest} + INTERVAL 1 MICROSECOND)`;
+}
+
+/** Stands for all rows of a table: changes with every row that is added, replaced or deleted, by whatever clock. */
+export type TableState = string;
+
+/** The states of the two tables, as `stateOf` computes them from their rows. */
+export async function readStates(store: Store): Promise<{ tokens: TableState; limits: TableState }> {
+  const state = (columns: string, table: string) =>
+    `(SELECT concat(toString(count()), ' ', toString(sum(cityHash64(${columns})))) FROM ${table} AS t FINAL)`;
+  const [states] = await select<{ tokens: TableState; limits: TableState }>(
+    store,
+    `SELECT ${state('t.id, t.version', 'tokens')} AS tokens, ${state('t.account_id, t.version', 'account_limits')} AS limits`,
+  );
+  if (!states) throw new Error('ClickHouse returned no row for the tables of accounts');
+  return states;
+}
+
+/** The expression of a row's digest. */
+export function digestOf(columns: string): string {
+  return `toString(cityHash64(${columns}))`;
+}
+
+export function stateOf(rows: Iterable<Versioned>): TableState {
+  let count = 0;
+  let sum = 0n;
+  for (const { digest } of rows) {
+    count++;
+    sum += BigInt(digest);
+  }
+  return `${count} ${BigInt.asUintN(64, sum)}`;
+}
