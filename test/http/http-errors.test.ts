@@ -168,10 +168,9 @@ test.each([
   ['9999-12-31', '9999-12-31'],
   ['2024-02-29', '2024-02-29'],
 ])('a valid range without data is 200 without rows: %s to %s', async (start, end) => {
-  for (const path of ['/v1/campaigns', endpoint, '/v1/ad_units/breakdowns/device_site_date']) {
-    const nothing = { rows: [], unconfirmed_revenue_dates: [] };
+  const nothing = { rows: [], unconfirmed_revenue_dates: [] };
+  for (const path of ['/v1/campaigns', endpoint, '/v1/ad_units/breakdowns/device_site_date'])
     expect(await service.report(path, 'nobody', start, end)).toMatchObject(nothing);
-  }
 });
 
 describe('the request id', () => {
