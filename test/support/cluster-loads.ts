@@ -6,6 +6,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
+import { useCommandRunners } from './command-runners.ts';
 import { type EventLine, event } from './events.ts';
 import { type Commands, type Ended, useCommands } from './process.ts';
 import { addressOf, type TestStore } from './store.ts';
@@ -28,6 +29,7 @@ export interface ClusterLoads {
 
 export function useClusterLoads(cluster: Cluster, test: TestStore): ClusterLoads {
   const commands = useCommands();
+  const run = useCommandRunners();
   let nodes: Store[];
   let folder: string;
   beforeAll(async () => {
@@ -42,7 +44,7 @@ export function useClusterLoads(cluster: Cluster, test: TestStore): ClusterLoads
   const node = (number: number): Store => nodes[number - 1] ?? test.store;
   const adtally = (number: number, ...args: string[]) => {
     const { url, database } = node(number).address;
-    return commands.run(args, { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database });
+    return run(args, { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database });
   };
   const total = async (prefix: string) => {
     const [row] = await select<{ events: number; campaigns: number; ad_units: number }>(

@@ -28,7 +28,11 @@ export interface DedupedLoads {
 
 export function useDedupedLoads(db: TestStore): DedupedLoads {
   let account: string;
-  const { file, start: begin } = useLoader(db, (own) => {
+  const {
+    file,
+    start: begin,
+    run,
+  } = useLoader(db, (own) => {
     ({ account } = own);
   });
   function lines(from: number, to: number, fields: Partial<EventLine> = {}): EventLine[] {
@@ -39,7 +43,7 @@ export function useDedupedLoads(db: TestStore): DedupedLoads {
 
   const start = (...args: string[]): Command => begin(args);
   async function ingest(...args: string[]): Promise<Loaded> {
-    const { code, stdout, stderr } = await start('ingest', 'events', '--json', ...args).ended;
+    const { code, stdout, stderr } = await run(['ingest', 'events', '--json', ...args]);
     expect(code, stderr).toBe(0);
     return JSON.parse(stdout);
   }

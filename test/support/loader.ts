@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { useCommandRunners } from './command-runners.ts';
 import { type Command, type Ended, type Input, useCommands } from './process.ts';
 import type { TestStore } from './store.ts';
 
@@ -20,9 +21,9 @@ export interface TestLoader {
   file(name: string, content: string | Buffer): Promise<string>;
   /** What makes `adtally` use the store of the tests. */
   env(): Record<string, string>;
-  /** Starts `adtally` on that store. */
+  /** Starts `adtally` on that store, as a process of its own. */
   start(args: readonly string[], input?: Input): Command;
-  /** Runs it to its end. */
+  /** Runs it to its end; without input not in a process of its own, see `useCommandRunners`. */
   run(args: readonly string[], input?: Input): Promise<Ended>;
   /** Loads files, with `--json`. */
   ingest(...args: string[]): Promise<Ended>;
@@ -47,6 +48,7 @@ export async function done(command: Command): Promise<Loaded> {
 /** The loader as its users start it, on the store of a test file; `onTest` is told what each test has for itself. */
 export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader {
   const commands = useCommands();
+  const runCommand = useCommandRunners();
   const folder = mkdtempSync(join(tmpdir(), 'adtally-loader-'));
   let home = folder;
   let account = '';
@@ -66,6 +68,8 @@ export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader
     CLICKHOUSE_DATABASE: db.address.database,
   });
   const start = (args: readonly string[], input?: Input) => commands.start(args, env(), input);
+  const run: TestLoader['run'] = (args, input) =>
+    input === undefined ? runCommand(args, env()) : start(args, input).ended;
   return {
     folder,
     file: async (name, content) => {
@@ -74,8 +78,8 @@ export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader
     },
     env,
     start,
-    run: (args, input) => start(args, input).ended,
-    ingest: (...args) => start(['ingest', 'events', '--json', ...args]).ended,
+    run,
+    ingest: (...args) => run(['ingest', 'events', '--json', ...args]),
     counted: async () => {
       const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
       const [row] = await select<{ events: number }>(db.store, query, { account });

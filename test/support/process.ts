@@ -34,7 +34,7 @@ export interface Commands {
   killAll(): Promise<void>;
 }
 
-const checkout = fileURLToPath(new URL('../../', import.meta.url));
+export const checkout = fileURLToPath(new URL('../../', import.meta.url));
 
 /** `adtally` as a process of its own; what still runs when the tests of the file end is killed. */
 export function useCommands(): Commands {

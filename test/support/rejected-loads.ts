@@ -41,7 +41,11 @@ export const now = (): Date => new Date();
 
 export function useRejectedLoads(db: TestStore): RejectedLoads {
   let account: string;
-  const { file, start: begin } = useLoader(db, (own) => {
+  const {
+    file,
+    start: begin,
+    run,
+  } = useLoader(db, (own) => {
     ({ account } = own);
   });
   const start = (...args: string[]): Command => begin(args);
@@ -107,7 +111,7 @@ export function useRejectedLoads(db: TestStore): RejectedLoads {
     },
     file,
     start,
-    run: (...args) => start(...args).ended,
+    run: (...args) => run(args),
     loadWithRejects,
     corrected,
     totals,
