@@ -1,4 +1,5 @@
-import { recountRandomEvents } from '../support/oracle-suite.ts';
+import { recountInNewYork, recountRandomEvents } from '../support/oracle-suite.ts';
 import { useStore } from '../support/store.ts';
 
-recountRandomEvents(useStore, [2, 3]);
+recountRandomEvents(useStore, [1, 2, 3]);
+recountInNewYork(useStore);

@@ -29,11 +29,33 @@ const names = [
   ['nobody', 'c10', 'Never seen'],
 ] as const;
 
+interface Asked {
+  readonly account: string;
+  readonly range: Range;
+}
+
+/** What is asked on a path of the contract, told by its place in the list. */
+type Asking = (path: number) => readonly Asked[];
+
+/** Each account about each range, on each path. */
+const everyPair = (): Asked[] => accounts.flatMap((account) => ranges.map((range) => ({ account, range })));
+
+/** One account about each range on each path; the others about one, another from path to path. */
+export const somePairs = (path: number): Asked[] =>
+  everyPair().filter(({ account, range }) => {
+    const turn = accounts.indexOf(account) + ranges.indexOf(range) + path;
+    return account === 'both' || turn % ranges.length === 0;
+  });
+
 /** A migrated store for the tests of one `describe`. */
 export type UseStore = (reportTimezone?: string) => TestStore;
 
 /** Recounts everything that the service answers about random events, a store for each seed. */
-export function recountRandomEvents(useStore: UseStore, seeds: readonly number[]): void {
+export function recountRandomEvents(
+  useStore: UseStore,
+  seeds: readonly number[],
+  asked: Asking = everyPair,
+): void {
   describe.each(seeds)('random events of seed %i', (seed) => {
     const test = useStore();
     const service = useService(test);
@@ -70,7 +92,7 @@ export function recountRandomEvents(useStore: UseStore, seeds: readonly number[]
     });
 
     it.each(paths)('%s tells every account each figure of each range to the last digit', (path) =>
-      expectRecount(service, oracle, path),
+      expectRecount(service, oracle, path, asked(paths.indexOf(path))),
     );
 
     it.each(['campaigns', 'ad_units'])('rows of every breakdown of /v1/%s add up to it', async (family) => {
@@ -95,13 +117,14 @@ export function recountRandomEvents(useStore: UseStore, seeds: readonly number[]
         }
         expect(await select(shard, parts)).toEqual([{ most: 1 }]);
       }
-      for (const path of paths) await expectRecount(service, oracle, path, ['both'], [everything]);
+      for (const path of paths)
+        await expectRecount(service, oracle, path, [{ account: 'both', range: everything }]);
     });
   });
 }
 
 /** Days in another time zone. */
-export function recountInNewYork(useStore: UseStore): void {
+export function recountInNewYork(useStore: UseStore, asked: Asking = everyPair): void {
   describe('a store that takes its days in America/New_York', () => {
     const test = useStore('America/New_York');
     const service = useService(test);
@@ -128,7 +151,7 @@ export function recountInNewYork(useStore: UseStore): void {
       const events = randomEvents(4, 1000);
       await load(test.store, events, 100_000);
       oracle.load(events);
-      await Promise.all(paths.map((path) => expectRecount(service, oracle, path)));
+      await Promise.all(paths.map((path, n) => expectRecount(service, oracle, path, asked(n))));
     });
 
     it('signs its reports with the abbreviation of the season', async () => {
@@ -173,17 +196,14 @@ async function expectRecount(
   service: TestService,
   oracle: Oracle,
   path: string,
-  ofAccounts = accounts,
-  ofRanges = ranges,
+  asked: readonly Asked[],
 ): Promise<void> {
-  for (const account of ofAccounts) {
-    for (const range of ofRanges) {
-      const about = `${path} of ${account}, ${range.start} to ${range.end}`;
-      const found = await answer(service, path, account, range);
-      const expected = oracle.report(path, account, range);
-      expect(lines(found.rows), about).toEqual(lines(expected.rows));
-      expect(found.unconfirmed_revenue_dates, about).toEqual(expected.unconfirmed_revenue_dates);
-    }
+  for (const { account, range } of asked) {
+    const about = `${path} of ${account}, ${range.start} to ${range.end}`;
+    const found = await answer(service, path, account, range);
+    const expected = oracle.report(path, account, range);
+    expect(lines(found.rows), about).toEqual(lines(expected.rows));
+    expect(found.unconfirmed_revenue_dates, about).toEqual(expected.unconfirmed_revenue_dates);
   }
 }
 

@@ -1,0 +1,161 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type EventLine, event, load, loadRows } from './events.ts';
+import { answer, lines, Oracle, type Range } from './oracle.ts';
+import { useService } from './service.ts';
+import { useStore } from './store.ts';
+
+const range: Range = { start: '2026-01-01', end: '2026-12-31' };
+
+/** Ids that a careless query, pattern, template or encoding would take for one another or for code. */
+const accounts = [
+  'acct',
+  'acct-1',
+  'acct-10',
+  'ACCT',
+  ' acct',
+  'acct ',
+  'acct%',
+  'acct_',
+  'acct_1',
+  '%',
+  '_',
+  "'",
+  "''",
+  "acct' OR '1'='1",
+  "acct\\' OR 1=1 --",
+  'a"b',
+  '`acct`',
+  '\\',
+  '\\\\',
+  '\\n',
+  '\n',
+  'acct\n',
+  'acct\t',
+  'acct\r\n',
+  '\\N',
+  'null',
+  '{account:String}',
+  '{first:Date}',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
+  '${data}',
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
+  '${campaign:JSON}',
+  '$$',
+  '</script><script>',
+  '\u2028\u2029',
+  'acct\0',
+  '\0',
+  '\u0001\b\f\u001b\u007f\u0085',
+  'é',
+  'e\u0301',
+  'ß',
+  'ss',
+  '\u05d0\u05d1\u202e\u05d2',
+  'שלום acct',
+  '👩‍👩‍👧‍👦',
+  '👩',
+  '\u{10ffff}',
+  '\ufeffacct',
+  'a+b&c=d#e?f%20',
+  '😀'.repeat(128),
+  '😀'.repeat(127),
+  'x'.repeat(128),
+  'x'.repeat(127),
+];
+const printable = (text: string) => JSON.stringify(text).slice(0, 40);
+
+/** What each account sees on some paths of the contract, told by its place in the list of accounts. */
+export function isolateAccounts(pathsOf: (account: number) => readonly string[]): void {
+  describe('an account', () => {
+    const test = useStore();
+    const service = useService(test);
+    const oracle = new Oracle();
+
+    beforeAll(async () => {
+      const events = accounts.flatMap(eventsOf);
+      await load(test.store, events);
+      oracle.load(events);
+      const sides = { campaigns: 'campaign', creatives: 'creative', ad_units: 'ad unit', sites: 'site' };
+      for (const [list, side] of Object.entries(sides) as [keyof typeof sides, string][]) {
+        const rows = accounts.map(
+          (account, n) => [account, account, `${side} ${secret(n)} ${account}`] as const,
+        );
+        await loadRows(test.store, list, rows);
+        oracle.name(list, rows);
+      }
+      // Every other account confirms the day on which only it and nobody else has money.
+      const confirmations = accounts
+        .map((account, n) => [account, dayOf(n)] as const)
+        .filter((_, n) => n % 2);
+      await loadRows(test.store, 'confirmations', confirmations);
+      for (const [account, day] of confirmations) oracle.confirm(account, [day]);
+    });
+
+    it.each(accounts.map((account, n) => [printable(account), account, n] as const))(
+      '%s sees its own rows, names and unconfirmed dates, and nobody else’s',
+      async (_, account, n) => {
+        const asked = pathsOf(n);
+        const answers = await Promise.all(asked.map((path) => answer(service, path, account, range)));
+        for (const [index, path] of asked.entries()) {
+          const found = answers[index];
+          const expected = oracle.report(path, account, range);
+          expect(lines(found?.rows ?? []), path).toEqual(lines(expected.rows));
+          expect(new Set(JSON.stringify(found).match(/secret-\d+;/g)), path).toEqual(new Set([secret(n)]));
+          expect(found?.unconfirmed_revenue_dates, path).toEqual(n % 2 ? [] : [dayOf(n)]);
+        }
+      },
+    );
+
+    it('without anything of its own sees nothing, whatever its id looks like', async () => {
+      const strangers = ['acc', 'acct-', 'acct-100', 'ac%', '%%', "' OR ''='", 'x'.repeat(126), 'Ss', '1'];
+      for (const [n, stranger] of strangers.entries()) {
+        for (const path of pathsOf(n)) {
+          const { rows, unconfirmed_revenue_dates } = await answer(service, path, stranger, range);
+          expect([rows, unconfirmed_revenue_dates], `${path} of ${stranger}`).toEqual([[], []]);
+        }
+      }
+    });
+
+    it('gets an answer that every JSON parser reads, whatever its names hold', async () => {
+      for (const account of accounts) {
+        const body = { start_time: range.start, end_time: range.end };
+        for (const path of ['/v1/campaigns/breakdowns/device_creative', '/v1/ad_units/breakdowns/site']) {
+          const response = await service.post(path, account, body);
+          const bytes = await response.arrayBuffer();
+          const { result } = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+          expect(JSON.stringify(result.rows)).toContain(JSON.stringify(account).slice(1, -1));
+        }
+      }
+    });
+  });
+}
+
+/** Marks everything that belongs to account n. */
+const secret = (n: number) => `secret-${n};`;
+
+/** A day of money of its own for each account. */
+const dayOf = (n: number) => new Date(Date.UTC(2026, 0, 1 + n)).toISOString().slice(0, 10);
+
+/** On both sides: rows under the account's own id as every kind of id, and rows of the ids that all share. */
+function eventsOf(account: string, n: number): EventLine[] {
+  const time = { event_time: `${dayOf(n)}T12:00:00Z` };
+  const money = { spend: `${n}.5`, revenue: `${n}.25` };
+  const sides = (id: string, detail: string) => ({
+    advertiser_id: account,
+    campaign_id: id,
+    creative_id: detail,
+    publisher_id: account,
+    ad_unit_id: id,
+    site_id: detail,
+  });
+  return [
+    event({ ...time, ...money, ...sides(account, account), device: [...account].slice(0, 32).join('') }),
+    event({ ...time, ...sides('acct', secret(n)), event_type: 'referral', quantity: n + 1 }),
+    event({
+      ...time,
+      ...sides(`${secret(n)}${[...account].slice(0, 99).join('')}`, ''),
+      event_type: 'ad_request',
+    }),
+    event({ ...sides('acct', 'acct'), event_time: '2026-06-30T00:00:00Z', quantity: n + 1 }),
+  ];
+}
