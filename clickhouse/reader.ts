@@ -47,7 +47,6 @@ export class Reader {
       hostname: hostname.replace(/^\[|\]$/g, ''),
       port,
       path: pathname,
-      agent: this.#agent,
       timeout: idleTimeoutMs,
       headers: { 'X-ClickHouse-User': user, 'X-ClickHouse-Key': password },
     };
@@ -60,8 +59,9 @@ export class Reader {
    */
   async stream(statement: ReadStatement, options: ReadOptions = {}): Promise<IncomingMessage> {
     const response = await this.#send(statement, options).catch((error: unknown) => {
-      // ClickHouse closed an idle connection just when it was used again. Reading twice does no harm.
-      if (error instanceof ReusedSocketError) return this.#send(statement, options);
+      // ClickHouse closed an idle connection just when it was used again. Reading twice does no harm. On a new
+      // connection, because the other idle ones may be closed as well.
+      if (error instanceof ReusedSocketError) return this.#send(statement, options, false);
       throw error;
     });
     if (response.headers['x-clickhouse-exception-code'] === undefined && response.statusCode === 200) {
@@ -84,6 +84,7 @@ export class Reader {
   #send(
     { query, params, settings }: ReadStatement,
     { queryId, headers, signal }: ReadOptions,
+    agent: Agent | false = this.#agent,
   ): Promise<IncomingMessage> {
     const search = new URLSearchParams({ database: this.#database, ...(queryId && { query_id: queryId }) });
     for (const [name, value] of Object.entries(settings)) search.set(name, String(value));
@@ -91,6 +92,7 @@ export class Reader {
     return new Promise((resolve, reject) => {
       const sent = this.#request({
         ...this.#options,
+        agent,
         path: `${this.#options.path}?${search}`,
         headers: { ...this.#options.headers, ...headers, 'Content-Length': Buffer.byteLength(query) },
         ...(signal && { signal }),
@@ -100,8 +102,8 @@ export class Reader {
         sent.destroy(new Error(`ClickHouse sent nothing for ${Number(this.#options.timeout) / 1000} s`));
       });
       sent.once('error', (error) => {
-        const closed =
-          sent.reusedSocket && 'code' in error && error.code === 'ECONNRESET' && !signal?.aborted;
+        const gone = 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        const closed = sent.reusedSocket && gone && !signal?.aborted;
         reject(closed ? new ReusedSocketError(error.message, { cause: error }) : error);
       });
       sent.end(query);

@@ -78,6 +78,22 @@ test('a connection that was closed just as it is used again is replaced', async 
   expect(await kept.rows(statement('SELECT 2 AS two'))).toEqual([{ two: 2 }]);
 });
 
+test('idle connections that were closed together are replaced by a new one', async () => {
+  const used = new Set<Socket>();
+  const url = await proxy((caller) => {
+    if (!used.has(caller)) return used.add(caller).size > 0;
+    caller.resetAndDestroy();
+    return false;
+  });
+  const kept = reader(url);
+  const asked = ['SELECT 1, sleep(0.2)', 'SELECT 2, sleep(0.2)', 'SELECT 3, sleep(0.2)'].map((query) =>
+    kept.rows(statement(query)),
+  );
+  await Promise.all(asked);
+  expect(used.size).toBe(3);
+  expect(await kept.rows(statement('SELECT 4 AS four'))).toEqual([{ four: 4 }]);
+});
+
 test('a new connection that is reset is an error: nobody is asked again and again', async () => {
   let requests = 0;
   const url = await proxy((caller) => {
