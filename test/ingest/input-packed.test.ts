@@ -4,11 +4,13 @@ import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
+import { pathToFileURL } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openBytes, readInput } from '../../ingest/input/byte-source.ts';
 import { formatOf } from '../../ingest/input/file-format.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
+import { fileOf } from '../support/compiled.ts';
 import { framedText, zstdFrames } from '../support/zstd.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-packed-'));
@@ -76,10 +78,10 @@ describe('the first bytes tell packed data under any name', () => {
 
 /** What a process that reads its standard input gets, whose first piece is a single byte. */
 async function readStdin(content: Buffer): Promise<string> {
-  const byteSource = new URL('../../ingest/input/byte-source.ts', import.meta.url).href;
+  const byteSource = pathToFileURL(fileOf('ingest/input/byte-source')).href;
   const script = `import { readInput } from '${byteSource}';
     for await (const piece of readInput('-', 'none', () => {})) process.stdout.write(piece);`;
-  const reader = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+  const reader = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   reader.stdin.write(content.subarray(0, 1), () => reader.stdin.end(content.subarray(1)));

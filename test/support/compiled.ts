@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type * as Embedded from '../../clickhouse/embedded/embedded.ts';
 import type * as LocalCluster from '../../clickhouse/embedded/local-cluster.ts';
+import { makeRunFolder } from './run-folder.ts';
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url));
 /** The setup of a run tells the processes of the run where adtally lies compiled. */
@@ -29,7 +30,7 @@ export async function compile(mode: string): Promise<{ remove(): Promise<void> }
   // Below node_modules, so that packages are found.
   const cache = join(checkout, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
-  const folder = await mkdtemp(join(cache, 'adtally-test-'));
+  const folder = makeRunFolder(cache);
   const remove = () => rm(folder, { recursive: true, force: true });
   try {
     const tsc = join(checkout, 'node_modules/.bin/tsc');

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { TestProject } from 'vitest/node';
 import { compile, embedded } from './compiled.ts';
+import { makeRunFolder } from './run-folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -58,7 +59,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
  */
 function useMemoryForFiles(): () => void {
   const memory = '/dev/shm';
-  const home = mkdtempSync(join(freeBytes(memory) > leastFreeBytes ? memory : tmpdir(), 'adtally-test-'));
+  const home = makeRunFolder(freeBytes(memory) > leastFreeBytes ? memory : tmpdir());
   // A test reads as another user.
   chmodSync(home, 0o755);
   process.env.TMPDIR = home;
