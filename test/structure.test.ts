@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -85,6 +85,14 @@ test(`a folder of production code lists at most ${maxEntries} things`, () => {
       ),
     );
   expect(wrong).toEqual([]);
+});
+
+test.each(['docs/architecture.md', 'CONTRIBUTING.md'])('%s names files that exist', (page) => {
+  const named = [...textOf(page).matchAll(/\b(?:catalog|clickhouse|ingest|src|bench|test)\/[\w./-]*\w/g)].map(
+    String,
+  );
+  expect(named.length).toBeGreaterThan(15);
+  expect(named.filter((path) => !existsSync(root + path))).toEqual([]);
 });
 
 function tooLarge(path: string, size: number, most: number, what: string): string[] {
