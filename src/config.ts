@@ -40,6 +40,7 @@ const environment = z.object({
   ).optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).default(8080),
+  ADMIN_PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).optional(),
   DATA_DIR: z.string().default('.data'),
   REPORT_TIMEZONE: z
     .string()
@@ -69,6 +70,8 @@ export type Config = Readonly<{
   redisUrl?: string;
   host: string;
   port: number;
+  /** Of `/readyz` and `/metrics`, on the same host; absent: they are on `port`. */
+  adminPort?: number;
   dataDir: string;
   /** Absent: the time zone the database was created with, or UTC for a new one. */
   reportTimezone?: string;
@@ -114,6 +117,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     ...(values.REDIS_URL && { redisUrl: values.REDIS_URL }),
     host: values.HOST,
     port: values.PORT,
+    ...(values.ADMIN_PORT !== undefined && { adminPort: values.ADMIN_PORT }),
     dataDir: values.DATA_DIR,
     ...(values.REPORT_TIMEZONE && { reportTimezone: values.REPORT_TIMEZONE }),
     rateLimit: Object.freeze({

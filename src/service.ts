@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { catalog } from '../catalog/catalog.ts';
-import { connect, type Store } from '../clickhouse/client.ts';
+import { connect } from '../clickhouse/client.ts';
 import { requireTimezone } from '../clickhouse/migrate/migrate.ts';
 import { Reader } from '../clickhouse/reader.ts';
 import { isTransient, retrying } from '../clickhouse/retry.ts';
@@ -10,6 +10,7 @@ import { AccountCache } from './http/access/account-cache.ts';
 import { Limiter } from './http/access/limiter.ts';
 import { openRedis } from './http/access/redis.ts';
 import { createApp } from './http/app.ts';
+import { createOperatorApp, Readiness } from './http/health.ts';
 import { Problem } from './http/problems.ts';
 import { AccountPlacements } from './http/report/account-placements.ts';
 import { LastLoad } from './http/report/last-load.ts';
@@ -23,6 +24,8 @@ import type { OpenStore } from './store.ts';
 
 export interface Service {
   readonly url: string;
+  /** Of ADMIN_PORT, if that is set. */
+  readonly adminUrl?: string;
   /** Stops accepting, lets running answers finish for up to `stopSeconds`, then closes everything it opened. */
   stop(): Promise<void>;
 }
@@ -45,6 +48,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     store,
     onError: logError('placements not refreshed: reports read all shards'),
   });
+  const readiness = new Readiness(store);
   const rowCounts = new RowCounts(reader, {
     onError: logError('row counts of reports not read from system.query_log'),
   });
@@ -52,7 +56,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
   const stopping = new AbortController();
   const closeAll = async () => {
     stopping.abort();
-    for (const refreshed of [accounts, lastLoad, placements]) refreshed.stop();
+    for (const refreshed of [accounts, lastLoad, placements, readiness]) refreshed.stop();
     redis?.disconnect();
     await rowCounts.stop();
     reader.close();
@@ -62,7 +66,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     let timestamp: ((time: Date) => string) | undefined;
     const prepare = async () => {
       timestamp = timestampIn(await requireTimezone(store, config.reportTimezone));
-      await Promise.all([accounts.start(), lastLoad.start(), placements.start()]);
+      await Promise.all([accounts, lastLoad, placements, readiness].map((refreshed) => refreshed.start()));
     };
     await prepare().catch((error: unknown) => {
       // A schema that does not fit needs a person; a ClickHouse that does not respond may come back by itself.
@@ -76,8 +80,10 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     });
     const gate = new ReportGate({ maxConcurrent: config.maxConcurrentReports });
     const quota = { ...config.rateLimit, ...(redis && { redis }) };
+    const metrics = measure(readiness, gate, redis);
+    const forOperator = { readiness, metrics };
     const app = createApp({
-      store,
+      ...(config.adminPort === undefined && { operator: forOperator }),
       reader,
       catalog,
       accounts,
@@ -85,7 +91,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       timeoutSeconds: config.reportTimeoutSeconds,
       gate,
       routingOf: (account) => placements.routingOf(account),
-      metrics: measure(store, gate, redis),
+      metrics,
       rowCounts,
       requests: new Limiter({ name: 'requests', ...quota }),
       failures: new Limiter({ name: 'failures', ...quota }),
@@ -96,26 +102,34 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       },
       lastLoad: () => lastLoad.finishedAt,
     });
-    const { connections, url } = await listen(app, config);
-    return {
-      url,
-      stop: async () => {
-        await connections.stop(stopSeconds);
-        await closeAll();
-      },
+    const listening = [await listen(app, config)];
+    const stopAll = async () => {
+      await Promise.all(listening.map(({ connections }) => connections.stop(stopSeconds)));
+      await closeAll();
     };
+    try {
+      if (config.adminPort !== undefined) {
+        const admin = { host: config.host, port: config.adminPort, setting: 'ADMIN_PORT' };
+        listening.push(await listen(createOperatorApp(forOperator), admin));
+      }
+    } catch (error) {
+      await Promise.all(listening.map(({ connections }) => connections.stop(0)));
+      throw error;
+    }
+    const [{ url } = { url: '' }, admin] = listening;
+    return { url, ...(admin && { adminUrl: admin.url }), stop: stopAll };
   } catch (error) {
     await closeAll();
     throw error;
   }
 }
 
-function measure(store: Store, gate: ReportGate, redis: Redis | undefined): Metrics {
+function measure(readiness: Readiness, gate: ReportGate, redis: Redis | undefined): Metrics {
   const metrics = new Metrics();
   metrics.gauge('adtally_reports_running', 'Reports that run now.', () => gate.running);
   metrics.gauge('adtally_reports_waiting', 'Reports that wait for a slot.', () => gate.waiting);
-  metrics.gauge('adtally_clickhouse_up', 'Whether ClickHouse responds.', async () =>
-    (await store.ping()).success ? 1 : 0,
+  metrics.gauge('adtally_clickhouse_up', 'Whether ClickHouse responds.', () =>
+    readiness.finding === 'unreachable' ? 0 : 1,
   );
   if (redis) {
     metrics.gauge('adtally_redis_up', 'Whether Redis is connected.', () =>

@@ -31,6 +31,7 @@ async function runService(config: Config): Promise<void> {
   await withOpenStore(config, async (opened, log) => {
     const service = await serve(config, opened, log);
     log.info(`listening on ${service.url}`);
+    if (service.adminUrl) log.info(`/readyz and /metrics on ${service.adminUrl}`);
     await stopAtEnd(service, opened, log);
   });
 }

@@ -3,7 +3,6 @@ import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
 import { endpoints } from '../../catalog/breakdowns.ts';
-import type { Store } from '../../clickhouse/client.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { InvalidRequest } from '../report/request.ts';
 import { type Accounts, authentication, challenge } from './access/authentication.ts';
@@ -11,8 +10,9 @@ import type { Limiter } from './access/limiter.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
 import { docs } from './docs/routes.ts';
 import type { HttpEnv } from './env.ts';
-import { health } from './health.ts';
+import { health, type OperatorDeps, operator } from './health.ts';
 import { callerLeft, observe } from './observe-requests.ts';
+import { requirePlainPath } from './plain-path.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
 import { type ReportDeps, report, requireJson } from './report/handler.ts';
 import { requireHttp11 } from './report/http-version.ts';
@@ -20,7 +20,8 @@ import { requestBody } from './report/request-body.ts';
 import type { RowCounts } from './report/row-counts.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
-  readonly store: Store;
+  /** What is for the operator; absent where that has a port of its own. */
+  readonly operator?: OperatorDeps;
   readonly accounts: Accounts & LimitLookup;
   /** Counts requests by account. */
   readonly requests: Limiter;
@@ -56,14 +57,14 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     if (!URL.canParse(c.req.url)) throw new Problem('invalid_request', 'the Host header is not a host');
     return next();
   });
-  app.get('/metrics', async (c) =>
-    c.body(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType }),
-  );
-  app.route('/', health(deps.store));
+  app.use(requirePlainPath);
+  app.route('/', health());
+  if (deps.operator) app.route('/', operator(deps.operator));
   app.route(
     '/',
     docs({
       catalog: deps.catalog,
+      withOperator: deps.operator !== undefined,
       limits: {
         ...deps.requests.quota,
         maxBodyBytes,
@@ -77,7 +78,8 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       },
     }),
   );
-  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs']) {
+  const ofOperator = deps.operator ? ['/readyz', '/metrics'] : [];
+  for (const path of ['/healthz', ...ofOperator, '/openapi.json', '/docs']) {
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this path takes GET', { headers: { Allow: 'GET, HEAD' } });
     });

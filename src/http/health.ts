@@ -1,20 +1,82 @@
 import { Hono } from 'hono';
+import { type RequestIdVariables, requestId } from 'hono/request-id';
 import type { Store } from '../../clickhouse/client.ts';
 import { NewerStore, pendingMigrations } from '../../clickhouse/migrate/migrate.ts';
+import type { Metrics } from '../observe/metrics.ts';
 import type { HttpEnv } from './env.ts';
-import { Problem } from './problems.ts';
+import { Problem, problemResponse } from './problems.ts';
+import { Refreshed } from './refreshed.ts';
 
-/** `/healthz`: the process responds. `/readyz`: ClickHouse is reachable and migrated. Neither needs a token. */
-export function health(store: Store): Hono<HttpEnv> {
+/** A check that is older counts as failed: ClickHouse hangs. */
+const maxAgeMs = 4_000;
+
+type Finding = 'ready' | 'unreachable' | 'unmigrated';
+
+/** Whether ClickHouse is reachable and migrated, by a check every second, whoever asks and however often. */
+export class Readiness {
+  readonly #finding: Refreshed<Finding>;
+
+  constructor(store: Store) {
+    // A finding is no failure: it is never late, and there is nothing to report.
+    this.#finding = new Refreshed(() => find(store), { everyMs: 1_000, maxAgeMs, onError: () => undefined });
+  }
+
+  start(): Promise<void> {
+    return this.#finding.start();
+  }
+
+  stop(): void {
+    this.#finding.stop();
+  }
+
+  get finding(): Finding {
+    const { value = 'unreachable', isCurrent } = this.#finding;
+    return isCurrent ? value : 'unreachable';
+  }
+}
+
+async function find(store: Store): Promise<Finding> {
+  try {
+    return (await pendingMigrations(store)).length > 0 ? 'unmigrated' : 'ready';
+  } catch (error) {
+    // During a rollout, services of the older version keep working.
+    return error instanceof NewerStore ? 'ready' : 'unreachable';
+  }
+}
+
+export interface OperatorDeps {
+  readonly readiness: Readiness;
+  readonly metrics: Metrics;
+}
+
+/** `/healthz`: the process responds. */
+export function health(): Hono<HttpEnv> {
+  return new Hono<HttpEnv>().get('/healthz', (c) => c.json({ status: 'ok' }));
+}
+
+/** What is for the operator: `/readyz`, whether ClickHouse is reachable and migrated, and `/metrics`. From memory. */
+export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
-    .get('/healthz', (c) => c.json({ status: 'ok' }))
-    .get('/readyz', async (c) => {
-      const pending = await pendingMigrations(store).catch((cause: unknown) => {
-        // During a rollout, services of the older version keep working.
-        if (cause instanceof NewerStore) return [];
-        throw new Problem('not_ready', 'the store cannot be reached', { cause });
-      });
-      if (pending.length > 0) throw new Problem('not_ready', 'the store needs adtally migrate');
+    .get('/readyz', (c) => {
+      const { finding } = readiness;
+      if (finding === 'unmigrated') throw new Problem('not_ready', 'the store needs adtally migrate');
+      if (finding === 'unreachable') throw new Problem('not_ready', 'the store cannot be reached');
       return c.json({ status: 'ok' });
-    });
+    })
+    .get('/metrics', async (c) =>
+      c.body(await metrics.text(), 200, { 'content-type': metrics.registry.contentType }),
+    );
+}
+
+/** The app of a port that only the operator reaches. */
+export function createOperatorApp(deps: OperatorDeps): Hono<HttpEnv> {
+  const app = new Hono<HttpEnv & { Variables: RequestIdVariables }>();
+  app.use(requestId());
+  app.route('/', health());
+  app.route('/', operator(deps));
+  app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
+  app.onError((error, c) =>
+    problemResponse(c, error instanceof Problem ? error : new Problem('internal_error', 'not measured')),
+  );
+  return app;
 }

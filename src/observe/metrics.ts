@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 /** What the service measures about itself, in Prometheus' units: seconds and bytes. */
 export class Metrics {
+  #text: { readonly value: Promise<string>; readonly until: number } | undefined;
   readonly registry = new Registry();
   readonly requests = this.#add(
     new Counter({
@@ -43,6 +44,14 @@ export class Metrics {
       registers: [],
     }),
   );
+
+  /** All of it as Prometheus reads it, written at most five times a second. */
+  text(): Promise<string> {
+    if (!this.#text || performance.now() > this.#text.until) {
+      this.#text = { value: this.registry.metrics(), until: performance.now() + 200 };
+    }
+    return this.#text.value;
+  }
 
   /** A value that is read when it is asked for. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void {

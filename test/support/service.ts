@@ -18,6 +18,8 @@ export interface Report {
 
 export interface TestService {
   readonly url: string;
+  /** Of ADMIN_PORT, if the service has one. */
+  readonly adminUrl: string;
   /** A token of the account, made once. */
   token(account: string): Promise<string>;
   post(path: string, account: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
@@ -60,6 +62,9 @@ export function useService(
   return {
     get url() {
       return url();
+    },
+    get adminUrl() {
+      return service?.adminUrl ?? '';
     },
     token,
     post,

@@ -13,26 +13,33 @@ import { docsStyle } from './style.ts';
 export interface DocsDeps {
   readonly catalog: Catalog;
   readonly limits: Limits;
+  /** Whether what is for the operator is at the same address. */
+  readonly withOperator: boolean;
 }
 
 /**
  * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and may connect only
  * to this service. Neither needs a token; both are generated at the first request.
  */
-export function docs({ catalog, limits }: DocsDeps): Hono<HttpEnv> {
-  const document = lazy(() => openApiDocument(catalog, limits));
-  const text = lazy(() => JSON.stringify(document()));
-  const page = lazy(() => docsPage(document()));
+export function docs({ catalog, limits, withOperator }: DocsDeps): Hono<HttpEnv> {
+  const document = lazy(() => openApiDocument(catalog, limits, withOperator));
+  const text = lazy(() => tagged(JSON.stringify(document())));
+  const page = lazy(async () => tagged(String(await docsPage(document()))));
 
   return new Hono<HttpEnv>()
     .use('/openapi.json', etag())
     .use('/docs', etag(), pageSecurity())
-    .get('/openapi.json', (c) => c.body(text(), 200, { ...revalidated, 'Content-Type': 'application/json' }))
-    .get('/docs', (c) => c.html(page(), 200, revalidated));
+    .get('/openapi.json', (c) =>
+      c.body(text().body, 200, { ...text().headers, 'Content-Type': 'application/json' }),
+    )
+    .get('/docs', async (c) => c.html((await page()).body, 200, (await page()).headers));
 }
 
-/** Caches keep it but revalidate each time, so that a new version shows at once. */
-const revalidated = { 'Cache-Control': 'no-cache' };
+/** Caches keep it but revalidate each time, so that a new version shows at once. Hashed once, not at each request. */
+function tagged(body: string): { body: string; headers: Record<string, string> } {
+  const hash = createHash('sha256').update(body).digest('base64url');
+  return { body, headers: { 'Cache-Control': 'no-cache', ETag: `"${hash}"` } };
+}
 
 /** The page may use its own script and style and connect to its own origin, nothing else. */
 function pageSecurity() {

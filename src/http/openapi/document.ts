@@ -20,8 +20,9 @@ const bearer = {
 /**
  * The service in OpenAPI 3.1: every path of the contract with what it takes, returns and refuses, derived from
  * the catalog, the formats, the problems and the schema that validates the request.
+ * @param withOperator whether `/readyz` and `/metrics` are at the same address
  */
-export function openApiDocument(catalog: Catalog, limits: Limits): OpenApiDocument {
+export function openApiDocument(catalog: Catalog, limits: Limits, withOperator = true): OpenApiDocument {
   const { name, version, description, license } = manifest();
   const all = endpoints(catalog);
   const breakdowns = all.filter(({ path }) => catalog.aliases[path] === undefined);
@@ -44,7 +45,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits): OpenApiDocume
       })),
       { name: serviceTag, description: 'What the service says about itself, to anyone.' },
     ],
-    paths: { ...Object.fromEntries(reportPaths), ...servicePaths() },
+    paths: { ...Object.fromEntries(reportPaths), ...servicePaths(withOperator) },
     components: {
       securitySchemes: { [loginToken]: bearer },
       parameters: {

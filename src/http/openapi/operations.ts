@@ -44,14 +44,16 @@ export function reportOperation(catalog: Catalog, { path, breakdown }: Endpoint)
 }
 
 /** What the service says of itself: no data of an account, so no login token. */
-export function servicePaths(): Record<string, PathItem> {
+export function servicePaths(withOperator: boolean): Record<string, PathItem> {
   const health = ['application/json', schemaRef('Health')] as const;
   return {
     '/healthz': { get: open('healthz', 'Whether the process answers', ...health) },
-    '/readyz': {
-      get: open('readyz', 'Whether ClickHouse can be reached and is migrated', ...health, ['not_ready']),
-    },
-    '/metrics': { get: open('metrics', 'Measurements for Prometheus', 'text/plain', { type: 'string' }) },
+    ...(withOperator && {
+      '/readyz': {
+        get: open('readyz', 'Whether ClickHouse can be reached and is migrated', ...health, ['not_ready']),
+      },
+      '/metrics': { get: open('metrics', 'Measurements for Prometheus', 'text/plain', { type: 'string' }) },
+    }),
     '/openapi.json': {
       get: open('openapi', 'This document, OpenAPI 3.1', 'application/json', { type: 'object' }),
     },

@@ -28,7 +28,7 @@ export interface Listening {
  */
 export function listen(
   app: Hono<HttpEnv>,
-  { host, port }: { host: string; port: number },
+  { host, port, setting = 'PORT' }: { host: string; port: number; setting?: string },
 ): Promise<Listening> {
   const server = createServer(serverOptions);
   const connections = new Connections(server);
@@ -37,7 +37,9 @@ export function listen(
   const options = { hostname: host, errorHandler: malformedResponse, autoCleanupIncoming: false };
   server.on('request', getRequestListener(app.fetch, options));
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => reject(readable(error, host, port)));
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(readable(error, host, `${setting}=${port}`)),
+    );
     server.listen(port, host, () => {
       const address = server.address();
       const bound = address !== null && typeof address === 'object' ? address.port : port;
@@ -47,12 +49,12 @@ export function listen(
 }
 
 /** The failure in words that name the setting; a port in use is not a wrong value, for it may be free in a moment. */
-function readable(error: NodeJS.ErrnoException, host: string, port: number): Error {
+function readable(error: NodeJS.ErrnoException, host: string, port: string): Error {
   switch (error.code) {
     case 'EADDRINUSE':
-      return new Error(`PORT=${port}: is in use on ${host}; stop the other process or choose another port`);
+      return new Error(`${port}: is in use on ${host}; stop the other process or choose another port`);
     case 'EACCES':
-      return new ConfigError(`PORT=${port}: needs privileges; choose a port above 1023`);
+      return new ConfigError(`${port}: needs privileges; choose a port above 1023`);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return new ConfigError(`HOST=${host}: is not an address of this machine`);
