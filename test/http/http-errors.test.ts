@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request, STATUS_CODES } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, inject, test } from 'vitest';
-import { createToken, listTokens, newToken, revokeTokens } from '../../src/accounts/tokens.ts';
+import { createToken, newToken, revokeTokens } from '../../src/accounts/tokens.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
@@ -79,8 +79,7 @@ describe('a token that opens nothing is 401 before the body is looked at', () =>
       `Bearer ${await createToken(db.store, { account: 'a', label: '', expires: new Date(Date.now() - 1000) })}`,
     revoked: async () => {
       const token = await createToken(db.store, { account: 'gone', label: '' });
-      for (const { id } of await listTokens(db.store, { account: 'gone' }))
-        await revokeTokens(db.store, { id });
+      await revokeTokens(db.store, { account: 'gone' });
       const ask = () => service.post(endpoint, 'a', body, { authorization: `Bearer ${token}` });
       await expect.poll(ask, { timeout: 6_000 }).toMatchObject({ status: 401 });
       return `Bearer ${token}`;
