@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { isWellFormed } from '../../src/accounts/tokens.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
 import { event, load } from '../support/events.ts';
 import { startProcess, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
+const runCommand = useCommandRunners();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-cli-'));
 
 afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
@@ -20,17 +22,23 @@ beforeEach(() => {
   account = `account-${++made}`;
 });
 
-/** Runs `adtally` on the store of this file, the words of the line as its arguments. */
-function adtally(line: string, { env = {}, input = '' as string | Buffer } = {}) {
+const store = () => {
   const { url, user, password, database } = db.address;
-  const store = {
+  return {
     CLICKHOUSE_URL: url,
     CLICKHOUSE_USER: user,
     CLICKHOUSE_PASSWORD: password,
     CLICKHOUSE_DATABASE: database,
   };
-  return commands.run(line.split(' '), { ...store, ...env }, input);
+};
+
+/** Runs `adtally` on the store of this file as a process, the words of the line as its arguments. */
+function adtally(line: string, { env = {} } = {}) {
+  return commands.run(line.split(' '), { ...store(), ...env });
 }
+
+/** The same, where it is not about the process. */
+const adtallyAgain = (line: string) => runCommand(line.split(' '), store());
 
 describe('usage', () => {
   test.each([
@@ -45,7 +53,7 @@ describe('usage', () => {
     ['confirm acme --to 2026-02-01', /--from/],
     ['token create acme --expires tomorrow', /--expires/],
   ])('adtally %s is refused with exit code 2 and says what is wrong', async (line, reason) => {
-    const { code, stdout, stderr } = await adtally(line);
+    const { code, stdout, stderr } = await adtallyAgain(line);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(reason);
   });
@@ -87,7 +95,7 @@ describe('tokens', () => {
     expect(created.stdout).toBe(`${token}\n`);
     expect(isWellFormed(token)).toBe(true);
 
-    await adtally(`token create ${account} --expires 2031-01-31`);
+    await adtallyAgain(`token create ${account} --expires 2031-01-31`);
     const listed = await adtally(`token list ${account} --json`);
     const tokens = JSON.parse(listed.stdout);
     expect(tokens).toMatchObject([
@@ -95,12 +103,14 @@ describe('tokens', () => {
       { account, label: '', expires: '2031-01-31T00:00:00Z', revoked: null },
     ]);
     expect(listed.stdout).not.toContain(token.slice(4, 20));
-    expect(JSON.parse((await adtally('token list --json')).stdout)).toEqual(expect.arrayContaining(tokens));
+    expect(JSON.parse((await adtallyAgain('token list --json')).stdout)).toEqual(
+      expect.arrayContaining(tokens),
+    );
 
-    expect(await adtally(`token revoke ${tokens[0].id}`)).toMatchObject({ code: 0, stdout: '' });
-    const [first, second] = JSON.parse((await adtally(`token list ${account} --json`)).stdout);
+    expect(await adtallyAgain(`token revoke ${tokens[0].id}`)).toMatchObject({ code: 0, stdout: '' });
+    const [first, second] = JSON.parse((await adtallyAgain(`token list ${account} --json`)).stdout);
     expect([first.revoked, second.revoked]).toEqual([expect.stringMatching(/^20\d\d-.*Z$/), null]);
-    expect(await adtally('token revoke nonsense')).toMatchObject({
+    expect(await adtallyAgain('token revoke nonsense')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('nonsense'),
     });

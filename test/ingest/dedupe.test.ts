@@ -36,7 +36,7 @@ test.each(['1000000', '3000'])(
   },
 );
 
-killedAndRepeated(loads, 1);
+killedAndRepeated(loads, 1, 400);
 
 test('two such loads at once count each event_id once', async () => {
   const [first, second] = await Promise.all([

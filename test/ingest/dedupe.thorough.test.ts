@@ -4,4 +4,4 @@ import { useStore } from '../support/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
-killedAndRepeated(useDedupedLoads(useStore()), 4);
+killedAndRepeated(useDedupedLoads(useStore()), 4, 1_000);

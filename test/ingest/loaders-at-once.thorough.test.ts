@@ -10,8 +10,8 @@ const db = useStore();
 const loaders = useMeetingLoaders(db);
 const { file, start, events, chunks } = loaders;
 
-sameFilesAtOnce(loaders, ['opposite orders']);
-stoppedBy(loaders, ['SIGTERM']);
+sameFilesAtOnce(loaders, ['the same order', 'opposite orders'], 10);
+stoppedBy(loaders, ['SIGINT', 'SIGTERM'], 20_000);
 
 test('a killed load is dead in the history once its last sign of life is old', async () => {
   const path = await file('e.ndjson', ndjson(events(30_000)));

@@ -65,19 +65,20 @@ export function useDedupedLoads(db: TestStore): DedupedLoads {
 export function killedAndRepeated(
   { lines, file, start, ingest, counted }: DedupedLoads,
   kills: number,
+  size: number,
 ): void {
   test(`killed ${kills} times and repeated, each event_id is counted once (seed ${seed})`, async () => {
     const random = seededRandom(seed);
-    const repeated = (n: number) => lines(n * 1_000, n * 1_000 + 1_500, { device: `device-${n}` });
+    const repeated = (n: number) => lines(n * size, n * size + 1.5 * size, { device: `device-${n}` });
     const paths = await Promise.all([0, 1, 2, 3].map((n) => file(`${n}.ndjson`, repeated(n))));
     const args = ['--dedupe', '--chunk-bytes', '60000', ...paths];
     for (let kill = 0; kill < kills; kill++) {
       const load = start('ingest', 'events', ...args);
-      await delay(300 + 2_000 * random());
+      await delay(300 + 2 * size * random());
       await load.kill('SIGKILL');
     }
     const { rows, repeated_rows, duplicate_rows } = await ingest(...args);
-    expect(rows + repeated_rows + duplicate_rows).toBeLessThanOrEqual(6_000);
-    expect(await counted(), `seed ${seed}`).toEqual({ events: 4_500, ids: 4_500 });
+    expect(rows + repeated_rows + duplicate_rows).toBeLessThanOrEqual(6 * size);
+    expect(await counted(), `seed ${seed}`).toEqual({ events: 4.5 * size, ids: 4.5 * size });
   });
 }

@@ -65,14 +65,15 @@ export function useMeetingLoaders(db: TestStore): MeetingLoaders {
 export const until = (check: () => Promise<void> | void): Promise<void> =>
   vi.waitFor(check, { timeout: 60_000, interval: 20 });
 
-/** Two loaders of the same ten files at once. */
+/** Two loaders of the same files at once. */
 export function sameFilesAtOnce(
   { file, start, events, counted }: MeetingLoaders,
   orders: readonly string[],
+  count: number,
 ): void {
-  test.each(orders)('two loaders of the same ten files, in %s, count each event once', async (order) => {
+  test.each(orders)(`two loaders of the same ${count} files, in %s, count each event once`, async (order) => {
     const files = await Promise.all(
-      Array.from({ length: 10 }, (_, n) =>
+      Array.from({ length: count }, (_, n) =>
         n % 2
           ? file(`${n}.ndjson`, ndjson(events(600)))
           : file(`${n}.ndjson.gz`, gzipSync(ndjson(events(600)))),
@@ -81,9 +82,9 @@ export function sameFilesAtOnce(
     const others = order === 'the same order' ? files : files.toReversed();
     const options = ['ingest', 'events', '--json', '--chunk-bytes', '60000'];
     const loads = await Promise.all([done(start(...options, ...files)), done(start(...options, ...others))]);
-    expect(await counted()).toBe(6_000);
-    expect(loads.reduce((sum, { rows }) => sum + rows, 0)).toBe(6_000);
-    for (const { rows, repeated_rows } of loads) expect(rows + repeated_rows).toBe(6_000);
+    expect(await counted()).toBe(600 * count);
+    expect(loads.reduce((sum, { rows }) => sum + rows, 0)).toBe(600 * count);
+    for (const { rows, repeated_rows } of loads) expect(rows + repeated_rows).toBe(600 * count);
   });
 }
 
@@ -91,11 +92,12 @@ export function sameFilesAtOnce(
 export function stoppedBy(
   { file, start, events, counted, chunks }: MeetingLoaders,
   signals: readonly NodeJS.Signals[],
+  count: number,
 ): void {
   test.each(signals)(
     '%s finishes the chunks in flight, says how to go on, and the same command completes',
     async (signal) => {
-      const path = await file('e.ndjson', ndjson(events(20_000)));
+      const path = await file('e.ndjson', ndjson(events(count)));
       const args = ['ingest', 'events', '--json', '--chunk-bytes', '60000', path];
       const stopped = start(...args);
       await until(async () => expect((await chunks()).loaded).toBeGreaterThan(1));
@@ -104,10 +106,10 @@ export function stoppedBy(
       expect(stderr).toMatch(/Rows already loaded are kept; run the same command again to continue/);
       const before = await counted();
       expect(before).toBeGreaterThan(0);
-      expect(before).toBeLessThan(20_000);
+      expect(before).toBeLessThan(count);
 
-      expect(await done(start(...args))).toMatchObject({ rows: 20_000 - before, repeated_rows: before });
-      expect(await counted()).toBe(20_000);
+      expect(await done(start(...args))).toMatchObject({ rows: count - before, repeated_rows: before });
+      expect(await counted()).toBe(count);
     },
   );
 }
