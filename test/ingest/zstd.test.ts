@@ -1,36 +1,9 @@
-import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { unpackZstd } from '../../ingest/input/zstd.ts';
 import { zstd } from '../support/zstd.ts';
+import { flipBits, unpack } from '../support/zstd-bits.ts';
 
-/** Handed over in pieces of this many bytes. */
-const unpack = (packed: Buffer, pieceBytes = 1 << 20): Promise<Buffer> =>
-  buffer(
-    unpackZstd(
-      (async function* () {
-        for (let at = 0; at < packed.length; at += pieceBytes) yield packed.subarray(at, at + pieceBytes);
-      })(),
-    ),
-  );
-
-test('whichever bit of a frame is wrong, it is an error or changes nothing', async () => {
-  const packed = zstd();
-  const whole = await unpack(packed);
-  expect(whole.toString().split('\n')).toHaveLength(41);
-  let harmless = 0;
-  for (let bit = 0; bit < packed.length * 8; bit++) {
-    const flipped = Buffer.from(packed);
-    flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    const found = await unpack(flipped).catch((error: Error) => error.message);
-    if (typeof found === 'string') expect(found, `bit ${bit}`).toMatch(/^the zstd data /);
-    else {
-      expect(found.equals(whole), `bit ${bit}`).toBe(true);
-      harmless++;
-    }
-  }
-  // The unused bit of the header, and bits of tables that no code uses.
-  expect(harmless).toBeLessThan(packed.length * 8 * 0.02);
-});
+// In each byte one bit or two, from byte to byte another; zstd.thorough.test.ts flips all.
+flipBits(7);
 
 test.each([1, 7, 1000])(
   'all frames are read, also between what is to be skipped (%i bytes at a time)',
