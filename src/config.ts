@@ -1,4 +1,6 @@
+import { BlockList } from 'node:net';
 import { z } from 'zod';
+import { addNetwork } from './http/access/caller-address.ts';
 
 const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER) =>
   z
@@ -41,6 +43,11 @@ const environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).default(8080),
   ADMIN_PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).optional(),
+  TRUSTED_PROXIES: z
+    .string()
+    .transform((text) => text.split(',').map((network) => network.trim()))
+    .refine(areNetworks, 'is not a list of addresses and networks, such as 10.0.0.0/8,fd00::/8')
+    .default([]),
   DATA_DIR: z.string().default('.data'),
   REPORT_TIMEZONE: z
     .string()
@@ -72,6 +79,8 @@ export type Config = Readonly<{
   port: number;
   /** Of `/readyz` and `/metrics`, on the same host; absent: they are on `port`. */
   adminPort?: number;
+  /** Whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
   dataDir: string;
   /** Absent: the time zone the database was created with, or UTC for a new one. */
   reportTimezone?: string;
@@ -118,6 +127,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     host: values.HOST,
     port: values.PORT,
     ...(values.ADMIN_PORT !== undefined && { adminPort: values.ADMIN_PORT }),
+    trustedProxies: Object.freeze(values.TRUSTED_PROXIES),
     dataDir: values.DATA_DIR,
     ...(values.REPORT_TIMEZONE && { reportTimezone: values.REPORT_TIMEZONE }),
     rateLimit: Object.freeze({
@@ -134,6 +144,15 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
 function isTimezone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function areNetworks(networks: readonly string[]): boolean {
+  try {
+    for (const network of networks) addNetwork(new BlockList(), network);
     return true;
   } catch {
     return false;

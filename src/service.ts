@@ -7,6 +7,7 @@ import { Reader } from '../clickhouse/reader.ts';
 import { isTransient, retrying } from '../clickhouse/retry.ts';
 import type { Config } from './config.ts';
 import { AccountCache } from './http/access/account-cache.ts';
+import { callerAddresses } from './http/access/caller-address.ts';
 import { Limiter } from './http/access/limiter.ts';
 import { openRedis } from './http/access/redis.ts';
 import { createApp } from './http/app.ts';
@@ -15,7 +16,7 @@ import { Problem } from './http/problems.ts';
 import { AccountPlacements } from './http/report/account-placements.ts';
 import { LastLoad } from './http/report/last-load.ts';
 import { ReportGate } from './http/report/report-gate.ts';
-import { RowCounts } from './http/report/row-counts.ts';
+import { ReportOutcomes } from './http/report/report-outcomes.ts';
 import { listen } from './http/server/listen.ts';
 import { throttledErrorLog } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
@@ -49,8 +50,8 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     onError: logError('placements not refreshed: reports read all shards'),
   });
   const readiness = new Readiness(store);
-  const rowCounts = new RowCounts(reader, {
-    onError: logError('row counts of reports not read from system.query_log'),
+  const outcomes = new ReportOutcomes(reader, {
+    onError: logError('outcomes of reports not read from system.query_log'),
   });
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
   const stopping = new AbortController();
@@ -58,7 +59,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     stopping.abort();
     for (const refreshed of [accounts, lastLoad, placements, readiness]) refreshed.stop();
     redis?.disconnect();
-    await rowCounts.stop();
+    await outcomes.stop();
     reader.close();
     await store.close();
   };
@@ -87,12 +88,13 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       reader,
       catalog,
       accounts,
+      addressOf: callerAddresses(config.trustedProxies),
       log,
       timeoutSeconds: config.reportTimeoutSeconds,
       gate,
       routingOf: (account) => placements.routingOf(account),
       metrics,
-      rowCounts,
+      outcomes,
       requests: new Limiter({ name: 'requests', ...quota }),
       failures: new Limiter({ name: 'failures', ...quota }),
       sendTimeoutSeconds: config.sendTimeoutSeconds,

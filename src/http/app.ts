@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
@@ -16,19 +17,21 @@ import { requirePlainPath } from './plain-path.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
 import { type ReportDeps, report, requireJson } from './report/handler.ts';
 import { requireHttp11 } from './report/http-version.ts';
+import type { ReportOutcomes } from './report/report-outcomes.ts';
 import { requestBody } from './report/request-body.ts';
-import type { RowCounts } from './report/row-counts.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
   readonly accounts: Accounts & LimitLookup;
+  /** The address of a caller. */
+  readonly addressOf: (incoming: IncomingMessage) => string;
   /** Counts requests by account. */
   readonly requests: Limiter;
   /** Counts failed logins by address. */
   readonly failures: Limiter;
   readonly metrics: Metrics;
-  readonly rowCounts: RowCounts;
+  readonly outcomes: ReportOutcomes;
   readonly log: Logger;
 }
 
@@ -42,16 +45,24 @@ const maxBodyBytes = 16 * 1024;
 export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const { log, metrics } = deps;
   const app = new Hono<HttpEnv>();
-  const onBroken = (error: unknown, request: string) => {
+  const onBroken = async (err: unknown, request: string, query?: string) => {
     metrics.broken.inc();
-    log.warn({ err: error, request }, 'answer broken off');
+    // ClickHouse says why in the answer, packed and cut off, and in its query log.
+    const reason = query && (await deps.outcomes.of(query))?.failure;
+    log.warn({ err, request, query, ...(reason && { reason }) }, 'answer broken off');
   };
-  const authenticated = authentication(deps.accounts, deps.failures);
+  const authenticated = authentication(deps.accounts, deps.failures, (reason) =>
+    metrics.refused.inc({ reason }),
+  );
   const limited = rateLimit(deps.requests, deps.accounts);
   const body = requestBody(maxBodyBytes);
 
   app.use(requestId());
-  app.use(observe(log, metrics, deps.rowCounts));
+  app.use((c, next) => {
+    c.set('address', deps.addressOf(c.env.incoming));
+    return next();
+  });
+  app.use(observe(log, metrics, deps.outcomes));
   app.use((c, next) => {
     // The adapter accepts some invalid hosts (http://9999999999) and fails on them much later.
     if (!URL.canParse(c.req.url)) throw new Problem('invalid_request', 'the Host header is not a host');

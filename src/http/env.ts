@@ -1,4 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
+import type { Refusal } from './access/login.ts';
 
 /** Hono's environment: what middleware passes to the handler of a request. */
 export interface HttpEnv {
@@ -7,6 +8,12 @@ export interface HttpEnv {
     requestId: string;
     /** The owner of everything the request may read. */
     account: string;
+    /** The id of the login token. */
+    token: string | undefined;
+    /** Why a login was refused. */
+    refused: Refusal | undefined;
+    /** Of the caller, behind trusted proxies. */
+    address: string;
     /** The request body, unparsed. */
     body: string;
     /** Path of the endpoint, for logs and metrics; absent for unknown paths. */

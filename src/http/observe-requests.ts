@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { Metrics } from '../observe/metrics.ts';
 import type { HttpEnv } from './env.ts';
-import type { RowCounts } from './report/row-counts.ts';
+import type { ReportOutcomes } from './report/report-outcomes.ts';
 
 /** The status logged for a request whose caller left before the answer began. */
 export const callerLeft = 499;
@@ -11,7 +11,7 @@ export const callerLeft = 499;
  * Measures and logs every request when its answer has ended, in whatever way; never a token. The line of a complete
  * report waits until its row count is known; all others are written at once.
  */
-export function observe(log: Logger, metrics: Metrics, rowCounts: RowCounts): MiddlewareHandler<HttpEnv> {
+export function observe(log: Logger, metrics: Metrics, outcomes: ReportOutcomes): MiddlewareHandler<HttpEnv> {
   return async function observeMiddleware(c, next) {
     const startedAt = performance.now();
     const { outgoing, incoming } = c.env;
@@ -29,7 +29,10 @@ export function observe(log: Logger, metrics: Metrics, rowCounts: RowCounts): Mi
       const line = {
         time: Date.now(),
         request: c.get('requestId'),
+        address: c.get('address'),
         account: c.get('account'),
+        token: c.get('token'),
+        refused: c.get('refused'),
         endpoint,
         status,
         bytes,
@@ -37,9 +40,9 @@ export function observe(log: Logger, metrics: Metrics, rowCounts: RowCounts): Mi
         ...report,
         duration_ms: Math.round(seconds * 1000),
       };
-      const rows =
-        report && complete && log.isLevelEnabled('info') ? await rowCounts.of(report.query) : undefined;
-      log.info({ ...line, rows }, 'answered');
+      const outcome =
+        report && complete && log.isLevelEnabled('info') ? await outcomes.of(report.query) : undefined;
+      log.info({ ...line, rows: outcome?.rows }, 'answered');
     });
     await next();
   };

@@ -37,6 +37,14 @@ export class Metrics {
       registers: [],
     }),
   );
+  readonly refused = this.#add(
+    new Counter({
+      name: 'adtally_logins_refused_total',
+      help: 'Requests answered 401, by reason.',
+      labelNames: ['reason'],
+      registers: [],
+    }),
+  );
   readonly broken = this.#add(
     new Counter({
       name: 'adtally_answers_broken_total',

@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { Reader } from '../../clickhouse/reader.ts';
-import { RowCounts } from '../../src/http/report/row-counts.ts';
+import { ReportOutcomes } from '../../src/http/report/report-outcomes.ts';
 import { openLog } from '../../src/observe/log.ts';
 import { planReport } from '../../src/report/plan.ts';
 import { streamReport } from '../../src/report/stream.ts';
@@ -56,7 +56,9 @@ test.each([
       msg: 'answered',
       time: expect.any(Number),
       request: `large-${format}`,
+      address: '127.0.0.1',
       account: 'large',
+      token: expect.stringMatching(/^\w{10}$/),
       endpoint: path,
       status: 200,
       rows: 200_000,
@@ -123,7 +125,7 @@ describe('rows are not waited for', () => {
   const ask = async (url: string, giveUpAfterMs: number) => {
     const reader = new Reader({ ...db.address, url }, 10_000);
     const onError = (error: unknown) => void failures.push(error);
-    const counts = new RowCounts(reader, { askEveryMs: 10, giveUpAfterMs, onError });
+    const counts = new ReportOutcomes(reader, { askEveryMs: 10, giveUpAfterMs, onError });
     try {
       return await Promise.all([counts.of(crypto.randomUUID()), counts.of(crypto.randomUUID())]);
     } finally {
@@ -147,7 +149,7 @@ describe('rows are not waited for', () => {
 
   test('when the service stops', async () => {
     const reader = new Reader(db.address, 10_000);
-    const counts = new RowCounts(reader, {
+    const counts = new ReportOutcomes(reader, {
       askEveryMs: 60_000,
       onError: (error) => void failures.push(error),
     });

@@ -5,6 +5,7 @@ import { hashToken, isWellFormed, listTokens, type StoredToken } from '../../acc
 import { readStates } from '../../accounts/versions.ts';
 import { Refreshed } from '../refreshed.ts';
 import { KnownRows } from './known-rows.ts';
+import type { Login } from './login.ts';
 
 export interface AccountCacheOptions {
   readonly store: Store;
@@ -44,21 +45,24 @@ export class AccountCache {
   }
 
   /**
-   * The account a token belongs to; undefined when it is malformed, unknown, expired or revoked.
+   * The account that a token opens, or why it opens none.
    * @param known look only among the tokens in memory, which are a few seconds old at most
    * @throws when the copy in memory is too old and ClickHouse cannot be read
    */
-  async accountOf(token: string, known = false): Promise<string | undefined> {
-    if (!isWellFormed(token)) return undefined;
+  async login(token: string, known = false): Promise<Login> {
+    if (!isWellFormed(token)) return { refused: 'malformed' };
     const hash = hashToken(token);
     // A refresh that is already under way may have read the tokens before this one was stored.
     const unknown = !known && !this.#tokens.has(hash);
     if (unknown) await this.#copy.settled();
     if (!this.#copy.isCurrent || (unknown && !this.#tokens.has(hash))) await this.#copy.refresh();
     const stored = this.#tokens.get(hash);
-    if (!stored || !timingSafeEqual(Buffer.from(stored.hash), Buffer.from(hash))) return undefined;
+    if (!stored || !timingSafeEqual(Buffer.from(stored.hash), Buffer.from(hash)))
+      return { refused: 'unknown' };
+    const { id, account } = stored;
+    if (stored.revoked !== null) return { refused: 'revoked', id };
     const expired = stored.expires !== null && Date.parse(stored.expires) <= this.#now();
-    return expired || stored.revoked !== null ? undefined : stored.account;
+    return expired ? { refused: 'expired', id } : { account, id };
   }
 
   /** How many requests an account may send in a window; undefined for an account without its own limit. */

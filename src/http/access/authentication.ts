@@ -1,13 +1,16 @@
-import type { Context, MiddlewareHandler } from 'hono';
+import type { MiddlewareHandler } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
+import { HTTPException } from 'hono/http-exception';
 import type { HttpEnv } from '../env.ts';
+import { networkOf } from './caller-address.ts';
 import type { Limiter } from './limiter.ts';
+import type { Login, Refusal } from './login.ts';
 import { tooMany } from './rate-limit.ts';
 
 /** What authentication needs to know about tokens. */
 export interface Accounts {
   /** @param known look only among the tokens that are already known */
-  accountOf(token: string, known?: boolean): Promise<string | undefined>;
+  login(token: string, known?: boolean): Promise<Login>;
 }
 
 /** The WWW-Authenticate challenge of every 401 (RFC 6750 §3). */
@@ -18,15 +21,21 @@ export const challenge = 'Bearer realm="adtally"';
  * Failed attempts are limited by address, apart from the accounts' quota: a valid token passes from any
  * address, and no number of failures counts against an account.
  */
-export function authentication(accounts: Accounts, failures: Limiter): MiddlewareHandler<HttpEnv> {
+export function authentication(
+  accounts: Accounts,
+  failures: Limiter,
+  onRefused: (reason: Refusal) => void,
+): MiddlewareHandler<HttpEnv> {
   const authenticate = bearerAuth<HttpEnv>({
     realm: 'adtally',
     verifyToken: async (token, c) => {
       // Past the limit no caller causes a query for tokens.
-      const known = !(await failures.allows(addressOf(c)));
-      const account = await accounts.accountOf(token, known);
-      if (account !== undefined) c.set('account', account);
-      return account !== undefined;
+      const known = !(await failures.allows(networkOf(c.get('address'))));
+      const login = await accounts.login(token, known);
+      c.set('token', login.id);
+      if ('refused' in login) c.set('refused', login.refused);
+      else c.set('account', login.account);
+      return 'account' in login;
     },
   });
   return async function authenticationMiddleware(c, next) {
@@ -34,12 +43,15 @@ export function authentication(accounts: Accounts, failures: Limiter): Middlewar
       return await authenticate(c, next);
     } catch (error) {
       if (c.get('account') !== undefined) throw error;
-      const verdict = await failures.consume(addressOf(c));
+      if (error instanceof HTTPException) {
+        // The middleware looks at the header before anything is known of a token.
+        const header = c.req.header('authorization') === undefined ? 'missing' : 'malformed';
+        const reason = c.get('refused') ?? header;
+        c.set('refused', reason);
+        onRefused(reason);
+      }
+      const verdict = await failures.consume(networkOf(c.get('address')));
       throw verdict.allowed ? error : tooMany('too many failed logins from this address', verdict);
     }
   };
-}
-
-function addressOf(c: Context<HttpEnv>): string {
-  return c.env.incoming.socket.remoteAddress ?? 'unknown';
 }

@@ -14,6 +14,7 @@ import { streamReport } from '../../report/stream.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 import { reportHeaders } from './headers.ts';
+import { HoldBack } from './hold-back.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
 import type { ReportGate, Slot } from './report-gate.ts';
 
@@ -30,8 +31,8 @@ export interface ReportDeps {
   readonly routingOf: (account: string) => ShardRouting | undefined;
   /** How long a caller may leave an answer unread. */
   readonly sendTimeoutSeconds: number;
-  /** Called when a response breaks off after its first byte. */
-  readonly onBroken: (error: unknown, requestId: string) => void;
+  /** Called when a response breaks off after its first byte; with the statement, unless the caller left. */
+  readonly onBroken: (error: unknown, requestId: string, queryId?: string) => void;
 }
 
 /** Answers one endpoint: body → plan → statement → bytes. */
@@ -88,7 +89,7 @@ function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => voi
 }
 
 /**
- * Pipes the body to the socket untouched. When ClickHouse fails halfway, or the caller leaves or stops reading, both
+ * Pipes the body to the socket unread. When ClickHouse fails halfway, or the caller leaves or stops reading, both
  * sides are destroyed: the caller sees a broken transfer, never a truncated answer that looks complete.
  */
 async function send(
@@ -101,9 +102,9 @@ async function send(
   outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
   const unread = destroyUnread(outgoing, deps.sendTimeoutSeconds);
   try {
-    await pipeline(body, outgoing, { signal });
+    await pipeline(body, new HoldBack(), outgoing, { signal });
   } catch (error) {
-    deps.onBroken(error, c.get('requestId'));
+    deps.onBroken(error, c.get('requestId'), signal.aborted ? undefined : c.get('report')?.query);
   } finally {
     clearInterval(unread);
   }

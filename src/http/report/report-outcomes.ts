@@ -1,9 +1,16 @@
 import type { Reader } from '../../../clickhouse/reader.ts';
 
-export interface RowCountOptions {
+/** What became of a statement. */
+export interface Outcome {
+  readonly rows: number;
+  /** Why it failed, in ClickHouse's words; empty if it did not. */
+  readonly failure: string;
+}
+
+export interface OutcomeOptions {
   /** How often ClickHouse is asked while a log line waits; servers write their query log every 1 to 7.5 s. */
   readonly askEveryMs?: number;
-  /** How long a log line waits for its row count. */
+  /** How long a log line waits for it. */
   readonly giveUpAfterMs?: number;
   /** Called when ClickHouse cannot be asked. */
   readonly onError: (error: unknown) => void;
@@ -11,34 +18,34 @@ export interface RowCountOptions {
 
 interface Waiting {
   readonly since: number;
-  readonly resolve: (rows: number | undefined) => void;
+  readonly resolve: (outcome: Outcome | undefined) => void;
 }
 
-/** How many log lines may wait; beyond that they are written without a row count. */
+/** How many log lines may wait; beyond that they are written without it. */
 const maxWaiting = 10_000;
 
-const rowsOf = `SELECT query_id AS id, toUInt32(result_rows) AS rows FROM system.query_log
+const outcomesOf = `SELECT query_id AS id, toUInt32(result_rows) AS rows, exception AS failure FROM system.query_log
   WHERE event_date >= toDate(now() - INTERVAL 1 MINUTE) AND event_time >= now() - INTERVAL 1 MINUTE
-    AND type = 'QueryFinish' AND query_id IN splitByChar(',', {ids:String})`;
+    AND type IN ('QueryFinish', 'ExceptionWhileProcessing') AND query_id IN splitByChar(',', {ids:String})`;
 
 /**
- * The row counts of reports, for the log. ClickHouse writes a report and the service passes its bytes on unread, so only
+ * What became of reports, for the log: how many rows they had, or why they broke off. ClickHouse writes a report and the service passes its bytes on unread, so only
  * ClickHouse's query log knows, a moment after the answer has ended. One statement asks for all reports since the
  * last one.
  */
-export class RowCounts {
+export class ReportOutcomes {
   readonly #reader: Reader;
-  readonly #options: Required<RowCountOptions>;
+  readonly #options: Required<OutcomeOptions>;
   readonly #waiting = new Map<string, Waiting>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(reader: Reader, options: RowCountOptions) {
+  constructor(reader: Reader, options: OutcomeOptions) {
     this.#reader = reader;
     this.#options = { askEveryMs: 1_000, giveUpAfterMs: 10_000, ...options };
   }
 
   /** Undefined for a report that the query log does not show in time. */
-  of(queryId: string): Promise<number | undefined> {
+  of(queryId: string): Promise<Outcome | undefined> {
     if (this.#waiting.size >= maxWaiting) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       this.#waiting.set(queryId, { since: performance.now(), resolve });
@@ -57,9 +64,9 @@ export class RowCounts {
     const { askEveryMs, giveUpAfterMs, onError } = this.#options;
     try {
       const ids = [...this.#waiting.keys()].join(',');
-      const statement = { query: rowsOf, params: { ids }, settings: { log_queries: 0 } };
-      const found = ids === '' ? [] : await this.#reader.rows<{ id: string; rows: number }>(statement);
-      for (const { id, rows } of found) this.#resolve(id, rows);
+      const statement = { query: outcomesOf, params: { ids }, settings: { log_queries: 0 } };
+      const found = ids === '' ? [] : await this.#reader.rows<Outcome & { id: string }>(statement);
+      for (const { id, rows, failure } of found) this.#resolve(id, { rows, failure });
       this.#giveUp(giveUpAfterMs);
     } catch (error) {
       onError(error);
@@ -74,8 +81,8 @@ export class RowCounts {
     }
   }
 
-  #resolve(id: string, rows: number | undefined): void {
-    this.#waiting.get(id)?.resolve(rows);
+  #resolve(id: string, outcome: Outcome | undefined): void {
+    this.#waiting.get(id)?.resolve(outcome);
     this.#waiting.delete(id);
   }
 }

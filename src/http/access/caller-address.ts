@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
+
+/** A network, such as `10.0.0.0/8` or `fd00::/8`, or one address. */
+export type Network = string;
+
+/** @throws what `BlockList` throws when it is neither an address nor a network */
+export function addNetwork(list: BlockList, network: Network): void {
+  const [address = '', bits] = network.split('/');
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+  if (bits === undefined) list.addAddress(address, family);
+  else list.addSubnet(address, bits === '' ? Number.NaN : Number(bits), family);
+}
+
+/**
+ * The address of the caller: of the connection, or, where that is a trusted proxy's, the last one in X-Forwarded-For
+ * that is not. What stands before it may be invented by the caller.
+ */
+export function callerAddresses(trustedProxies: readonly Network[]): (incoming: IncomingMessage) => string {
+  const trusted = new BlockList();
+  for (const network of trustedProxies) addNetwork(trusted, network);
+  const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  return function addressOf(incoming) {
+    let address = plain(incoming.socket.remoteAddress ?? '') ?? 'unknown';
+    const hops = String(incoming.headers['x-forwarded-for'] ?? '').split(',');
+    while (isTrusted(address)) {
+      const before = plain(hops.pop()?.trim() ?? '');
+      if (before === undefined) break;
+      address = before;
+    }
+    return address;
+  };
+}
+
+/** An address without port, brackets and zone, IPv4 as such; undefined if it is none. */
+function plain(text: string): string | undefined {
+  const [, bracketed, withPort] = /^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text) ?? [];
+  const address = (bracketed ?? withPort ?? text).replace(/%.*$/, '').replace(/^::ffff:(?=[\d.]+$)/i, '');
+  return isIP(address) === 0 ? undefined : address;
+}
+
+/** What failed logins are counted by: an IPv4 address, or the /64 network of an IPv6 address, which one caller may own. */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
+  const groups = (text: string) => (text === '' ? [] : text.split(':'));
+  const after = groups(tail ?? '');
+  const zeros = tail === undefined ? 0 : 8 - groups(head).length - after.length;
+  const all = [...groups(head), ...Array<string>(zeros).fill('0'), ...after];
+  return `${all.slice(0, 4).join(':')}::/64`;
+}

@@ -1,0 +1,7 @@
+/** Why a login is refused, for the log and the metrics; the caller is not told. */
+export type Refusal = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked';
+
+/** The account that a token opens and the token's id, or why it opens none. */
+export type Login =
+  | { readonly account: string; readonly id: string }
+  | { readonly refused: Refusal; readonly id?: string };
