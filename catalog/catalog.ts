@@ -27,10 +27,12 @@ export interface Dimension {
   readonly columns: readonly DimensionColumn[];
 }
 
-/** A column of sums: `sumOf` an events column, over one event type or (money) over all of them. */
+/** A count or an amount of an event: a column of `events`. */
+export type Amount = 'ad_requests' | 'impressions' | 'referrals' | 'conversions' | 'spend' | 'revenue';
+
+/** A column of sums of what the events carry. */
 export interface Measure {
-  readonly sumOf: 'quantity' | 'spend' | 'revenue';
-  readonly eventType?: EventType;
+  readonly sumOf: Amount;
   readonly type: ColumnType;
 }
 
@@ -63,11 +65,17 @@ export interface Catalog {
   readonly aliases: Readonly<Record<string, string>>;
 }
 
-/** The types an event can have (design: `revenue` is money without a count). */
-export const eventTypes = ['ad_request', 'impression', 'referral', 'conversion', 'revenue'] as const;
-export type EventType = (typeof eventTypes)[number];
+/** What an event type is a way to write: `quantity` of a count; `revenue` is money without a count. */
+export const countOfEventType = {
+  ad_request: 'ad_requests',
+  impression: 'impressions',
+  referral: 'referrals',
+  conversion: 'conversions',
+  revenue: undefined,
+} as const satisfies Readonly<Record<string, Amount | undefined>>;
+export type EventType = keyof typeof countOfEventType;
 
-const count = (eventType: EventType): Measure => ({ sumOf: 'quantity', eventType, type: 'Numeric' });
+const count = (sumOf: Amount): Measure => ({ sumOf, type: 'Numeric' });
 
 export const catalog: Catalog = {
   dimensions: {
@@ -113,9 +121,9 @@ export const catalog: Catalog = {
       dimensions: ['device', 'creative'],
       money: 'spend',
       measures: {
-        impressions: count('impression'),
-        conversions: count('conversion'),
-        referrals: count('referral'),
+        impressions: count('impressions'),
+        conversions: count('conversions'),
+        referrals: count('referrals'),
         spent: { sumOf: 'spend', type: 'Money' },
       },
       ratios: {
@@ -132,9 +140,9 @@ export const catalog: Catalog = {
       money: 'revenue',
       measures: {
         estimated_revenue: { sumOf: 'revenue', type: 'Money' },
-        ad_requests: count('ad_request'),
-        impressions: count('impression'),
-        referrals: count('referral'),
+        ad_requests: count('ad_requests'),
+        impressions: count('impressions'),
+        referrals: count('referrals'),
       },
       ratios: {
         cpm: { numerator: 'estimated_revenue', denominator: 'impressions', times: 1000, type: 'Money' },

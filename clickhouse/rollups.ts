@@ -60,10 +60,10 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
         `SELECT ${[
           `${family.owner} AS account_id`,
           ...sortingKey.slice(1),
-          ...measures.map(([name, measure]) => `${sumOfEvents(measure)} AS ${name}`),
+          ...measures.map(([name, { sumOf }]) => `sum(e.${sumOf}) AS ${name}`),
           `maxIf(loaded_at, ${family.money} != 0 AND NOT confirmed) AS unconfirmed_at`,
         ].join(', ')}`,
-        `FROM events WHERE ${family.owner} != ''`,
+        `FROM events AS e WHERE ${family.owner} != ''`,
       ];
 
   return {
@@ -105,10 +105,6 @@ ${select};
 `;
 }
 
-function sumOfEvents({ sumOf, eventType }: Measure): string {
-  return eventType ? `sumIf(${sumOf}, event_type = '${eventType}')` : `sum(${sumOf})`;
-}
-
 function sumType({ sumOf }: Measure): string {
-  return `SimpleAggregateFunction(sum, ${sumOf === 'quantity' ? 'UInt64' : 'Decimal(38, 6)'})`;
+  return `SimpleAggregateFunction(sum, ${sumOf === 'spend' || sumOf === 'revenue' ? 'Decimal(38, 6)' : 'UInt64'})`;
 }

@@ -4,7 +4,6 @@ CREATE TABLE events
 (
     `event_id` String,
     `event_time` DateTime64(3, 'UTC'),
-    `event_type` Enum8('' = 0, 'ad_request' = 1, 'impression' = 2, 'referral' = 3, 'conversion' = 4, 'revenue' = 5),
     `advertiser_id` String,
     `campaign_id` String,
     `creative_id` String,
@@ -12,23 +11,24 @@ CREATE TABLE events
     `ad_unit_id` String,
     `site_id` String,
     `device` LowCardinality(String) DEFAULT 'unknown',
-    `quantity` UInt32 DEFAULT 1,
+    `ad_requests` UInt64 DEFAULT 0,
+    `impressions` UInt64 DEFAULT 0,
+    `referrals` UInt64 DEFAULT 0,
+    `conversions` UInt64 DEFAULT 0,
     `spend` Decimal(18, 6),
     `revenue` Decimal(18, 6),
     `confirmed` Bool,
     `day` Date MATERIALIZED toDate(event_time, 'UTC'),
     `chunk` LowCardinality(String),
     `loaded_at` DateTime64(6, 'UTC') DEFAULT now64(6),
-    CONSTRAINT event_id CHECK ((lengthUTF8(event_id) >= 1) AND (lengthUTF8(event_id) <= 64)) AND isValidUTF8(event_id),
     CONSTRAINT event_time CHECK (event_time >= toDateTime64('1971-01-01 00:00:00', 3, 'UTC')) AND (event_time < toDateTime64('2149-06-05 00:00:00', 3, 'UTC')),
-    CONSTRAINT event_type CHECK event_type != '',
     CONSTRAINT advertiser_side CHECK if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
     CONSTRAINT publisher_side CHECK if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
     CONSTRAINT one_whole_side CHECK (advertiser_id != '') OR (publisher_id != ''),
     CONSTRAINT advertiser_text CHECK (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id),
     CONSTRAINT publisher_text CHECK (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id),
     CONSTRAINT device CHECK ((lengthUTF8(device) >= 1) AND (lengthUTF8(device) <= 32)) AND isValidUTF8(device),
-    CONSTRAINT quantity CHECK quantity >= 1
+    CONSTRAINT event_id_text CHECK (lengthUTF8(event_id) <= 64) AND isValidUTF8(event_id)
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(day)
@@ -260,71 +260,72 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, creative_id)
 SETTINGS index_granularity = 8192;
 
-CREATE TABLE events_check
+CREATE TABLE incoming
 (
     `event_id` String,
     `event_time` DateTime64(3, 'UTC'),
-    `event_type` Enum8('' = 0, 'ad_request' = 1, 'impression' = 2, 'referral' = 3, 'conversion' = 4, 'revenue' = 5),
     `advertiser_id` String,
     `campaign_id` String,
     `creative_id` String,
     `publisher_id` String,
     `ad_unit_id` String,
     `site_id` String,
-    `device` LowCardinality(String) DEFAULT 'unknown',
-    `quantity` UInt32 DEFAULT 1,
+    `device` LowCardinality(String),
+    `ad_requests` UInt64,
+    `impressions` UInt64,
+    `referrals` UInt64,
+    `conversions` UInt64,
     `spend` Decimal(18, 6),
     `revenue` Decimal(18, 6),
     `confirmed` Bool,
-    `day` Date MATERIALIZED toDate(event_time, 'UTC'),
     `chunk` LowCardinality(String),
-    `loaded_at` DateTime64(6, 'UTC') DEFAULT now64(6),
-    CONSTRAINT event_id CHECK ((lengthUTF8(event_id) >= 1) AND (lengthUTF8(event_id) <= 64)) AND isValidUTF8(event_id),
-    CONSTRAINT event_time CHECK (event_time >= toDateTime64('1971-01-01 00:00:00', 3, 'UTC')) AND (event_time < toDateTime64('2149-06-05 00:00:00', 3, 'UTC')),
-    CONSTRAINT event_type CHECK event_type != '',
-    CONSTRAINT advertiser_side CHECK if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
-    CONSTRAINT publisher_side CHECK if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
-    CONSTRAINT one_whole_side CHECK (advertiser_id != '') OR (publisher_id != ''),
-    CONSTRAINT advertiser_text CHECK (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id),
-    CONSTRAINT publisher_text CHECK (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id),
-    CONSTRAINT device CHECK ((lengthUTF8(device) >= 1) AND (lengthUTF8(device) <= 32)) AND isValidUTF8(device),
-    CONSTRAINT quantity CHECK quantity >= 1
+    `loaded_at` DateTime64(6, 'UTC'),
+    `load_id` LowCardinality(String),
+    `file` LowCardinality(String),
+    `line` UInt64,
+    `faults` Array(Tuple(
+        field String,
+        reason String)),
+    `raw` String,
+    `fields` Map(String, String)
 )
 ENGINE = `Null`;
 
-CREATE TABLE events_staging
+CREATE TABLE incoming_staging
 (
     `event_id` String,
     `event_time` DateTime64(3, 'UTC'),
-    `event_type` Enum8('' = 0, 'ad_request' = 1, 'impression' = 2, 'referral' = 3, 'conversion' = 4, 'revenue' = 5),
     `advertiser_id` String,
     `campaign_id` String,
     `creative_id` String,
     `publisher_id` String,
     `ad_unit_id` String,
     `site_id` String,
-    `device` LowCardinality(String) DEFAULT 'unknown',
-    `quantity` UInt32 DEFAULT 1,
+    `device` LowCardinality(String),
+    `ad_requests` UInt64,
+    `impressions` UInt64,
+    `referrals` UInt64,
+    `conversions` UInt64,
     `spend` Decimal(18, 6),
     `revenue` Decimal(18, 6),
     `confirmed` Bool,
-    `day` Date MATERIALIZED toDate(event_time, 'UTC'),
     `chunk` LowCardinality(String),
-    `loaded_at` DateTime64(6, 'UTC') DEFAULT now64(6),
-    CONSTRAINT event_id CHECK ((lengthUTF8(event_id) >= 1) AND (lengthUTF8(event_id) <= 64)) AND isValidUTF8(event_id),
-    CONSTRAINT event_time CHECK (event_time >= toDateTime64('1971-01-01 00:00:00', 3, 'UTC')) AND (event_time < toDateTime64('2149-06-05 00:00:00', 3, 'UTC')),
-    CONSTRAINT event_type CHECK event_type != '',
-    CONSTRAINT advertiser_side CHECK if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
-    CONSTRAINT publisher_side CHECK if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
-    CONSTRAINT one_whole_side CHECK (advertiser_id != '') OR (publisher_id != ''),
-    CONSTRAINT advertiser_text CHECK (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id),
-    CONSTRAINT publisher_text CHECK (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id),
-    CONSTRAINT device CHECK ((lengthUTF8(device) >= 1) AND (lengthUTF8(device) <= 32)) AND isValidUTF8(device),
-    CONSTRAINT quantity CHECK quantity >= 1
+    `loaded_at` DateTime64(6, 'UTC'),
+    `load_id` LowCardinality(String),
+    `file` LowCardinality(String),
+    `line` UInt64,
+    `faults` Array(Tuple(
+        field String,
+        reason String)),
+    `raw` String,
+    `fields` Map(String, String),
+    `day` Date MATERIALIZED toDate(event_time, 'UTC'),
+    `staged_at` DateTime('UTC') DEFAULT now()
 )
 ENGINE = MergeTree
 PARTITION BY chunk
-ORDER BY event_id
+ORDER BY (event_id, line)
+TTL staged_at + toIntervalDay(1)
 SETTINGS index_granularity = 8192;
 
 CREATE TABLE load_chunks
@@ -333,8 +334,10 @@ CREATE TABLE load_chunks
     `chunk` String,
     `load_id` String,
     `bytes` SimpleAggregateFunction(max, UInt64),
+    `records` SimpleAggregateFunction(max, UInt64),
     `rows` SimpleAggregateFunction(max, UInt64),
     `rejected_rows` SimpleAggregateFunction(max, UInt64),
+    `duplicate_rows` SimpleAggregateFunction(max, UInt64),
     `sent_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
     `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
@@ -392,11 +395,12 @@ CREATE TABLE rejected_rows
     `fields` Map(String, String),
     `replay_id` String,
     `replayed_at` DateTime64(3, 'UTC'),
+    `dismissed_at` DateTime64(3, 'UTC'),
     `version` DateTime64(6, 'UTC') DEFAULT now64(6)
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (chunk, line)
-SETTINGS index_granularity = 8192;
+SETTINGS index_granularity = 8192, non_replicated_deduplication_window = 10000;
 
 CREATE TABLE sites
 (
@@ -491,7 +495,7 @@ CREATE MATERIALIZED VIEW ad_units_date_view TO ad_units_date AS SELECT account_i
 
 CREATE MATERIALIZED VIEW ad_units_device_date_view TO ad_units_device_date AS SELECT account_id, day, ad_unit_id, device, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_site_date AS r GROUP BY account_id, day, ad_unit_id, device;
 
-CREATE MATERIALIZED VIEW ad_units_device_site_date_view TO ad_units_device_site_date AS SELECT publisher_id AS account_id, day, ad_unit_id, device, site_id, sum(revenue) AS estimated_revenue, sumIf(quantity, event_type = 'ad_request') AS ad_requests, sumIf(quantity, event_type = 'impression') AS impressions, sumIf(quantity, event_type = 'referral') AS referrals, maxIf(loaded_at, (revenue != 0) AND (NOT confirmed)) AS unconfirmed_at FROM events WHERE publisher_id != '' GROUP BY account_id, day, ad_unit_id, device, site_id;
+CREATE MATERIALIZED VIEW ad_units_device_site_date_view TO ad_units_device_site_date AS SELECT publisher_id AS account_id, day, ad_unit_id, device, site_id, sum(e.revenue) AS estimated_revenue, sum(e.ad_requests) AS ad_requests, sum(e.impressions) AS impressions, sum(e.referrals) AS referrals, maxIf(loaded_at, (revenue != 0) AND (NOT confirmed)) AS unconfirmed_at FROM events AS e WHERE publisher_id != '' GROUP BY account_id, day, ad_unit_id, device, site_id;
 
 CREATE MATERIALIZED VIEW ad_units_site_date_view TO ad_units_site_date AS SELECT account_id, day, ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_site_date AS r GROUP BY account_id, day, ad_unit_id, site_id;
 
@@ -499,8 +503,12 @@ CREATE MATERIALIZED VIEW campaigns_creative_date_view TO campaigns_creative_date
 
 CREATE MATERIALIZED VIEW campaigns_date_view TO campaigns_date AS SELECT account_id, day, campaign_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_date AS r GROUP BY account_id, day, campaign_id;
 
-CREATE MATERIALIZED VIEW campaigns_device_creative_date_view TO campaigns_device_creative_date AS SELECT advertiser_id AS account_id, day, campaign_id, device, creative_id, sumIf(quantity, event_type = 'impression') AS impressions, sumIf(quantity, event_type = 'conversion') AS conversions, sumIf(quantity, event_type = 'referral') AS referrals, sum(spend) AS spent, maxIf(loaded_at, (spend != 0) AND (NOT confirmed)) AS unconfirmed_at FROM events WHERE advertiser_id != '' GROUP BY account_id, day, campaign_id, device, creative_id;
+CREATE MATERIALIZED VIEW campaigns_device_creative_date_view TO campaigns_device_creative_date AS SELECT advertiser_id AS account_id, day, campaign_id, device, creative_id, sum(e.impressions) AS impressions, sum(e.conversions) AS conversions, sum(e.referrals) AS referrals, sum(e.spend) AS spent, maxIf(loaded_at, (spend != 0) AND (NOT confirmed)) AS unconfirmed_at FROM events AS e WHERE advertiser_id != '' GROUP BY account_id, day, campaign_id, device, creative_id;
 
 CREATE MATERIALIZED VIEW campaigns_device_date_view TO campaigns_device_date AS SELECT account_id, day, campaign_id, device, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_creative_date AS r GROUP BY account_id, day, campaign_id, device;
 
 CREATE MATERIALIZED VIEW chunk_days_view TO chunk_days AS SELECT chunk, day, count() AS events, max(e.loaded_at) AS loaded_at FROM events AS e GROUP BY chunk, day;
+
+CREATE MATERIALIZED VIEW events_view TO events AS SELECT event_id, event_time, advertiser_id, campaign_id, creative_id, publisher_id, ad_unit_id, site_id, device, ad_requests, impressions, referrals, conversions, spend, revenue, confirmed, chunk, loaded_at FROM incoming WHERE empty(faults);
+
+CREATE MATERIALIZED VIEW rejected_rows_view TO rejected_rows AS SELECT chunk, line, load_id, file, faults, raw, fields, toDateTime64(0, 6, 'UTC') AS version FROM incoming WHERE notEmpty(faults);

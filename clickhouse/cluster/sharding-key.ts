@@ -24,6 +24,9 @@ export function shardingKey(by: string, sharding: Sharding): string {
         "if(advertiser_id = '', ad_unit_id, campaign_id)",
         sharding,
       );
+    // A record of the input: an event as above, a rejected row with its chunk.
+    case 'record':
+      return `if(empty(faults), ${shardingKey('advertiser', sharding)}, ${shardingKey('chunk', sharding)})`;
     case 'publisher':
       return shardExpression('publisher_id', 'ad_unit_id', sharding);
     default:

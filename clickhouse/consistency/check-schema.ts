@@ -1,4 +1,4 @@
-import { type Catalog, eventTypes } from '../../catalog/catalog.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
@@ -193,13 +193,7 @@ function eventDifferences(catalog: Catalog, live: Column[]): string[] {
     ]),
   );
   const missing = [...wanted].filter((name) => !live.some((column) => column.name === name));
-  const types = live.find(({ name }) => name === 'event_type')?.type ?? '';
-  return [
-    ...missing.map((name) => `events: column ${name} is missing`),
-    ...eventTypes
-      .filter((type) => !types.includes(`'${type}'`))
-      .map((type) => `events: event_type cannot be '${type}'`),
-  ];
+  return missing.map((name) => `events: column ${name} is missing`);
 }
 
 function dictionaryDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {

@@ -61,15 +61,15 @@ export function statementsForNode(statement: string, values: MigrationValues): N
     : [local, { where: 'store', query: distributedTable(statement, by, layout) }];
 }
 
-/** The sharding key of every Distributed table, by table name. */
+/** The sharding key of every Distributed table that the migrations leave, by table name. */
 export async function shardingKeys(sharding: Sharding): Promise<Map<string, string>> {
-  const statements = (await readMigrations()).flatMap((migration) => migration.statements);
-  return new Map(
-    statements
-      .map((statement) => ({ table: tableOf(statement), by: directiveOf(statement).by }))
-      .filter(({ by }) => by !== undefined && by !== 'every node')
-      .map(({ table, by = '' }) => [table, shardingKey(by, sharding)]),
-  );
+  const keys = new Map<string, string>();
+  for (const statement of (await readMigrations()).flatMap((migration) => migration.statements)) {
+    const { by } = directiveOf(statement);
+    if (by !== undefined && by !== 'every node') keys.set(tableOf(statement), shardingKey(by, sharding));
+    else if (/^DROP TABLE/m.test(statement)) keys.delete(tableOf(statement));
+  }
+  return keys;
 }
 
 /** The tables of which every node of a cluster has a full copy. */
@@ -106,7 +106,11 @@ function directiveOf(statement: string): { only: boolean; by?: string } {
 }
 
 function tableOf(statement: string): string {
-  return /^(?:CREATE (?:OR REPLACE )?\w+|ALTER TABLE) (?:IF NOT EXISTS )?(\w+)/m.exec(statement)?.[1] ?? '';
+  return (
+    /^(?:CREATE (?:OR REPLACE )?\w+|ALTER TABLE|DROP TABLE) (?:IF (?:NOT )?EXISTS )?(\w+)/m.exec(
+      statement,
+    )?.[1] ?? ''
+  );
 }
 
 /** Has the columns, defaults and constraints of the local table, so that a bad line is refused before any is sent. */

@@ -25,6 +25,8 @@ const all = [
   '0007_withdrawn_chunks',
   '0008_names_as_json',
   '0009_begun_chunks',
+  '0010_counts',
+  '0011_incoming',
 ];
 
 let address: Address;

@@ -21,10 +21,10 @@ export const exampleTexts: Readonly<Record<string, readonly [string, string]>> =
 };
 
 const figures: Readonly<Record<string, readonly [number, number]>> = {
-  ad_request: [51_900, 20_412],
-  impression: [48_210, 18_975],
-  referral: [1_203, 391],
-  conversion: [87, 24],
+  ad_requests: [51_900, 20_412],
+  impressions: [48_210, 18_975],
+  referrals: [1_203, 391],
+  conversions: [87, 24],
   spend: [312.45, 118.2],
   revenue: [164.208315, 61.75],
 };
@@ -67,6 +67,6 @@ function exampleValue(
   }
 }
 
-function sumOf({ sumOf, eventType }: Measure, n: 0 | 1): number {
-  return figures[sumOf === 'quantity' ? (eventType ?? '') : sumOf]?.[n] ?? 0;
+function sumOf({ sumOf }: Measure, n: 0 | 1): number {
+  return figures[sumOf]?.[n] ?? 0;
 }
