@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ByteSource } from '../input/byte-source.ts';
 import { LineReader } from './line-reader.ts';
+import { Pieces } from './pieces.ts';
 
 /** A chunk that the ledger knows to begin with a certain line. */
 export interface KnownChunk {
@@ -18,6 +19,8 @@ export interface Chunk {
   /** Lines without the header, no line end at the end. */
   readonly body: Buffer;
   readonly rows: number;
+  /** Some record holds line ends. */
+  readonly multiLine: boolean;
   /** Line of the file that the chunk begins with, from 1. */
   readonly firstLine: number;
   readonly known: KnownChunk | undefined;
@@ -26,18 +29,22 @@ export interface Chunk {
 export interface ChunkOptions {
   /** For messages. */
   readonly file: string;
+  /** Lines before the header, or before the first record, that are left out. */
+  readonly skipLines: number;
   /** The first line names the columns and belongs to every chunk. */
   readonly header: boolean;
-  /** Quoted fields may hold line ends. */
-  readonly csv: boolean;
+  /** Of CSV, in which quoted cells may hold line ends: the byte between cells. */
+  readonly csvDelimiter?: number;
+  /** What else tells chunks of the same bytes apart: how their columns are read. */
+  readonly fingerprint: string;
   /** What a chunk aims at; a longer line makes a longer chunk. */
   readonly chunkBytes: number;
   /** Chunks of earlier runs that began with the line of this hash. */
   readonly knownChunks: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
   /** Called before a chunk is cut anew: then no other load does so at this line. Those that are known by then. */
   readonly beginChunk: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
-  /** Called with the header before the first chunk. */
-  readonly onHeader?: (header: string) => void;
+  /** Called before the first chunk with the header, or without one with the first line of records. */
+  readonly onFirstLine: (line: string) => void;
 }
 
 /**
@@ -46,34 +53,26 @@ export interface ChunkOptions {
  * is at it now, so that bytes are never sent under two names. Blank lines between chunks belong to none.
  * @throws {InputError} for a line that has no end within 16 MiB
  */
-export async function* cutChunks(
-  source: ByteSource,
-  options: ChunkOptions,
-): AsyncGenerator<Chunk & { header: Buffer }> {
+export async function* cutChunks(source: ByteSource, options: ChunkOptions): AsyncGenerator<Chunk> {
   const reader = new LineReader(source, options);
-  await reader.skipByteOrderMark();
+  for (let n = 0; n < options.skipLines; n++) await reader.skipLine();
   const header = options.header ? await reader.takeHeader() : Buffer.alloc(0);
-  if (options.header && header.length > 0) options.onHeader?.(header.toString());
-  const nameOf = (content: Buffer) =>
-    createHash('sha256').update(header).update('\n').update(content).digest('hex');
+  if (header.length > 0) options.onFirstLine(header.toString());
+  const begin = createHash('sha256').update(options.fingerprint).update(header).update('\n');
+  const nameOf = (content: Buffer) => begin.copy().update(content).digest('hex');
+  const pieces = new Pieces();
 
-  while (await reader.skipBlankLines()) {
-    const firstLineHash = nameOf(await reader.peekLine());
+  for (let first = true; await reader.skipBlankLines(); first = false) {
+    const line = await reader.peekLine();
+    if (first && !options.header) options.onFirstLine(line.toString());
+    const firstLineHash = nameOf(line);
     const firstLine = reader.line;
     const known =
-      (await findKnown(reader, await options.knownChunks(firstLineHash), nameOf)) ??
-      (await findKnown(reader, await options.beginChunk(firstLineHash), nameOf));
-    const length = known ? known.bytes : await reader.lengthOfLines(options.chunkBytes);
-    const { body, rows } = reader.take(length);
-    yield {
-      id: known?.id ?? nameOf(body),
-      firstLineHash,
-      body,
-      rows,
-      firstLine,
-      header,
-      known,
-    };
+      (await findKnown(reader, await options.knownChunks(firstLineHash), nameOf, pieces)) ??
+      (await findKnown(reader, await options.beginChunk(firstLineHash), nameOf, pieces));
+    const length = known ? known.bytes : await reader.lengthOfRecords(options.chunkBytes);
+    const { body, rows, multiLine } = reader.take(length);
+    yield { id: pieces.take(nameOf(body)), firstLineHash, body, rows, multiLine, firstLine, known };
   }
 }
 
@@ -81,10 +80,11 @@ async function findKnown(
   reader: LineReader,
   candidates: readonly KnownChunk[],
   nameOf: (content: Buffer) => string,
+  pieces: Pieces,
 ): Promise<KnownChunk | undefined> {
   for (const candidate of [...candidates].sort((a, b) => b.bytes - a.bytes)) {
     const content = await reader.peekLines(candidate.bytes);
-    if (content && nameOf(content) === candidate.id) return candidate;
+    if (content && pieces.peek(nameOf(content)) === candidate.id) return candidate;
   }
   return undefined;
 }

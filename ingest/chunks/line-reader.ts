@@ -1,12 +1,21 @@
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
-import { scanRecords } from './csv-scan.ts';
+import { maxQuotedBytes, scanRecords, withoutReturns } from './csv-records.ts';
 
 export interface LineReaderOptions {
   /** For messages. */
   readonly file: string;
-  /** Whether quoted fields may hold line ends. */
-  readonly csv: boolean;
+  /** Of CSV, in which quoted cells may hold line ends: the byte between cells. */
+  readonly csvDelimiter?: number;
+}
+
+/** Bytes that are taken, and what was counted in them. */
+export interface TakenLines {
+  readonly body: Buffer;
+  /** Records; blank lines are none. */
+  readonly rows: number;
+  /** Some record holds line ends. */
+  readonly multiLine: boolean;
 }
 
 /** A single line longer than this is not an event. */
@@ -15,8 +24,8 @@ const newline = 10;
 const carriageReturn = 13;
 const quote = 34;
 
-/** Read beyond what was asked for, so that the next line is there as well. */
-const aheadBytes = 1 << 20;
+/** Read beyond what was asked for, so that the next line, or the end of a quoted cell, is there as well. */
+const aheadBytes = maxQuotedBytes + (1 << 16);
 
 /** Bytes that have been read but not yet taken, and where in the file they begin. */
 export class LineReader {
@@ -27,8 +36,6 @@ export class LineReader {
   #begin = 0;
   #end = 0;
   #ended = false;
-  /** What cutting has learned of the bytes that are taken next. */
-  #measured: { length: number; rows: number; lines: number } | undefined;
   /** Line of the file at which the buffer begins, from 1. */
   line = 1;
 
@@ -37,9 +44,10 @@ export class LineReader {
     this.#options = options;
   }
 
-  async skipByteOrderMark(): Promise<void> {
-    await this.#fill(3);
-    if (this.#buffer.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf]))) this.#drop(3);
+  async skipLine(): Promise<void> {
+    const end = await this.#lineEnd();
+    this.#drop(Math.min(end + 1, this.#buffer.length));
+    this.line++;
   }
 
   async takeHeader(): Promise<Buffer> {
@@ -79,26 +87,35 @@ export class LineReader {
     return whole ? this.#buffer.subarray(0, length) : undefined;
   }
 
-  /** Bytes of as many whole lines as fit into `limit`, at least one. */
-  async lengthOfLines(limit: number): Promise<number> {
+  /** Bytes of as many whole records as fit into `limit`, at least one. */
+  async lengthOfRecords(limit: number): Promise<number> {
     await this.#fill(limit);
     if (this.#buffer.length < limit) return this.#lengthOfRest();
-    const inQuotes = this.#options.csv && hasQuote(this.#buffer, limit);
-    const scanned = inQuotes ? scanRecords(this.#buffer, 0, limit) : undefined;
-    if (scanned && scanned.last > 0) {
-      const { last, records, lines } = scanned;
-      const length = trimEnd(this.#buffer, last);
-      this.#measured = {
-        length,
-        rows: records,
-        lines: lines - count(this.#buffer.subarray(length, last + 1)),
-      };
-      return length;
+    const whole = this.#endOfRecords(limit);
+    if (whole > 0) return trimEnd(this.#buffer, whole);
+    // One record is longer than the limit.
+    return trimEnd(this.#buffer, await this.#recordEnd(limit));
+  }
+
+  /** Position of the end of the record that begins here. */
+  async #recordEnd(limit: number): Promise<number> {
+    const line = await this.#lineEnd();
+    if (!this.#quotedWithin(line)) return line;
+    // A record may hold several long cells in quotes.
+    for (let size = limit + maxQuotedBytes; ; size *= 2) {
+      await this.#fill(size);
+      let first = -1;
+      scanRecords(this.#buffer, 0, this.#buffer.length, {
+        delimiter: this.#options.csvDelimiter ?? 0,
+        final: this.#ended,
+        onRecord: (_start, end) => {
+          if (first < 0) first = end;
+        },
+      });
+      if (first > 0) return first;
+      if (this.#ended) return this.#buffer.length;
+      if (this.#buffer.length > maxLineBytes) throw this.#endless('record');
     }
-    // A quote that is never closed must not swallow the file: its line is left to be examined.
-    const cut = this.#buffer.lastIndexOf(newline, limit - 1);
-    const end = cut > 0 ? cut : await this.#lineEnd();
-    return trimEnd(this.#buffer, end);
   }
 
   /**
@@ -108,26 +125,33 @@ export class LineReader {
   #lengthOfRest(): number {
     const rest = this.#buffer;
     if (isLineEnd(rest.at(-1))) return trimEnd(rest, rest.length);
-    const inQuotes = this.#options.csv && hasQuote(rest, rest.length);
-    const end = inQuotes ? scanRecords(rest, 0, rest.length).last : rest.lastIndexOf(newline);
+    const end = this.#endOfRecords(rest.length);
     return end > 0 ? trimEnd(rest, end) : rest.length;
   }
 
-  /** The next bytes, and how many rows they hold. */
-  take(length: number): { body: Buffer; rows: number } {
-    const body = this.#buffer.subarray(0, length);
-    // Cutting has counted already, where it had to look at every byte.
-    const { rows, lines } = this.#measured?.length === length ? this.#measured : this.#measure(body);
-    this.#measured = undefined;
-    this.line += lines;
-    this.#drop(length);
-    return { body, rows };
+  /** Position of the last line end within the limit that ends a record; −1 where there is none. */
+  #endOfRecords(limit: number): number {
+    if (!this.#quotedWithin(limit)) return this.#buffer.lastIndexOf(newline, limit - 1);
+    const delimiter = this.#options.csvDelimiter ?? 0;
+    const final = this.#ended && limit === this.#buffer.length;
+    return scanRecords(this.#buffer, 0, limit, { delimiter, final }).last;
   }
 
-  #measure(body: Buffer): { rows: number; lines: number } {
-    if (!this.#options.csv || !hasQuote(body, body.length)) return countLines(body);
-    const { last, records, lines } = scanRecords(body, 0, body.length);
-    return { rows: records + 1, lines: lines + count(body.subarray(last + 1)) };
+  #quotedWithin(limit: number): boolean {
+    if (this.#options.csvDelimiter === undefined) return false;
+    const at = this.#buffer.indexOf(quote);
+    return at >= 0 && at < limit;
+  }
+
+  /** The next bytes, which end where a record does. */
+  take(length: number): TakenLines {
+    const body = this.#buffer.subarray(0, length);
+    const { rows, lines, multiLine } = this.#quotedWithin(length)
+      ? recordsIn(body, this.#options.csvDelimiter ?? 0)
+      : linesIn(body);
+    this.line += lines;
+    this.#drop(length);
+    return { body, rows, multiLine };
   }
 
   /** Position of the end of the line that begins here. */
@@ -137,12 +161,14 @@ export class LineReader {
       const end = this.#buffer.indexOf(newline);
       if (end >= 0) return end;
       if (this.#ended) return this.#buffer.length;
-      if (this.#buffer.length > maxLineBytes) {
-        throw new InputError(
-          `${this.#options.file} line ${this.line}: no line end within ${maxLineBytes >> 20} MiB; is the file one event a line?`,
-        );
-      }
+      if (this.#buffer.length > maxLineBytes) throw this.#endless('line');
     }
+  }
+
+  #endless(what: 'line' | 'record'): InputError {
+    return new InputError(
+      `${this.#options.file} line ${this.line}: no ${what} end within ${maxLineBytes >> 20} MiB; is the file one event a line?`,
+    );
   }
 
   get #buffer(): Buffer {
@@ -174,26 +200,31 @@ function trimEnd(buffer: Buffer, length: number): number {
   return end;
 }
 
-function count(buffer: Buffer): number {
-  let found = 0;
-  for (let at = buffer.indexOf(newline); at >= 0; at = buffer.indexOf(newline, at + 1)) found++;
-  return found;
+interface Counted {
+  readonly rows: number;
+  /** Line ends. */
+  readonly lines: number;
+  readonly multiLine: boolean;
 }
 
-/** Lines with content, and line ends. */
-function countLines(body: Buffer): { rows: number; lines: number } {
-  let rows = 1;
+/** Of CSV with quotes. The last record has no line end behind it. */
+function recordsIn(body: Buffer, delimiter: number): Counted {
+  const { last, records, lines, multiLine } = scanRecords(body, 0, body.length, { delimiter, final: true });
+  const rest = linesIn(body.subarray(last + 1));
+  return { rows: records + 1, lines: lines + rest.lines, multiLine: multiLine || rest.lines > 0 };
+}
+
+function linesIn(body: Buffer): Counted {
+  let rows = 0;
   let lines = 0;
-  for (let at = body.indexOf(newline); at >= 0; at = body.indexOf(newline, at + 1)) {
+  let start = 0;
+  for (let at = body.indexOf(newline); at >= 0; at = body.indexOf(newline, start)) {
     lines++;
-    if (!isLineEnd(body[at + 1])) rows++;
+    if (at > start && withoutReturns(body, start, at) > start) rows++;
+    start = at + 1;
   }
-  return { rows, lines };
-}
-
-function hasQuote(buffer: Buffer, limit: number): boolean {
-  const at = buffer.indexOf(quote);
-  return at >= 0 && at < limit;
+  if (withoutReturns(body, start, body.length) > start) rows++;
+  return { rows, lines, multiLine: false };
 }
 
 function isLineEnd(byte: number | undefined): boolean {

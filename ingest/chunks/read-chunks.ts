@@ -1,61 +1,57 @@
 import { Readable } from 'node:stream';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { csvRecords, ndjsonRecords, tsvRecords } from '../event/line-records.ts';
+import { cellSource, type Framing, jsonSource, type RecordSource } from '../event/record-source.ts';
 import { openBytes } from '../input/byte-source.ts';
+import { InputError } from '../input/input-error.ts';
 import { parquetChunks } from '../parquet/chunks.ts';
-import { cutChunks } from './cut-chunks.ts';
-import type { LineRun } from './line-range.ts';
-import { type ChunkReadOptions, type Content, requireColumns, type SendableChunk } from './sendable-chunk.ts';
+import { scanRecords } from './csv-records.ts';
+import { type Chunk, cutChunks } from './cut-chunks.ts';
+import type { ChunkReadOptions, SendableChunk } from './sendable-chunk.ts';
 
 /** The chunks of a file. @throws {InputError} for a file that cannot be read or whose columns do not fit */
-export function chunksOf(source: ChunkReadOptions): AsyncGenerator<SendableChunk> {
-  return source.fileFormat.format.name === 'parquet' ? parquetChunks(source) : lineChunks(source);
+export function chunksOf(options: ChunkReadOptions): AsyncGenerator<SendableChunk> {
+  return options.fileFormat.format.name === 'parquet' ? parquetChunks(options) : textChunks(options);
 }
 
-async function* lineChunks(source: ChunkReadOptions): AsyncGenerator<SendableChunk> {
-  const { file, fileFormat, knownChunks, beginChunk } = source;
+async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableChunk> {
+  const { fileFormat, reading, knownChunks, beginChunk } = options;
   const { format, compression } = fileFormat;
-  let columns: readonly string[] = [];
-  const bytes = await openBytes(file, compression, source.onBytes, source.signal);
+  const delimiter = format.name === 'tsv' ? '\t' : reading.delimiter;
+  let sourceOf = (_framing: Framing): RecordSource => {
+    throw new Error('the first line comes before the first chunk');
+  };
+  const bytes = await openBytes(options.file, compression, options.onBytes, options.signal);
   const chunks = cutChunks(bytes, {
-    file,
-    header: format.name !== 'ndjson',
-    csv: format.name === 'csv',
-    chunkBytes: evenChunks(source, bytes.size),
+    file: options.file,
+    skipLines: reading.skipLines,
+    header: format.name !== 'ndjson' && reading.header,
+    ...(format.name === 'csv' && { csvDelimiter: delimiter.charCodeAt(0) }),
+    fingerprint: reading.fingerprint,
+    chunkBytes: evenChunks(options, bytes.size),
     knownChunks,
     beginChunk,
-    onHeader: (header) => {
-      columns = format.name === 'csv' ? ((parseCsv(header) as string[][])[0] ?? []) : header.split('\t');
-      requireColumns(source, columns);
+    onFirstLine: (line) => {
+      if (format.name === 'ndjson') {
+        const mapping = reading.mappingOf();
+        sourceOf = (framing) => jsonSource(framing, mapping, reading.ignoreUnknown);
+        return;
+      }
+      const columns = columnsOf(options, line, delimiter);
+      const mapping = reading.mappingOf(columns);
+      const kind = format.name === 'csv' ? 'csv' : 'tsv';
+      sourceOf = (framing) => cellSource({ framing, format: kind, delimiter, columns, mapping });
     },
   });
   try {
-    for await (const { header, body, firstLine, ...chunk } of chunks) {
-      const contentOf = (lines: readonly Buffer[]): Content => {
-        const parts = header.length > 0 ? [header, ...lines] : lines;
-        return {
-          format,
-          stream: () =>
-            Readable.from(
-              parts.flatMap((part) => [part, lineEnd]),
-              { objectMode: false },
-            ),
-        };
-      };
+    for await (const { body, multiLine, ...chunk } of chunks) {
       yield {
         ...chunk,
         bytes: body.length,
-        damaged: body.includes(0),
-        content: contentOf([body]),
-        records: (
-          { line, start, end }: Omit<LineRun, 'lines'> = { line: firstLine, start: 0, end: body.length },
-        ) => {
-          const part = body.subarray(start, end);
-          if (format.name === 'ndjson') return ndjsonRecords(part, line);
-          return (format.name === 'csv' ? csvRecords : tsvRecords)(part, line, columns);
-        },
-        contentOf: (runs) => contentOf(runs.map(({ start, end }) => body.subarray(start, end))),
-        where: `from line ${firstLine}`,
+        source: sourceOf(multiLine ? 'records' : 'lines'),
+        stream: () =>
+          multiLine
+            ? Readable.from(framed(body, chunk, delimiter), { objectMode: false })
+            : Readable.from([body, lineEnd], { objectMode: false }),
       };
     }
   } finally {
@@ -63,14 +59,67 @@ async function* lineChunks(source: ChunkReadOptions): AsyncGenerator<SendableChu
   }
 }
 
+/** The names of the columns; without a header 1, 2, … @throws {InputError} for a line that names none */
+function columnsOf(
+  { file, fileFormat, reading }: ChunkReadOptions,
+  line: string,
+  delimiter: string,
+): readonly string[] {
+  const cells = fileFormat.format.name === 'csv' ? csvCells(file, line, delimiter) : line.split('\t');
+  if (!reading.header) return cells.map((_, n) => `${n + 1}`);
+  const twice = cells.find((name, n) => name !== '' && cells.indexOf(name) !== n);
+  if (twice !== undefined) throw new InputError(`${file}: column ${twice} appears twice`);
+  return cells;
+}
+
+function csvCells(file: string, line: string, delimiter: string): string[] {
+  try {
+    return (parseCsv(line, { delimiter, relax_quotes: true }) as string[][])[0] ?? [];
+  } catch (cause) {
+    throw new InputError(`${file}: the first line is not CSV; is --format right?`, { cause });
+  }
+}
+
+/** Records as RowBinary: the number of the line, and the bytes with their length before them. */
+function* framed(
+  body: Buffer,
+  { firstLine }: Pick<Chunk, 'firstLine'>,
+  delimiter: string,
+): Generator<Buffer> {
+  const places: { start: number; end: number; line: number }[] = [];
+  const onRecord = (start: number, end: number, before: number) =>
+    void places.push({ start, end, line: firstLine + before });
+  const whole = Buffer.concat([body, lineEnd]);
+  scanRecords(whole, 0, whole.length, { delimiter: delimiter.charCodeAt(0), final: true, onRecord });
+  let pieces: Buffer[] = [];
+  let size = 0;
+  for (const { start, end, line } of places) {
+    const head = Buffer.alloc(8);
+    head.writeBigUInt64LE(BigInt(line));
+    pieces.push(head, varint(end - start), whole.subarray(start, end));
+    size += end - start;
+    if (size < 1 << 20) continue;
+    yield Buffer.concat(pieces);
+    [pieces, size] = [[], 0];
+  }
+  yield Buffer.concat(pieces);
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 127; rest >>>= 7) bytes.push((rest & 127) | 128);
+  return Buffer.from([...bytes, rest]);
+}
+
 /** A smaller chunk costs more than what an idle sender would have done. */
-const leastChunkBytes = 16 << 20;
+const minChunkBytes = 16 << 20;
 /** What whole lines may add to a chunk, so that no small one is left at the end. */
 const lineSlack = 64 << 10;
 
 /** The size of chunks of a file that keeps every sender busy to its end. */
 function evenChunks({ chunkBytes, parallel }: ChunkReadOptions, size: number | undefined): number {
-  if (size === undefined || size < 2 * leastChunkBytes) return chunkBytes;
+  if (size === undefined || size < 2 * minChunkBytes) return chunkBytes;
   const rounds = Math.ceil(size / (parallel * chunkBytes));
   return Math.min(chunkBytes, Math.ceil(size / (parallel * rounds)) + lineSlack);
 }

@@ -1,12 +1,31 @@
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import type { ClickHouseSettings } from '@clickhouse/client';
 import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
 import { insertTargetOnAllNodes, reloadDictionary } from '../../clickhouse/cluster/on-nodes.ts';
-import { readerSettings } from '../event/event-insert.ts';
 import { readInput } from '../input/byte-source.ts';
 import { type Format, formatOf } from '../input/file-format.ts';
 import { InputError } from '../input/input-error.ts';
+
+/** Strict readers: nothing unknown is dropped and nothing half-parsed is stored. */
+const readerSettings: ClickHouseSettings = {
+  input_format_skip_unknown_fields: 0,
+  input_format_allow_errors_num: '0',
+  input_format_allow_errors_ratio: 0,
+  input_format_null_as_default: 1,
+  input_format_with_names_use_header: 1,
+  input_format_csv_empty_as_default: 1,
+  input_format_tsv_empty_as_default: 1,
+  // Without it a carriage return at the end of a line becomes part of the last column.
+  input_format_tsv_crlf_end_of_line: 1,
+  input_format_column_name_matching_mode: 'match_case',
+  input_format_json_read_numbers_as_strings: 1,
+  input_format_json_read_bools_as_strings: 0,
+  input_format_json_read_objects_as_strings: 0,
+  input_format_json_read_arrays_as_strings: 0,
+  input_format_parquet_allow_missing_columns: 1,
+};
 
 /** A small list that is loaded as a whole: its columns in the file, and the SQL that stores them. */
 export interface LookupList {

@@ -3,15 +3,21 @@ import { retrying } from '../../clickhouse/retry.ts';
 import { type Ledger, recordChunk, type SentChunk } from './ledger.ts';
 import type { Load } from './load.ts';
 
-/** Records that ClickHouse has acknowledged the whole chunk. */
+/** A chunk that ClickHouse has acknowledged, and what became of its records. */
+export interface DeliveredChunk {
+  readonly chunk: SentChunk;
+  readonly rows: number;
+  readonly rejectedRows: number;
+  readonly duplicates: number;
+}
+
+/** Records that a chunk is loaded, with its balance. */
 export async function markLoaded(
   ledger: Ledger,
   load: Load,
-  chunk: SentChunk,
-  rows: number,
-  rejectedRows: number,
+  { chunk, ...counts }: DeliveredChunk,
 ): Promise<void> {
-  await recordChunk(ledger, load, chunk, 'loaded_at', rows, rejectedRows);
+  await recordChunk(ledger, load, chunk, 'loaded_at', counts);
 }
 
 /** Records that a chunk is about to be withdrawn, and on which days some of it had arrived. */

@@ -42,25 +42,27 @@ export interface SentFacts {
   readonly how: SendStep;
   /** Of all that was sent under this token, including an interruption of the latest attempt. */
   readonly dedup: DedupState;
-  /** With `--dedupe`, an event that is left out is no missing event: counting cannot tell whether the chunk is whole. */
-  readonly dedupe: boolean;
+  /** Its records are all accounted for: events, duplicates and rejected rows add up to them. */
+  readonly balanced: boolean;
   /** All its events are in ClickHouse. */
   readonly whole: Observed<boolean>;
 }
 
 export const sentTable: Table<
   SentFacts,
-  'mark-loaded' | 'repair-rollups' | 'count-events' | 'withdraw-and-send'
+  'mark-loaded' | 'repair-rollups' | 'count-events' | 'withdraw-and-send' | 'fail'
 > = [
   // All of it may be stored twice.
   [{ dedup: 'expired' }, 'withdraw-and-send'],
+  // Sent once and not interrupted, it can only be wrong because adtally is.
+  [{ how: 'send', dedup: 'reliable', balanced: false }, 'fail'],
+  [{ how: 'withdraw-and-send', dedup: 'reliable', balanced: false }, 'fail'],
+  // Lost rows, or an earlier attempt that read the chunk by other rules.
+  [{ balanced: false }, 'withdraw-and-send'],
   [{ how: 'send', dedup: 'reliable' }, 'mark-loaded'],
   // The rollups may still hold what was deleted from the events.
   [{ how: 'withdraw-and-send', dedup: 'reliable' }, 'repair-rollups'],
-  [{ how: 'send-again', dedup: 'reliable', dedupe: true }, 'mark-loaded'],
-  [{ dedup: 'may-lose-rows', dedupe: true }, 'withdraw-and-send'],
   [{ whole: 'unknown' }, 'count-events'],
-  // Lost rows, or an earlier attempt that read the chunk by other rules.
   [{ whole: false }, 'withdraw-and-send'],
   [{ dedup: 'reliable', whole: true }, 'mark-loaded'],
   // A part of a rollup may be lost even though all events are there.

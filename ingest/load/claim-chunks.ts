@@ -23,16 +23,13 @@ export async function* claimChunks(
   load: Load | undefined,
   sender: Sender,
 ): AsyncGenerator<ClaimedChunk> {
-  const seen = new Set<string>();
   for await (const chunk of chunks) {
     await load?.requeueIfLapsed(ledger);
     const claimed = { interruptions: sender.interruptions, at: performance.now() };
-    // The same lines again in one file are the same events.
-    const loadedRows = seen.has(chunk.id) ? chunk.rows : load && chunk.known?.loadedRows;
+    const loadedRows = chunk.known?.loadedRows;
     let claim: Claim = { how: 'send', loadTime: '1970-01-01 00:00:00', dedup: 'reliable' };
     if (loadedRows !== undefined) claim = { how: 'skip', rows: loadedRows };
     else if (load) claim = await claimChunk(ledger, load, chunk);
-    seen.add(chunk.id);
     yield { chunk, claim, claimed };
   }
 }

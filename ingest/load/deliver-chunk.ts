@@ -7,6 +7,7 @@ import { nextStep, type SendStep, sentTable } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
 import { type Ledger, storeTime } from './ledger.ts';
 import type { Load } from './load.ts';
+import { LoadError } from './load-error.ts';
 import type { Sender, SentRows } from './sender.ts';
 import { withdrawChunk } from './withdraw-chunk.ts';
 
@@ -16,7 +17,6 @@ export interface Delivery {
   readonly sender: Sender;
   /** Absent for a dry run. */
   readonly load: Load | undefined;
-  readonly dedupe: boolean;
   readonly rejectLimit?: RejectLimit | undefined;
 }
 
@@ -47,16 +47,17 @@ export async function deliverChunk(
   claim: SendableClaim,
   claimed: AttemptStart,
 ): Promise<SentRows & { readonly rollupsInDoubt: boolean }> {
-  const { ledger, sender } = delivery;
+  const { ledger, sender, load } = delivery;
   let attempt: Attempt = { ...claimed, number: 0, how: claim.how, dedup: claim.dedup, since: claim.loadTime };
   for (;;) {
     const sent = await sendOnce(delivery, chunk, claim.loadTime, attempt);
     const dedup = await dedupAfter(delivery, attempt);
-    const facts = { how: attempt.how, dedup, dedupe: delivery.dedupe };
+    const facts = { how: attempt.how, dedup, balanced: load === undefined || isBalanced(chunk, sent) };
     let next = nextStep(sentTable, { ...facts, whole: 'unknown' });
     if (next === 'count-events') {
       next = nextStep(sentTable, { ...facts, whole: await isWhole(ledger, chunk, sent) });
     }
+    if (next === 'fail') throw unbalanced(chunk, sent);
     if (next === 'mark-loaded') return { ...sent, rollupsInDoubt: false };
     if (next === 'repair-rollups') return { ...sent, rollupsInDoubt: true };
     delivery.rejectLimit?.takeBack(chunk.rows, sent.rejectedRows);
@@ -77,10 +78,10 @@ async function sendOnce(
   loadTime: string,
   { how, number }: Attempt,
 ): Promise<SentRows> {
-  if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, loadTime);
+  if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, loadTime, load?.id ?? '');
   await markWithdrawn(ledger, load, chunk);
   await withdrawChunk(store, chunk.id);
-  return sender.send({ ...chunk, token: `${chunk.id} ${load.id} ${number}` }, loadTime);
+  return sender.send({ ...chunk, token: `${chunk.id} ${load.id} ${number}` }, loadTime, load.id);
 }
 
 /** Whether deduplication could be relied on during the whole attempt. */
@@ -91,8 +92,19 @@ async function dedupAfter({ ledger, sender, load }: Delivery, attempt: Attempt):
   return found === 'reliable' ? attempt.dedup : found;
 }
 
-async function isWhole(ledger: Ledger, chunk: SendableChunk, { rejectedRows }: SentRows): Promise<boolean> {
-  const lines = chunk.rows - rejectedRows;
+/** Every record that was cut is an event, a duplicate or a rejected row. */
+function isBalanced(chunk: SendableChunk, { rows, duplicates, rejectedRows }: SentRows): boolean {
+  return rows + duplicates + rejectedRows === chunk.rows;
+}
+
+/** The events are there as well, not only in the list of their days. */
+async function isWhole(ledger: Ledger, chunk: SendableChunk, { rows }: SentRows): Promise<boolean> {
   const { events, listed } = await countEvents(ledger, chunk);
-  return events === lines && listed === lines;
+  return events === rows && listed === rows;
+}
+
+function unbalanced({ id, firstLine, rows }: SendableChunk, sent: SentRows): LoadError {
+  return new LoadError(
+    `the chunk from line ${firstLine} has ${rows} records, but ClickHouse has ${sent.rows} events and ${sent.rejectedRows} rejected rows of it${sent.duplicates > 0 ? `, beside ${sent.duplicates} duplicates` : ''}. It does not count as loaded. Please report this, with the chunk ${id}`,
+  );
 }

@@ -11,6 +11,7 @@ export interface SentChunk {
   /** sha256 of its first line, hex. */
   readonly firstLineHash: string;
   readonly bytes: number;
+  /** Records. */
   readonly rows: number;
 }
 
@@ -41,15 +42,15 @@ const later = `greatest(now64(6, 'UTC'), (
 export async function recordChunk(
   { store, retries }: Ledger,
   load: Load,
-  { firstLineHash, id, bytes }: SentChunk,
+  { firstLineHash, id, bytes, rows: records }: SentChunk,
   time?: 'sent_at' | 'loaded_at',
-  rows = 0,
-  rejectedRows = 0,
+  counts = { rows: 0, rejectedRows: 0, duplicates: 0 },
 ): Promise<void> {
-  const query = `INSERT INTO load_chunks (head, chunk, load_id, bytes, rows, rejected_rows${time ? `, ${time}` : ''})
-    SELECT unhex({head:String}), {chunk:String}, {loadId:String}, {bytes:UInt64}, {rows:UInt64},
-           {rejectedRows:UInt64}${time ? `, ${later}` : ''}`;
-  const query_params = { head: firstLineHash, chunk: id, bytes, rows, rejectedRows, loadId: load.id };
+  const query = `
+    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows${time ? `, ${time}` : ''})
+    SELECT unhex({head:String}), {chunk:String}, {loadId:String}, {bytes:UInt64}, {records:UInt64}, {rows:UInt64},
+           {rejectedRows:UInt64}, {duplicates:UInt64}${time ? `, ${later}` : ''}`;
+  const query_params = { head: firstLineHash, chunk: id, bytes, records, ...counts, loadId: load.id };
   await retrying(() => store.command({ query, query_params }), retries);
 }
 

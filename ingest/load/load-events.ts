@@ -1,11 +1,13 @@
 import type { Store } from '../../clickhouse/client.ts';
+import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { chunksOf } from '../chunks/read-chunks.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { JudgeOptions } from '../event/judge.ts';
+import { type FileReading, plainReading } from '../event/reading.ts';
 import { type Format, formatOf } from '../input/file-format.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
-import { forgetRejected, keepRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
-import type { SendableClaim } from './chunk-claims.ts';
-import { markLoaded } from './chunk-outcome.ts';
+import { countOpenRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
+import { type DeliveredChunk, markLoaded } from './chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from './claim-chunks.ts';
 import { deliverChunk } from './deliver-chunk.ts';
 import { beginChunk, knownChunks } from './known-chunks.ts';
@@ -14,7 +16,7 @@ import { Load, type LoadCounts, noCounts } from './load.ts';
 import { loadFailure, Stopped } from './load-error.ts';
 import type { LoadTimings } from './load-timings.ts';
 import { inParallel } from './parallel.ts';
-import { repairRollupsOf, type UnsettledChunk } from './repair-rollups.ts';
+import { repairRollupsOf } from './repair-rollups.ts';
 import { Sender } from './sender.ts';
 
 export interface EventLoadOptions {
@@ -26,6 +28,12 @@ export interface EventLoadOptions {
   /** Chunks sent at a time. */
   readonly parallel?: number;
   readonly ignoreUnknown?: boolean;
+  /** How columns become fields; absent: by their names. */
+  readonly reading?: FileReading;
+  /** IANA zone of times that name none; absent: UTC. */
+  readonly timezone?: string;
+  /** Amounts of more than six decimal places are rounded instead of rejected. */
+  readonly roundMoney?: boolean;
   readonly dedupe?: boolean;
   /** Everything is checked and nothing stored. */
   readonly dryRun?: boolean;
@@ -37,6 +45,8 @@ export interface EventLoadOptions {
   readonly onProgress?: (counts: Readonly<LoadCounts>) => void;
   /** Called with the first rejected rows of each chunk. */
   readonly onRejected?: (row: RejectedRow) => void;
+  /** Called in a dry run with the first events of each chunk as a table. */
+  readonly onSample?: (table: string) => void;
   /** A load that has been started already; it is finished here. Without it a new one is started. */
   readonly load?: Load;
   /** Called when another load has to end first. */
@@ -48,12 +58,11 @@ export interface EventLoadOptions {
 }
 
 export interface LoadResult extends Readonly<LoadCounts> {
+  /** Rejected rows of this file, also of earlier loads of it, that are neither replayed nor dismissed. */
+  readonly openRejects: number;
   /** Absent for a dry run. */
   readonly loadId?: string;
 }
-
-/** Rejected rows of a chunk that are passed to `onRejected`; all of them are kept. */
-const maxReported = 10;
 
 /**
  * Loads one file of events: every line is counted exactly once, however often and by whomever the same bytes
@@ -67,7 +76,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const load = await beginLoad(options);
   const counts = load?.counts ?? noCounts();
   const ledger = openLedger(store, options);
-  const sender = new Sender(options);
+  const reading = options.reading ?? plainReading(file, options.ignoreUnknown ?? false);
+  const sender = new Sender({ ...options, judge: await judgeOptions(options) });
   const parallel = dedupe ? 1 : (options.parallel ?? 2);
   // Ends the reading of chunks that will not be sent any more.
   const stopReading = new AbortController();
@@ -78,7 +88,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     parallel,
     fileFormat,
     chunkBytes: options.chunkBytes,
-    ignoreUnknown: options.ignoreUnknown ?? false,
+    reading,
     knownChunks: (firstLineHash) => knownChunks(readLedger, firstLineHash),
     beginChunk: async (firstLineHash) => (load ? beginChunk(readLedger, load, firstLineHash) : []),
     onBytes: (bytes) => {
@@ -88,20 +98,23 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     signal: readSignal,
   });
 
-  const unsettled: UnsettledChunk[] = [];
+  const unsettled: DeliveredChunk[] = [];
+  const ids: string[] = [];
   const finishChunk = async ({ chunk, claim, claimed }: ClaimedChunk): Promise<void> => {
+    ids.push(chunk.id);
     if (claim.how === 'skip') counts.repeatedRows += claim.rows;
     else {
-      const delivery = { store, ledger, sender, load, dedupe, rejectLimit };
+      const delivery = { store, ledger, sender, load, rejectLimit };
       const sent = await deliverChunk(delivery, chunk, claim, claimed);
       if (load) {
-        const doubted = await recordDelivery(ledger, load, file, chunk, claim, sent);
+        const doubted = await recordDelivery(ledger, load, chunk, sent);
         if (doubted) unsettled.push(doubted);
       }
       counts.rows += sent.rows;
       counts.rejectedRows += sent.rejectedRows;
       counts.duplicateRows += sent.duplicates;
-      for await (const row of sent.readRejected(maxReported)) options.onRejected?.(row);
+      for (const row of sent.rejects) options.onRejected?.(row);
+      if (sent.sample) options.onSample?.(sent.sample);
     }
     counts.chunks++;
     options.onProgress?.(counts);
@@ -113,7 +126,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     if (signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
     if (load && unsettled.length > 0) await repairRollupsOf(ledger, load, unsettled, now, options);
-    return { ...counts, ...(load && { loadId: load.id }) };
+    const openRejects = load ? await countOpenRejects(store, ids) : counts.rejectedRows;
+    return { ...counts, openRejects, ...(load && { loadId: load.id }) };
   } catch (error) {
     const failure = loadFailure(error, file, signal);
     await load?.fail(failure instanceof Stopped ? failure : error);
@@ -133,20 +147,24 @@ async function beginLoad(options: EventLoadOptions): Promise<Load | undefined> {
   }
 }
 
-/** Keeps the rejected rows of a chunk and marks it as loaded, unless its rollups have to be looked at first. */
+/** Marks a chunk as loaded, unless its rollups have to be looked at first. */
 async function recordDelivery(
   ledger: Ledger,
   load: Load,
-  file: string,
-  { id, firstLineHash, bytes, rows: lines }: SendableChunk,
-  claim: SendableClaim,
-  { rows, rejectedRows, readRejected, rollupsInDoubt }: Awaited<ReturnType<typeof deliverChunk>>,
-): Promise<UnsettledChunk | undefined> {
-  // An earlier attempt may have rejected other lines.
-  if (claim.how !== 'send') await forgetRejected(ledger.store, id);
-  if (rejectedRows > 0) await keepRejected(ledger.store, { loadId: load.id, file, chunk: id }, readRejected);
-  const chunk = { id, firstLineHash, bytes, rows: lines };
-  if (rollupsInDoubt) return { chunk, rows, rejectedRows };
-  await markLoaded(ledger, load, chunk, rows, rejectedRows);
+  { id, firstLineHash, bytes, rows: records }: SendableChunk,
+  { rows, rejectedRows, duplicates, rollupsInDoubt }: Awaited<ReturnType<typeof deliverChunk>>,
+): Promise<DeliveredChunk | undefined> {
+  const delivered = { chunk: { id, firstLineHash, bytes, rows: records }, rows, rejectedRows, duplicates };
+  if (rollupsInDoubt) return delivered;
+  await markLoaded(ledger, load, delivered);
   return undefined;
+}
+
+async function judgeOptions({
+  store,
+  dedupe = false,
+  roundMoney = false,
+  timezone = 'UTC',
+}: EventLoadOptions): Promise<JudgeOptions> {
+  return { reportTimezone: await requireTimezone(store), timezone, roundMoney, requireEventId: dedupe };
 }

@@ -1,7 +1,8 @@
 import { pipeline } from 'node:stream/promises';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
-import { eventFields } from '../event/event-insert.ts';
+import { eventFields } from '../event/fields.ts';
+import { ofLoads, openRejects } from '../rejects/rejected-rows.ts';
 import { stateColumn } from './load-heartbeat.ts';
 import { defaultTimings } from './load-timings.ts';
 
@@ -60,13 +61,13 @@ export async function writeLoad(
             if(l.finished_at > 0, toString(l.finished_at), '') AS finished,
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, error,
             arrayMap(day -> toString(day), arraySort(touched)) AS event_days,
-            (SELECT count() FROM rejected_rows AS r FINAL WHERE r.load_id = {load:String} AND r.replayed_at = 0) AS rejected_open,
+            (SELECT count() FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}) AS rejected_open,
             (SELECT count() FROM load_chunks AS c WHERE c.load_id = {load:String} AND toUInt64(c.loaded_at) = 0
                AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)) AS chunks_in_doubt,
             (SELECT count() FROM events WHERE chunk IN own AND day IN touched AND event_id IN
                (SELECT event_id FROM events WHERE day IN touched GROUP BY event_id HAVING count() > 1)) AS repeated_ids
      FROM loads AS l FINAL WHERE l.load_id = {load:String}`,
-    { load, deadAfterMs: defaultTimings.deadAfterMs },
+    { load, loads: [load], deadAfterMs: defaultTimings.deadAfterMs },
     json ? 'json' : 'table',
     json ? 'JSONEachRow' : 'Vertical',
   );
@@ -92,7 +93,7 @@ export function writeRejects(
     store,
     out,
     `SELECT ${columns} FROM rejected_rows AS r FINAL
-     WHERE replayed_at = 0 AND (empty({loads:Array(String)}) OR load_id IN {loads:Array(String)})
+     WHERE ${openRejects} AND (empty({loads:Array(String)}) OR ${ofLoads})
      ORDER BY load_id, file, line`,
     { loads },
     format,

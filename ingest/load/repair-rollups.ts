@@ -5,9 +5,9 @@ import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts'
 import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { claimsOf } from './chunk-claims.ts';
-import { markLoaded } from './chunk-outcome.ts';
+import { type DeliveredChunk, markLoaded } from './chunk-outcome.ts';
 import { nextStep, repairTable } from './chunk-states.ts';
-import type { Ledger, SentChunk } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
 import { Load, type LoadOptions } from './load.ts';
 
 /**
@@ -15,11 +15,6 @@ import { Load, type LoadOptions } from './load.ts';
  * relied on (see `DedupState`), or because its events were withdrawn and sent again. It counts as loaded only when its
  * rollups have been checked; until then, wherever a load is interrupted, the next one has to send the chunk again.
  */
-export interface UnsettledChunk {
-  readonly chunk: SentChunk;
-  readonly rows: number;
-  readonly rejectedRows: number;
-}
 
 /**
  * Compares the rollups with the events on the days of these chunks, rebuilds the months that differ, and marks the
@@ -31,7 +26,7 @@ export interface UnsettledChunk {
 export async function repairRollupsOf(
   ledger: Ledger,
   load: Load,
-  unsettled: readonly UnsettledChunk[],
+  unsettled: readonly DeliveredChunk[],
   now: () => Date,
   options: LoadOptions = {},
 ): Promise<void> {
@@ -49,8 +44,7 @@ export async function repairRollupsOf(
         beforeExchange: () => repair.assertTurnHeld(),
       });
     }
-    for (const { chunk, rows, rejectedRows } of own)
-      await markLoaded(ledger, load, chunk, rows, rejectedRows);
+    for (const delivered of own) await markLoaded(ledger, load, delivered);
     await repair.finish();
   } catch (error) {
     await repair.fail(error);
@@ -64,7 +58,7 @@ const chunkDays = `
   UNION DISTINCT
   SELECT day FROM withdrawn_chunks WHERE chunk IN {chunks:Array(String)} AND day > toDate(0)`;
 
-function monthsOf(store: Store, unsettled: readonly UnsettledChunk[]): Promise<DayRange[]> {
+function monthsOf(store: Store, unsettled: readonly DeliveredChunk[]): Promise<DayRange[]> {
   return select<DayRange>(
     store,
     `SELECT toString(min(d.day)) AS from, toString(max(d.day)) AS to FROM (${chunkDays}) AS d
@@ -77,7 +71,7 @@ function monthsOf(store: Store, unsettled: readonly UnsettledChunk[]): Promise<D
 async function requireEvents(
   store: Store,
   { from }: DayRange,
-  unsettled: readonly UnsettledChunk[],
+  unsettled: readonly DeliveredChunk[],
 ): Promise<void> {
   const inMonth = 'toYYYYMM(day) = toYYYYMM({from:Date})';
   const reported = rollups(catalog).map(({ table }) => `SELECT DISTINCT day FROM ${table} WHERE ${inMonth}`);
@@ -98,9 +92,9 @@ async function requireEvents(
 async function ownChunks(
   ledger: Ledger,
   load: Load,
-  unsettled: readonly UnsettledChunk[],
-): Promise<UnsettledChunk[]> {
-  const own: UnsettledChunk[] = [];
+  unsettled: readonly DeliveredChunk[],
+): Promise<DeliveredChunk[]> {
+  const own: DeliveredChunk[] = [];
   for (const each of unsettled) {
     const { loaded, last } = await claimsOf(ledger, load, each.chunk);
     const next = nextStep(repairTable, { loaded: loaded !== undefined, lastClaimIsOwn: last === load.id });

@@ -1,52 +1,60 @@
 import { finished } from 'node:stream/promises';
-import { ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
-import { type Store, select } from '../../clickhouse/client.ts';
+import type { Store } from '../../clickhouse/client.ts';
+import { select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
-import { type LineRun, linesOf, without } from '../chunks/line-range.ts';
-import type { Content, SendableChunk } from '../chunks/sendable-chunk.ts';
-import { type EventTable, insertEvents, insertSettings } from '../event/event-insert.ts';
+import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import { eventColumns } from '../event/fields.ts';
+import { insertSettings } from '../event/insert-settings.ts';
+import { type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
 import { InputError } from '../input/input-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
-import { examine, type RejectedLine, type RejectedRow, readRejected } from '../rejects/rejected-rows.ts';
-import { countNew, dropStaged } from './dedupe-staging.ts';
+import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
+import {
+  dropStaged,
+  publishStaged,
+  sendStaged,
+  stagedCounts,
+  stagedRejects,
+  stagedSample,
+} from './staging.ts';
 
 export interface SendOptions {
   readonly store: Store;
   readonly file: string;
-  readonly ignoreUnknown?: boolean;
+  readonly judge: JudgeOptions;
   readonly dedupe?: boolean;
   readonly dryRun?: boolean;
-  readonly rejectLimit?: RejectLimit;
+  readonly rejectLimit?: RejectLimit | undefined;
   /** Ends the waiting for a ClickHouse that does not answer, with an AbortError. */
-  readonly signal?: AbortSignal;
-  readonly onRetry?: (error: Error) => void;
+  readonly signal?: AbortSignal | undefined;
+  readonly onRetry?: ((error: Error) => void) | undefined;
 }
 
+/** What became of the records of a chunk. */
 export interface SentRows {
-  /** Events counted now. */
+  /** Events stored. */
   readonly rows: number;
   readonly rejectedRows: number;
-  /** Reads the rejected rows, or the first of them, in the order of the file; as often as it is called. */
-  readonly readRejected: (most?: number) => AsyncIterable<RejectedRow>;
   /** Events left out because their event_id was present. */
   readonly duplicates: number;
+  /** The first rejected rows, in the order of the file. */
+  readonly rejects: readonly RejectedRow[];
+  /** Of a dry run: the first events as a table. */
+  readonly sample?: string;
 }
 
-/** What can be wrong with the lines of a chunk, as the engine names it; anything else is the engine's trouble. */
-const dataErrors =
-  /PARSE|CONSTRAINT|THROW_IF|INCORRECT_DATA|ENUM|OUT_OF_BOUND|OVERFLOW|TYPE_MISMATCH|ILLEGAL|UNEXPECTED|BOOL|ESCAPE|QUOTED/;
+/** Rejected rows that are read back to be shown; all of them are kept. */
+const maxShown = 10;
 
-/** Sends chunks. The fast path sends bytes; only a chunk that the engine refuses is read line by line. */
+/** Sends chunks; each record of one becomes an event or a rejected row, in one statement. */
 export class Sender {
   readonly #options: SendOptions;
-  readonly #table: EventTable;
   /** How often a statement had to be tried again. */
   interruptions = 0;
 
   constructor(options: SendOptions) {
     this.#options = options;
-    this.#table = options.dryRun ? 'events_check' : options.dedupe ? 'events_staging' : 'events';
   }
 
   get #retries(): RetryOptions {
@@ -60,216 +68,108 @@ export class Sender {
   }
 
   /**
-   * Stores a chunk whole but for the lines that are no events, which it returns. Sending it again changes
-   * nothing.
+   * Stores a chunk. Sending it again changes nothing.
    * @param loadTime what its rows carry as `loaded_at`
-   * @throws {InputError} when more lines are rejected than the limit admits; nothing of the chunk is stored then
+   * @param loadId the load that its rejected rows belong to
+   * @throws {InputError} when more records are rejected than the limit admits; nothing of the chunk is stored then
    */
-  async send(chunk: SendableChunk, loadTime: string): Promise<SentRows> {
-    const { rejectLimit } = this.#options;
-    const refused = chunk.damaged || (await this.#store(chunk, chunk.content, loadTime));
-    if (!refused) {
-      rejectLimit?.admit(chunk.rows, 0);
-      const duplicates = await this.#countNew(chunk);
-      return { rows: await this.#countStored(chunk, chunk.rows), ...this.#rejected(chunk, []), duplicates };
-    }
-    const ignoreUnknown = this.#options.ignoreUnknown ?? false;
-    const examined = await examine(chunk.records(), ignoreUnknown);
-    const refusedToo = await this.#findRefused(chunk, examined.doubtful, loadTime);
-    const rejected = [...examined.rejected, ...examined.doubtful.filter((line) => refusedToo.has(line))];
-    const taken = examined.doubtful.filter((line) => !refusedToo.has(line));
-    let good = taken.length === 0 ? examined.good : [...examined.good, ...taken].sort(byLine);
-    await this.#admit(chunk, chunk.rows, rejected, rejected.length);
-    let again =
-      rejected.length === 0 && refused !== true ? refused : await this.#sendGood(chunk, good, loadTime);
-    if (again) {
-      // Lines that pass our rules and yet are refused by the engine, with the engine's reason.
-      const strangers = await this.#findRefused(chunk, good, loadTime);
-      if (strangers.size === 0) throw this.#refusal(chunk, again);
-      for (const [run, reason] of strangers) rejected.push(await readStranger(chunk, run, reason));
-      good = await without(chunk, good, [...strangers.keys()]);
-      await this.#admit(chunk, 0, rejected, strangers.size);
-      again = await this.#sendGood(chunk, good, loadTime);
-      if (again) throw this.#refusal(chunk, again);
-    }
-    const duplicates = good.length > 0 ? await this.#countNew(chunk) : 0;
-    const lines = good.reduce((sum, run) => sum + run.lines, 0);
-    return {
-      rows: await this.#countStored(chunk, lines),
-      ...this.#rejected(chunk, rejected),
-      duplicates,
-    };
+  async send(chunk: SendableChunk, loadTime: string, loadId: string): Promise<SentRows> {
+    const { dedupe, dryRun, rejectLimit } = this.#options;
+    if (dedupe || dryRun || rejectLimit) return this.#sendHeldBack(chunk, loadTime, loadId);
+    await this.#insert('incoming', chunk, loadTime, loadId);
+    if (await this.#inCluster()) await this.#insert('publisher_events', chunk, loadTime, loadId);
+    return { ...(await this.#stored(chunk)), duplicates: 0 };
   }
 
-  /** @throws {InputError} when the limit does not admit so many more rejected rows */
-  async #admit(
-    chunk: SendableChunk,
-    rows: number,
-    rejected: readonly RejectedLine[],
-    more: number,
-  ): Promise<void> {
-    const { rejectLimit } = this.#options;
-    if (rejectLimit && !rejectLimit.admit(rows, more)) {
-      throw await this.#tooMany(chunk, rejected, rejectLimit);
+  /** Judges a chunk first and stores it, or what of it is new, when it is known what is in it. */
+  async #sendHeldBack(chunk: SendableChunk, loadTime: string, loadId: string): Promise<SentRows> {
+    const { store, file, dedupe = false, dryRun, rejectLimit } = this.#options;
+    await this.#insert('incoming_staging', chunk, loadTime, loadId);
+    try {
+      const held = await retrying(() => stagedCounts(store, chunk.id, dedupe), this.#retries);
+      if (rejectLimit && !rejectLimit.admit(chunk.rows, held.rejectedRows)) {
+        const rejects = await retrying(() => stagedRejects(store, chunk.id, 5), this.#retries);
+        throw tooMany(file, chunk, rejects, held.rejectedRows, rejectLimit);
+      }
+      if (dryRun) {
+        const rejects = await retrying(() => stagedRejects(store, chunk.id, maxShown), this.#retries);
+        const sample = await retrying(() => stagedSample(store, chunk.id), this.#retries);
+        return { ...held, rejects, sample };
+      }
+      const { id, token = id } = chunk;
+      await retrying(() => sendStaged(store, id, token, dedupe), this.#retries);
+      if (await this.#inCluster()) await retrying(() => publishStaged(store, id, token), this.#retries);
+      return { ...(await this.#stored(chunk)), duplicates: held.duplicates };
+    } finally {
+      await dropStaged(store, chunk.id);
     }
   }
 
-  #rejected(
-    chunk: SendableChunk,
-    rejected: readonly RejectedLine[],
-  ): Pick<SentRows, 'rejectedRows' | 'readRejected'> {
-    const lines = rejected.toSorted(byLine);
-    return {
-      rejectedRows: lines.length,
-      readRejected: (most = lines.length) =>
-        readRejected(chunk, lines.slice(0, most), this.#options.ignoreUnknown ?? false),
-    };
-  }
-
-  async #sendGood(
-    chunk: SendableChunk,
-    good: readonly LineRun[],
-    loadTime: string,
-  ): Promise<ClickHouseError | undefined> {
-    return good.length === 0 ? undefined : this.#store(chunk, chunk.contentOf(good), loadTime);
-  }
-
-  /** Which lines the engine refuses, each a run by itself, found by halving, with its reason. */
-  async #findRefused<Run extends LineRun>(
-    chunk: SendableChunk,
-    runs: readonly Run[],
-    loadTime: string,
-  ): Promise<Map<Run | LineRun, string>> {
-    const [first] = runs;
-    if (!first) return new Map();
-    const refused = await this.#insert('events_check', chunk, chunk.contentOf(runs), loadTime);
-    if (!refused) return new Map();
-    if (!dataErrors.test(refused.type ?? '')) throw this.#refusal(chunk, refused);
-    if (runs.length === 1 && first.lines === 1)
-      return new Map([[first, `ClickHouse refuses it: ${firstLine(refused.message)}`]]);
-    const parts = runs.length > 1 ? runs : await linesOf(chunk, first);
-    const middle = parts.length >> 1;
-    return new Map([
-      ...(await this.#findRefused(chunk, parts.slice(0, middle), loadTime)),
-      ...(await this.#findRefused(chunk, parts.slice(middle), loadTime)),
-    ]);
-  }
-
-  /** Events that the store has of a chunk: a line need not be one event, the engine reads two objects on one as two. */
-  async #countStored({ id }: SendableChunk, lines: number): Promise<number> {
-    if (this.#options.dryRun) return lines;
-    const query =
-      'SELECT toUInt32(sum(d.events)) AS stored FROM chunk_days AS d WHERE chunk = {chunk:String}';
-    const [row] = await retrying(
-      () => select<{ stored: number }>(this.#options.store, query, { chunk: id }),
-      this.#retries,
-    );
-    if (!row) throw new Error('the store did not count the events of a chunk');
-    return row.stored;
-  }
-
-  async #countNew({ id, token = id }: SendableChunk): Promise<number> {
-    const { store, dedupe, dryRun } = this.#options;
-    return dedupe && !dryRun ? retrying(() => countNew(store, id, token), this.#retries) : 0;
-  }
-
-  /**
-   * Sends lines where they belong; returns the engine's refusal. In a cluster the publishers' side follows when the
-   * lines are on every shard: a retry finds each of the two as it is and adds what is missing.
-   */
-  async #store(
-    chunk: SendableChunk,
-    content: Content,
-    loadTime: string,
-  ): Promise<ClickHouseError | undefined> {
-    const refused = await this.#insert(this.#table, chunk, content, loadTime);
-    if (refused || this.#table !== 'events' || !(await this.#inCluster())) return refused;
-    return this.#insert('publisher_events', chunk, content, loadTime);
-  }
-
+  /** In a cluster the publishers' side follows when the events are on every shard: a retry adds what either lacks. */
   async #inCluster(): Promise<boolean> {
     return (await retrying(() => layoutOf(this.#options.store), this.#retries)) !== undefined;
   }
 
-  /** One statement; returns the engine's refusal of the lines, throws any other failure. */
   async #insert(
-    table: EventTable,
-    { id, token = id }: SendableChunk,
-    { format, typed, stream }: Content,
+    table: 'incoming' | 'incoming_staging' | 'publisher_events',
+    { id, token = id, source, firstLine, stream }: SendableChunk,
     loadTime: string,
-  ): Promise<ClickHouseError | undefined> {
-    const { store, ignoreUnknown } = this.#options;
-    const settings: ClickHouseSettings = {
-      ...insertSettings(token),
-      ...(ignoreUnknown && { input_format_skip_unknown_fields: 1 }),
-    };
-    return retrying(async () => {
-      try {
-        // Left there by an attempt that was cut off.
-        if (table === 'events_staging') await dropStaged(store, id);
-        const { stream: answer } = await store.exec({
-          query: insertEvents(format, table, typed),
-          values: stream(),
-          query_params: { chunk: id, loadTime },
-          clickhouse_settings: settings,
-        });
-        await finished(answer.resume());
-        return undefined;
-      } catch (error) {
-        if (error instanceof ClickHouseError && dataErrors.test(error.type ?? '')) return error;
-        throw error;
-      }
+    loadId: string,
+  ): Promise<void> {
+    const { store, file, judge } = this.#options;
+    const select = judgeRecords(source, judge);
+    const eventsOnly = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
+    const query =
+      table === 'publisher_events'
+        ? `INSERT INTO ${table} (${eventsOnly}) SELECT ${eventsOnly} FROM (${select}) WHERE empty(faults) AND publisher_id != '' FORMAT ${source.format}`
+        : `INSERT INTO ${table} (${judgedColumns.join(', ')}) ${select} FORMAT ${source.format}`;
+    await retrying(async () => {
+      // Left there by an attempt that was interrupted.
+      if (table === 'incoming_staging') await dropStaged(store, id);
+      const { stream: answer } = await store.exec({
+        query,
+        values: stream(),
+        query_params: { chunk: id, loadTime, loadId, file, firstLine },
+        clickhouse_settings: insertSettings(token),
+      });
+      await finished(answer.resume());
     }, this.#retries);
   }
 
-  #refusal({ where }: SendableChunk, cause: ClickHouseError): InputError {
-    const { file } = this.#options;
-    return new InputError(
-      `${file}, chunk ${where}: ClickHouse refused it (${cause.type}): ${firstLine(cause.message)}`,
-      { cause },
+  /** What ClickHouse has of a chunk: counted, not derived. */
+  async #stored({ id }: SendableChunk): Promise<Omit<SentRows, 'duplicates'>> {
+    const query = `
+      SELECT (SELECT toUInt32(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS rows,
+             toUInt32(uniqExact(line)) AS rejectedRows
+      FROM rejected_rows WHERE chunk = {chunk:String}`;
+    const { store } = this.#options;
+    const [row] = await retrying(
+      () => select<{ rows: number; rejectedRows: number }>(store, query, { chunk: id }),
+      this.#retries,
     );
-  }
-
-  async #tooMany(
-    chunk: SendableChunk,
-    rejected: readonly RejectedLine[],
-    limit: RejectLimit,
-  ): Promise<InputError> {
-    const { file } = this.#options;
-    const examples: string[] = [];
-    for await (const row of this.#rejected(chunk, rejected).readRejected(5)) {
-      examples.push(`  ${describeRejected(file, row)}`);
-    }
-    const more =
-      rejected.length > examples.length ? [`  … and ${rejected.length - examples.length} more`] : [];
-    return new InputError(
-      [
-        `${file}: more than ${limit} rows are faulty; nothing of the chunk ${chunk.where} was loaded`,
-        ...examples,
-        ...more,
-      ].join('\n'),
-    );
+    if (!row) throw new Error(`ClickHouse did not count the rows of chunk ${id}`);
+    const { rows, rejectedRows } = row;
+    if (rejectedRows === 0) return { rows, rejectedRows, rejects: [] };
+    const first = `SELECT toUInt32(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk = {chunk:String} ORDER BY r.line LIMIT ${maxShown}`;
+    const rejects = await retrying(() => select<RejectedRow>(store, first, { chunk: id }), this.#retries);
+    return { rows, rejectedRows, rejects };
   }
 }
 
-/** `events.csv line 7: quantity must be …; device must be …` */
-export function describeRejected(
+function tooMany(
   file: string,
-  { line, faults }: Pick<RejectedRow, 'line' | 'faults'>,
-): string {
-  const what = faults.map(({ field, reason }) => (field ? `${field} ${reason}` : reason)).join('; ');
-  return `${file} ${file.endsWith('.parquet') ? 'row' : 'line'} ${line}: ${what}`;
-}
-
-const byLine = (a: { line: number }, b: { line: number }) => a.line - b.line;
-
-async function readStranger(chunk: SendableChunk, run: LineRun, reason: string): Promise<RejectedLine> {
-  for await (const { line, raw, read } of chunk.records(run)) {
-    return { ...run, row: { line, raw, fields: read().fields, faults: [{ field: '', reason }] } };
-  }
-  throw new Error(`line ${run.line} of a chunk cannot be read again`);
-}
-
-function firstLine(message: string): string {
-  return message.split('\n')[0] ?? message;
+  { firstLine }: SendableChunk,
+  rejects: readonly RejectedRow[],
+  rejectedRows: number,
+  limit: RejectLimit,
+): InputError {
+  const examples = rejects.map((row) => `  ${describeRejected(file, row)}`);
+  const more = rejectedRows > examples.length ? [`  … and ${rejectedRows - examples.length} more`] : [];
+  return new InputError(
+    [
+      `${file}: more than ${limit} rows are faulty; nothing of the chunk from ${file.endsWith('.parquet') ? 'row' : 'line'} ${firstLine} was loaded`,
+      ...examples,
+      ...more,
+    ].join('\n'),
+  );
 }

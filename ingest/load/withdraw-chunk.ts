@@ -1,10 +1,11 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { onServers } from '../../clickhouse/cluster/on-nodes.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { forgetRejected } from '../rejects/rejected-rows.ts';
 import { deleteChunk } from './delete-chunk.ts';
 
 /**
- * Deletes the events of a chunk that have arrived. First ends the statements that still send it: those of a loader
+ * Deletes the events and the open rejected rows of a chunk that have arrived. First ends the statements that still send it: those of a loader
  * that was killed go on in the server, and would bring the chunk back under a token that nobody knows.
  */
 export async function withdrawChunk(store: Store, chunk: string): Promise<void> {
@@ -16,4 +17,5 @@ export async function withdrawChunk(store: Store, chunk: string): Promise<void> 
     }),
   );
   for (const table of ['events', 'chunk_days']) await deleteChunk(store, table, chunk);
+  await forgetRejected(store, chunk);
 }

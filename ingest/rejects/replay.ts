@@ -9,32 +9,32 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { z } from 'zod';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { eventFields } from '../event/event-insert.ts';
-import { faultsOf, type LineFault, type LineFields } from '../event/event-rules.ts';
+import { eventFields } from '../event/fields.ts';
+import { plainReading } from '../event/reading.ts';
 import { readInput } from '../input/byte-source.ts';
 import { formatOf } from '../input/file-format.ts';
 import { InputError } from '../input/input-error.ts';
 import { Load, type LoadOptions } from '../load/load.ts';
 import { loadEvents } from '../load/load-events.ts';
+import { faultsOfRows, linesOf } from './judge-corrections.ts';
+import { ofLoads, openRejects, type RejectedRow } from './rejected-rows.ts';
 
 /** A row of a corrected export: which rejected row it is, and its fields now. */
 interface Correction {
   readonly chunk: string;
   readonly line: number;
-  readonly fields: LineFields;
+  readonly fields: Readonly<Record<string, string>>;
 }
 
 export interface ReplayResult {
   /** Rows loaded and marked as replayed now. */
   readonly replayed: number;
-  /** Rows that only ClickHouse refuses; they are rejected rows of the replay now. */
-  readonly refused: number;
   /** The load that the replay was. */
   readonly loadId: string;
   /** Rows of the file that were replayed before, or are none of this load's. */
   readonly skipped: number;
   /** Rows that are still faulty, with the line they had in the file of the load. */
-  readonly faulty: readonly { readonly line: number; readonly faults: readonly LineFault[] }[];
+  readonly faulty: readonly RejectedRow[];
 }
 
 /**
@@ -74,83 +74,72 @@ async function replayOnce(
 ): Promise<ReplayResult | undefined> {
   const [unfinished] = await select<{ id: string }>(
     store,
-    "SELECT replay_id AS id FROM rejected_rows FINAL WHERE load_id = {load:String} AND replay_id != '' AND replayed_at = 0 LIMIT 1",
-    { load },
+    `SELECT replay_id AS id FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND replay_id != '' AND replayed_at = 0 LIMIT 1`,
+    { loads: [load] },
   );
   if (unfinished) {
-    await finishReplay(store, load, unfinished.id, turn, now);
+    await finishReplay(store, unfinished.id, turn, now);
     return undefined;
   }
   const open = new Set(
     (
       await select<{ chunk: string; line: number }>(
         store,
-        'SELECT chunk, toUInt32(line) AS line FROM rejected_rows FINAL WHERE load_id = {load:String} AND replayed_at = 0',
-        { load },
+        `SELECT chunk, toUInt32(line) AS line FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}`,
+        { loads: [load] },
       )
     ).map(({ chunk, line }) => `${chunk}:${line}`),
   );
   const candidates = corrections.filter(({ chunk, line }) => open.has(`${chunk}:${line}`));
-  const judged = candidates.map((row) => ({ ...row, faults: faultsOf(row.fields) }));
-  const good = judged.filter(({ faults }) => faults.length === 0);
-  let refused = 0;
+  const faults = await faultsOfRows(
+    store,
+    candidates.map(({ fields }) => fields),
+  );
+  const good = candidates.filter((_, n) => !faults.has(n));
   if (good.length > 0) {
     const id = randomUUID();
     await recordCorrections(store, load, id, good);
-    refused = await finishReplay(store, load, id, turn, now);
+    await finishReplay(store, id, turn, now);
   } else await turn.finish();
   return {
-    replayed: good.length - refused,
-    refused,
+    replayed: good.length,
     loadId: turn.id,
     skipped: corrections.length - candidates.length,
-    faulty: judged.filter(({ faults }) => faults.length > 0).map(({ line, faults }) => ({ line, faults })),
+    faulty: candidates.flatMap(({ line }, n) => {
+      const found = faults.get(n);
+      return found ? [{ line, faults: found }] : [];
+    }),
   };
 }
 
 /**
  * Loads what the store has of a replay, under the name its content gives it, which ends the turn; then marks it. All of
  * it, also where an earlier attempt has marked a part: a part would have another name.
- * @returns rows that only the engine has refused; they are rejected rows of the turn
  */
-async function finishReplay(
-  store: Store,
-  load: string,
-  id: string,
-  turn: Load,
-  now: () => Date,
-): Promise<number> {
+async function finishReplay(store: Store, id: string, turn: Load, now: () => Date): Promise<void> {
   const rows = await select<{ fields: Record<string, string> }>(
     store,
     `SELECT fields FROM rejected_rows FINAL
-     WHERE load_id = {load:String} AND replay_id = {id:String} ORDER BY chunk, line`,
-    { load, id },
+     WHERE replay_id = {id:String} ORDER BY chunk, line`,
+    { id },
   );
   const folder = await mkdtemp(join(tmpdir(), 'adtally-replay-'));
-  let refused = 0;
   try {
     const file = join(folder, 'replay.ndjson');
-    const lines = rows.map(({ fields }) => {
-      const present = eventFields.filter((name) => fields[name]);
-      return JSON.stringify(
-        Object.fromEntries(
-          present.map((name) => [name, name === 'confirmed' ? isTrue(fields[name]) : fields[name]]),
-        ),
-      );
-    });
-    await writeFile(file, lines.join('\n'));
-    refused = (await loadEvents({ store, file, load: turn, chunkBytes: 64 << 20, now })).rejectedRows;
+    await writeFile(file, linesOf(rows.map(({ fields }) => fields)));
+    // Equal rows of another replay are other events.
+    const reading = { ...plainReading(file, false), fingerprint: `replay ${id}` };
+    await loadEvents({ store, file, reading, load: turn, chunkBytes: 64 << 20, now });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
   await store.command({
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, replay_id, replayed_at)
             SELECT chunk, line, load_id, file, faults, raw, fields, replay_id, now64(3) FROM rejected_rows FINAL
-            WHERE load_id = {load:String} AND replay_id = {id:String}`,
-    query_params: { load, id },
+            WHERE replay_id = {id:String}`,
+    query_params: { id },
     clickhouse_settings: oneBlock,
   });
-  return refused;
 }
 
 /** What is inserted is there as a whole or not at all. */
@@ -179,10 +168,10 @@ async function recordCorrections(
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, replay_id)
             SELECT r.chunk, r.line, r.load_id, r.file, r.faults, r.raw, c.fields, {id:String}
             FROM input('chunk String, line UInt64, fields Map(String, String)') AS c
-            INNER JOIN (SELECT * FROM rejected_rows FINAL WHERE load_id = {load:String}) AS r
+            INNER JOIN (SELECT * FROM rejected_rows AS r FINAL WHERE ${ofLoads}) AS r
               ON r.chunk = c.chunk AND r.line = c.line
             FORMAT JSONEachRow`,
-    query_params: { load, id },
+    query_params: { loads: [load], id },
     values: Readable.from([rows.join('\n')], { objectMode: false }),
     clickhouse_settings: oneBlock,
   });
@@ -222,8 +211,4 @@ async function readCorrections(file: string): Promise<Correction[]> {
       { cause },
     );
   }
-}
-
-function isTrue(text: string | undefined): boolean {
-  return text?.toLowerCase() === 'true' || text === '1';
 }

@@ -46,3 +46,8 @@ export function accountId(text: string): string {
   if (text === '' || [...text].length > 128) throw new InvalidArgumentError('Give 1 to 128 characters.');
   return text;
 }
+
+/** Of an option that may be given several times. */
+export function repeated(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}

@@ -1,4 +1,5 @@
 import { type Command, CommanderError } from 'commander';
+import { MappingError } from '../../ingest/event/mapping.ts';
 import { ConfigError } from '../config.ts';
 import { say } from './command.ts';
 
@@ -20,7 +21,7 @@ export async function run(program: Command): Promise<void> {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
     } else {
       say(`error: ${error instanceof Error ? error.message || String(error) : String(error)}`);
-      process.exitCode = error instanceof ConfigError ? 2 : 1;
+      process.exitCode = error instanceof ConfigError || error instanceof MappingError ? 2 : 1;
     }
   }
 }

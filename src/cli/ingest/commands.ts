@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { formats } from '../../../ingest/input/file-format.ts';
 import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
-import { accountId, day, positiveInteger, rejectLimit, requireRange } from '../arguments.ts';
+import { accountId, day, positiveInteger, rejectLimit, repeated, requireRange } from '../arguments.ts';
 import { withStore } from '../command.ts';
 import { ingestEvents } from './events.ts';
 import { confirmAccount, ingestLists } from './lists.ts';
@@ -21,6 +21,14 @@ export function addIngestCommands(program: Command): void {
     .option('--dry-run', 'check everything and load nothing')
     .option('--max-rejects <N|P%>', 'stop before the chunk that exceeds this number or share', rejectLimit)
     .option('--ignore-unknown', 'ignore columns that events do not have, instead of refusing the file')
+    .option('--map <field=column>', 'read a field from another column (repeatable)', repeated)
+    .option('--set <field=value>', 'give a field the same value in every record (repeatable)', repeated)
+    .option('--mapping <file>', 'a JSON file with columns, constants and expressions, see examples/')
+    .option('--timezone <zone>', 'the IANA time zone of times that name none')
+    .option('--delimiter <character>', 'between the cells of CSV')
+    .option('--no-header', 'the first line is a record; columns are called 1, 2, …')
+    .option('--skip-lines <lines>', 'lines before the header', positiveInteger)
+    .option('--round-money', 'round amounts to six decimal places instead of rejecting their rows')
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
     .option('--chunk-bytes <bytes>', 'how much to send at once', positiveInteger, 128 << 20)
     .option('--parallel <chunks>', 'how many chunks to send at a time', positiveInteger, 2)

@@ -1,24 +1,26 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { requireMigrated } from '../../../clickhouse/migrate/migrate.ts';
+import { mappedReading } from '../../../ingest/event/reading.ts';
 import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import { type Format, formatOf } from '../../../ingest/input/file-format.ts';
 import { noCounts } from '../../../ingest/load/load.ts';
 import { Stopped } from '../../../ingest/load/load-error.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
-import { describeRejected } from '../../../ingest/load/sender.ts';
+import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
+import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
+import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { counted, formatNumber, say } from '../command.ts';
 import { eventProgress } from './progress.ts';
 
 /** Loaded, but some rows were rejected. */
 export const exitRejected = 4;
 
-export interface EventFlags {
+export interface EventFlags extends MappingFlags {
   readonly chunkBytes: number;
   readonly parallel: number;
   readonly format?: Format['name'];
   readonly maxRejects?: { readonly rows?: number; readonly percent?: number };
-  readonly ignoreUnknown?: boolean;
   readonly dedupe?: boolean;
   readonly dryRun?: boolean;
   readonly quiet?: boolean;
@@ -38,6 +40,7 @@ export async function ingestEvents(
   flags: EventFlags,
 ): Promise<number> {
   await requireMigrated(store);
+  const mapping = await validateMapping(store, await readMapping(flags));
   const files = await expandFiles(args);
   // A file name that does not show the format stops the run before its first file, not halfway.
   for (const file of files) formatOf(file, flags.format);
@@ -48,12 +51,17 @@ export async function ingestEvents(
   const loads: string[] = [];
   const total = noCounts();
   let shown = 0;
+  let open = 0;
+  let sampled = false;
   try {
     for (const file of files) {
       const result = await loadEvents({
-        ...flags,
+        ...loadFlags(flags),
         store,
         file,
+        reading: mappedReading(file, mapping),
+        roundMoney: mapping.roundMoney,
+        ...(mapping.timezone && { timezone: mapping.timezone.name }),
         ...(rejectLimit && { rejectLimit }),
         now: () => new Date(),
         signal: stop.signal,
@@ -61,11 +69,16 @@ export async function ingestEvents(
         onRejected: (row) => {
           if (shown++ < shownRejects) progress.say(`rejected: ${describeRejected(file, row)}`);
         },
+        onSample: (table) => {
+          if (!sampled) progress.say(table.trimEnd());
+          sampled = true;
+        },
         onWait: (other) => progress.say(`waiting for load ${other}`),
         onRetry: (error) =>
           progress.say(`ClickHouse does not respond: ${error.message}; retrying for two minutes`),
       });
       if (result.loadId) loads.push(result.loadId);
+      open += result.openRejects;
       for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += result[name];
     }
   } catch (error) {
@@ -78,29 +91,45 @@ export async function ingestEvents(
     progress.stop();
   }
   const seconds = Math.round(performance.now() - startedAt) / 1000;
-  report(total, { files: files.length, seconds, loads }, flags);
-  return total.rejectedRows > 0 ? exitRejected : 0;
+  report(total, { files: files.length, seconds, loads, open }, flags);
+  return open > 0 ? exitRejected : 0;
+}
+
+/** The flags that are no mapping. */
+function loadFlags({ chunkBytes, parallel, format, dedupe, dryRun }: EventFlags) {
+  return {
+    chunkBytes,
+    parallel,
+    ...(format && { format }),
+    ...(dedupe && { dedupe }),
+    ...(dryRun && { dryRun }),
+  };
 }
 
 function report(
   total: ReturnType<typeof noCounts>,
-  run: { files: number; seconds: number; loads: string[] },
+  run: { files: number; seconds: number; loads: string[]; open: number },
   flags: EventFlags,
 ): void {
   const { rows, repeatedRows, rejectedRows, duplicateRows, bytes } = total;
   if (flags.json) {
     process.stdout.write(
-      `${JSON.stringify({ loads: run.loads, files: run.files, rows, repeated_rows: repeatedRows, rejected_rows: rejectedRows, duplicate_rows: duplicateRows, bytes, seconds: run.seconds })}\n`,
+      `${JSON.stringify({ loads: run.loads, files: run.files, rows, repeated_rows: repeatedRows, rejected_rows: rejectedRows, duplicate_rows: duplicateRows, open_rejects: run.open, bytes, seconds: run.seconds })}\n`,
     );
   }
   const files = counted(run.files, 'file');
   if (rows + rejectedRows + duplicateRows === 0 && repeatedRows > 0) {
-    say(`nothing to do: all ${formatNumber(repeatedRows)} events of ${files} were already loaded`);
+    say(`nothing to do: all ${counted(repeatedRows, 'event')} of ${files} were already loaded`);
+    if (run.open > 0) {
+      say(
+        `${counted(run.open, 'rejected row')} of ${run.files === 1 ? 'it' : 'them'} wait for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them`,
+      );
+    }
     return;
   }
   const rate = formatNumber(Math.round(rows / Math.max(0.001, run.seconds)));
   const parts = [
-    `${formatNumber(rows)} events ${flags.dryRun ? 'can be loaded' : 'loaded'} from ${files} in ${run.seconds} s (${rate}/s)`,
+    `${counted(rows, 'event')} ${flags.dryRun ? 'can be loaded' : 'loaded'} from ${files} in ${run.seconds} s (${rate}/s)`,
     ...(repeatedRows ? [`${formatNumber(repeatedRows)} already loaded before`] : []),
     ...(duplicateRows ? [`${formatNumber(duplicateRows)} skipped: their event_id is already loaded`] : []),
     ...(rejectedRows ? [`${formatNumber(rejectedRows)} rejected`] : []),

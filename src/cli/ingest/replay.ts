@@ -1,28 +1,25 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { requireMigrated } from '../../../clickhouse/migrate/migrate.ts';
 import { requireLoad } from '../../../ingest/load/load-history.ts';
-import { describeRejected } from '../../../ingest/load/sender.ts';
+import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { replay } from '../../../ingest/rejects/replay.ts';
-import { formatNumber, say } from '../command.ts';
+import { counted, formatNumber, say } from '../command.ts';
 import { exitRejected } from './events.ts';
 
 /** `replay`: loads the corrected rows of a load. Returns the exit code. */
 export async function replayRejects(store: Store, load: string, file: string): Promise<number> {
   await requireMigrated(store);
   await requireLoad(store, load);
-  const { replayed, refused, loadId, skipped, faulty } = await replay(store, load, file, () => new Date(), {
+  const { replayed, skipped, faulty } = await replay(store, load, file, () => new Date(), {
     onWait: (other) => say(`waiting for load ${other}`),
   });
   for (const row of faulty) say(`still faulty: ${describeRejected(load, row)}`);
   say(
     [
-      `${formatNumber(replayed)} rows replayed`,
+      `${counted(replayed, 'row')} replayed`,
       ...(faulty.length ? [`${formatNumber(faulty.length)} still faulty`] : []),
-      ...(refused
-        ? [`${formatNumber(refused)} refused by ClickHouse: adtally rejects ${loadId} lists them`]
-        : []),
       ...(skipped ? [`${formatNumber(skipped)} replayed before or not from load ${load}`] : []),
     ].join(', '),
   );
-  return faulty.length + refused > 0 ? exitRejected : 0;
+  return faulty.length > 0 ? exitRejected : 0;
 }

@@ -1,0 +1,99 @@
+const tab = 9;
+const newline = 10;
+const carriageReturn = 13;
+const space = 32;
+const quote = 34;
+
+/** A quote that is not closed within this many bytes opens nothing: its line is a record, and a faulty one. */
+export const maxQuotedBytes = 1 << 20;
+
+const ordinaryInQuotes = new Uint8Array(256).fill(1);
+ordinaryInQuotes[newline] = 0;
+ordinaryInQuotes[quote] = 0;
+
+/** Where the records of a run of CSV end. */
+export interface RecordEnds {
+  /** Position of the line end of the last whole record, −1 where there is none. */
+  readonly last: number;
+  /** Whole records; blank lines are none. */
+  readonly records: number;
+  /** Line ends up to the last record's own. */
+  readonly lines: number;
+  /** Some record holds line ends. */
+  readonly multiLine: boolean;
+}
+
+export interface ScanOptions {
+  /** One byte. */
+  readonly delimiter: number;
+  /** No bytes follow the limit: a quote that is open there is never closed. */
+  readonly final: boolean;
+  /** Called with each whole record: where it is, without its line end, and how many lines are before it. */
+  readonly onRecord?: (start: number, end: number, linesBefore: number) => void;
+}
+
+/**
+ * Finds the records that end in `buffer[start, limit)`. A line end inside a quoted cell belongs to the cell; a quote
+ * opens a cell only at its beginning, blanks before it do not count.
+ */
+export function scanRecords(
+  buffer: Buffer,
+  start: number,
+  limit: number,
+  { delimiter, final, onRecord }: ScanOptions,
+): RecordEnds {
+  let last = -1;
+  let records = 0;
+  let lines = 0;
+  let linesInRecord = 0;
+  let multiLine = false;
+  let recordStart = start;
+  const endRecord = (at: number) => {
+    const end = withoutReturns(buffer, recordStart, at);
+    if (end > recordStart) {
+      records++;
+      onRecord?.(recordStart, end, lines);
+    }
+    last = at;
+    multiLine ||= linesInRecord > 0;
+    lines += linesInRecord + 1;
+    linesInRecord = 0;
+    recordStart = at + 1;
+  };
+  // One cell a turn; the loops within it look at a byte each and nothing else.
+  for (let at = start; at < limit; at++) {
+    while (at < limit && (buffer[at] === space || (buffer[at] === tab && delimiter !== tab))) at++;
+    if (buffer[at] === quote) {
+      const opened = at;
+      for (at++; ; at++) {
+        while (at < limit && ordinaryInQuotes[buffer[at] as number] === 1) at++;
+        if (at >= limit || at - opened > maxQuotedBytes) break;
+        if (buffer[at] === newline) linesInRecord++;
+        else if (buffer[at + 1] === quote) at++;
+        else break;
+      }
+      const open = at >= limit || at - opened > maxQuotedBytes;
+      if (open && !final && at - opened <= maxQuotedBytes) return { last, records, lines, multiLine };
+      if (open) {
+        // The line of the record's begin is the record.
+        const end = buffer.indexOf(newline, recordStart);
+        if (end < 0 || end >= limit) return { last, records, lines, multiLine };
+        linesInRecord = 0;
+        endRecord(end);
+        at = end;
+        continue;
+      }
+      at++;
+    }
+    while (at < limit && buffer[at] !== delimiter && buffer[at] !== newline) at++;
+    if (at < limit && buffer[at] === newline) endRecord(at);
+  }
+  return { last, records, lines, multiLine };
+}
+
+/** The end of a line without the carriage returns before its end. */
+export function withoutReturns(buffer: Buffer, start: number, end: number): number {
+  let at = end;
+  while (at > start && buffer[at - 1] === carriageReturn) at--;
+  return at;
+}

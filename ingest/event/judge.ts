@@ -1,0 +1,140 @@
+import { countFields, type EventField, eventColumns, eventFields, fieldSpecs } from './fields.ts';
+import type { RecordSource } from './record-source.ts';
+import { sideRules } from './rules.ts';
+import { quoted } from './sql.ts';
+import { type Reading, type ReadingOptions, type Rule, readText, readTyped, typedFor } from './values.ts';
+
+export interface JudgeOptions extends ReadingOptions {
+  /** --dedupe goes by event ids. */
+  readonly requireEventId: boolean;
+}
+
+/** A rule and whose field it is of; the field is empty where it is of the whole record. */
+interface FieldRule extends Rule {
+  readonly field: EventField | '';
+}
+
+/** Columns of `incoming` that a judged record has. */
+export const judgedColumns = [
+  ...eventColumns,
+  'chunk',
+  'loaded_at',
+  'load_id',
+  'file',
+  'line',
+  'faults',
+  'raw',
+  'fields',
+] as const;
+
+/**
+ * The SELECT that judges records: each comes out with the columns of `incoming`; with no faults it is an event. It
+ * is the only judge of a value, whatever the format, and never throws because of one.
+ *
+ * Three layers, each by the aliases of the one below: the text of each field, its value and broken rules, the row.
+ * Parameters: `chunk`, `loadTime`, `loadId`, `file`, and those of the source.
+ */
+export function judgeRecords(source: RecordSource, options: JudgeOptions): string {
+  const readings = Object.fromEntries(
+    eventFields.map((field) => [field, readingOf(field, source, options)]),
+  ) as Record<EventField, Reading>;
+  const rules = rulesOf(source, readings, options);
+  return `SELECT ${eventColumns.map((name) => `v_${name} AS ${name}`).join(', ')},
+  {chunk:String} AS chunk, {loadTime:DateTime64(6, 'UTC')} AS loaded_at, {loadId:String} AS load_id, {file:String} AS file,
+  toUInt64(at_line) AS line,
+  if(empty(broken) AND empty(unknown), [], ${faults(rules)})::Array(Tuple(field String, reason String)) AS faults,
+  if(empty(broken) AND empty(unknown), '', ${source.raw}) AS raw,
+  if(empty(broken) AND empty(unknown), map(), ${fieldTexts()})::Map(String, String) AS fields
+FROM (
+  SELECT *, ${eventColumns.map((name) => `${columnValue(name, readings)} AS v_${name}`).join(',\n    ')},
+    ${brokenRules(rules)} AS broken
+  FROM (
+    SELECT *, ${eventFields.map((field) => `${textOf(field, source)} AS t_${field}`).join(',\n      ')}
+    FROM (${source.select})
+  )
+)`;
+}
+
+/** The text of a field, to be shown and corrected; values of a file are only made text where that is needed. */
+function textOf(field: EventField, { textOf, typedOf }: RecordSource): string {
+  const typed = typedFor[fieldSpecs[field].kind];
+  const column = typed && typedOf(field, typed);
+  if (column) return `ifNull(toString(${column}), '')`;
+  // Blanks around an id are part of it; around a number they are not.
+  const text = textOf(field);
+  return fieldSpecs[field].kind === 'text' ? text : `trim(BOTH ' \\t' FROM ${text})`;
+}
+
+function readingOf(field: EventField, { typedOf }: RecordSource, options: JudgeOptions): Reading {
+  const spec = fieldSpecs[field];
+  const typed = typedFor[spec.kind];
+  const column = typed && typedOf(field, typed);
+  return typed && column ? readTyped(typed, spec, column, options) : readText(spec, `t_${field}`, options);
+}
+
+/** The value of a column of `events`: a count is its own field, or the quantity of its event type. */
+function columnValue(name: EventField, readings: Readonly<Record<EventField, Reading>>): string {
+  const { value } = readings[name];
+  const count = countFields.find((field) => field === name);
+  if (name === 'device') return `if(${value} = '', 'unknown', ${value})`;
+  if (!count) return value;
+  // Not by `if`, under which the costly half of a count would run for every record.
+  const quantity = `(${readings.quantity.value} + (t_quantity = ''))`;
+  return `${value} + (t_event_type = ${quoted(count.replace(/s$/, ''))}) * ${quantity}`;
+}
+
+/**
+ * The numbers of the rules that are broken. They come as bits of sums, because ClickHouse evaluates only one level of
+ * `AND` and `if` lazily: under another one the costly half of each rule would run for every record.
+ */
+function brokenRules({ whole, own }: Rules): string {
+  if (whole.length + own.length > 64) throw new Error('a record can be told 64 rules apart');
+  const bits = (rules: readonly FieldRule[], first: number) =>
+    rules.map(({ broken }, n) => `toUInt64(${broken}) * ${2n ** BigInt(first + n)}`).join(' +\n      ') ||
+    '0';
+  // Of a record that cannot be read as a whole the first reason is enough.
+  return `bitPositionsToArray(bitAnd(${bits(whole, 0)} AS unreadable, bitNot(unreadable - 1)) + (unreadable = 0) * (
+      ${bits(own, whole.length)}))`;
+}
+
+/** At most 64. */
+interface Rules {
+  readonly whole: readonly FieldRule[];
+  readonly own: readonly FieldRule[];
+}
+
+function rulesOf(
+  source: RecordSource,
+  readings: Readonly<Record<EventField, Reading>>,
+  { requireEventId }: JudgeOptions,
+): Rules {
+  const required: FieldRule[] = [
+    { field: 'event_time', broken: "t_event_time = ''", reason: 'is required' },
+    ...(requireEventId
+      ? [{ field: 'event_id' as const, broken: "t_event_id = ''", reason: 'is required with --dedupe' }]
+      : []),
+  ];
+  const own = eventFields.flatMap((field) =>
+    [...readings[field].rules, ...source.textRules(field)].map((rule) => ({ ...rule, field })),
+  );
+  const whole = source.rules.map((rule): FieldRule => ({ ...rule, field: '' }));
+  return { whole, own: [...required, ...own, ...sideRules()] };
+}
+
+/** Each broken rule as (field, reason), with the text at fault; and fields that no event has. */
+function faults({ whole, own }: Rules): string {
+  const flat = [...whole, ...own];
+  const fields = `[${flat.map(({ field }) => quoted(field)).join(', ')}]`;
+  const reasons = `[${flat.map(({ reason }) => quoted(reason)).join(', ')}]`;
+  const texts = `[${flat.map(({ field, shown = field ? `t_${field}` : "''" }) => shown).join(', ')}]`;
+  const short = `if(lengthUTF8(text) > 80, concat(substringUTF8(text, 1, 80), '…'), text)`;
+  return `arrayConcat(
+    arrayMap((rule, text) -> tuple(${fields}[rule + 1], concat(${reasons}[rule + 1], if(text = '', '', concat(', not ', toJSONString(${short}))))),
+      broken, arrayMap(rule -> ${texts}[rule + 1], broken)),
+    arrayMap(name -> tuple(name, if(name IN (${eventFields.map(quoted).join(', ')}), 'appears twice', ${quoted(`is not a field of an event; there are ${eventFields.join(', ')}. --ignore-unknown leaves it out`)})), unknown))`;
+}
+
+function fieldTexts(): string {
+  const pairs = eventFields.map((field) => `(${quoted(field)}, t_${field})`).join(', ');
+  return `mapFromArrays(arrayMap(pair -> pair.1, arrayFilter(pair -> pair.2 != '', [${pairs}]) AS present), arrayMap(pair -> pair.2, present))`;
+}

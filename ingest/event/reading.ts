@@ -1,0 +1,77 @@
+import { InputError } from '../input/input-error.ts';
+import { countFields, type EventField, eventFields, isEventField } from './fields.ts';
+import {
+  compileMapping,
+  defaultMapping,
+  type Mapping,
+  mappingFingerprint,
+  type ValidMapping,
+} from './mapping.ts';
+
+/** How the columns of a file become the fields of events; the same for all its chunks. */
+export interface FileReading {
+  /** Fields that no event has are left out instead of being a fault. */
+  readonly ignoreUnknown: boolean;
+  /** Between the cells of CSV, one byte. */
+  readonly delimiter: string;
+  /** CSV and TSV: the first line names the columns; without it they are called 1, 2, … */
+  readonly header: boolean;
+  /** Lines before the header. */
+  readonly skipLines: number;
+  /** What tells chunks apart that are read in another way; empty for the usual one. */
+  readonly fingerprint: string;
+  /** @param columns of the file; absent: any, as in NDJSON. @throws {InputError} when they do not fit */
+  readonly mappingOf: (columns?: readonly string[]) => Mapping;
+}
+
+/** Columns are fields of the same name. */
+export function plainReading(file: string, ignoreUnknown: boolean): FileReading {
+  return mappedReading(file, { ...defaultMapping, ignoreUnknown });
+}
+
+/** Columns become fields as the mapping says. */
+export function mappedReading(file: string, valid: ValidMapping): FileReading {
+  const { delimiter = ',', header, skipLines, ignoreUnknown } = valid;
+  return {
+    ignoreUnknown,
+    delimiter,
+    header,
+    skipLines,
+    fingerprint: mappingFingerprint(valid),
+    mappingOf: (columns) => {
+      const mapping = compileMapping(valid, columns, file);
+      // Without a header nobody has named the columns, so none is there by mistake.
+      if (columns && header && !ignoreUnknown) {
+        const known = (name: string) => mapping.columns.includes(name) || isEventField(name);
+        requireKnown(
+          file,
+          columns.filter((name) => !known(name)),
+        );
+      }
+      if (columns) requireFields(file, mapping, columns);
+      return mapping;
+    },
+  };
+}
+
+/** @throws {InputError} that names all columns which nothing reads */
+function requireKnown(file: string, unknown: readonly string[]): void {
+  if (unknown.length === 0) return;
+  const what =
+    unknown.length === 1
+      ? `column ${unknown[0]} is not a field of an event`
+      : `columns ${unknown.join(', ')} are not fields of an event`;
+  throw new InputError(
+    `${file}: ${what}; there are ${eventFields.join(', ')}. --ignore-unknown leaves ${unknown.length === 1 ? 'it' : 'them'} out`,
+  );
+}
+
+/** @throws {InputError} when no record of the file can be an event */
+function requireFields(file: string, { textOf }: Mapping, columns: readonly string[]): void {
+  const given = (field: EventField) =>
+    textOf(field, (column) => (columns.includes(column) ? "''" : undefined)) !== undefined;
+  if (!given('event_time')) throw new InputError(`${file}: column event_time is missing`);
+  if (!given('event_type') && !countFields.some(given)) {
+    throw new InputError(`${file}: column event_type is missing, or a count: ${countFields.join(', ')}`);
+  }
+}

@@ -1,0 +1,219 @@
+import { eventTypes, type FieldKind, type FieldSpec } from './fields.ts';
+import { firstOf, matches, quoted } from './sql.ts';
+
+/** What a field of a record comes to: a value of its column, and what can be wrong with the text it was read from. */
+export interface Reading {
+  /** A SQL expression of the column's type; of a faulty text it may be any value, and never throws. */
+  readonly value: string;
+  /** In this order; the first that is broken is reported. */
+  readonly rules: readonly Rule[];
+}
+
+export interface Rule {
+  /** SQL condition under which the rule is broken. */
+  readonly broken: string;
+  /** Said after the name of the field. */
+  readonly reason: string;
+  /** SQL of the text that is shown behind it; absent: that of the field. */
+  readonly shown?: string;
+}
+
+export interface ReadingOptions {
+  /** IANA zone of the report day. */
+  readonly reportTimezone: string;
+  /** IANA zone of times that name none. */
+  readonly timezone: string;
+  /** Amounts with more than six decimal places are rounded, half away from zero. */
+  readonly roundMoney: boolean;
+}
+
+// ClickHouse takes the year 0000 for this year.
+const date = '[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])';
+const clock = '([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?';
+const offset = '(Z|[+-][01][0-9](:?[0-5][0-9])?)';
+const timePattern = `^${date}[T ]${clock} ?${offset}?$`;
+const datePattern = `^${date}$`;
+const secondsPattern = '^[0-9]{9,10}(\\.[0-9]{1,9})?$';
+const millisecondsPattern = '^[0-9]{12,13}$';
+/** 12 digits before the point, 6 after it; more places only if they are zeros. */
+const plainMoney = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
+const plainCount = '^[0-9]{1,15}$';
+const anyNumber = '^[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]{1,3})?$';
+
+const timeReason =
+  'must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970';
+
+/** Reads the text of a field; `text` is a SQL expression of type String, empty where there is none. */
+export function readText(
+  { kind, maxChars = 128, range }: FieldSpec,
+  text: string,
+  options: ReadingOptions,
+): Reading {
+  switch (kind) {
+    case 'text':
+      return {
+        value: text,
+        // Bytes are never fewer than characters.
+        rules: [
+          {
+            broken: `length(${text}) > ${maxChars} AND lengthUTF8(${text}) > ${maxChars}`,
+            reason: `must be at most ${maxChars} characters`,
+          },
+        ],
+      };
+    case 'time':
+      return timeOf(text, options);
+    case 'type':
+      return {
+        value: text,
+        rules: [
+          {
+            broken: `${text} NOT IN (${['', ...eventTypes].map(quoted).join(', ')})`,
+            reason: `must be one of ${eventTypes.join(', ')}`,
+          },
+        ],
+      };
+    case 'count':
+      return countOf(text, range);
+    case 'money':
+      return moneyOf(text, options.roundMoney);
+    case 'flag':
+      return {
+        value: `lower(${text}) IN ('true', '1')`,
+        rules: [
+          {
+            broken: `lower(${text}) NOT IN ('', 'true', 'false', '1', '0')`,
+            reason: 'must be true or false',
+          },
+        ],
+      };
+  }
+}
+
+function timeOf(text: string, { reportTimezone, timezone }: ReadingOptions): Reading {
+  const parsed = (value: string) => `parseDateTime64BestEffortOrNull(${value}, 3, ${quoted(timezone)})`;
+  const time = firstOf(
+    [
+      [matches(text, timePattern), `toTimeZone(${parsed(`replaceOne(${text}, ',', '.')`)}, 'UTC')`],
+      // Midnight of the day, or the first moment after it where the clock jumps over midnight.
+      [
+        matches(text, datePattern),
+        `if(isNull(parseDateTime64BestEffortOrNull(concat(${text}, 'T00:00:00Z'), 3, 'UTC')), NULL,
+            toTimeZone(toDateTime64(toDate32OrNull(${text}), 3, ${quoted(reportTimezone)}), 'UTC'))`,
+      ],
+      [matches(text, secondsPattern), `toDateTime64(toDecimal64OrNull(${text}, 3), 3, 'UTC')`],
+      [matches(text, millisecondsPattern), `fromUnixTimestamp64Milli(toInt64OrZero(${text}), 'UTC')`],
+    ],
+    'NULL',
+  );
+  const looksRight = [timePattern, datePattern].map((pattern) => matches(text, pattern)).join(' OR ');
+  return {
+    value: `ifNull(${time}, toDateTime64(0, 3, 'UTC'))`,
+    rules: [
+      { broken: `isNull(${time}) AND (${looksRight})`, reason: 'must be a day that exists' },
+      { broken: `isNull(${time}) AND ${text} != '' AND NOT (${looksRight})`, reason: timeReason },
+      ...timeRange(time).map(({ broken, reason }) => ({ broken: `ifNull(${broken}, false)`, reason })),
+    ],
+  };
+}
+
+/** Before 1971 it is a missing value or a mistaken unit; after 2149-06-04 no Date of the store can be the day. */
+function timeRange(time: string): Rule[] {
+  const broken = `${time} < toDateTime64('1971-01-01 00:00:00', 3, 'UTC') OR ${time} >= toDateTime64('2149-06-05 00:00:00', 3, 'UTC')`;
+  return [{ broken, reason: 'must be between 1971 and 2149' }];
+}
+
+function moneyOf(text: string, round: boolean): Reading {
+  const plain = `(${text} = '' OR ${matches(text, plainMoney)})`;
+  const wide = `toDecimal256OrNull(${text}, 38)`;
+  const small = `ifNull(abs(round(${wide}, 6)) < 1000000000000, false)`;
+  const exact = `round(${wide}, 6) = ${wide}`;
+  return {
+    value: `if(${plain}, toDecimal64OrZero(${text}, 6), if(${matches(text, anyNumber)} AND ${small}, toDecimal64(round(assumeNotNull(${wide}), 6), 6), toDecimal64(0, 6)))`,
+    rules: [
+      {
+        broken: `NOT ${plain} AND NOT (${matches(text, anyNumber)} AND ${small})`,
+        reason: 'must be a decimal number with at most 12 digits before the point',
+      },
+      ...(round
+        ? []
+        : [
+            {
+              broken: `NOT ${plain} AND ifNull(NOT (${exact}) AND ${small}, false)`,
+              reason: 'has more than 6 decimal places; --round-money rounds it',
+            },
+          ]),
+    ],
+  };
+}
+
+type Range = FieldSpec['range'];
+
+function countReason([min, max]: NonNullable<Range>): string {
+  return `must be a whole number from ${min} to ${max}`;
+}
+
+function countOf(text: string, range: Range = [0, 0]): Reading {
+  const [min, max] = range;
+  const plain = `(${text} = '' OR ${matches(text, plainCount)} AND toUInt64OrZero(${text}) BETWEEN ${min} AND ${max})`;
+  const wide = `toDecimal256OrNull(${text}, 38)`;
+  const whole = `${matches(text, anyNumber)} AND ifNull(${wide} BETWEEN ${min} AND ${max} AND round(${wide}, 0) = ${wide}, false)`;
+  return {
+    value: `if(${plain}, toUInt64OrZero(${text}), if(${whole}, toUInt64(assumeNotNull(${wide})), 0))`,
+    rules: [{ broken: `NOT ${plain} AND NOT (${whole})`, reason: countReason(range) }],
+  };
+}
+
+/** A column that a Parquet file holds as values of a kind, not as text. */
+export type TypedKind = 'whole' | 'decimal' | 'time' | 'truth';
+
+/** Which kinds of values a field takes as they are; any other is read as text. */
+export const typedFor: Readonly<Partial<Record<FieldKind, TypedKind>>> = {
+  time: 'time',
+  count: 'whole',
+  money: 'decimal',
+  flag: 'truth',
+};
+
+/** Reads a column of values; `column` is a SQL expression of a Nullable type. It is quicker than by way of text. */
+export function readTyped(
+  kind: TypedKind,
+  { range = [0, 0] }: FieldSpec,
+  column: string,
+  options: ReadingOptions,
+): Reading {
+  switch (kind) {
+    case 'time': {
+      const time = `toDateTime64(${column}, 3, 'UTC')`;
+      return {
+        value: `ifNull(${time}, toDateTime64(0, 3, 'UTC'))`,
+        rules: timeRange(column).map(({ broken, reason }) => ({
+          broken: `ifNull(${broken}, false)`,
+          reason,
+        })),
+      };
+    }
+    case 'whole':
+      return {
+        value: `toUInt64(ifNull(${column}, 0))`,
+        rules: [
+          {
+            broken: `ifNull(${column} < ${range[0]} OR ${column} > ${range[1]}, false)`,
+            reason: countReason(range),
+          },
+        ],
+      };
+    case 'decimal':
+      return {
+        value: `toDecimal64(ifNull(if(abs(${column}) < 1000000000000, ${options.roundMoney ? `round(${column}, 6)` : column}, 0), 0), 6)`,
+        rules: [
+          {
+            broken: `ifNull(abs(${column}) >= 1000000000000, false)`,
+            reason: 'must be a decimal number with at most 12 digits before the point',
+          },
+        ],
+      };
+    case 'truth':
+      return { value: `ifNull(${column}, false)`, rules: [] };
+  }
+}

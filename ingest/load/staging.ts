@@ -1,0 +1,96 @@
+import { text } from 'node:stream/consumers';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
+import { eventColumns } from '../event/fields.ts';
+import { insertSettings } from '../event/insert-settings.ts';
+import { judgedColumns } from '../event/judge.ts';
+import type { RejectedRow } from '../rejects/rejected-rows.ts';
+
+/** What is held back of a chunk. */
+export interface StagedCounts {
+  /** Events that would be stored. */
+  readonly rows: number;
+  readonly rejectedRows: number;
+  /** Events whose event_id is present, or appears earlier in the chunk. */
+  readonly duplicates: number;
+}
+
+const held = 'chunk = {chunk:String}';
+/** How many events a dry run shows. */
+const sampleRows = 5;
+
+/**
+ * Events of a held-back chunk whose event_id is not yet present on the days that the chunk touches. What an earlier
+ * attempt at the same chunk stored does not count as present.
+ */
+const isNew = `event_id NOT IN (
+  SELECT event_id FROM events WHERE chunk != {chunk:String} AND day IN (
+    SELECT DISTINCT day FROM incoming_staging WHERE ${held}))`;
+
+/** @param dedupe whether events whose id is present are left out */
+export async function stagedCounts(store: Store, chunk: string, dedupe: boolean): Promise<StagedCounts> {
+  const query = `
+    SELECT toUInt32(countIf(notEmpty(faults))) AS rejectedRows, toUInt32(countIf(empty(faults))) AS good,
+           ${dedupe ? `toUInt32(uniqExactIf(event_id, empty(faults) AND ${isNew}))` : 'good'} AS rows
+    FROM incoming_staging WHERE ${held}`;
+  const [row] = await select<{ rejectedRows: number; good: number; rows: number }>(store, query, { chunk });
+  if (!row) throw new Error(`ClickHouse did not count the rows of chunk ${chunk}`);
+  const { rejectedRows, good, rows } = row;
+  return { rows, rejectedRows, duplicates: good - rows };
+}
+
+/** The first rejected rows of a held-back chunk, in the order of the file. */
+export function stagedRejects(store: Store, chunk: string, max: number): Promise<RejectedRow[]> {
+  const query = `SELECT toUInt32(line) AS line, faults FROM incoming_staging AS s
+    WHERE ${held} AND notEmpty(faults) ORDER BY s.line LIMIT {max:UInt32}`;
+  return select<RejectedRow>(store, query, { chunk, max });
+}
+
+/** The first events of a held-back chunk as a table for people; columns without a value are left out. */
+export async function stagedSample(store: Store, chunk: string): Promise<string> {
+  const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND empty(faults) ORDER BY s.line LIMIT ${sampleRows}`;
+  const used = eventColumns.map((name) => `countIf(toString(${name}) NOT IN ('', '0', 'false')) AS ${name}`);
+  const [counts] = await select<Record<string, string>>(store, `SELECT ${used.join(', ')} FROM (${first})`, {
+    chunk,
+  });
+  const shown = eventColumns.filter((name) => Number(counts?.[name]) > 0);
+  if (shown.length === 0) return '';
+  const answer = await store.exec({
+    query: `SELECT line, ${shown.map((name) => `toString(s.${name}) AS ${name}`).join(', ')} FROM (${first}) AS s FORMAT PrettyCompactMonoBlock`,
+    query_params: { chunk },
+    clickhouse_settings: { output_format_pretty_color: 0, output_format_pretty_row_numbers: 0 },
+  });
+  return text(answer.stream);
+}
+
+/** Stores a held-back chunk, or what of it is new. Repeating it changes nothing. */
+export async function sendStaged(store: Store, chunk: string, token: string, dedupe: boolean): Promise<void> {
+  const columns = judgedColumns.join(', ');
+  const all = `SELECT ${columns} FROM incoming_staging WHERE ${held}`;
+  const select = dedupe
+    ? `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id)
+       UNION ALL ${all} AND notEmpty(faults) ORDER BY line`
+    : `${all} ORDER BY line`;
+  await store.command({
+    query: `INSERT INTO incoming (${columns}) ${select}`,
+    query_params: { chunk },
+    clickhouse_settings: insertSettings(token),
+  });
+}
+
+/** Sends what of a chunk is in `events` to the publishers' side of a cluster. */
+export async function publishStaged(store: Store, chunk: string, token: string): Promise<void> {
+  const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
+  await store.command({
+    query: `INSERT INTO publisher_events (${columns}) SELECT ${columns} FROM events
+      WHERE ${held} AND publisher_id != '' AND day IN (SELECT day FROM chunk_days WHERE ${held})`,
+    query_params: { chunk },
+    clickhouse_settings: insertSettings(token),
+  });
+}
+
+/** Lets go of a held-back chunk. */
+export async function dropStaged(store: Store, chunk: string): Promise<void> {
+  const query = 'ALTER TABLE incoming_staging DROP PARTITION {chunk:String}';
+  await onShards(store, (shard) => shard.store.command({ query, query_params: { chunk } }));
+}

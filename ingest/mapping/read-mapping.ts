@@ -1,0 +1,171 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { z } from 'zod';
+import { type EventField, eventFields, isEventField } from '../event/fields.ts';
+import { type FieldSource, MappingError, type MappingSpec } from '../event/mapping.ts';
+import { fileError } from '../input/input-error.ts';
+
+export interface MappingFlags {
+  /** Each `field=column`. */
+  readonly map?: readonly string[];
+  /** Each `field=constant`. */
+  readonly set?: readonly string[];
+  /** Path of a mapping file. */
+  readonly mapping?: string;
+  readonly timezone?: string;
+  readonly delimiter?: string;
+  readonly header?: boolean;
+  readonly skipLines?: number;
+  readonly ignoreUnknown?: boolean;
+  readonly roundMoney?: boolean;
+}
+
+const noNul = (text: string) => !text.includes('\0');
+const text = z
+  .string('must be text')
+  .min(1, 'is empty: leave it out')
+  .refine(noNul, 'must not hold a NUL character');
+const flag = z.boolean('must be true or false');
+const delimiters = [',', ';', '|', ':', '~', '^', '#', '!', '\t', '\u0001'] as const;
+
+/** Each message completes the sentence that begins with the member. */
+const mappingFile = z.strictObject({
+  map: z.record(z.string(), text, 'must be an object of fields and their columns').default({}),
+  set: z.record(z.string(), text, 'must be an object of fields and their constants').default({}),
+  expressions: z.record(z.string(), text, 'must be an object of fields and their expressions').default({}),
+  timezone: text.optional(),
+  delimiter: text.optional(),
+  header: flag.optional(),
+  skip_lines: z
+    .int('must be a whole number from 0')
+    .min(0, 'must be a whole number from 0')
+    .max(1000, 'must be at most 1000')
+    .optional(),
+  ignore_unknown: flag.optional(),
+  round_money: flag.optional(),
+});
+const members = Object.keys(mappingFile.shape);
+
+/**
+ * The mapping of the flags and of the file they name; flags win.
+ * @throws {MappingError} that names the flag, or the file and its member; {InputError} for a file that cannot be read
+ */
+export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
+  const file = flags.mapping === undefined ? undefined : await readMappingFile(flags.mapping);
+  const sources = new Map<EventField, FieldSource>(file?.sources);
+  for (const [field, source] of flagSources(flags)) sources.set(field, source);
+  const timezone =
+    flags.timezone === undefined ? file?.timezone : { name: flags.timezone, place: '--timezone' };
+  const delimiter =
+    flags.delimiter === undefined ? file?.delimiter : checkedDelimiter(flags.delimiter, '--delimiter');
+  return {
+    sources,
+    ...(timezone && { timezone }),
+    ...(delimiter !== undefined && { delimiter }),
+    header: flags.header === false ? false : (file?.header ?? true),
+    skipLines: flags.skipLines ?? file?.skipLines ?? 0,
+    ignoreUnknown: flags.ignoreUnknown ?? file?.ignoreUnknown ?? false,
+    roundMoney: flags.roundMoney ?? file?.roundMoney ?? false,
+  };
+}
+
+function flagSources({ map = [], set = [] }: MappingFlags): Map<EventField, FieldSource> {
+  const sources = new Map<EventField, FieldSource>();
+  const parts = (flag: string, wanted: string, argument: string) => {
+    const at = argument.indexOf('=');
+    const [field, value] = [argument.slice(0, at), argument.slice(at + 1)];
+    if (at < 1 || value === '') throw new MappingError(`${flag} ${argument}: give field=${wanted}`);
+    if (!noNul(value)) throw new MappingError(`${flag} ${field}: must not hold a NUL character`);
+    return { field, value, place: `${flag} ${field}` };
+  };
+  for (const argument of map) {
+    const { field, value, place } = parts('--map', 'column', argument);
+    addSource(sources, field, { kind: 'column', column: value, place });
+  }
+  for (const argument of set) {
+    const { field, value, place } = parts('--set', 'constant', argument);
+    addSource(sources, field, { kind: 'constant', text: value, place });
+  }
+  return sources;
+}
+
+async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
+  const name = basename(path);
+  const content = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw fileError(path, error);
+  });
+  const source = content.replace(/^\uFEFF/, '');
+  const { map, set, expressions, timezone, ...rest } = parsed(name, source);
+  const sources = new Map<EventField, FieldSource>();
+  const at = (member: string) => `${name}: ${member}`;
+  for (const [field, column] of Object.entries(map))
+    addSource(sources, field, { kind: 'column', column, place: at(`map.${field}`) });
+  for (const [field, constant] of Object.entries(set))
+    addSource(sources, field, { kind: 'constant', text: constant, place: at(`set.${field}`) });
+  for (const [field, expression] of Object.entries(expressions))
+    addSource(sources, field, { kind: 'expression', expression, place: at(`expressions.${field}`) });
+  requireOnce(name, source);
+  return {
+    sources,
+    ...(timezone !== undefined && { timezone: { name: timezone, place: at('timezone') } }),
+    ...(rest.delimiter !== undefined && { delimiter: checkedDelimiter(rest.delimiter, at('delimiter')) }),
+    ...(rest.header !== undefined && { header: rest.header }),
+    ...(rest.skip_lines !== undefined && { skipLines: rest.skip_lines }),
+    ...(rest.ignore_unknown !== undefined && { ignoreUnknown: rest.ignore_unknown }),
+    ...(rest.round_money !== undefined && { roundMoney: rest.round_money }),
+  };
+}
+
+function parsed(name: string, source: string): z.infer<typeof mappingFile> {
+  let json: unknown;
+  try {
+    json = JSON.parse(source);
+  } catch (error) {
+    throw new MappingError(`${name}: is not JSON: ${error instanceof Error ? error.message : error}`);
+  }
+  const result = mappingFile.safeParse(json);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  if (issue?.code === 'unrecognized_keys') {
+    throw new MappingError(
+      `${name}: ${issue.keys[0]} is no member of a mapping; there are ${members.join(', ')}`,
+    );
+  }
+  const member = issue?.path.join('.');
+  throw new MappingError(
+    member
+      ? `${name}: ${member} ${issue?.message}`
+      : `${name}: must be a JSON object with ${members.join(', ')}`,
+  );
+}
+
+/** JSON.parse keeps the last of two members of one name. No field is called like a member, so each stands once. */
+function requireOnce(name: string, source: string): void {
+  const seen = new Set<string>();
+  for (const [, key, colon] of source.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?/g)) {
+    if (!key || !colon) continue;
+    const member = String(JSON.parse(key));
+    if (seen.has(member))
+      throw new MappingError(`${name}: ${member} stands there twice; leave one of them out`);
+    seen.add(member);
+  }
+}
+
+function addSource(sources: Map<EventField, FieldSource>, field: string, source: FieldSource): void {
+  if (!isEventField(field)) {
+    throw new MappingError(
+      `${source.place}: ${field} is no field of an event; there are ${eventFields.join(', ')}`,
+    );
+  }
+  const other = sources.get(field);
+  if (other) throw new MappingError(`${source.place}: ${other.place} says it already; leave one of them out`);
+  sources.set(field, source);
+}
+
+function checkedDelimiter(given: string, place: string): string {
+  const delimiter = given === '\\t' || given === 'tab' ? '\t' : given;
+  if (delimiters.some((each) => each === delimiter)) return delimiter;
+  throw new MappingError(
+    `${place}: ${JSON.stringify(given)} cannot separate cells; give one of , ; | : ~ ^ # ! or \\t for a tab`,
+  );
+}

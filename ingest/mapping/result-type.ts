@@ -1,0 +1,21 @@
+/** The text of a result, of type Nullable(String); undefined where a value of this type has none that is exact. */
+export function resultText(type: string): string | undefined {
+  const plain = plainType(type);
+  if (/^DateTime/.test(plain)) return "concat(toString(toTimeZone(result, 'UTC')), 'Z')";
+  const scalar = /^(String|FixedString|U?Int\d+|Decimal|Bool|Date|Date32|Enum\d+|UUID)(\(|$)/;
+  return scalar.test(plain) ? 'toString(result)' : undefined;
+}
+
+function plainType(type: string): string {
+  const inner = /^(?:Nullable|LowCardinality)\((.*)\)$/.exec(type)?.[1];
+  return inner === undefined ? type : plainType(inner);
+}
+
+/** Why a value of this type has no such text. */
+export function unfit(type: string): string {
+  const plain = plainType(type);
+  if (/Float/.test(plain)) {
+    return `comes to a ${plain}, which is not exact; read text with toDecimal64OrNull(…, 6), and write 0.5 for .5`;
+  }
+  return plain === 'Nothing' ? 'is always NULL' : `comes to a ${plain}, which is not one value`;
+}

@@ -1,0 +1,67 @@
+import { ClickHouseError } from '@clickhouse/client';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { type EventField, fieldSpecs } from '../event/fields.ts';
+import {
+  type CheckedExpression,
+  compileMapping,
+  MappingError,
+  type MappingSpec,
+  type ValidMapping,
+} from '../event/mapping.ts';
+import { quoted } from '../event/sql.ts';
+import { readText } from '../event/values.ts';
+import { checkExpression } from './check-expression.ts';
+
+/**
+ * Holds a mapping against the engine, before anything is sent: its zone, its constants and its expressions. Columns
+ * are held against each file by `compileMapping`.
+ * @param columns of the file, where they are known already
+ * @throws {MappingError} that names the place and says what to do
+ */
+export async function validateMapping(
+  store: Store,
+  spec: MappingSpec,
+  columns?: readonly string[],
+): Promise<ValidMapping> {
+  const zone = spec.timezone;
+  if (zone) await checkTimezone(store, zone.name, zone.place);
+  const expressions = new Map<EventField, CheckedExpression>();
+  for (const [field, source] of spec.sources) {
+    if (source.kind === 'constant') await checkConstant(store, spec, field, source.text, source.place);
+    if (source.kind === 'expression')
+      expressions.set(field, await checkExpression(store, source.expression, source.place));
+  }
+  const valid = { ...spec, expressions };
+  if (columns) compileMapping(valid, columns);
+  return valid;
+}
+
+async function checkTimezone(store: Store, name: string, place: string): Promise<void> {
+  await select(store, `SELECT toTimeZone(toDateTime(0, 'UTC'), ${quoted(name)})`).catch((error: unknown) => {
+    if (!(error instanceof ClickHouseError)) throw error;
+    throw new MappingError(`${place}: ${name} is no IANA time zone; give one such as Europe/Vienna or UTC`);
+  });
+}
+
+/** A constant is judged as the text of a record is. */
+async function checkConstant(
+  store: Store,
+  { roundMoney }: MappingSpec,
+  field: EventField,
+  constant: string,
+  place: string,
+): Promise<void> {
+  const { rules } = readText(fieldSpecs[field], 'given', {
+    reportTimezone: 'UTC',
+    timezone: 'UTC',
+    roundMoney,
+  });
+  if (rules.length === 0) return;
+  const broken = rules.map((rule) => `toUInt8(${rule.broken})`).join(', ');
+  const [row] = await select<{ broken: number[] }>(
+    store,
+    `SELECT [${broken}] AS broken FROM (SELECT materialize(${quoted(constant)}) AS given)`,
+  );
+  const rule = rules[row?.broken.indexOf(1) ?? -1];
+  if (rule) throw new MappingError(`${place}: ${rule.reason}, not ${JSON.stringify(constant)}`);
+}

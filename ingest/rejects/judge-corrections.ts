@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import type { Store } from '../../clickhouse/client.ts';
+import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
+import { insertSettings } from '../event/insert-settings.ts';
+import { judgedColumns, judgeRecords } from '../event/judge.ts';
+import { sameNames } from '../event/mapping.ts';
+import { jsonSource } from '../event/record-source.ts';
+import { dropStaged, stagedRejects } from '../load/staging.ts';
+import type { Fault } from './rejected-rows.ts';
+
+/** How the fields of corrected rows are written: NDJSON, a row on each line. */
+export function linesOf(rows: readonly Readonly<Record<string, string>>[]): string {
+  const line = (fields: Readonly<Record<string, string>>) =>
+    JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== '')));
+  return rows.map(line).join('\n');
+}
+
+/** What is wrong with corrected rows, by their number from 0; by the judge that will load them. Stores nothing. */
+export async function faultsOfRows(
+  store: Store,
+  rows: readonly Readonly<Record<string, string>>[],
+): Promise<Map<number, readonly Fault[]>> {
+  const chunk = `corrections ${randomUUID()}`;
+  const source = jsonSource('lines', sameNames(), false);
+  const options = { timezone: 'UTC', roundMoney: false, requireEventId: false };
+  const select = judgeRecords(source, { ...options, reportTimezone: await requireTimezone(store) });
+  const { stream } = await store.exec({
+    query: `INSERT INTO incoming_staging (${judgedColumns.join(', ')}) ${select} FORMAT ${source.format}`,
+    values: Readable.from([linesOf(rows)], { objectMode: false }),
+    query_params: { chunk, loadTime: '1971-01-01 00:00:00', loadId: '', file: '', firstLine: 0 },
+    clickhouse_settings: insertSettings(chunk),
+  });
+  await finished(stream.resume());
+  try {
+    const faulty = await stagedRejects(store, chunk, rows.length);
+    return new Map(faulty.map(({ line, faults }) => [line, faults]));
+  } finally {
+    await dropStaged(store, chunk);
+  }
+}
