@@ -7,6 +7,8 @@ export interface Options {
   readonly seed: number;
   readonly runs: number;
   readonly quick: boolean;
+  /** The size of a file for the peak memory of the loader. */
+  readonly bytes?: number;
   /** A folder in which the generated events are kept. */
   readonly data?: string;
   /** A file for all results. */
@@ -34,6 +36,11 @@ export function parseOptions(scenarios: Readonly<Record<string, { readonly about
       count,
     )
     .option('--quick', 'as few and as small runs as possible: shows that it works, not how fast')
+    .option(
+      '--bytes <n>',
+      'ingest also measures the peak memory of the loader for a file of this size',
+      count,
+    )
     .option('--data <folder>', 'keep the generated events there and reuse them')
     .option('--json <file>', 'write every measurement to this file')
     .option('--record', 'write results.json, results.md and the charts to bench/results')
@@ -55,6 +62,7 @@ interface Flags {
   events?: number;
   seed: number;
   runs?: number;
+  bytes?: number;
   quick?: boolean;
   json?: string;
   data?: string;

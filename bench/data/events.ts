@@ -1,4 +1,5 @@
-import { eventFields } from '../../ingest/event/event-insert.ts';
+import { countOfEventType } from '../../catalog/catalog.ts';
+import { countFields, eventColumns, eventFields } from '../../ingest/event/fields.ts';
 import { network, pairs } from './network.ts';
 
 /** How busy each day of the week is; the first day of the network is a Wednesday. */
@@ -95,5 +96,18 @@ export function selectEvents({ events, seed }: Events, from: number, count: numb
   FROM numbers(${from}, ${count})`;
 }
 
-/** The columns of {@link selectEvents}, for an INSERT. */
-export const eventColumns = eventFields.join(', ');
+/** The columns of {@link selectEvents}: one event type, and how many, instead of counts. */
+export const singleFields = eventFields.filter((name) => !countFields.some((count) => count === name));
+
+/** The counts of a record with {@link singleFields}. */
+export const countOf: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(countOfEventType).flatMap(([type, count]) =>
+    count ? [[count, `if(event_type = '${type}', quantity, 0)`]] : [],
+  ),
+);
+
+/** An INSERT of records with {@link singleFields}, as one would write it by hand. @param from what stands after FROM */
+export function insertSingles(from: string): string {
+  const values = eventColumns.map((name) => countOf[name] ?? name);
+  return `INSERT INTO events (${eventColumns.join(', ')}) SELECT ${values.join(', ')} FROM ${from}`;
+}

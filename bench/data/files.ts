@@ -1,30 +1,65 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { Store } from '../../clickhouse/client.ts';
-import { eventFields } from '../../ingest/event/event-insert.ts';
-import type { Format } from '../../ingest/input/file-format.ts';
-import { type Events, selectEvents } from './events.ts';
+import type { EventField } from '../../ingest/event/fields.ts';
+import { type Format, formats } from '../../ingest/input/file-format.ts';
+import { countOf, type Events, selectEvents, singleFields } from './events.ts';
 
 /** A larger file takes longer and measures the same. Two million events are 0.7 GB of NDJSON. */
 export const maxFileEvents = 2_000_000;
 
-/** Has ClickHouse write generated events to a file. Every `badEvery`-th line has a quantity that is not a number. */
+/** As exports write it. */
+const timeText = "formatDateTime(event_time, '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')";
+
+/**
+ * Has ClickHouse write generated events to a file. Every `badEvery`-th of them is faulty, in one of five ways that a
+ * Parquet file with typed columns can have, too.
+ */
 export async function writeEventFile(
   store: Store,
   file: string,
   format: Format,
   { badEvery, ...events }: Events & { badEvery?: number },
 ): Promise<void> {
-  const expressions: Partial<Record<string, string>> = {
-    // Parquet carries a real time; text formats carry what exports usually do.
-    ...(format.name !== 'parquet' && {
-      event_time: "formatDateTime(event_time, '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC') AS event_time",
+  const [time, badTime] =
+    format.name === 'parquet' ? ['event_time', "toDateTime64(0, 3, 'UTC')"] : [timeText, "'yesterday'"];
+  const expressions: Partial<Record<EventField, string>> = {
+    event_time: time,
+    ...(badEvery && {
+      event_time: `if(bad = 0, ${badTime}, ${time})`,
+      event_type: "if(bad = 1, 'click', event_type)",
+      ad_unit_id: "if(bad = 2, '', ad_unit_id)",
+      device: "if(bad = 3, repeat('x', 40), device)",
+      quantity: 'if(bad = 4, 0, quantity)',
     }),
-    ...(badEvery && { quantity: `if(rowNumberInAllBlocks() % ${badEvery} = 0, 'many', '1') AS quantity` }),
   };
-  const columns = eventFields.map((name) => expressions[name] ?? name).join(', ');
+  const columns = singleFields.map((name) => `${expressions[name] ?? name} AS ${name}`).join(', ');
+  const bad = badEvery
+    ? `, rowNumberInAllBlocks() AS n, if(n % ${badEvery} = 0, intDiv(n, ${badEvery}) % 5, 255) AS bad`
+    : '';
+  const all = `SELECT *${bad} FROM (${selectEvents(events, 0, events.events)})`;
+  await write(store, file, `SELECT ${columns} FROM (${all}) FORMAT ${format.clickhouse}`);
+}
+
+/** The publishers' side of events as two CSV files: one event on each line, and the counts of a day on each line. */
+export async function writeCountFiles(
+  store: Store,
+  { singles, counts }: { readonly singles: string; readonly counts: string },
+  events: Events,
+): Promise<void> {
+  const keys = 'publisher_id, ad_unit_id, device';
+  const from = `(${selectEvents(events, 0, events.events)}) AS e`;
+  const sums = Object.entries(countOf).map(([count, one]) => `sum(${one}) AS ${count}`);
+  const single = `SELECT ${timeText} AS event_time, event_type, ${keys}, revenue FROM ${from}`;
+  const counted = `SELECT toDate(e.event_time) AS event_time, ${keys}, ${sums.join(', ')}, sum(e.revenue) AS revenue
+    FROM ${from} GROUP BY toDate(e.event_time), ${keys} ORDER BY toDate(e.event_time)`;
+  await write(store, singles, `${single} FORMAT ${formats.csv.clickhouse}`);
+  await write(store, counts, `${counted} FORMAT ${formats.csv.clickhouse}`);
+}
+
+async function write(store: Store, file: string, query: string): Promise<void> {
   const { stream } = await store.exec({
-    query: `SELECT ${columns} FROM (${selectEvents(events, 0, events.events)}) FORMAT ${format.clickhouse}`,
+    query,
     clickhouse_settings: {
       output_format_json_quote_decimals: 0,
       output_format_json_quote_64bit_integers: 0,

@@ -1,7 +1,7 @@
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { pollFor } from '../../clickhouse/poll.ts';
-import { eventColumns, selectEvents, weekSlices } from './events.ts';
+import { insertSingles, selectEvents, weekSlices } from './events.ts';
 import { network } from './network.ts';
 
 /** Events inserted at a time: about a gigabyte of memory. */
@@ -36,7 +36,7 @@ export async function openFilledStore(
       await writeNames(store);
       for (const { from, count } of weekSlices({ events, seed }, sliceEvents)) {
         await store.command({
-          query: `INSERT INTO events (${eventColumns}) ${selectEvents({ events, seed }, from, count)}`,
+          query: insertSingles(`(${selectEvents({ events, seed }, from, count)})`),
           // Few large parts, as the loader leaves them.
           clickhouse_settings: {
             max_insert_block_size: '1000000',

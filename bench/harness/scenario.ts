@@ -22,6 +22,8 @@ export interface Bench {
   readonly runs: number;
   /** Fewer variants: shows only that the scenario works. */
   readonly quick: boolean;
+  /** The size of a large file to load; absent: none. */
+  readonly bytes?: number;
   /** How long callers repeat small requests for one sample. */
   readonly callSeconds: number;
   /** A store with this many events, generated when it is first asked for. */

@@ -34,9 +34,7 @@ export const duckdbEvents = duckdb(
 );
 
 const sumsOfEvents = [
-  ...(['impression', 'conversion', 'referral'] as const).map(
-    (type) => `sum(quantity) FILTER (event_type = '${type}') AS ${type}s`,
-  ),
+  ...['impressions', 'conversions', 'referrals'].map((name) => `sum(${name}) AS ${name}`),
   'sum(spend) AS spent',
 ];
 
@@ -135,7 +133,7 @@ async function fill(bench: Bench, { address }: FilledStore, folder: string, file
     await copy(
       'events',
       `SELECT advertiser_id AS account_id, day, campaign_id, creative_id, toString(device) AS device,
-              toString(event_type) AS event_type, quantity, spend
+              impressions, conversions, referrals, spend
        FROM events WHERE advertiser_id != '' ORDER BY day, advertiser_id`,
     );
     for (const [table, keys] of [

@@ -2,21 +2,24 @@ import assert from 'node:assert/strict';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { catalog } from '../../catalog/catalog.ts';
-import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import type { Store } from '../../clickhouse/client.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
-import { eventFields } from '../../ingest/event/event-insert.ts';
 import { type Format, formats } from '../../ingest/input/file-format.ts';
+import { insertSingles } from '../data/events.ts';
 import { maxFileEvents, writeEventFile } from '../data/files.ts';
 import { plainInsert, runLoader } from '../harness/loader.ts';
 import { ratio, runInTurn, type Side } from '../harness/measure.ts';
 import type { Bench, Outcome, Scenario } from '../harness/scenario.ts';
+import { Targets } from '../harness/targets.ts';
 import type { GoalName } from '../report/goals.ts';
+import { countedRows, largeFile, smallFiles } from './ingest-shapes.ts';
 
 /** The largest number of events in files that compare settings of the loader. */
 const maxSettingsEvents = 1_000_000;
+/** Five lines of a hundred. */
+const badEvery = 20;
 
-/** The loader as a command against one plain INSERT of the same file, and what its settings cost. */
+/** The loader as a command against one plain INSERT of the same file, and what its settings and odd files cost. */
 export const ingest: Scenario = async (bench) => {
   const targets = new Targets(bench.server);
   try {
@@ -28,11 +31,18 @@ export const ingest: Scenario = async (bench) => {
     ] as const) {
       outcomes.push(await againstInsert(bench, targets, format, goal));
     }
-    return [...outcomes, ...(await settings(bench, targets)), await rejectedRows(bench, targets)];
+    outcomes.push(...(await settings(bench, targets)));
+    for (const shape of [countedRows, smallFiles, largeFile]) outcomes.push(...(await shape(bench, targets)));
+    return outcomes;
   } finally {
     await targets.close();
   }
 };
+
+/** Times of epoch and milliseconds are not for this: typed columns, and ClickHouse's settings as they come. */
+const typedColumns = `event_id String, event_time DateTime64(3, \\'UTC\\'), event_type LowCardinality(String),
+  quantity UInt32, advertiser_id String, campaign_id String, creative_id String, publisher_id String, ad_unit_id String,
+  site_id String, device LowCardinality(String), spend Decimal(18, 6), revenue Decimal(18, 6), confirmed Bool`;
 
 async function againstInsert(
   bench: Bench,
@@ -43,19 +53,30 @@ async function againstInsert(
   const { seed, compiled, scratch } = bench;
   const events = Math.min(bench.events, maxFileEvents);
   bench.progress(`${events} events, ${format.name}`);
-  const file = join(scratch, `events.${format.name}`);
-  await writeEventFile(targets.root, file, format, { events, seed });
-  const ours = targets.side('adtally ingest', events, (address) => runLoader(compiled, address, file));
-  const insert = `INSERT INTO events (${eventFields.join(', ')}) FORMAT ${format.clickhouse}`;
-  const theirs = targets.side('one plain INSERT', events, async (address) => ({
-    seconds: await plainInsert(address, file, insert),
-  }));
-  const sides = await runInTurn([ours, theirs], bench.runs, async () =>
-    assert.deepEqual(await targets.totals(ours.name), await targets.totals(theirs.name)),
+  const [clean, faulty] = ['clean', 'faulty'].map((name) => join(scratch, `${name}.${format.name}`));
+  assert(clean && faulty);
+  await writeEventFile(targets.root, clean, format, { events, seed });
+  await writeEventFile(targets.root, faulty, format, { events, seed, badEvery });
+  const side = (name: string, file: string) =>
+    targets.side(name, async (address) => events / (await runLoader(compiled, address, file)).seconds);
+  const ours = side('adtally ingest', clean);
+  const bad = side('adtally ingest, 5 % bad', faulty);
+  const insert = `${insertSingles(`input('${typedColumns}')`)} FORMAT ${format.clickhouse}`;
+  const theirs = targets.side(
+    'one plain INSERT',
+    async (address) => events / (await plainInsert(address, clean, insert)),
   );
+  const sides = await runInTurn([ours, theirs, bad], bench.runs, async () => {
+    const stored = await targets.totals(ours.name);
+    assert.deepEqual(stored, await targets.totals(theirs.name));
+    assert.deepEqual([stored.events, stored.rejected], [events, 0]);
+    const rest = await targets.totals(bad.name);
+    const wrong = Math.ceil(events / badEvery);
+    assert.deepEqual([rest.events, rest.rejected], [events - wrong, wrong]);
+  });
   const value = ratio(sides[0]?.samples ?? [], sides[1]?.samples ?? []).median;
-  const { size } = await stat(file);
-  await rm(file);
+  const { size } = await stat(clean);
+  await Promise.all([rm(clean), rm(faulty)]);
   return {
     what: `${events / 1e6} million events, ${format.name}`,
     unit: 'events/s',
@@ -73,10 +94,14 @@ async function settings(bench: Bench, targets: Targets): Promise<Outcome[]> {
   const file = join(bench.scratch, 'settings.ndjson');
   await writeEventFile(targets.root, file, formats.ndjson, { events, seed });
   const side = (name: string, flags: string[] = [], change?: (store: Store) => Promise<void>) =>
-    targets.side(name, events, (address) => runLoader(compiled, address, file, flags), change);
+    targets.side(
+      name,
+      async (address) => events / (await runLoader(compiled, address, file, flags)).seconds,
+      change,
+    );
   const tables = ['events', ...rollups(catalog).map(({ table }) => table)];
   const groups: Record<string, Side[]> = {
-    'chunk size': (bench.quick ? [1] : [8, 32, 128, 512]).map((mb) =>
+    'chunk size': (bench.quick ? [1] : [8, 32, 128]).map((mb) =>
       side(`chunks of ${mb} MiB`, ['--chunk-bytes', `${mb << 20}`]),
     ),
     'what costs what': [
@@ -105,98 +130,4 @@ async function settings(bench: Bench, targets: Targets): Promise<Outcome[]> {
   }
   await rm(file);
   return outcomes;
-}
-
-async function rejectedRows(bench: Bench, targets: Targets): Promise<Outcome> {
-  const { compiled, seed } = bench;
-  const events = Math.min(bench.events, maxSettingsEvents);
-  bench.progress('rejected rows');
-  const sides: Side[] = [];
-  const shares = [
-    ['none', 0],
-    ['0.1 %', 1000],
-    ['1 %', 100],
-  ] as const;
-  for (const [name, badEvery] of bench.quick ? shares.slice(-1) : shares) {
-    const file = join(bench.scratch, `rejects-${badEvery}.csv`);
-    await writeEventFile(targets.root, file, formats.csv, { events, seed, ...(badEvery && { badEvery }) });
-    sides.push(targets.side(`rejected: ${name}`, events, (address) => runLoader(compiled, address, file)));
-  }
-  return {
-    what: `${events / 1e6} million events, csv: rejected rows`,
-    unit: 'events/s',
-    sides: await runInTurn(sides, bench.runs),
-  };
-}
-
-/** A database for each side, created again before each run. */
-class Targets {
-  readonly root: Store;
-  readonly #server: Address;
-  readonly #databases = new Map<string, Address>();
-
-  constructor(server: Address) {
-    this.#server = server;
-    this.root = connect({ ...server, database: 'default' });
-  }
-
-  side(
-    name: string,
-    events: number,
-    load: (address: Address) => Promise<{ readonly seconds: number }>,
-    change?: (store: Store) => Promise<void>,
-  ): Side {
-    const address = this.#address(name);
-    return {
-      name,
-      prepare: async () => {
-        await this.#drop(address);
-        await migrate(address);
-        if (!change) return;
-        const store = connect(address);
-        await change(store).finally(() => store.close());
-      },
-      run: async () => events / (await load(address)).seconds,
-    };
-  }
-
-  /** The totals of every table. A load that is fast but loses a row must not be timed. */
-  async totals(name: string): Promise<unknown[]> {
-    const store = connect(this.#address(name));
-    try {
-      const found = [
-        await select(
-          store,
-          'SELECT count() AS events, sum(spend) AS spend, sum(revenue) AS revenue FROM events',
-        ),
-      ];
-      for (const { table } of rollups(catalog)) {
-        found.push(
-          await select(
-            store,
-            `SELECT sum(impressions) AS impressions, sum(referrals) AS referrals FROM ${table}`,
-          ),
-        );
-      }
-      return found;
-    } finally {
-      await store.close();
-    }
-  }
-
-  async close(): Promise<void> {
-    for (const address of this.#databases.values()) await this.#drop(address);
-    await this.root.close();
-  }
-
-  #address(name: string): Address {
-    const known = this.#databases.get(name);
-    const address = known ?? { ...this.#server, database: `bench_load_${this.#databases.size}` };
-    this.#databases.set(name, address);
-    return address;
-  }
-
-  async #drop({ database }: Address): Promise<void> {
-    await this.root.command({ query: `DROP DATABASE IF EXISTS ${database} SYNC` });
-  }
 }

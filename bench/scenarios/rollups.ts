@@ -56,10 +56,9 @@ export const rollups: Scenario = async (bench) => {
 function selectRaw({ breakdown }: Report): string {
   const { owner, measures } = familyOf(catalog, breakdown.family);
   const keys = ['account_id', 'day', ...groupingDimensions(catalog, breakdown).map(({ key }) => key)];
-  const columns = Object.entries(measures).map(([name, { sumOf, eventType }]) => {
-    const one = eventType ? `if(event_type = '${eventType}', toUInt64(${sumOf}), 0)` : sumOf;
-    return `${breakdown.day ? `sum(${one})` : one} AS ${name}`;
-  });
+  const columns = Object.entries(measures).map(
+    ([name, { sumOf }]) => `${breakdown.day ? `sum(e.${sumOf})` : `e.${sumOf}`} AS ${name}`,
+  );
   const group = breakdown.day ? ` GROUP BY ${keys.join(', ')}` : '';
-  return `SELECT ${[`${owner} AS ${keys.join(', ')}`, ...columns].join(', ')} FROM events WHERE ${owner} != ''${group}`;
+  return `SELECT ${[`${owner} AS ${keys.join(', ')}`, ...columns].join(', ')} FROM events AS e WHERE ${owner} != ''${group}`;
 }
