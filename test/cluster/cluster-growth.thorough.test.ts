@@ -7,7 +7,7 @@ import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts'
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import { eventFields } from '../../ingest/event/event-insert.ts';
+import { eventColumns } from '../../ingest/event/fields.ts';
 import { events, expectRecount, homes } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
 import { load, loadRows } from '../support/events.ts';
@@ -67,7 +67,7 @@ it('a store of one machine is moved by copying what it has read, and everything 
     const lines = events(accounts, 900, 90_000);
     await load(single, lines, 50_000);
     oracle.load(lines);
-    const columns = [...eventFields, 'chunk', 'loaded_at'].join(', ');
+    const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
     await moved.command({
       query: `INSERT INTO events (${columns}) SELECT ${columns} FROM ${old.database}.events`,
     });

@@ -47,7 +47,7 @@ const wrongs: readonly (readonly [Line, string])[] = [
   [{ quantity: '0' }, 'quantity'],
   [{ quantity: 'many' }, 'quantity'],
   [{ event_type: 'click' }, 'event_type'],
-  [{ event_id: '' }, 'event_id'],
+  [{ advertiser_id: '' }, 'advertiser_id'],
   [{ event_time: '2026-02-30 10:00:00' }, 'event_time'],
   [{ event_time: '2026-00-10 10:00:00' }, 'event_time'],
   [{ spend: '1.2.3' }, 'spend'],
@@ -148,8 +148,8 @@ test('CSV fields over several lines do not shift the line number of the bad row 
 
 describe.each(['ndjson', 'csv', 'tsv'] as const)('%s lines that are no text', (kind) => {
   test.each([
-    ['invalid UTF-8', 0xff, /line \d: is not valid UTF-8/],
-    ['a NUL byte', 0, /line \d: has a NUL byte/],
+    ['invalid UTF-8', 0xff, /line \d: the record is not valid UTF-8/],
+    ['a NUL byte', 0, /line \d: the record holds a NUL byte/],
   ])('%s is rejected with its line, the others are loaded', async (_, byte, reason) => {
     const content = Buffer.from(writers[kind]([line(), line({ device: '~' }), line()]));
     content[content.indexOf('~')] = byte;
@@ -180,7 +180,7 @@ test('decimals of Parquet stay exact beside a bad row', async () => {
 test.each<[string, number, string, string]>([
   ['event_type,event_id,event_time,advertiser_id,campaign_id', 0, '', 'in any order'],
   ['event_id,event_time,event_type,more', 1, 'column more is not a field of an event', 'unknown'],
-  ['event_id,event_time,event_type,event_id', 1, 'column event_id is there twice', 'repeated'],
+  ['event_id,event_time,event_type,event_id', 1, 'column event_id appears twice', 'repeated'],
   ['event_id,event_type,device', 1, 'column event_time is missing', 'missing'],
 ])('columns %s: exit code %i %s', async (header, wanted, reason, which) => {
   const cells: Record<string, string | undefined> = { ...line(), more: 'x' };
@@ -200,10 +200,6 @@ test.each<[string, keyof typeof writers, (lines: string) => string]>([
   ['a comma at the end of CSV lines', 'csv', (text) => text.replaceAll(/(?<!confirmed)\n/g, ',\n')],
   ['TRUE in CSV', 'csv', (text) => text.replaceAll(/,\n/g, ',TRUE\n')],
   ['quoted "true" in CSV', 'csv', (text) => text.replaceAll(/,\n/g, ',"true"\n')],
-  ['a comma between JSON objects', 'ndjson', (text) => text.replaceAll('}', '},')],
-  ['an escape that JSON does not have', 'ndjson', (text) => text.replaceAll('"tv"', '"t\\x76"')],
-  ['form feeds around JSON', 'ndjson', (text) => text.replaceAll(',"device"', '\f,\f"device"')],
-  ['a tab in JSON text', 'ndjson', (text) => text.replaceAll('"tv"', '"t\tv"')],
 ])('%s is taken the same beside a bad row and alone', async (_, kind, change) => {
   const alone = await ingest(await file(`a.${kind}`, change(String(await writers[kind]([line(), line()])))));
   expect(alone.code, alone.stderr).toBe(0);
@@ -211,6 +207,22 @@ test.each<[string, keyof typeof writers, (lines: string) => string]>([
     await file(`b.${kind}`, change(String(await writers[kind]([line(), line({ quantity: '0' }), line()])))),
   );
   expect(JSON.parse(beside.stdout)).toMatchObject({ rows: 2, rejected_rows: 1 });
-  const stored = 'SELECT DISTINCT campaign_id, device FROM events WHERE advertiser_id = {account:String}';
+  const stored =
+    'SELECT DISTINCT campaign_id, device FROM events WHERE trimBoth(advertiser_id) = {account:String}';
   expect(await select(db.store, stored, { account })).toHaveLength(1);
+});
+
+test.each<[string, (lines: string) => string]>([
+  ['a comma between JSON objects', (text) => text.replaceAll('}', '},')],
+  ['an escape that JSON does not have', (text) => text.replaceAll('"tv"', '"t\\x76"')],
+  ['form feeds around JSON', (text) => text.replaceAll(',"device"', '\f,\f"device"')],
+  ['a tab in JSON text', (text) => text.replaceAll('"tv"', '"t\tv"')],
+  ['two objects on a line', (text) => text.replaceAll('}\n', '}')],
+])('%s is rejected beside a good row and alone', async (_, change) => {
+  const bad = () => `${change(writers.ndjson([line(), line()])).trimEnd()}\n`;
+  const rejected = bad().split('\n').length - 1;
+  const alone = await ingest(await file('a.ndjson', bad()));
+  expect(JSON.parse(alone.stdout)).toMatchObject({ rows: 0, rejected_rows: rejected });
+  const beside = await ingest(await file('b.ndjson', `${writers.ndjson([line()])}${bad()}`));
+  expect(JSON.parse(beside.stdout)).toMatchObject({ rows: 1, rejected_rows: rejected });
 });

@@ -35,7 +35,7 @@ describe('a chunk that is claimed', () => {
 });
 
 describe('a chunk that ClickHouse has acknowledged', () => {
-  const acknowledged: SentFacts = { how: 'send', dedup: 'reliable', dedupe: false, whole: 'unknown' };
+  const acknowledged: SentFacts = { how: 'send', dedup: 'reliable', balanced: true, whole: 'unknown' };
   test.each<[string, Partial<SentFacts>, string]>([
     ['and may have stored twice is withdrawn', { dedup: 'expired' }, 'withdraw-and-send'],
     ['for the first time is loaded', {}, 'mark-loaded'],
@@ -47,7 +47,17 @@ describe('a chunk that ClickHouse has acknowledged', () => {
     ['again may have been read by other rules before', { how: 'send-again' }, 'count-events'],
     ['again is loaded when all its events are there', { how: 'send-again', whole: true }, 'mark-loaded'],
     ['again is withdrawn when events are missing', { how: 'send-again', whole: false }, 'withdraw-and-send'],
-    ['again with --dedupe is loaded', { how: 'send-again', dedupe: true }, 'mark-loaded'],
+    [
+      'again is withdrawn when its records are not accounted for',
+      { how: 'send-again', balanced: false },
+      'withdraw-and-send',
+    ],
+    ['once and for all fails when its records are not accounted for', { balanced: false }, 'fail'],
+    [
+      'under a new token fails when its records are not accounted for',
+      { how: 'withdraw-and-send', balanced: false },
+      'fail',
+    ],
     ['by a server that was killed is counted', { dedup: 'may-lose-rows' }, 'count-events'],
     [
       'by a server that was killed needs its rollups checked when all its events are there',
@@ -60,21 +70,21 @@ describe('a chunk that ClickHouse has acknowledged', () => {
       'withdraw-and-send',
     ],
     [
-      'by a server that was killed is withdrawn with --dedupe, where counting tells nothing',
-      { dedup: 'may-lose-rows', dedupe: true },
+      'by a server that was killed is withdrawn when its records are not accounted for',
+      { dedup: 'may-lose-rows', balanced: false },
       'withdraw-and-send',
     ],
   ])('%s', (_, facts, step) => expect(nextStep(sentTable, { ...acknowledged, ...facts })).toBe(step));
 
   const hows = ['send', 'send-again', 'withdraw-and-send'] as const;
   const all = hows.flatMap((how) =>
-    dedups.flatMap((dedup) => booleans.map((dedupe) => ({ how, dedup, dedupe }))),
+    dedups.flatMap((dedup) => booleans.map((balanced) => ({ how, dedup, balanced }))),
   );
 
-  test.each(all)('is seen to, whatever is known: $how, $dedup, dedupe $dedupe', (facts) => {
+  test.each(all)('is seen to, whatever is known: $how, $dedup, balanced $balanced', (facts) => {
     const step = nextStep(sentTable, { ...facts, whole: 'unknown' });
-    // What is counted is decided by the count, and never counted where --dedupe leaves events out.
-    expect(step === 'count-events' && facts.dedupe).toBe(false);
+    // What is counted is decided by the count, and never loaded where records are missing.
+    if (!facts.balanced) expect(['fail', 'withdraw-and-send']).toContain(step);
     for (const whole of booleans) {
       const counted = nextStep(sentTable, { ...facts, whole });
       if (step === 'count-events') expect(counted === 'withdraw-and-send').toBe(!whole);

@@ -20,8 +20,10 @@ function source(content: Buffer, pieceBytes: () => number): ByteSource {
 async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: () => number) {
   const wanted = {
     file: 'events',
+    skipLines: 0,
     header: false,
-    csv: false,
+    fingerprint: '',
+    onFirstLine: () => {},
     knownChunks: async () => [],
     beginChunk: async () => [],
     chunkBytes: 500,
@@ -35,14 +37,14 @@ async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: 
 }
 
 test.each([
-  ['lines', { csv: false, header: false }],
-  ['CSV with quoted line ends', { csv: true, header: true }],
+  ['lines', { header: false }],
+  ['CSV with quoted line ends', { csvDelimiter: 44, header: true }],
 ])(`%s are cut alike however they arrive (seed ${seed})`, async (_, options) => {
   const next = seededRandom(seed);
   for (let round = 0; round < 40; round++) {
     const lines = Array.from({ length: 60 }, (_, n) => {
       const text = 'x'.repeat(Math.floor(next() * 90));
-      return options.csv && next() < 0.3 ? `${n},"${text}\n,""${text}"` : `${n},${text}`;
+      return 'csvDelimiter' in options && next() < 0.3 ? `${n},"${text}\n,""${text}"` : `${n},${text}`;
     });
     const end = next() < 0.5 ? '\r\n' : '\n';
     const content = Buffer.from(

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { chunksOf } from '../../ingest/chunks/read-chunks.ts';
 import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
+import { plainReading } from '../../ingest/event/reading.ts';
 import { formatOf } from '../../ingest/input/file-format.ts';
 import { claimChunk } from '../../ingest/load/chunk-claims.ts';
 import { markLoaded } from '../../ingest/load/chunk-outcome.ts';
@@ -58,7 +59,7 @@ async function onlyChunk(path: string): Promise<SendableChunk> {
     fileFormat: formatOf(path),
     chunkBytes: 64 << 20,
     parallel: 2,
-    ignoreUnknown: false,
+    reading: plainReading(path, false),
   };
   for await (const chunk of chunksOf({
     ...source,
@@ -85,7 +86,8 @@ test.each(['loads it', 'fails'])(
     );
     expect(await counted()).toBe(0);
 
-    if (outcome === 'loads it') await markLoaded(ledger, other, chunk, chunk.rows, 0);
+    if (outcome === 'loads it')
+      await markLoaded(ledger, other, { chunk, rows: chunk.rows, rejectedRows: 0, duplicates: 0 });
     await (outcome === 'fails' ? other.fail(new Error('for a test')) : other.finish());
     const rows = outcome === 'fails' ? 50 : 0;
     expect(await done(loader)).toMatchObject({ rows, repeated_rows: 50 - rows });

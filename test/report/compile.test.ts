@@ -40,7 +40,7 @@ function extendedFamily(name: string): Catalog['families'][string] {
     dimensions: [...family.dimensions, 'browser'],
     measures: {
       ...family.measures,
-      invoices: { sumOf: 'quantity', eventType: 'revenue', type: 'Numeric' },
+      invoices: { sumOf: 'ad_requests', type: 'Numeric' },
     },
     columns: [...family.columns, 'invoices'],
   };
@@ -180,7 +180,7 @@ describe('one more dimension and one more measure in the catalog', () => {
     expect(finest).toContain('    browser LowCardinality(String),\n');
     expect(finest).toContain('    invoices SimpleAggregateFunction(sum, UInt64),\n');
     expect(finest).toContain('ORDER BY (account_id, day, campaign_id, device, creative_id, browser)\n');
-    expect(finest).toContain("sumIf(quantity, event_type = 'revenue') AS invoices");
+    expect(finest).toContain('sum(e.ad_requests) AS invoices');
   });
 
   it('leave the rollups of today as the migrations made them', async () => {
@@ -202,7 +202,7 @@ describe('one more dimension and one more measure in the catalog', () => {
       'campaigns_date: column invoices is not in the catalog',
     );
 
-    await load(test.store, [event({ advertiser_id: account, event_type: 'revenue', quantity: 7 })]);
+    await load(test.store, [event({ advertiser_id: account, event_type: 'ad_request', quantity: 7 })]);
     const { query, params, settings } = compile(path, extended);
     const { stream } = await test.store.exec({ query, query_params: params, clickhouse_settings: settings });
     const { rows } = JSON.parse(await text(stream)).result;

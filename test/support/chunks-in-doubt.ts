@@ -52,7 +52,8 @@ export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
 
   async function counted(): Promise<unknown> {
     expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
-    const query = 'SELECT toUInt32(count()) AS events, toUInt32(sum(quantity)) AS quantity FROM events';
+    const query =
+      'SELECT toUInt32(count()) AS events, toUInt32(sum(impressions + referrals + conversions + ad_requests)) AS quantity FROM events';
     return (await select(test.store, query))[0];
   }
 

@@ -182,7 +182,7 @@ async function dropDatabase(address: Address): Promise<void> {
 async function totals(store: Store): Promise<unknown> {
   const [row] = await select(
     store,
-    `SELECT toString(count()) AS events, toString(sum(quantity)) AS impressions,
+    `SELECT toString(count()) AS events, toString(sum(impressions)) AS impressions,
             toString(toInt64(sum(spend) * 1000000)) AS spend, toString(toInt64(sum(revenue) * 1000000)) AS revenue,
             toString((SELECT count() FROM rejected_rows FINAL)) AS rejected FROM events`,
   );

@@ -63,7 +63,7 @@ export function useDemo(): Demo {
         ['ad_units_device_site_date', 'publisher_id'],
         ['ad_units_date', 'publisher_id'],
       ]) {
-        const raw = `SELECT sum(quantity) FROM events WHERE event_type = 'impression' AND ${side} != ''`;
+        const raw = `SELECT sum(impressions) FROM events WHERE ${side} != ''`;
         expect(await number(`SELECT sum(impressions) FROM ${table}`)).toBe(await number(raw));
       }
     },

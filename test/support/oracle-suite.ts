@@ -81,11 +81,18 @@ export function recountRandomEvents(
     it('no event is lost or changed on its way into the store', async () => {
       const [stored] = await select<Record<string, string>>(
         test.store,
-        'SELECT toString(count()) AS events, toString(sum(quantity)) AS quantity, toString(sum(spend) * 1000000) AS spend, toString(sum(revenue) * 1000000) AS revenue FROM events',
+        `SELECT ${['ad_requests', 'impressions', 'referrals', 'conversions'].map((name) => `toString(sum(e.${name})) AS ${name}`)},
+           toString(count()) AS events, toString(sum(e.spend) * 1000000) AS spend, toString(sum(e.revenue) * 1000000) AS revenue
+         FROM events AS e`,
       );
+      const counted = (type: string) =>
+        `${total(events.map((line) => (line.event_type === type ? BigInt(line.quantity ?? 1) : 0n)))}`;
       expect(stored).toEqual({
         events: `${events.length}`,
-        quantity: `${total(events.map(({ quantity }) => BigInt(quantity ?? 1)))}`,
+        ad_requests: counted('ad_request'),
+        impressions: counted('impression'),
+        referrals: counted('referral'),
+        conversions: counted('conversion'),
         spend: `${total(events.map(({ spend }) => micros(spend)))}`,
         revenue: `${total(events.map(({ revenue }) => micros(revenue)))}`,
       });

@@ -47,7 +47,7 @@ export function useParquetLoads(db: TestStore): ParquetLoads {
   async function stored() {
     const [row] = await select<Sums>(
       db.store,
-      `SELECT toUInt32(count()) AS events, toUInt32(sum(quantity)) AS quantity, toString(sum(spend)) AS spend
+      `SELECT toUInt32(count()) AS events, toUInt32(sum(impressions + referrals + conversions + ad_requests)) AS quantity, toString(sum(spend)) AS spend
      FROM events WHERE advertiser_id = {account:String}`,
       { account },
     );

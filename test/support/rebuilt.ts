@@ -19,10 +19,10 @@ export function emptyBeforeEach(test: TestStore): void {
 export async function generate(store: Store, events: number): Promise<void> {
   await run(
     store,
-    `INSERT INTO events (event_id, event_time, event_type, advertiser_id, campaign_id, creative_id,
-       publisher_id, ad_unit_id, site_id, device, spend, revenue, confirmed)
+    `INSERT INTO events (event_id, event_time, impressions, referrals, conversions, ad_requests,
+       advertiser_id, campaign_id, creative_id, publisher_id, ad_unit_id, site_id, device, spend, revenue, confirmed)
      SELECT toString(number), toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + cityHash64(number) % (59 * 86400),
-       ['impression', 'referral', 'conversion', 'ad_request', 'revenue'][1 + number % 5],
+       number % 5 = 0, number % 5 = 1, number % 5 = 2, number % 5 = 3,
        concat('a', toString(number % 7)), concat('c', toString(number % 11)), concat('x', toString(number % 13)),
        concat('p', toString(number % 3)), concat('u', toString(number % 17)), concat('s', toString(number % 5)),
        ['desktop', 'mobile', 'tablet'][1 + number % 3], 0.000001 * (number % 100), 0.01, number % 2

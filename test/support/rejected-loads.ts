@@ -95,8 +95,8 @@ export function useRejectedLoads(db: TestStore): RejectedLoads {
     expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
     const [row] = await select<Totals>(
       db.store,
-      `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids, toUInt32(sum(quantity)) AS impressions
-     FROM events WHERE advertiser_id = {account:String}`,
+      `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids, toUInt32(sum(e.impressions + e.referrals + e.conversions + e.ad_requests)) AS impressions
+     FROM events AS e WHERE advertiser_id = {account:String}`,
       { account },
     );
     return row;

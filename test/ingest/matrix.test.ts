@@ -1,0 +1,18 @@
+import { vi } from 'vitest';
+import { loadsAlike } from '../support/matrix-suite.ts';
+import { useStore } from '../support/store.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+// All combinations are in matrix.thorough.test.ts.
+loadsAlike(
+  useStore(),
+  [
+    ['ndjson', 'gz', 'file'],
+    ['csv', 'zst', 'stdin'],
+    ['tsv', 'br', 'file'],
+    ['parquet', 'whole', 'file'],
+    ['parquet', 'text', 'file'],
+  ],
+  120,
+);

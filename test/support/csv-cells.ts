@@ -1,0 +1,63 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { chunksOf } from '../../ingest/chunks/read-chunks.ts';
+import { sameNames } from '../../ingest/event/mapping.ts';
+import { formatOf } from '../../ingest/input/file-format.ts';
+
+/** A record as the loader takes it apart. */
+export interface CutRecord {
+  /** Line of the file, from 1. */
+  readonly line: number;
+  /** None where its quotes are broken. */
+  readonly cells: readonly string[];
+}
+
+export interface CutFile {
+  readonly records: readonly CutRecord[];
+  /** Records as they were counted when the chunks were cut. */
+  readonly counted: number;
+  readonly chunks: number;
+}
+
+/** The records and cells of a CSV file without a header, cut by the loader and taken apart by its SQL. */
+export async function cutCsv(
+  store: Store,
+  folder: string,
+  content: string | Buffer,
+  { delimiter = ',', chunkBytes = 1 << 20 } = {},
+): Promise<CutFile> {
+  const file = join(folder, 'cells.csv');
+  await writeFile(file, content);
+  await store.command({
+    query: 'CREATE OR REPLACE TABLE cells (line UInt32, cells Array(String)) ENGINE = Memory',
+  });
+  const chunks = chunksOf({
+    file,
+    fileFormat: formatOf(file),
+    reading: {
+      ...{ ignoreUnknown: false, delimiter, header: false, skipLines: 0, fingerprint: '' },
+      mappingOf: sameNames,
+    },
+    chunkBytes,
+    parallel: 1,
+    knownChunks: async () => [],
+    beginChunk: async () => [],
+    onBytes: () => {},
+  });
+  let counted = 0;
+  let cut = 0;
+  for await (const { source, stream, firstLine, rows } of chunks) {
+    counted += rows;
+    cut++;
+    const { stream: answer } = await store.exec({
+      query: `INSERT INTO cells SELECT at_line, cells FROM (${source.select}) FORMAT ${source.format}`,
+      values: stream(),
+      query_params: { firstLine },
+    });
+    await finished(answer.resume());
+  }
+  const records = await select<CutRecord>(store, 'SELECT line, cells FROM cells ORDER BY line');
+  return { records, counted, chunks: cut };
+}

@@ -1,0 +1,97 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { select } from '../../clickhouse/client.ts';
+import { type EventLoadOptions, type LoadResult, loadEvents } from '../../ingest/load/load-events.ts';
+import { type TestLoader, useLoader } from './loader.ts';
+import type { TestStore } from './store.ts';
+
+/** An event as it is stored; numbers as text. */
+export interface StoredEvent {
+  readonly event_id: string;
+  /** UTC, `yyyy-mm-dd hh:mm:ss.mmm`. */
+  readonly event_time: string;
+  readonly advertiser_id: string;
+  readonly campaign_id: string;
+  readonly creative_id: string;
+  readonly publisher_id: string;
+  readonly ad_unit_id: string;
+  readonly site_id: string;
+  readonly device: string;
+  readonly ad_requests: string;
+  readonly impressions: string;
+  readonly referrals: string;
+  readonly conversions: string;
+  readonly spend: string;
+  readonly revenue: string;
+  readonly confirmed: string;
+}
+
+const columns =
+  'event_id event_time advertiser_id campaign_id creative_id publisher_id ad_unit_id site_id device ad_requests impressions referrals conversions spend revenue confirmed';
+
+export interface StoredReject {
+  readonly line: number;
+  readonly fields: readonly string[];
+  readonly raw: string;
+}
+
+/** Files of one test, and what the store has of them. */
+export interface LoadedFiles {
+  /** Of the current test. */
+  readonly account: string;
+  readonly loader: TestLoader;
+  /** Writes a file and loads it; without content one that is there. */
+  load(name: string, content?: string | Buffer, options?: Partial<EventLoadOptions>): Promise<LoadResult>;
+  /** By event id. */
+  events(load: LoadResult): Promise<StoredEvent[]>;
+  /** By line. */
+  rejects(load: LoadResult): Promise<StoredReject[]>;
+  /** Writes a Parquet file by a SELECT of DuckDB. */
+  writeByDuckDb(name: string, query: string): Promise<void>;
+}
+
+export function useLoadedFiles(db: TestStore): LoadedFiles {
+  let own = { account: '', home: '' };
+  const loader = useLoader(db, (given) => {
+    own = given;
+  });
+  const path = (name: string) => join(own.home, name);
+  return {
+    get account() {
+      return own.account;
+    },
+    loader,
+    load: async (name, content, options) => {
+      if (content !== undefined) await writeFile(path(name), content);
+      const now = () => new Date();
+      return loadEvents({ store: db.store, file: path(name), chunkBytes: 64 << 20, now, ...options });
+    },
+    events: ({ loadId }) => {
+      const values = columns.split(' ').map((name) => `toString(e.${name}) AS ${name}`);
+      return select(
+        db.store,
+        `SELECT ${values.join(', ')} FROM events AS e
+         WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id = {loadId:String}) ORDER BY e.event_id`,
+        { loadId },
+      );
+    },
+    rejects: ({ loadId }) =>
+      select(
+        db.store,
+        `SELECT toUInt32(line) AS line, arrayMap(fault -> fault.field, r.faults) AS fields, raw
+         FROM rejected_rows AS r FINAL WHERE load_id = {loadId:String} ORDER BY r.line`,
+        { loadId },
+      ),
+    writeByDuckDb: async (name, query) => {
+      const instance = await DuckDBInstance.create(':memory:');
+      const connection = await instance.connect();
+      try {
+        await connection.run(`COPY (${query}) TO '${path(name)}' (FORMAT parquet)`);
+      } finally {
+        connection.closeSync();
+        instance.closeSync();
+      }
+    },
+  };
+}

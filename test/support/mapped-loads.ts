@@ -1,0 +1,86 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { mappedReading } from '../../ingest/event/reading.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
+import { type MappingFlags, readMapping } from '../../ingest/mapping/read-mapping.ts';
+import { validateMapping } from '../../ingest/mapping/validate-mapping.ts';
+import { type TestStore, useStore } from './store.ts';
+
+/** What a load came to: the fields asked for of each event, and the faults of each rejected row. */
+export interface MappedLoad {
+  readonly events: readonly (readonly unknown[])[];
+  readonly rejected: readonly string[];
+}
+
+export interface MappedLoads {
+  readonly db: TestStore;
+  /** Flags with a mapping file of this content. */
+  inFile(mapping: unknown, name?: string): Promise<MappingFlags>;
+  /** Loads a file through a mapping. */
+  load(flags: MappingFlags, file: string, fields: string): Promise<MappedLoad>;
+  /** The same of text, which is CSV unless told otherwise, of an account of its own. */
+  loadText(flags: MappingFlags, text: string, fields: string, ending?: string): Promise<MappedLoad>;
+  /** What is said against a mapping. */
+  refusal(flags: MappingFlags): Promise<string>;
+}
+
+/** Loads through mappings, on a database of the test file. */
+export function useMappedLoads(): MappedLoads {
+  const db = useStore();
+  let folder = '';
+  let made = 0;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'adtally-mapping-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const written = async (name: string, content: string) => {
+    await writeFile(join(folder, name), content);
+    return join(folder, name);
+  };
+  const load = async (flags: MappingFlags, file: string, fields: string): Promise<MappedLoad> => {
+    const valid = await validateMapping(db.store, await readMapping(flags));
+    const rejected: string[] = [];
+    const { loadId } = await loadEvents({
+      store: db.store,
+      file,
+      chunkBytes: 1 << 20,
+      reading: mappedReading(file, valid),
+      ...(valid.timezone && { timezone: valid.timezone.name }),
+      roundMoney: valid.roundMoney,
+      now: () => new Date(),
+      onRejected: ({ line, faults }) =>
+        rejected.push(...faults.map(({ field, reason }) => `${line} ${field} ${reason}`)),
+    });
+    const events = await select<Record<string, unknown>>(
+      db.store,
+      `SELECT ${fields} FROM events
+       WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id = {loadId:String}) ORDER BY ALL`,
+      { loadId },
+    );
+    return { events: events.map((event) => Object.values(event)), rejected };
+  };
+  return {
+    db,
+    load,
+    inFile: async (mapping, name = `mapping-${++made}.json`) => ({
+      mapping: await written(name, typeof mapping === 'string' ? mapping : JSON.stringify(mapping)),
+    }),
+    loadText: async (flags, text, fields, ending = 'csv') => {
+      const account = `account-${++made}`;
+      const set = [...(flags.set ?? []), `advertiser_id=${account}`, 'campaign_id=c'];
+      return load({ ...flags, set }, await written(`${account}.${ending}`, text), fields);
+    },
+    refusal: async (flags) => {
+      try {
+        await validateMapping(db.store, await readMapping(flags));
+      } catch (error) {
+        return error instanceof Error ? error.message : String(error);
+      }
+      return 'nothing';
+    },
+  };
+}
