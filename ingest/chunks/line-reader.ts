@@ -59,17 +59,19 @@ export class LineReader {
 
   /** Moves to the next byte that begins a line with content; false at the end of the file. */
   async skipBlankLines(): Promise<boolean> {
-    for (;;) {
-      await this.#fill(1);
-      if (this.#buffer.length === 0) return false;
+    for (let size = 1; ; size = this.#buffer.length + 1) {
+      await this.#fill(size);
       let blank = 0;
-      for (; blank < this.#buffer.length; blank++) {
-        const byte = this.#buffer[blank];
-        if (byte === newline) this.line++;
-        else if (byte !== carriageReturn) break;
+      let at = 0;
+      // Carriage returns before anything else than a line end belong to the line.
+      for (; isLineEnd(this.#buffer[at]); at++) {
+        if (this.#buffer[at] !== newline) continue;
+        this.line++;
+        blank = at + 1;
       }
-      this.#drop(blank);
-      if (this.#buffer.length > 0) return true;
+      const found = at < this.#buffer.length;
+      this.#drop(found || !this.#ended ? blank : at);
+      if (found || this.#ended) return found;
     }
   }
 
