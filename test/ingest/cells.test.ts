@@ -144,3 +144,27 @@ test('a long record of several cells in quotes is one record, however the file i
     expect(counted).toBe(3);
   }
 });
+
+test(`any text has the same records however it is cut (seed ${seed})`, async () => {
+  const random = seededRandom(seed);
+  const below = (limit: number) => Math.floor(random() * limit);
+  const characters = [...'\n\n\r"",,aü \t\0\\', '\r\n', '""'];
+  for (let round = 0; round < 10; round++) {
+    const text = Array.from({ length: 1 + below(60) }, () => characters[below(characters.length)]).join('');
+    const whole = await cutCsv(db.store, folder, `x\n${text}`);
+    const cut = await cutCsv(db.store, folder, `x\n${text}`, { chunkBytes: 1 + below(40) });
+    expect(cut.records, JSON.stringify(text)).toEqual(whole.records);
+    expect([whole.counted, cut.counted]).toEqual([whole.records.length, whole.records.length]);
+  }
+});
+
+test('a carriage return at the begin of a line is part of it, wherever a chunk begins', async () => {
+  for (const chunkBytes of [1, 1 << 20]) {
+    const { records } = await cutCsv(db.store, folder, 'x\n\ra,1\n\r\n\r\r\n\rb,2\n\r', { chunkBytes });
+    expect(records.map(({ line, cells }) => [line, ...cells])).toEqual([
+      [1, 'x'],
+      [2, '\ra', '1'],
+      [5, '\rb', '2'],
+    ]);
+  }
+});

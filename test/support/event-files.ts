@@ -136,6 +136,7 @@ export async function parquetByClickHouse(store: Store, events: readonly Written
   const values = events.map(({ plain }, n) => ({
     n,
     ...Object.fromEntries(eventFields.map((name) => [name, plain[name] || null])),
+    confirmed: plain.confirmed ? plain.confirmed === 'true' : null,
   }));
   await store.insert({ table: 'parquet_rows', values, format: 'JSONEachRow' });
   const query = 'SELECT * EXCEPT n FROM parquet_rows ORDER BY n FORMAT Parquet';
