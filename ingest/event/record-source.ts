@@ -104,7 +104,8 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
 
 /** Whether a number of a record may have more digits than a double holds; as a double it would come out altered. */
 function isLong(key: string, text: string): string {
-  return `length(${text}) > 15 AND JSONType(record, ${quoted(key)}) = 'Double'`;
+  // 999999999999.999999 is read as 1000000000000: as text a rounded number is short again.
+  return `(length(${text}) > 15 OR length(${text}) > 9 AND abs(toFloat64OrZero(${text})) >= 1000000000) AND JSONType(record, ${quoted(key)}) = 'Double'`;
 }
 
 /** The digits of a number as they are written. */
