@@ -17,16 +17,14 @@ describe('fields from columns and constants', () => {
     ]);
   });
 
-  test('in every format of text', async () => {
+  test.each([
+    ['csv', 'Day,"Impr. ""all"""\n2026-03-01,7\n'],
+    ['tsv', 'Day\tImpr. "all"\n2026-03-01\t7\n'],
+    ['ndjson', '{"Day":"2026-03-01","Impr. \\"all\\"":7}\n'],
+  ])('of %s', async (ending, text) => {
     const flags = { map: [day, 'impressions=Impr. "all"'] };
-    const fields = 'toDate(event_time), toUInt32(impressions)';
-    const files = {
-      csv: 'Day,"Impr. ""all"""\n2026-03-01,7\n',
-      tsv: 'Day\tImpr. "all"\n2026-03-01\t7\n',
-      ndjson: '{"Day":"2026-03-01","Impr. \\"all\\"":7}\n',
-    };
-    for (const [ending, text] of Object.entries(files))
-      expect((await loadText(flags, text, fields, ending)).events, ending).toEqual([['2026-03-01', 7]]);
+    const { events } = await loadText(flags, text, 'toDate(event_time), toUInt32(impressions)', ending);
+    expect(events).toEqual([['2026-03-01', 7]]);
   });
 
   test('a column that nothing reads is named, unless unknown ones are left out', async () => {
