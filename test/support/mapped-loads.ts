@@ -35,7 +35,7 @@ export function useMappedLoads(): MappedLoads {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'adtally-mapping-'));
   });
-  afterAll(() => rm(folder, { recursive: true }));
+  afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const written = async (name: string, content: string) => {
     await writeFile(join(folder, name), content);
