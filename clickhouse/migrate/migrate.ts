@@ -57,7 +57,14 @@ export async function migrate(
       }
     };
     for (const migration of pending) {
-      for (const statement of migration.statements) await run(statement);
+      try {
+        for (const statement of migration.statements) await run(statement);
+      } catch (error) {
+        // Another process may be ahead: a statement need not fit the tables of a later migration.
+        if ((await pendingMigrations(store)).some(({ version }) => version === migration.version))
+          throw error;
+        continue;
+      }
       const { version, name, checksum } = migration;
       await store.insert({
         table: 'migrations',

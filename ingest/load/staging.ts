@@ -11,7 +11,7 @@ export interface StagedCounts {
   /** Events that would be stored. */
   readonly rows: number;
   readonly rejectedRows: number;
-  /** Events whose event_id is present, or appears earlier in the chunk. */
+  /** Events whose event_id is present on their day, or appears earlier in the chunk. */
   readonly duplicates: number;
 }
 
@@ -20,18 +20,18 @@ const held = 'chunk = {chunk:String}';
 const sampleRows = 5;
 
 /**
- * Events of a held-back chunk whose event_id is not yet present on the days that the chunk touches. What an earlier
- * attempt at the same chunk stored does not count as present.
+ * Events of a held-back chunk whose event_id is not yet present on their day. What an earlier attempt at the same chunk
+ * stored does not count as present.
  */
-const isNew = `event_id NOT IN (
-  SELECT event_id FROM events WHERE chunk != {chunk:String} AND day IN (
+const isNew = `(event_id, day) NOT IN (
+  SELECT event_id, day FROM events WHERE chunk != {chunk:String} AND day IN (
     SELECT DISTINCT day FROM incoming_staging WHERE ${held}))`;
 
 /** @param dedupe whether events whose id is present are left out */
 export async function stagedCounts(store: Store, chunk: string, dedupe: boolean): Promise<StagedCounts> {
   const query = `
     SELECT toUInt32(countIf(notEmpty(faults))) AS rejectedRows, toUInt32(countIf(empty(faults))) AS good,
-           ${dedupe ? `toUInt32(uniqExactIf(event_id, empty(faults) AND ${isNew}))` : 'good'} AS rows
+           ${dedupe ? `toUInt32(uniqExactIf((event_id, day), empty(faults) AND ${isNew}))` : 'good'} AS rows
     FROM incoming_staging WHERE ${held}`;
   const [row] = await select<{ rejectedRows: number; good: number; rows: number }>(store, query, { chunk });
   if (!row) throw new Error(`ClickHouse did not count the rows of chunk ${chunk}`);
@@ -68,7 +68,7 @@ export async function sendStaged(store: Store, chunk: string, token: string, ded
   const columns = judgedColumns.join(', ');
   const all = `SELECT ${columns} FROM incoming_staging WHERE ${held}`;
   const select = dedupe
-    ? `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id)
+    ? `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
        UNION ALL ${all} AND notEmpty(faults) ORDER BY line`
     : `${all} ORDER BY line`;
   await store.command({

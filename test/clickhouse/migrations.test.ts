@@ -83,12 +83,12 @@ describe('migrate', () => {
     await migrate(address);
     const whole = await schema();
     await load(store, [event()]);
-    await command('ALTER TABLE migrations DELETE WHERE version > 1 SETTINGS mutations_sync = 1');
-    for (const lost of ['TABLE ad_units_date_view', 'TABLE tokens', 'DICTIONARY site_names']) {
-      await command(`DROP ${lost} SYNC`);
+    await command('ALTER TABLE migrations DELETE WHERE version > 9 SETTINGS mutations_sync = 1');
+    for (const lost of ['ad_units_device_site_date_view', 'rejected_rows_view', 'incoming_staging']) {
+      await command(`DROP TABLE ${lost} SYNC`);
     }
 
-    expect((await migrate(address))[0]).toBe('0002_rollups');
+    expect((await migrate(address))[0]).toBe('0010_counts');
     expect(await schema()).toEqual(whole);
     await expectWhole();
     expect(await select(store, 'SELECT toUInt32(count()) AS events FROM events')).toEqual([{ events: 1 }]);

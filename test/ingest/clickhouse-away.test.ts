@@ -40,9 +40,9 @@ const statements: [string, RegExp, boolean][] = [
   ['looks up chunks', /AS counted\s+FROM load_chunks AS c WHERE head = .* GROUP BY chunk/, false],
   ['begins a chunk', /INTO begun_chunks/, false],
   ['claims a chunk', /INTO load_chunks/, false],
-  ['sends events', /INSERT INTO events /, false],
-  ['sends events with --dedupe', /INSERT INTO events_staging/, true],
-  ['counts what it sent', /AS stored FROM chunk_days/, false],
+  ['sends events', /INSERT INTO incoming /, false],
+  ['sends events with --dedupe', /INSERT INTO incoming_staging/, true],
+  ['counts what it sent', /FROM rejected_rows WHERE chunk/, false],
   ['marks a chunk as loaded', /INTO load_chunks .*, loaded_at\)/, false],
 ];
 
@@ -63,7 +63,7 @@ test.each(statements)(
 );
 
 test('a load rides out a ClickHouse that goes away while events are counted', async () => {
-  const { load, onRetry, way, end } = await loadAtClosedGate(/AS stored FROM chunk_days/, false);
+  const { load, onRetry, way, end } = await loadAtClosedGate(/FROM rejected_rows WHERE chunk/, false);
   await vi.waitFor(() => expect(onRetry).toHaveBeenCalled(), { timeout: 20_000 });
   await way.open();
   expect(await load).toMatchObject({ rows: 10 });
