@@ -104,8 +104,11 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
 
 /** Whether a number of a record may have more digits than a double holds; as a double it would come out altered. */
 function isLong(key: string, text: string): string {
+  // Most long texts are times and ids; JSONType would read the whole record for each of them.
+  const manyDigits = `length(${text}) > 15 AND ${matches(text, '^-?[0-9][0-9.eE+-]*$')}`;
   // 999999999999.999999 is read as 1000000000000: as text a rounded number is short again.
-  return `(length(${text}) > 15 OR length(${text}) > 9 AND abs(toFloat64OrZero(${text})) >= 1000000000) AND JSONType(record, ${quoted(key)}) = 'Double'`;
+  const large = `length(${text}) > 9 AND abs(toFloat64OrZero(${text})) >= 1000000000`;
+  return `(${manyDigits} OR ${large}) AND JSONType(record, ${quoted(key)}) = 'Double'`;
 }
 
 /** The digits of a number as they are written. */
