@@ -1,9 +1,12 @@
 import { Readable } from 'node:stream';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { cellSource, type Framing, jsonSource, type RecordSource } from '../event/record-source.ts';
 import { openBytes } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
 import { parquetChunks } from '../parquet/chunks.ts';
+import { cellSource } from '../sources/cell-source.ts';
+import { jsonSource } from '../sources/json-source.ts';
+import type { RecordSource } from '../sources/record-source.ts';
+import type { Framing } from '../sources/text-records.ts';
 import { scanRecords } from './csv-records.ts';
 import { type Chunk, cutChunks } from './cut-chunks.ts';
 import type { ChunkReadOptions, SendableChunk } from './sendable-chunk.ts';

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { FileReading } from '../event/reading.ts';
-import type { RecordSource } from '../event/record-source.ts';
 import type { FileFormat } from '../input/file-format.ts';
 import type { SentChunk } from '../load/ledger.ts';
+import type { RecordSource } from '../sources/record-source.ts';
 import type { KnownChunk } from './cut-chunks.ts';
 
 /** A chunk as it is sent, whatever the format. */

@@ -1,5 +1,5 @@
+import type { RecordSource } from '../sources/record-source.ts';
 import { countFields, type EventField, eventColumns, eventFields, fieldSpecs } from './fields.ts';
-import type { RecordSource } from './record-source.ts';
 import { sideRules } from './rules.ts';
 import { quoted } from './sql.ts';
 import { type Reading, type ReadingOptions, type Rule, readText, readTyped, typedFor } from './values.ts';

@@ -6,8 +6,8 @@ import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns, judgeRecords } from '../event/judge.ts';
 import { sameNames } from '../event/mapping.ts';
-import { jsonSource } from '../event/record-source.ts';
 import { dropStaged, stagedRejects } from '../load/staging.ts';
+import { jsonSource } from '../sources/json-source.ts';
 import type { Fault } from './rejected-rows.ts';
 
 /** How the fields of corrected rows are written: NDJSON, a row on each line. */

@@ -1,0 +1,89 @@
+import { type EventField, eventFields, fieldSpecs } from '../event/fields.ts';
+import type { ColumnText, Mapping } from '../event/mapping.ts';
+import { identifier, matches, quoted } from '../event/sql.ts';
+import type { Rule } from '../event/values.ts';
+import { mapped, type RecordSource } from './record-source.ts';
+import { type Framing, records, unreadable } from './text-records.ts';
+
+/** NDJSON: an object on each line. */
+export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: boolean): RecordSource {
+  const names = mapping.columns;
+  const element = (name: string) => {
+    const n = names.indexOf(name);
+    return n < 0 ? undefined : `tupleElement(json, ${n + 1})`;
+  };
+  const columnText: ColumnText = (name) => {
+    const value = element(name);
+    return value && exactText(name, `ifNull(${value}, '')`);
+  };
+  const tuple = names.map((name) => `${identifier(name)} Nullable(String)`).join(', ');
+  const present = names.map((_, n) => `isNotNull(tupleElement(json, ${n + 1}))`).join(' + ');
+  // Keys are only listed where there can be more of them than were found: a key ends in `":`, or in blanks before the colon.
+  const others = `countSubstrings(record, '":') != ${present} OR position(record, '" ') > 0 OR position(record, '"\\t') > 0`;
+  const known = `(${[...new Set([...names, ...eventFields])].map(quoted).join(', ')})`;
+  const twice = 'indexOf(keys, name) != n';
+  const unwanted = ignoreUnknown ? `name IN ${known} AND ${twice}` : `name NOT IN ${known} OR ${twice}`;
+  const unknown = `if(${others}, arrayMap(keys -> arrayFilter((name, n) -> ${unwanted}, keys, arrayEnumerate(keys)), [JSONExtractKeys(record)])[1], emptyArrayString())`;
+  return {
+    format: framing === 'lines' ? 'LineAsString' : 'RowBinary',
+    select: mapping.compute(
+      `SELECT at_line, record, json, ${unknown} AS unknown FROM (
+      SELECT at_line, record, JSONExtract(record, ${quoted(`Tuple(${tuple})`)}) AS json FROM (${records(framing)}))`,
+      columnText,
+    ),
+    textOf: mapped(mapping, columnText),
+    typedOf: () => undefined,
+    rules: [
+      ...unreadable,
+      {
+        broken: `(${present}) = 0 AND NOT isValidJSON(record)`,
+        reason: 'the record is not JSON',
+      },
+      { broken: `NOT ${matches('record', '^\\s*\\{')}`, reason: 'the record is not a JSON object' },
+    ],
+    textRules: (field) => {
+      const key = mapping.columnOf(field);
+      const { kind } = fieldSpecs[field];
+      if (key === undefined) return mapping.rulesOf(field);
+      if (kind === 'money' || kind === 'count') return exactNumber(field, key);
+      if (kind !== 'text') return [];
+      return [
+        {
+          broken: `substring(t_${field}, 1, 1) IN ('{', '[') AND JSONType(record, ${quoted(key)}) IN ('Object', 'Array')`,
+          reason: 'must be text, not an object or a list',
+        },
+      ];
+    },
+    raw: 'record',
+  };
+}
+
+/** Whether a number of a record may have more digits than a double holds; as a double it would come out altered. */
+function isLong(key: string, text: string): string {
+  // Most long texts are times and ids; JSONType would read the whole record for each of them.
+  const manyDigits = `length(${text}) > 15 AND ${matches(text, '^-?[0-9][0-9.eE+-]*$')}`;
+  // 999999999999.999999 is read as 1000000000000: as text a rounded number is short again.
+  const large = `length(${text}) > 9 AND abs(toFloat64OrZero(${text})) >= 1000000000`;
+  return `(${manyDigits} OR ${large}) AND JSONType(record, ${quoted(key)}) = 'Double'`;
+}
+
+/** The digits of a number as they are written. */
+function digits(key: string): string {
+  const name = key.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
+  return `extract(record, ${quoted(`"${name}"\\s*:\\s*(-?[0-9][0-9.eE+-]*)`)})`;
+}
+
+function exactText(key: string, text: string): string {
+  return `if(${isLong(key, text)}, ${digits(key)}, ${text})`;
+}
+
+/** What was found by its digits must be the number that the key has. */
+function exactNumber(field: EventField, key: string): Rule[] {
+  const text = `t_${field}`;
+  return [
+    {
+      broken: `${isLong(key, text)} AND toFloat64OrZero(${digits(key)}) != JSONExtractFloat(record, ${quoted(key)})`,
+      reason: 'has more digits than a JSON number keeps: write it in quotes',
+    },
+  ];
+}

@@ -1,0 +1,52 @@
+import type { ColumnText, Mapping } from '../event/mapping.ts';
+import { identifier, quoted } from '../event/sql.ts';
+import type { TypedKind } from '../event/values.ts';
+import { mapped, type RecordSource } from './record-source.ts';
+
+export interface ParquetColumn {
+  readonly name: string;
+  /** ClickHouse's type to read it as; always Nullable, so that NULL stays NULL. */
+  readonly type: string;
+  /** What its values are; undefined where they are read as text. */
+  readonly kind: TypedKind | undefined;
+}
+
+/** Parquet: values of the file's own types, and text of every other. Parameter: `firstLine`. */
+export function parquetSource(columns: readonly ParquetColumn[], mapping: Mapping): RecordSource {
+  const used = columns.filter(({ name }) => mapping.columns.includes(name));
+  const alias = new Map(used.map(({ name }, n) => [name, `${identifier(name)} AS p_${n}`]));
+  const column = (name: string | undefined) => {
+    const n = used.findIndex((each) => each.name === name);
+    return n < 0 ? undefined : { ...used[n], sql: `p_${n}` };
+  };
+  const columnText: ColumnText = (name) => {
+    const found = column(name);
+    return found && `ifNull(toString(${found.sql}), '')`;
+  };
+  const structure = used.map(({ name, type }) => `${identifier(name)} ${type}`).join(', ');
+  const pairs = used.flatMap(({ name }, n) => [quoted(name), `ifNull(toString(p_${n}), 'null')`]);
+  return {
+    format: 'Parquet',
+    select: mapping.compute(
+      `SELECT ${['{firstLine:UInt64} + rowNumberInAllBlocks() AS at_line', 'emptyArrayString() AS unknown', ...alias.values()].join(', ')}
+      FROM input(${quoted(structure)})`,
+      columnText,
+    ),
+    textOf: mapped(mapping, columnText),
+    typedOf: (field, kind) => {
+      const found = column(mapping.columnOf(field));
+      return found?.kind === kind ? found.sql : undefined;
+    },
+    rules: [],
+    textRules: (field) =>
+      column(mapping.columnOf(field))?.type === 'Nullable(String)'
+        ? [
+            {
+              broken: `NOT isValidUTF8(t_${field}) OR position(t_${field}, '\\0') > 0`,
+              reason: 'must be valid UTF-8 without NUL',
+            },
+          ]
+        : mapping.rulesOf(field),
+    raw: `toJSONString(map(${pairs.join(', ')}))`,
+  };
+}

@@ -1,0 +1,29 @@
+import type { EventField } from '../event/fields.ts';
+import type { ColumnText, Mapping } from '../event/mapping.ts';
+import type { Rule, TypedKind } from '../event/values.ts';
+
+/** How the records of a chunk come into the statement, before anything is judged. */
+export interface RecordSource {
+  /** ClickHouse's name of the format in which the bytes are sent. */
+  readonly format: 'LineAsString' | 'RowBinary' | 'Parquet';
+  /**
+   * A SELECT of `at_line`, `unknown` (names that no event has), and what the other members speak of. It leaves out
+   * blank lines, which are no records.
+   */
+  readonly select: string;
+  /** The text of a field, of type String, empty where there is none. */
+  readonly textOf: (field: EventField) => string;
+  /** The column of a field that the file holds as values of this kind; undefined where it does not. */
+  readonly typedOf: (field: EventField, kind: TypedKind) => string | undefined;
+  /** What keeps a record from being read at all. */
+  readonly rules: readonly Rule[];
+  /** What else the text of a field must fulfil in this format. */
+  readonly textRules: (field: EventField) => readonly Rule[];
+  /** The record as it came; of Parquet as JSON. */
+  readonly raw: string;
+}
+
+/** What names the fields of a record, and how the text of each comes to be. */
+export function mapped(mapping: Mapping, columnText: ColumnText) {
+  return (field: EventField): string => mapping.textOf(field, columnText) ?? "''";
+}

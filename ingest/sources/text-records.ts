@@ -1,0 +1,21 @@
+import type { Rule } from '../event/values.ts';
+
+/**
+ * How the records of a chunk of text are sent: a record on each line, or, where a record holds line ends, each with
+ * the number of its line before it.
+ */
+export type Framing = 'lines' | 'records';
+
+/** `at_line` and `record`, without carriage returns at its end. Parameter: `firstLine`. */
+export function records(framing: Framing): string {
+  const input =
+    framing === 'lines'
+      ? `SELECT {firstLine:UInt64} + rowNumberInAllBlocks() AS at_line, line AS read FROM input('line String')`
+      : `SELECT at_line, read FROM input('at_line UInt64, read String')`;
+  return `SELECT at_line, if(endsWith(read, '\\r'), trim(TRAILING '\\r' FROM read), read) AS record FROM (${input}) WHERE record != ''`;
+}
+
+export const unreadable: readonly Rule[] = [
+  { broken: 'NOT isValidUTF8(record)', reason: 'the record is not valid UTF-8' },
+  { broken: "position(record, '\\0') > 0", reason: 'the record holds a NUL byte' },
+];
