@@ -26,15 +26,21 @@ it.each([['by a clock that was set back since', '2035-01-01']])(
   },
 );
 
-it('rollups that lack such a chunk are rebuilt, and its events, which are whole, are not withdrawn', async () => {
-  const lines = events();
-  await leaveInDoubtAtRestart(lines);
-  await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
-  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
-  expect(await counted()).toEqual({ events: 300, quantity: 600 });
-  expect(await withdrawn()).toEqual([]);
-  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
-});
+it.each([
+  ['before the server was started', '2026-01-01'],
+  ['by a clock that was set back since', '2035-01-01'],
+])(
+  'rollups that lack a chunk sent %s are rebuilt, and its events, which are whole, are not withdrawn',
+  async (_, sentAt) => {
+    const lines = events();
+    await leaveInDoubtAtRestart(lines, sentAt);
+    await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+    expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+    expect(await counted()).toEqual({ events: 300, quantity: 600 });
+    expect(await withdrawn()).toEqual([]);
+    expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
+  },
+);
 
 it('two loads that a crash has left in doubt do not keep each other from being settled', async () => {
   const [lines, others] = [events(), events()];
