@@ -31,7 +31,8 @@ export const judgedColumns = [
  * The SELECT that judges records: each comes out with the columns of `incoming`; with no faults it is an event. It
  * is the only judge of a value, whatever the format, and never throws because of one.
  *
- * Three layers, each by the aliases of the one below: the text of each field, its value and broken rules, the row.
+ * Four layers, each by the aliases of the one below: the text of each field, what is computed of it once, its value and
+ * broken rules, the row.
  * Parameters: `chunk`, `loadTime`, `loadId`, `file`, and those of the source.
  */
 export function judgeRecords(source: RecordSource, options: JudgeOptions): string {
@@ -39,6 +40,7 @@ export function judgeRecords(source: RecordSource, options: JudgeOptions): strin
     eventFields.map((field) => [field, readingOf(field, source, options)]),
   ) as Record<EventField, Reading>;
   const rules = rulesOf(source, readings, options);
+  const computed = Object.values(readings).flatMap((reading) => reading.computed ?? []);
   return `SELECT ${eventColumns.map((name) => `v_${name} AS ${name}`).join(', ')},
   {chunk:String} AS chunk, {loadTime:DateTime64(6, 'UTC')} AS loaded_at, {loadId:String} AS load_id, {file:String} AS file,
   toUInt64(at_line) AS line,
@@ -49,8 +51,11 @@ FROM (
   SELECT *, ${eventColumns.map((name) => `${columnValue(name, readings)} AS v_${name}`).join(',\n    ')},
     ${brokenRules(rules)} AS broken
   FROM (
-    SELECT *, ${eventFields.map((field) => `${textOf(field, source)} AS t_${field}`).join(',\n      ')}
-    FROM (${source.select})
+    SELECT ${['*', ...computed.map(({ name, sql }) => `${sql} AS ${name}`)].join(',\n      ')}
+    FROM (
+      SELECT *, ${eventFields.map((field) => `${textOf(field, source)} AS t_${field}`).join(',\n        ')}
+      FROM (${source.select})
+    )
   )
 )`;
 }

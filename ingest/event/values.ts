@@ -2,7 +2,14 @@ import { eventTypes, type FieldKind, type FieldSpec } from './fields.ts';
 import { firstOf, matches, quoted } from './sql.ts';
 
 /** What a field of a record comes to: a value of its column, and what can be wrong with the text it was read from. */
+/** What a value and its rules refer to; computed once for each record, in a layer of its own. */
+export interface Computed {
+  readonly name: string;
+  readonly sql: string;
+}
+
 export interface Reading {
+  readonly computed?: readonly Computed[];
   /** A SQL expression of the column's type; of a faulty text it may be any value, and never throws. */
   readonly value: string;
   /** In this order; the first that is broken is reported. */
@@ -107,12 +114,14 @@ function timeOf(text: string, { reportTimezone, timezone }: ReadingOptions): Rea
     'NULL',
   );
   const looksRight = [timePattern, datePattern].map((pattern) => matches(text, pattern)).join(' OR ');
+  const value = `value_of_${text}`;
   return {
-    value: `ifNull(${time}, toDateTime64(0, 3, 'UTC'))`,
+    computed: [{ name: value, sql: time }],
+    value: `ifNull(${value}, toDateTime64(0, 3, 'UTC'))`,
     rules: [
-      { broken: `isNull(${time}) AND (${looksRight})`, reason: 'must be a day that exists' },
-      { broken: `isNull(${time}) AND ${text} != '' AND NOT (${looksRight})`, reason: timeReason },
-      ...timeRange(time).map(({ broken, reason }) => ({ broken: `ifNull(${broken}, false)`, reason })),
+      { broken: `isNull(${value}) AND (${looksRight})`, reason: 'must be a day that exists' },
+      { broken: `isNull(${value}) AND ${text} != '' AND NOT (${looksRight})`, reason: timeReason },
+      ...timeRange(value).map(({ broken, reason }) => ({ broken: `ifNull(${broken}, false)`, reason })),
     ],
   };
 }
@@ -123,23 +132,34 @@ function timeRange(time: string): Rule[] {
   return [{ broken, reason: 'must be between 1971 and 2149' }];
 }
 
-function moneyOf(text: string, round: boolean): Reading {
-  const plain = `(${text} = '' OR ${matches(text, plainMoney)})`;
-  const wide = `toDecimal256OrNull(${text}, 38)`;
-  const small = `ifNull(abs(round(${wide}, 6)) < 1000000000000, false)`;
-  const exact = `round(${wide}, 6) = ${wide}`;
+/** A number that is not written plainly, exactly; NULL where the text is plain or no number. */
+function unusualNumber(text: string, plain: string): { plain: Computed; number: Computed } {
+  const isPlain = `plain_${text}`;
   return {
-    value: `if(${plain}, toDecimal64OrZero(${text}, 6), if(${matches(text, anyNumber)} AND ${small}, toDecimal64(round(assumeNotNull(${wide}), 6), 6), toDecimal64(0, 6)))`,
+    plain: { name: isPlain, sql: `${text} = '' OR ${plain}` },
+    number: {
+      name: `number_of_${text}`,
+      sql: `if(${text} = '' OR ${plain} OR NOT ${matches(text, anyNumber)}, NULL, toDecimal256OrNull(${text}, 38))`,
+    },
+  };
+}
+
+function moneyOf(text: string, round: boolean): Reading {
+  const { plain, number } = unusualNumber(text, matches(text, plainMoney));
+  const small = `ifNull(abs(round(${number.name}, 6)) < 1000000000000, false)`;
+  return {
+    computed: [plain, number],
+    value: `if(${plain.name}, toDecimal64OrZero(${text}, 6), if(${small}, toDecimal64(round(assumeNotNull(${number.name}), 6), 6), toDecimal64(0, 6)))`,
     rules: [
       {
-        broken: `NOT ${plain} AND NOT (${matches(text, anyNumber)} AND ${small})`,
+        broken: `NOT ${plain.name} AND NOT ${small}`,
         reason: 'must be a decimal number with at most 12 digits before the point',
       },
       ...(round
         ? []
         : [
             {
-              broken: `NOT ${plain} AND ifNull(NOT (${exact}) AND ${small}, false)`,
+              broken: `NOT ${plain.name} AND ${small} AND round(${number.name}, 6) != ${number.name}`,
               reason: 'has more than 6 decimal places; --round-money rounds it',
             },
           ]),
@@ -155,12 +175,15 @@ function countReason([min, max]: NonNullable<Range>): string {
 
 function countOf(text: string, range: Range = [0, 0]): Reading {
   const [min, max] = range;
-  const plain = `(${text} = '' OR ${matches(text, plainCount)} AND toUInt64OrZero(${text}) BETWEEN ${min} AND ${max})`;
-  const wide = `toDecimal256OrNull(${text}, 38)`;
-  const whole = `${matches(text, anyNumber)} AND ifNull(${wide} BETWEEN ${min} AND ${max} AND round(${wide}, 0) = ${wide}, false)`;
+  const { plain, number } = unusualNumber(
+    text,
+    `${matches(text, plainCount)} AND toUInt64OrZero(${text}) BETWEEN ${min} AND ${max}`,
+  );
+  const whole = `ifNull(${number.name} BETWEEN ${min} AND ${max} AND round(${number.name}, 0) = ${number.name}, false)`;
   return {
-    value: `if(${plain}, toUInt64OrZero(${text}), if(${whole}, toUInt64(assumeNotNull(${wide})), 0))`,
-    rules: [{ broken: `NOT ${plain} AND NOT (${whole})`, reason: countReason(range) }],
+    computed: [plain, number],
+    value: `if(${plain.name}, toUInt64OrZero(${text}), if(${whole}, toUInt64(assumeNotNull(${number.name})), 0))`,
+    rules: [{ broken: `NOT ${plain.name} AND NOT ${whole}`, reason: countReason(range) }],
   };
 }
 

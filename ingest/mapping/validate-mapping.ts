@@ -51,7 +51,7 @@ async function checkConstant(
   constant: string,
   place: string,
 ): Promise<void> {
-  const { rules } = readText(fieldSpecs[field], 'given', {
+  const { computed = [], rules } = readText(fieldSpecs[field], 'given', {
     reportTimezone: 'UTC',
     timezone: 'UTC',
     roundMoney,
@@ -60,7 +60,9 @@ async function checkConstant(
   const broken = rules.map((rule) => `toUInt8(${rule.broken})`).join(', ');
   const [row] = await select<{ broken: number[] }>(
     store,
-    `SELECT [${broken}] AS broken FROM (SELECT materialize(${quoted(constant)}) AS given)`,
+    `SELECT [${broken}] AS broken FROM (
+       SELECT ${['given', ...computed.map(({ name, sql }) => `${sql} AS ${name}`)].join(', ')}
+       FROM (SELECT materialize(${quoted(constant)}) AS given))`,
   );
   const rule = rules[row?.broken.indexOf(1) ?? -1];
   if (rule) throw new MappingError(`${place}: ${rule.reason}, not ${JSON.stringify(constant)}`);
