@@ -12,9 +12,14 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
     const n = names.indexOf(name);
     return n < 0 ? undefined : `tupleElement(json, ${n + 1})`;
   };
+  // Counts have no more digits than a double keeps, ids no fractions: only money is worth the second look, and what an
+  // expression may make money of.
+  const asTheyAre = eventFields.filter((field) => fieldSpecs[field].kind !== 'money');
+  const exact = new Set(names.filter((name) => !asTheyAre.some((field) => mapping.columnOf(field) === name)));
   const columnText: ColumnText = (name) => {
     const value = element(name);
-    return value && exactText(name, `ifNull(${value}, '')`);
+    if (!value) return undefined;
+    return exact.has(name) ? exactText(name, `ifNull(${value}, '')`) : `ifNull(${value}, '')`;
   };
   const tuple = names.map((name) => `${identifier(name)} Nullable(String)`).join(', ');
   const present = names.map((_, n) => `isNotNull(tupleElement(json, ${n + 1}))`).join(' + ');
@@ -45,7 +50,7 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       const key = mapping.columnOf(field);
       const { kind } = fieldSpecs[field];
       if (key === undefined) return mapping.rulesOf(field);
-      if (kind === 'money' || kind === 'count') return exactNumber(field, key);
+      if (kind === 'money') return exactNumber(field, key);
       if (kind !== 'text') return [];
       return [
         {
