@@ -1,10 +1,14 @@
 import { type ClickHouseClient, type ClickHouseSettings, createClient } from '@clickhouse/client';
 
 /** Where a ClickHouse server answers HTTP, and the user to connect as. */
-export interface Address {
+export interface Server {
   readonly url: string;
   readonly user: string;
   readonly password: string;
+}
+
+/** A database on a server. */
+export interface Address extends Server {
   readonly database: string;
 }
 

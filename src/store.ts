@@ -1,6 +1,6 @@
 import type { Address } from '../clickhouse/client.ts';
 import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
-import { migrate } from '../clickhouse/migrate/migrate.ts';
+import { migrateEmbedded } from '../clickhouse/migrate/migrate-embedded.ts';
 import type { Config } from './config.ts';
 
 /** The ClickHouse a command works on. Whoever opens it closes it. */
@@ -24,13 +24,13 @@ export async function openStore(config: Config): Promise<OpenStore> {
     const address = { url, user, password, database };
     return { address, reporter: address, lost: new Promise(() => {}), close: async () => {} };
   }
-  const lease = await acquireEmbedded(config.dataDir);
+  const lease = await acquireEmbedded(config.dataDir, { database });
   try {
-    const address = { url: lease.url, user: 'default', password: '', database };
-    await migrate(address, config.reportTimezone);
+    const address = { ...lease.address, database };
+    await migrateEmbedded(config.dataDir, address, config.reportTimezone);
     return {
       address,
-      reporter: { ...address, user: 'reporter' },
+      reporter: { ...lease.reporter, database },
       lost: lease.lost,
       close: () => lease.release(),
     };

@@ -23,7 +23,7 @@ const { events } = new Command('capacity')
 
 const folder = await mkdtemp(join(tmpdir(), 'adtally-capacity-'));
 const lease = await acquireEmbedded(join(folder, 'data'));
-const address = { url: lease.url, user: 'default', password: '', database: 'capacity' };
+const address = { ...lease.address, database: 'capacity' };
 const store = connect(address);
 const reader = new Reader(address, 60_000);
 try {

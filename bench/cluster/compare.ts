@@ -33,8 +33,13 @@ const shards = 3;
 const folder = await mkdtemp(join(tmpdir(), 'adtally-bench-cluster-'));
 const lease = await acquireEmbedded(join(folder, 'single'));
 const servers = await startCluster(shards);
-const single: Address = { url: lease.url, user: 'default', password: '', database: 'bench' };
-const nodes = servers.nodes.map(({ url }) => ({ ...single, url }));
+const single: Address = { ...lease.address, database: 'bench' };
+const nodes = servers.nodes.map(({ url, user, password }) => ({
+  url,
+  user,
+  password,
+  database: single.database,
+}));
 const [node] = nodes;
 assert(node);
 const stores = { single: connect(single), cluster: connect(node) };

@@ -86,5 +86,5 @@ async function openServer(dataDir: string): Promise<Address> {
   if (url) return { url, user, password, database: 'default' };
   const lease = await acquireEmbedded(dataDir);
   onCleanup(() => lease.release());
-  return { url: lease.url, user: 'default', password: '', database: 'default' };
+  return { ...lease.address, database: 'default' };
 }

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, closeSync, constants, mkdirSync, openSync, realpathSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { closeSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { prepareDataDir } from './data-dir.ts';
 import { type EmbeddedLease, joinEmbedded } from './join.ts';
 import { spawnModule, storeLockedExitCode } from './spawn.ts';
 import { type EmbeddedState, logFile, readState } from './state.ts';
@@ -19,6 +19,13 @@ export class EmbeddedUnavailable extends Error {
   override readonly name = 'EmbeddedUnavailable';
 }
 
+export interface EmbeddedOptions {
+  /** Whose reports the reporter may read, besides those of the databases that are there at the start. */
+  readonly database?: string;
+  /** Listen for the native protocol, too. Has no effect on an engine that already runs. */
+  readonly native?: boolean;
+}
+
 /**
  * Joins the embedded ClickHouse of `dataDir`, or starts it. Any number of processes may do so at the same time and
  * share one engine. The lease keeps this process alive; it ends with `release()` or with the process, however that
@@ -26,7 +33,10 @@ export class EmbeddedUnavailable extends Error {
  * @throws {EmbeddedUnavailable} when there is no ClickHouse for this platform
  * @throws {Error} naming DATA_DIR or the log file when it cannot be written or ClickHouse does not start
  */
-export async function acquireEmbedded(dataDir: string): Promise<EmbeddedLease> {
+export async function acquireEmbedded(
+  dataDir: string,
+  options: EmbeddedOptions = {},
+): Promise<EmbeddedLease> {
   const home = prepareDataDir(dataDir);
   const deadline = Date.now() + startLimitMs;
   let own: ChildProcess | undefined;
@@ -36,7 +46,7 @@ export async function acquireEmbedded(dataDir: string): Promise<EmbeddedLease> {
     const state = readState(home);
     // A file that led nowhere is tried again only when the supervisor started because of it has ended.
     if (state !== undefined && !(own && isDeepStrictEqual(state, rejected))) {
-      const joined = await joinEmbedded(home, state.leasePort);
+      const joined = await joinEmbedded(home, state);
       if (joined !== undefined) {
         // Ours lost the race. It has to be gone before the lease ends, or it would start when the winner stops.
         if (own && own.pid !== joined.supervisorPid) await stopSupervisor(own);
@@ -48,7 +58,7 @@ export async function acquireEmbedded(dataDir: string): Promise<EmbeddedLease> {
       own?.kill('SIGTERM');
       throw new Error(`the embedded ClickHouse did not start within 30 s; see ${logFile(home)}`);
     }
-    own ??= await spawnSupervisor(home);
+    own ??= await spawnSupervisor(home, options);
     await delay(pollMs);
     if (isRunning(own)) continue;
     if (own.exitCode !== null && own.exitCode !== 0 && own.exitCode !== storeLockedExitCode) {
@@ -59,37 +69,16 @@ export async function acquireEmbedded(dataDir: string): Promise<EmbeddedLease> {
   }
 }
 
-function prepareDataDir(dataDir: string): string {
-  try {
-    makeFolder(resolve(dataDir));
-    accessSync(dataDir, constants.W_OK | constants.X_OK);
-    return realpathSync(dataDir);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`DATA_DIR ${dataDir} cannot be created or written: ${reason}`, { cause });
-  }
-}
-
-/** Node's recursive mkdir never returns where the system allows no new folder, as in /proc (tried on 20, 22 and 24). */
-function makeFolder(path: string): void {
-  const isFolder = () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  if (isFolder()) return;
-  makeFolder(dirname(path));
-  try {
-    // It contains login tokens, if only as hashes.
-    mkdirSync(path, { mode: 0o700 });
-  } catch (cause) {
-    // Another process may have made it just now.
-    if (!isFolder()) throw cause;
-  }
-}
-
-async function spawnSupervisor(home: string): Promise<ChildProcess> {
+async function spawnSupervisor(
+  home: string,
+  { database = 'adtally', native = false }: EmbeddedOptions,
+): Promise<ChildProcess> {
   await requireLibrary();
   const log = openSync(logFile(home), 'a', 0o600);
   try {
     // Its own session: Ctrl-C in the terminal of a holder does not reach it.
-    const supervisor = spawnModule('supervisor', [home], { detached: true, stdio: ['ignore', log, log] });
+    const args = [home, database, ...(native ? ['native'] : [])];
+    const supervisor = spawnModule('supervisor', args, { detached: true, stdio: ['ignore', log, log] });
     await once(supervisor, 'spawn');
     supervisor.unref();
     return supervisor;

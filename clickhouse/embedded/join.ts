@@ -1,13 +1,20 @@
 import { connect, type Socket } from 'node:net';
-import { type Greeting, parseGreeting } from './state.ts';
+import type { Server } from '../client.ts';
+import { type Access, isProof, newNonce, proofOf } from './access.ts';
+import { nextLine } from './next-line.ts';
+import { type EmbeddedState, type Greeting, parseGreeting } from './state.ts';
 
-const greetingLimitMs = 2_000;
-const maxGreetingChars = 64 * 1024;
+const greetingLimitMs = 5_000;
 
 /** A hold on the embedded ClickHouse, which runs as long as anybody holds a lease. */
 export interface EmbeddedLease {
   /** `http://127.0.0.1:PORT`; stays the same when the engine is restarted. */
   readonly url: string;
+  /** The server and the user who may do everything. */
+  readonly address: Server;
+  /** The server and the user who reads what reports read. */
+  readonly reporter: Server;
+  /** Of the native protocol; 0 when it does not listen for it. */
   readonly tcpPort: number;
   /** The engine process at the time of the lease; a restart changes it. */
   readonly pid: number;
@@ -21,43 +28,37 @@ export interface EmbeddedLease {
 }
 
 /**
- * Takes a lease from the supervisor of `dataDir`, a real path, that listens on `leasePort`. Undefined when there is
- * none, when it is stopping, or when another program has the port now (known within 2 s).
+ * Takes a lease from the supervisor of `dataDir`, a real path, that `state` names. Undefined when there is none, when
+ * it is stopping, or when the port belongs to somebody who does not know the secret (known within 10 s). Who that is
+ * learns nothing that would let them in elsewhere.
  */
 export async function joinEmbedded(
   dataDir: string,
-  leasePort: number,
+  state: EmbeddedState,
 ): Promise<{ lease: EmbeddedLease; supervisorPid: number } | undefined> {
-  const socket = connect({ host: '127.0.0.1', port: leasePort });
+  const socket = connect({ host: '127.0.0.1', port: state.leasePort });
   // An error is followed by `close`, which is handled.
   socket.on('error', () => undefined);
-  const greeting = await greetingOn(socket);
+  const greeting = await greetingOn(socket, dataDir, state.secret);
   if (greeting?.dataDir !== dataDir) {
     socket.destroy();
     return undefined;
   }
-  return { lease: leaseOn(socket, greeting), supervisorPid: greeting.supervisorPid };
+  return { lease: leaseOn(socket, greeting, state), supervisorPid: greeting.supervisorPid };
 }
 
-function greetingOn(socket: Socket): Promise<Greeting | undefined> {
-  return new Promise((resolve) => {
-    let text = '';
-    const timer = setTimeout(() => settle(undefined), greetingLimitMs);
-    const settle = (greeting: Greeting | undefined): void => {
-      clearTimeout(timer);
-      socket.off('data', onData).off('close', onClose);
-      resolve(greeting);
-    };
-    const onClose = (): void => settle(undefined);
-    const onData = (chunk: Buffer): void => {
-      text += chunk.toString();
-      if (text.includes('\n') || text.length > maxGreetingChars) settle(parseGreeting(text));
-    };
-    socket.on('data', onData).on('close', onClose);
-  });
+/** Leases.ts is the other side: nonce, nonce and proof, proof and greeting, a line each. */
+async function greetingOn(socket: Socket, dataDir: string, secret: string): Promise<Greeting | undefined> {
+  const supervisor = await nextLine(socket, greetingLimitMs);
+  if (supervisor === undefined) return undefined;
+  const nonces = { supervisor, holder: newNonce() };
+  socket.write(`${nonces.holder} ${proofOf(secret, 'holder', nonces, dataDir)}\n`);
+  const [, proof = '', text = ''] =
+    /^(\w+) (.*)$/.exec((await nextLine(socket, greetingLimitMs)) ?? '') ?? [];
+  return isProof(proof, proofOf(secret, 'supervisor', nonces, text)) ? parseGreeting(text) : undefined;
 }
 
-function leaseOn(socket: Socket, { url, tcpPort, pid }: Greeting): EmbeddedLease {
+function leaseOn(socket: Socket, { url, tcpPort, pid }: Greeting, { passwords }: Access): EmbeddedLease {
   let released = false;
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => resolve());
@@ -69,6 +70,8 @@ function leaseOn(socket: Socket, { url, tcpPort, pid }: Greeting): EmbeddedLease
   socket.resume();
   return {
     url,
+    address: { url, user: 'adtally', password: passwords.adtally },
+    reporter: { url, user: 'reporter', password: passwords.reporter },
     tcpPort,
     pid,
     lost,

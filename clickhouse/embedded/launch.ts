@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { pollFor } from '../poll.ts';
+import { type Access, accessVariables } from './access.ts';
 import { spawnModule } from './spawn.ts';
 import { logFile, readIfExists } from './state.ts';
 
@@ -11,8 +12,8 @@ const readyPollMs = 10;
 const stopLimitMs = 30_000;
 const stderrTailChars = 4_000;
 
-const portsSchema = z.object({ http: z.int().positive(), tcp: z.int().positive() });
-/** Loopback ports of an engine; 0 asks the system for one. */
+const portsSchema = z.object({ http: z.int().positive(), tcp: z.int().min(0) });
+/** Loopback ports of an engine; 0 asks the system for one. Of an engine that runs, a `tcp` of 0 means none. */
 export type Ports = z.infer<typeof portsSchema>;
 
 /** Another engine already uses the same store. */
@@ -27,7 +28,7 @@ export class PortTaken extends Error {
 
 export interface Engine {
   readonly pid: number;
-  /** Resolves when both ports listen; rejects with StoreLocked, PortTaken or Error if it ends before. */
+  /** Resolves when its ports listen; rejects with StoreLocked, PortTaken or Error if it ends before. */
   readonly ready: Promise<Ports>;
   /** Resolves, and never rejects, with how the process ended. */
   readonly exited: Promise<string>;
@@ -39,18 +40,31 @@ export interface Engine {
 
 const embeddedConfig = fileURLToPath(new URL('../config/embedded.xml', import.meta.url));
 
-/**
- * Starts an engine on `dataDir/store`. It runs until `stop()` or until this process is gone.
- * @param configFile has to be named embedded.xml; the files in embedded.d/ beside it are merged into it
- */
-export function launchEngine(dataDir: string, ports: Ports, configFile = embeddedConfig): Engine {
+export interface EngineOptions {
+  readonly ports: Ports;
+  readonly access: Access;
+  /** Those whose reports the reporter may read. */
+  readonly databases: readonly string[];
+  /**
+   * Whether it listens for the native protocol, too. Any local process can then end the engine by a login that fails
+   * (tried: the exception leaves the thread of the connection), though none gets in.
+   */
+  readonly native: boolean;
+  /** Has to be named embedded.xml; the files in embedded.d/ beside it are merged into it. */
+  readonly configFile?: string;
+}
+
+/** Starts an engine on `dataDir/store`. It runs until `stop()` or until this process is gone. */
+export function launchEngine(dataDir: string, options: EngineOptions): Engine {
   const store = join(dataDir, 'store');
   const portsFile = join(dataDir, `clickhouse.ports.${process.pid}`);
   persistSystemDatabase(store);
   rmSync(portsFile, { force: true });
 
-  const child = spawnModule('engine', engineArgs(dataDir, store, ports, portsFile, configFile), {
+  const child = spawnModule('engine', engineArgs(dataDir, store, portsFile, options), {
     stdio: ['pipe', 'ignore', 'pipe'],
+    // Not as arguments, which every user of the machine sees.
+    variables: accessVariables(options.access, options.databases),
   });
   if (child.pid === undefined) throw new Error('the ClickHouse process could not be started');
   // The pipe fails when the engine is already gone, which `exited` reports.
@@ -92,14 +106,13 @@ export function launchEngine(dataDir: string, ports: Ports, configFile = embedde
 function engineArgs(
   dataDir: string,
   store: string,
-  ports: Ports,
   portsFile: string,
-  configFile: string,
+  { ports, native, configFile = embeddedConfig }: EngineOptions,
 ): string[] {
   const queries = [
     'SYSTEM START LISTEN HTTP',
-    'SYSTEM START LISTEN TCP',
-    `SELECT getServerPort('http_port') AS http, getServerPort('tcp_port') AS tcp
+    ...(native ? ['SYSTEM START LISTEN TCP'] : []),
+    `SELECT getServerPort('http_port') AS http, ${native ? "getServerPort('tcp_port')" : 0} AS tcp
      INTO OUTFILE ${quoted(portsFile)} FORMAT JSONEachRow`,
     // Blocks until standard input closes. /dev/stdin would not open: Node's pipe is a socket.
     "SELECT count() FROM file('-', LineAsString) FORMAT Null",

@@ -4,12 +4,13 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Server } from '../client.ts';
 import { pollFor } from '../poll.ts';
+import { type Access, newAccess } from './access.ts';
 import { type Engine, launchEngine, type Ports } from './launch.ts';
 
-/** One server of a local cluster. */
-export interface ClusterServer {
-  readonly url: string;
+/** One server of a local cluster, and a user who may do everything. */
+export interface ClusterServer extends Server {
   /** Kills the process, as a power cut would, and resolves when it is gone. */
   kill(): Promise<void>;
   /** Starts it again on the same ports and files; resolves when it answers. */
@@ -35,7 +36,7 @@ export interface ClusterOptions {
   readonly known?: number;
   /** How many times each server is listed as a replica of its own shard. */
   readonly replicas?: number;
-  /** Shared secret of the servers; with it a statement runs on all of them as the user who sent it. */
+  /** Shared secret of the servers; with it a statement runs on all of them as the user who sent it, not as adtally. */
   readonly secret?: string;
   /** XML to add to the configuration of every server. */
   readonly more?: string;
@@ -49,8 +50,9 @@ export async function startCluster(
   const home = mkdtempSync(join(tmpdir(), 'adtally-cluster-'));
   const ports = await freePorts(size);
   const folders = ports.map((_, n) => join(home, `${n + 1}`));
+  const access = newAccess();
   const describe = (shards: number) => {
-    const servers = clusterXml(ports.slice(0, shards), options);
+    const servers = clusterXml(ports.slice(0, shards), access, options);
     for (const folder of folders) writeFileSync(join(folder, 'embedded.d', 'cluster.xml'), servers);
   };
   for (const folder of folders) {
@@ -58,12 +60,14 @@ export async function startCluster(
     copyFileSync(config, join(folder, 'embedded.xml'));
   }
   describe(known);
-  const servers = await Promise.all(folders.map((folder, n) => startServer(folder, ports[n] as Ports)));
+  const servers = await Promise.all(
+    folders.map((folder, n) => startServer(folder, ports[n] as Ports, access)),
+  );
   return {
     name: clusterName,
     nodes: servers,
     answers: async () => {
-      for (const { url } of servers) await waitForPing(url);
+      for (const server of servers) await waitForPing(server);
     },
     resize: async (shards) => {
       describe(shards);
@@ -80,9 +84,19 @@ export async function startCluster(
   };
 }
 
-async function startServer(folder: string, ports: Ports): Promise<ClusterServer & { stop(): Promise<void> }> {
+async function startServer(
+  folder: string,
+  ports: Ports,
+  access: Access,
+): Promise<ClusterServer & { stop(): Promise<void> }> {
   const start = async (): Promise<Engine> => {
-    const started = launchEngine(folder, ports, join(folder, 'embedded.xml'));
+    const started = launchEngine(folder, {
+      ports,
+      access,
+      databases: [],
+      native: true,
+      configFile: join(folder, 'embedded.xml'),
+    });
     await started.ready;
     return started;
   };
@@ -103,6 +117,8 @@ async function startServer(folder: string, ports: Ports): Promise<ClusterServer 
   watch();
   return {
     url: `http://127.0.0.1:${ports.http}`,
+    user: 'adtally',
+    password: access.passwords.adtally,
     kill: async () => {
       wanted = false;
       process.kill(engine.pid, 'SIGKILL');
@@ -120,19 +136,25 @@ async function startServer(folder: string, ports: Ports): Promise<ClusterServer 
   };
 }
 
-/** Resolves when the ClickHouse at `url` answers a ping. */
-export async function waitForPing(url: string): Promise<void> {
+/** Resolves when the ClickHouse at `url` answers a ping of this user. */
+export async function waitForPing({ url, user, password }: Server): Promise<void> {
+  const headers = { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` };
   const ping = () =>
-    fetch(`${url}/ping`).then(
+    fetch(`${url}/ping`, { headers }).then(
       ({ ok }) => ok || undefined,
       () => undefined,
     );
   await pollFor(ping, { pollMs: 50 });
 }
 
-function clusterXml(ports: readonly Ports[], { replicas = 1, secret, more = '' }: ClusterOptions): string {
+function clusterXml(
+  ports: readonly Ports[],
+  { passwords }: Access,
+  { replicas = 1, secret, more = '' }: ClusterOptions,
+): string {
+  const user = secret ? '' : `<user>adtally</user><password>${passwords.adtally}</password>`;
   const shards = ports.map(({ tcp }) => {
-    const replica = `<replica><host>127.0.0.1</host><port>${tcp}</port></replica>`;
+    const replica = `<replica><host>127.0.0.1</host><port>${tcp}</port>${user}</replica>`;
     return `<shard><internal_replication>true</internal_replication>${replica.repeat(replicas)}</shard>`;
   });
   const proof = secret === undefined ? '' : `<secret>${secret}</secret>`;

@@ -24,7 +24,7 @@ export const storeLockedExitCode = 75;
 export function spawnModule(
   name: 'supervisor' | 'engine',
   args: readonly string[],
-  options: { stdio: StdioOptions; detached?: boolean },
+  { variables, ...options }: { stdio: StdioOptions; detached?: boolean; variables?: Record<string, string> },
 ): ChildProcess {
   const here = fileURLToPath(import.meta.url);
   const extension = extname(here);
@@ -33,7 +33,10 @@ export function spawnModule(
   return spawn(process.execPath, [...loader, module, ...args], {
     ...options,
     cwd: dirname(here),
-    env: Object.fromEntries(inheritedVariables.map((variable) => [variable, process.env[variable]])),
+    env: {
+      ...Object.fromEntries(inheritedVariables.map((variable) => [variable, process.env[variable]])),
+      ...variables,
+    },
   });
 }
 

@@ -1,13 +1,16 @@
 /**
- * The supervisor process: `supervisor DATA_DIR` owns one engine, restarts it when it dies and stops it when the last
- * lease ends. Exit codes: 0 stopped, 1 failed, 75 another engine uses the store.
+ * The supervisor process: `supervisor DATA_DIR DATABASE [native]` owns one engine, restarts it when it dies and stops
+ * it when the last lease ends. Exit codes: 0 stopped, 1 failed, 75 another engine uses the store.
  */
+import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { launchEngine, type Ports, PortTaken, StoreLocked } from './launch.ts';
+import { newAccess } from './access.ts';
+import { type Engine, launchEngine, type Ports, PortTaken, StoreLocked } from './launch.ts';
 import { Leases } from './leases.ts';
 import { storeLockedExitCode } from './spawn.ts';
-import { logFile, readState, removeState, writeState } from './state.ts';
+import { logFile, readState, removeState, storedDatabases, writeState } from './state.ts';
 
 const shortLifeMs = 10_000;
 /** Engines in a row that ended soon after their start: from the third on there is a pause, at the tenth we give up. */
@@ -16,10 +19,15 @@ const maxShortLives = 10;
 const pauseMs = 1_000;
 const anyPorts: Ports = { http: 0, tcp: 0 };
 
-const [dataDir] = process.argv.slice(2);
-if (dataDir === undefined) throw new Error('usage: supervisor DATA_DIR');
+const [dataDir, database, native] = process.argv.slice(2);
+if (dataDir === undefined || database === undefined) {
+  throw new Error('usage: supervisor DATA_DIR DATABASE [native]');
+}
 
-const leases = await Leases.listen();
+// Of all files of the store and the log.
+process.umask(0o077);
+const access = newAccess();
+const leases = await Leases.listen(dataDir, access.secret);
 const signalled = new Promise<string>((resolve) => {
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, resolve);
 });
@@ -36,8 +44,8 @@ try {
 
 /** Runs engines, one after the other on the same ports, until `stopping`. @throws when it gives up */
 async function supervise(dataDir: string, leases: Leases, stopping: Promise<string>): Promise<void> {
-  let ports = lastPorts(dataDir);
-  let engine = launchEngine(dataDir, ports);
+  let ports = await lastPorts(dataDir);
+  let engine = launch(dataDir, ports);
   let served = false;
   let shortLives = 0;
 
@@ -75,21 +83,42 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
     }
     if (shortLives >= shortLivesBeforePause) await Promise.race([delay(pauseMs), stopping]);
     if (stopped) return stop;
-    engine = launchEngine(dataDir, ports);
+    engine = launch(dataDir, ports);
   }
+}
+
+function launch(dataDir: string, ports: Ports): Engine {
+  const databases = [...new Set([database ?? '', ...storedDatabases(dataDir)])];
+  return launchEngine(dataDir, { ports, access, databases, native: native !== undefined });
 }
 
 function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): void {
   const server = { url: `http://127.0.0.1:${ports.http}`, tcpPort: ports.tcp, pid };
-  writeState(dataDir, { ...server, leasePort: leases.port });
+  writeState(dataDir, { ...server, leasePort: leases.port, ...access });
   leases.greet({ ...server, dataDir, supervisorPid: process.pid });
   log(dataDir, `ClickHouse, process ${pid}, serves ${server.url}`);
 }
 
-/** The ports of a server that was not stopped cleanly, which its holders may still use. */
-function lastPorts(dataDir: string): Ports {
+/**
+ * The ports of a server that was not stopped cleanly, unless somebody has taken them: its holders, who do not know the
+ * new passwords, learn at once that it is gone.
+ */
+async function lastPorts(dataDir: string): Promise<Ports> {
   const last = readState(dataDir);
-  return last === undefined ? anyPorts : { http: Number(new URL(last.url).port), tcp: last.tcpPort };
+  if (last === undefined) return anyPorts;
+  const http = Number(new URL(last.url).port);
+  // An engine takes a second or more to find that out.
+  return (await isFree(http)) ? { http, tcp: last.tcpPort } : anyPorts;
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  const free = await once(server, 'listening').then(
+    () => true,
+    () => false,
+  );
+  server.close();
+  return free;
 }
 
 // Opened by name each time, because the engine rotates the same file.

@@ -34,7 +34,7 @@ async function main(): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'adtally-schema-'));
   const lease = await acquireEmbedded(dataDir);
   try {
-    const address = { url: lease.url, user: 'default', password: '', database: 'adtally' };
+    const address = { ...lease.address, database: 'adtally' };
     await migrate(address);
     const store = connect(address);
     await writeFile(schemaFile, await describeSchema(store));

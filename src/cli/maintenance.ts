@@ -46,16 +46,16 @@ export function addMaintenanceCommands(program: Command): void {
 
 async function runMigrate(config: Config): Promise<void> {
   const { url, user, password, database, cluster } = config.clickhouse;
+  const options = { renewDictionaries: true };
   let applied: string[] = [];
   if (url) {
     const address = { url, user, password, database };
-    const options = { renewDictionaries: true };
     applied = cluster
       ? await migrateCluster(address, cluster, config.reportTimezone, options)
       : await migrate(address, config.reportTimezone, options);
   } else {
-    // Opening the embedded ClickHouse migrates it.
-    await withStore(async () => {});
+    // Opening the embedded ClickHouse migrates it; the dictionaries may come from a backup.
+    await withStore(async ({ address }) => void (await migrate(address, config.reportTimezone, options)));
   }
   say(applied.length ? `applied ${applied.join(', ')}` : 'the schema is up to date');
 }

@@ -1,8 +1,10 @@
+import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import pino, { type Logger } from 'pino';
 import { connect } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
+import { curlFile } from '../../clickhouse/embedded/state.ts';
 import type { Config } from '../config.ts';
 import { openLog } from '../observe/log.ts';
 import type { Service } from '../service.ts';
@@ -23,7 +25,8 @@ export function addServeCommands(program: Command): void {
   program
     .command('clickhouse')
     .description('run the embedded ClickHouse by itself, for other commands to share')
-    .action(() => runEmbedded(config()));
+    .option('--native', 'listen for the native protocol, too; any user of this machine can then interrupt it')
+    .action(({ native = false }: { native?: boolean }) => runEmbedded(config(), native));
 }
 
 /** `serve`: runs until a signal, then stops the service before ClickHouse. */
@@ -62,11 +65,27 @@ async function serve(config: Config, opened: OpenStore, log: Logger): Promise<Se
   return startService(config, opened, log);
 }
 
-async function runEmbedded({ dataDir }: Config): Promise<void> {
-  const lease = await acquireEmbedded(dataDir);
-  say(`ClickHouse listens on ${lease.url} (native protocol: 127.0.0.1:${lease.tcpPort}); Ctrl-C stops it`);
-  await untilStopped(lease.lost);
-  await lease.release();
+/** `clickhouse`: says how its owner reaches it; passwords stay in files that only the owner can read. */
+async function runEmbedded({ dataDir, clickhouse }: Config, native: boolean): Promise<void> {
+  const lease = await acquireEmbedded(dataDir, { database: clickhouse.database, native });
+  try {
+    if (native && lease.tcpPort === 0) {
+      throw new Error('the embedded ClickHouse already runs without --native: stop what uses it first');
+    }
+    say(`ClickHouse listens on ${lease.url}; Ctrl-C stops it. To look at it:\n`);
+    say(`  curl -K ${quotedForShell(curlFile(dataDir))} -d 'SHOW TABLES FROM ${clickhouse.database}'\n`);
+    if (native) {
+      const passwords = join(dataDir, 'clickhouse.json');
+      say(`Native protocol: 127.0.0.1:${lease.tcpPort}, user adtally, password in ${passwords}\n`);
+    }
+    await untilStopped(lease.lost);
+  } finally {
+    await lease.release();
+  }
+}
+
+function quotedForShell(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Stops the service at a signal, and when its ClickHouse has ended for good, which is a failure. */

@@ -6,7 +6,7 @@ import { select } from '../../clickhouse/client.ts';
 import { isWellFormed } from '../../src/accounts/tokens.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { event, load } from '../support/events.ts';
-import { startProcess, useCommands } from '../support/process.ts';
+import { environmentOf, startProcess, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -22,23 +22,13 @@ beforeEach(() => {
   account = `account-${++made}`;
 });
 
-const store = () => {
-  const { url, user, password, database } = db.address;
-  return {
-    CLICKHOUSE_URL: url,
-    CLICKHOUSE_USER: user,
-    CLICKHOUSE_PASSWORD: password,
-    CLICKHOUSE_DATABASE: database,
-  };
-};
-
 /** Runs `adtally` on the store of this file as a process, the words of the line as its arguments. */
 function adtally(line: string, { env = {} } = {}) {
-  return commands.run(line.split(' '), { ...store(), ...env });
+  return commands.run(line.split(' '), { ...environmentOf(db.address), ...env });
 }
 
 /** The same, where it is not about the process. */
-const adtallyAgain = (line: string) => runCommand(line.split(' '), store());
+const adtallyAgain = (line: string) => runCommand(line.split(' '), environmentOf(db.address));
 
 describe('usage', () => {
   test.each([
@@ -86,9 +76,8 @@ describe('usage', () => {
 describe('tokens', () => {
   test('create prints the token alone, list shows it without it, revoke ends it', async () => {
     const { PATH = '' } = process.env;
-    const { url, database } = db.address;
     const line = ['run', '-s', 'adtally', '--', 'token', 'create', account, '--label', 'nightly job'];
-    const env = { PATH, CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database };
+    const env = { PATH, ...environmentOf(db.address) };
     const created = await startProcess('npm', line, env).ended;
     expect(created.code, created.stderr).toBe(0);
     const token = created.stdout.trim();

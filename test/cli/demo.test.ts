@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { accounts, useDemo } from '../support/demo.ts';
+import { engineIn } from '../support/embedded-processes.ts';
 import { listening, startProcess } from '../support/process.ts';
+import { listeningPorts } from '../support/strangers.ts';
 
 const demo = useDemo();
 const { commands, engineUrl, number, expectWholeSample } = demo;
@@ -41,6 +43,10 @@ test('the first start prints tokens and curl lines that work as they are; the ne
   });
   expect(answer.status).toBe(200);
   await expectWholeSample();
+  // Each start has other passwords, and the dictionaries of names log in, too.
+  expect(await number('SELECT count() FROM dictionary(ad_unit_names)')).toBeGreaterThan(3);
+  const { pid = 0, address } = engineIn(demo.dataDir) ?? {};
+  expect(listeningPorts(pid)).toEqual([Number(new URL(address?.url ?? '').port)]);
   const ended = await second.kill('SIGINT');
   expect(ended.code).toBe(0);
   expect(ended.stderr).not.toMatch(/is empty|adt_/);

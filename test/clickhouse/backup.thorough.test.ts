@@ -9,7 +9,7 @@ describe('a store of three shards', () => {
   const test = useClusterStore(cluster);
 
   it(whatIsRestored, async () => {
-    const servers = cluster.nodes.map(({ url }) => connect(addressOf(url, 'default')));
+    const servers = cluster.nodes.map((node) => connect(addressOf(node, 'default')));
     const { database } = test.store.address;
     await loseAndRestore(test, servers, [database, `${database}_shard`]).finally(() =>
       Promise.all(servers.map((server) => server.close())),

@@ -56,7 +56,7 @@ test(`a server that is killed while a rollup is exchanged comes back with whole 
   const dataDir = await mkdtemp(join(tmpdir(), 'adtally-killed-'));
   const withServer = async (work: (store: Store, pid: number) => Promise<void>) => {
     const lease = await (await embedded()).acquireEmbedded(dataDir);
-    const address = { url: lease.url, user: 'default', password: '', database: 'killed' };
+    const address = { ...lease.address, database: 'killed' };
     await migrate(address);
     const store = connect(address);
     const { pid } = JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8'));

@@ -14,7 +14,7 @@ const statusWith = async (token: string) =>
   (await service.post('/v1/campaigns', 'usual', {}, { authorization: `Bearer ${token}` })).status;
 
 it('a row that only one node has, from a clock that is ahead, is replaced on all nodes, whichever is asked', async () => {
-  const [first, second] = cluster.nodes.map(({ url }) => connect(addressOf(url, test.address.database)));
+  const [first, second] = cluster.nodes.map((node) => connect(addressOf(node, test.address.database)));
   if (!first || !second) throw new Error('there are two nodes');
   try {
     const usual = await service.token('usual');

@@ -35,8 +35,8 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
   expect(await checkSchema(test.store, catalog)).toEqual([]);
   const { database } = test.store.address;
   // As commands do, which begin anew: a client keeps what it knows of the cluster.
-  const [growing, grown, fourth] = [0, 0, 3].map((n) =>
-    connect(addressOf(cluster.nodes[n]?.url ?? '', database)),
+  const [growing, grown, fourth] = [0, 0, 3].flatMap((n) =>
+    cluster.nodes.slice(n, n + 1).map((node) => connect(addressOf(node, database))),
   );
   if (!growing || !grown || !fourth) throw new Error('there are three clients');
   try {
@@ -59,7 +59,7 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
 
 it('a store of one machine is moved by copying what it has read, and everything adds up again', async () => {
   const accounts = Array.from({ length: 9 }, (_, n) => `moved-${n}`);
-  const old = addressOf(test.store.address.url, `${test.store.address.database}_old`);
+  const old = addressOf(test.store.address, `${test.store.address.database}_old`);
   await migrate(old);
   const single = connect(old);
   const moved = connect(test.store.address);

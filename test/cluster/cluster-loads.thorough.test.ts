@@ -8,7 +8,7 @@ import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { useCluster } from '../support/cluster.ts';
 import { impressions, useClusterLoads } from '../support/cluster-loads.ts';
 import { load, ndjson } from '../support/events.ts';
-import type { Command } from '../support/process.ts';
+import { type Command, environmentOf } from '../support/process.ts';
 import { useClusterStore } from '../support/store.ts';
 
 const cluster = useCluster(3);
@@ -20,8 +20,7 @@ it('two loaders on two nodes load the same files at once, each event once', asyn
   const file = join(loads.folder, 'both.ndjson');
   await writeFile(file, ndjson(impressions('both', 6_000)));
   const runs = [1, 2].map((number) => {
-    const { url, database } = node(number).address;
-    const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database };
+    const env = environmentOf(node(number).address);
     return commands.start(['ingest', 'events', '--chunk-bytes', '100000', file], env);
   });
   const ended = await Promise.all(runs.map((run: Command) => run.ended));

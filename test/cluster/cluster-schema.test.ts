@@ -7,7 +7,7 @@ import { migrate, pendingMigrations, storedTimezone } from '../../clickhouse/mig
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { readMigrations, statementsForNode } from '../../clickhouse/migrate/migration-files.ts';
 import { useCluster } from '../support/cluster.ts';
-import { useCommands } from '../support/process.ts';
+import { environmentOf, useCommands } from '../support/process.ts';
 import { addressOf, useClusterStore } from '../support/store.ts';
 
 const cluster = useCluster(3);
@@ -18,8 +18,8 @@ it('every node gets the same schema, in the time zone of the cluster, whichever 
   const { database } = test.store.address;
   expect(await migrateCluster(test.address, cluster.name)).toEqual([]);
   const schemas = await Promise.all(
-    cluster.nodes.map(async ({ url }) => {
-      const node = connect(addressOf(url, database));
+    cluster.nodes.map(async (server) => {
+      const node = connect(addressOf(server, database));
       const whole = await select<{ name: string }>(
         node,
         `SELECT database, name, create_table_query AS query FROM system.tables
@@ -76,8 +76,8 @@ it('a store of a single node is not turned into one of a cluster, nor the other 
 });
 
 it('a wrong cluster is refused with one line that says which there are', async () => {
-  const { url: CLICKHOUSE_URL } = test.address;
-  const other = await commands.run(['migrate'], { CLICKHOUSE_URL, CLICKHOUSE_CLUSTER: 'other' });
+  const env = { ...environmentOf(test.address), CLICKHOUSE_CLUSTER: 'other' };
+  const other = await commands.run(['migrate'], env);
   expect(other.code).toBe(1);
   expect(other.stderr).toMatch(/^error: http\S+ has no cluster other, only: adtally/);
   const alone = await commands.run(['migrate'], { CLICKHOUSE_CLUSTER: 'adtally' });
@@ -95,7 +95,9 @@ describe('a cluster of several replicas', () => {
   });
 
   it('gets replicated tables from the same files', async () => {
-    const address = addressOf(replicas.nodes[0]?.url ?? '', 'replicated');
+    const [node] = replicas.nodes;
+    if (!node) throw new Error('there is a node');
+    const address = addressOf(node, 'replicated');
     await createTables(address, replicas.name);
     const store = connect(address);
     try {

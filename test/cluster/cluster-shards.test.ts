@@ -8,7 +8,7 @@ import { asked } from '../support/asked-shards.ts';
 import { useCluster } from '../support/cluster.ts';
 import { type EventLine, load } from '../support/events.ts';
 import { answer, Oracle } from '../support/oracle.ts';
-import { listening, useCommands } from '../support/process.ts';
+import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { useClusterStore } from '../support/store.ts';
 
@@ -45,8 +45,7 @@ it('with a shard down the accounts of the others are served and its own get a 50
   const [, , third] = cluster.nodes;
   await third?.kill();
   try {
-    const { url, database } = test.address;
-    const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database, PORT: '0' };
+    const env = { ...environmentOf(test.address), PORT: '0' };
     const started = commands.start(['serve'], env);
     for (const base of [service.url, await listening(started)]) {
       for (const account of accounts) {

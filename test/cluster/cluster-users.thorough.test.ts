@@ -9,44 +9,45 @@ import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { withdrawChunk } from '../../ingest/load/withdraw-chunk.ts';
 import { useCluster } from '../support/cluster.ts';
 import { event, ndjson } from '../support/events.ts';
-import { listening, useCommands } from '../support/process.ts';
+import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { addressOf } from '../support/store.ts';
 
 /** The users of docker-compose.cluster.yml, with passwords that need no environment of the server. */
 const users = readFileSync(new URL('../../clickhouse/config/server/users.xml', import.meta.url), 'utf8')
   .replace(/<password from_env="(\w+)"\/>/g, '<password>$1</password>')
-  .replace('<reporter>\n      <password>', '<reporter replace="replace">\n      <password>')
+  .replace(/<(adtally|reporter)>(\s+<password>)/g, '<$1 replace="replace">$2')
   .replace(/^[\s\S]*?<clickhouse>|<\/clickhouse>\s*$/g, '');
-const cluster = useCluster(2, { secret: 'of the cluster', more: users });
+/** A server that is not embedded answers everybody who logs in. */
+const handlers = '<http_handlers replace="replace"><defaults/></http_handlers>';
+const cluster = useCluster(2, { secret: 'of the cluster', more: `${users}${handlers}` });
 const commands = useCommands();
 
 it('the users of docker-compose can do on a cluster what they have to, and the service only reads', async () => {
-  const [first, second] = cluster.nodes.map(({ url }) => addressOf(url, 'adtally'));
+  const [first, second] = cluster.nodes.map((node) => addressOf(node, 'adtally'));
   if (!first || !second) throw new Error('there are two nodes');
   const loader = { ...first, user: 'adtally', password: 'ADTALLY_PASSWORD' };
   const reporter = { ...second, user: 'reporter', password: 'REPORTER_PASSWORD' };
-  const env = (address: typeof loader) => ({
-    CLICKHOUSE_URL: address.url,
-    CLICKHOUSE_USER: address.user,
-    CLICKHOUSE_PASSWORD: address.password,
-  });
   await migrateCluster(loader, cluster.name, undefined, { renewDictionaries: true });
   const events = Array.from({ length: 40 }, (_, n) => event({ advertiser_id: `a${n % 8}`, spend: '1' }));
   const loaded = await commands.run(
     ['ingest', 'events', '--format', 'ndjson', '-'],
-    env(loader),
+    environmentOf(loader),
     ndjson(events),
   );
   expect(loaded.code, loaded.stderr).toBe(0);
   const names = 'account_id,campaign_id,name\na1,campaign,Named\n';
-  const named = await commands.run(['ingest', 'campaigns', '--format', 'csv', '-'], env(loader), names);
+  const named = await commands.run(
+    ['ingest', 'campaigns', '--format', 'csv', '-'],
+    environmentOf(loader),
+    names,
+  );
   expect(named.code, named.stderr).toBe(0);
   for (const args of [
     ['confirm', 'a1', '--from', '2026-03-01', '--to', '2026-03-31'],
     ['place', 'a2', '1', '2'],
     ['grow'],
   ]) {
-    const { code, stderr } = await commands.run(args, env(loader));
+    const { code, stderr } = await commands.run(args, environmentOf(loader));
     expect(code, stderr).toBe(0);
   }
   const store = connect(loader);
@@ -58,10 +59,10 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   } finally {
     await store.close();
   }
-  const service = commands.start(['serve'], { ...env(reporter), PORT: '0' });
+  const service = commands.start(['serve'], { ...environmentOf(reporter), PORT: '0' });
   const url = await listening(service);
   for (const account of ['a0', 'a1', 'a2', 'a3']) {
-    const token = (await commands.run(['token', 'create', account], env(loader))).stdout.trim();
+    const token = (await commands.run(['token', 'create', account], environmentOf(loader))).stdout.trim();
     const response = await fetch(`${url}/v1/campaigns/breakdowns/date`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -74,6 +75,6 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   // The log waits a moment for the number of rows.
   const [, line = ''] = await service.said(/^(.*"msg":"answered".*)$/m);
   expect(JSON.parse(line)).toMatchObject({ status: 200, rows: 1 });
-  const refused = await commands.run(['token', 'create', 'a0'], env(reporter));
+  const refused = await commands.run(['token', 'create', 'a0'], environmentOf(reporter));
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('Not enough privileges')]);
 }, 300_000);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { reportFormats } from '../../src/report/formats.ts';
 import { embedded } from '../support/compiled.ts';
+import { engineIn } from '../support/embedded-processes.ts';
 import { type Command, listening, useCommands } from '../support/process.ts';
 
 const commands = useCommands();
@@ -38,7 +39,7 @@ let token: string;
 
 beforeAll(async () => {
   const lease = await (await embedded()).acquireEmbedded(dataDir);
-  const address = { url: lease.url, user: 'default', password: '', database: 'adtally' };
+  const address = { ...lease.address, database: 'adtally' };
   await migrate(address);
   const store = connect(address);
   await store.command({
@@ -62,14 +63,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, maxRetries: 20 });
 });
 
-/** The engine that serves DATA_DIR. */
-function engine(): { url: string; pid: number } | undefined {
-  const file = join(dataDir, 'clickhouse.json');
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
-}
+const engine = () => engineIn(dataDir);
 
 async function withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
-  const store = connect({ url: engine()?.url ?? '', user: 'default', password: '', database: 'adtally' });
+  const running = engine();
+  if (!running) throw new Error('no engine runs');
+  const store = connect({ ...running.address, database: 'adtally' });
   try {
     return await work(store);
   } finally {

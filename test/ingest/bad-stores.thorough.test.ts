@@ -17,7 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 test('a load rides through the end and the restart of the embedded ClickHouse', async () => {
   const dataDir = join(folder, 'data');
   const lease = await (await embedded()).acquireEmbedded(dataDir);
-  const address = { url: lease.url, user: 'default', password: '', database: 'adtally' };
+  const address = { ...lease.address, database: 'adtally' };
   await migrate(address);
   const store = connect(address);
   try {

@@ -29,10 +29,15 @@ async function packedEvents(format: 'JSONEachRow' | 'CSVWithNames', level: numbe
   const query = `SELECT concat('e', toString(number)) AS event_id, '2026-03-01 12:00:00' AS event_time,
       'impression' AS event_type, '${account}' AS advertiser_id, toString(cityHash64(number) % 900) AS campaign_id
     FROM numbers(10000) FORMAT ${format}`;
-  const response = await fetch(
-    `${url}/?enable_http_compression=1&http_zlib_compression_level=${level}&user=${user}&password=${password}`,
-    { method: 'POST', body: query, headers: { 'accept-encoding': 'zstd, identity;q=0' } },
-  );
+  const response = await fetch(`${url}/?enable_http_compression=1&http_zlib_compression_level=${level}`, {
+    method: 'POST',
+    body: query,
+    headers: {
+      'accept-encoding': 'zstd, identity;q=0',
+      'x-clickhouse-user': user,
+      'x-clickhouse-key': password,
+    },
+  });
   expect(response.headers.get('content-encoding')).toBe('zstd');
   return Buffer.from(await response.arrayBuffer());
 }

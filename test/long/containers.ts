@@ -33,9 +33,9 @@ nameIds(useStore);
 it('a replica that is killed during a load is caught up, and every event is counted once', async () => {
   const [first, second, third] = cluster.nodes;
   if (!first || !second || !third) throw new Error('there are four nodes');
-  await migrateCluster(addressOf(first.url, 'killed'), cluster.name);
-  const store = connect(addressOf(third.url, 'killed'));
-  const replicas = [first, second].map(({ url }) => connect(addressOf(url, 'killed_shard')));
+  await migrateCluster(addressOf(first, 'killed'), cluster.name);
+  const store = connect(addressOf(third, 'killed'));
+  const replicas = [first, second].map((node) => connect(addressOf(node, 'killed_shard')));
   try {
     expect(await checkSchema(store, catalog)).toEqual([]);
     const events = Array.from({ length: 20_000 }, (_, n) =>

@@ -11,7 +11,7 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { startOf } from '../support/compiled.ts';
 import { malformed } from '../support/malformed.ts';
-import { listening, startProcess } from '../support/process.ts';
+import { environmentOf, listening, startProcess } from '../support/process.ts';
 import { seededRandom } from '../support/random.ts';
 
 /** A name that only another account's rows hold. */
@@ -122,13 +122,12 @@ async function main(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'adtally-fuzz-'));
   const lease = await acquireEmbedded(folder);
   const database = `fuzz_${randomBytes(4).toString('hex')}`;
-  const address = { url: lease.url, user: 'default', password: '', database };
+  const address = { ...lease.address, database };
   try {
     await migrate(address);
     const token = await prepareFuzz(address);
     const serve = startProcess(process.execPath, [...startOf('src/cli'), 'serve'], {
-      CLICKHOUSE_URL: lease.url,
-      CLICKHOUSE_DATABASE: database,
+      ...environmentOf(address),
       PORT: '0',
       RATE_LIMIT_REQUESTS: '10000000',
     });

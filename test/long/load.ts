@@ -9,7 +9,7 @@ import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { startOf } from '../support/compiled.ts';
-import { listening, startProcess } from '../support/process.ts';
+import { environmentOf, listening, startProcess } from '../support/process.ts';
 
 /**
  * 64 callers on one real service, at about ten times what their accounts are allowed, small and large reports
@@ -84,12 +84,7 @@ const { values } = parseArgs({ options: { seconds: { type: 'string' } } });
 const seconds = Number(values.seconds ?? 30);
 const folder = await mkdtemp(join(tmpdir(), 'adtally-load-'));
 const lease = await acquireEmbedded(folder);
-const address = {
-  url: lease.url,
-  user: 'default',
-  password: '',
-  database: `load_${randomBytes(4).toString('hex')}`,
-};
+const address = { ...lease.address, database: `load_${randomBytes(4).toString('hex')}` };
 try {
   await migrate(address);
   const store = connect(address);
@@ -107,7 +102,7 @@ try {
   const names = Array.from({ length: accounts }, (_, n) => `account-${n}`);
   const tokens = await Promise.all(names.map((account) => createToken(store, { account, label: '' })));
   await store.close();
-  const env = { CLICKHOUSE_URL: lease.url, CLICKHOUSE_DATABASE: address.database, PORT: '0' };
+  const env = { ...environmentOf(address), PORT: '0' };
   const start = (limits: Record<string, string>) =>
     startProcess(process.execPath, [...startOf('src/cli'), 'serve'], { ...env, ...limits });
 

@@ -8,7 +8,7 @@ import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { useCommandRunners } from './command-runners.ts';
 import { type EventLine, event } from './events.ts';
-import { type Commands, type Ended, useCommands } from './process.ts';
+import { type Commands, type Ended, environmentOf, useCommands } from './process.ts';
 import { addressOf, type TestStore } from './store.ts';
 
 export interface ClusterLoads {
@@ -33,7 +33,7 @@ export function useClusterLoads(cluster: Cluster, test: TestStore): ClusterLoads
   let nodes: Store[];
   let folder: string;
   beforeAll(async () => {
-    nodes = cluster.nodes.map(({ url }) => connect(addressOf(url, test.store.address.database)));
+    nodes = cluster.nodes.map((node) => connect(addressOf(node, test.store.address.database)));
     folder = await mkdtemp(join(tmpdir(), 'adtally-cluster-loads-'));
   });
   afterAll(async () => {
@@ -43,8 +43,7 @@ export function useClusterLoads(cluster: Cluster, test: TestStore): ClusterLoads
 
   const node = (number: number): Store => nodes[number - 1] ?? test.store;
   const adtally = (number: number, ...args: string[]) => {
-    const { url, database } = node(number).address;
-    return run(args, { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database });
+    return run(args, environmentOf(node(number).address));
   };
   const total = async (prefix: string) => {
     const [row] = await select<{ events: number; campaigns: number; ad_units: number }>(

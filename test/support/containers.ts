@@ -5,6 +5,7 @@ import {
   type StartedTestContainer,
   Wait,
 } from 'testcontainers';
+import type { Server } from '../../clickhouse/client.ts';
 import { type Cluster, waitForPing } from '../../clickhouse/embedded/local-cluster.ts';
 
 const image = 'clickhouse/clickhouse-server:26.7';
@@ -37,13 +38,17 @@ export async function startContainers(): Promise<Cluster> {
         .start(),
     ),
   );
-  const url = (node: StartedTestContainer) => `http://${node.getIpAddress(network.getName())}:8123`;
+  const server = (node: StartedTestContainer): Server => ({
+    url: `http://${node.getIpAddress(network.getName())}:8123`,
+    user: 'default',
+    password: '',
+  });
   const servers = serversXml(nodes.map((node) => node.getIpAddress(network.getName())));
   for (const node of nodes) {
     await node.copyContentToContainer([
       { content: servers, target: '/etc/clickhouse-server/config.d/servers.xml' },
     ]);
-    const answer = await fetch(url(node), { method: 'POST', body: 'SYSTEM RELOAD CONFIG' });
+    const answer = await fetch(server(node).url, { method: 'POST', body: 'SYSTEM RELOAD CONFIG' });
     if (!answer.ok) throw new Error(await answer.text());
   }
   return {
@@ -51,11 +56,11 @@ export async function startContainers(): Promise<Cluster> {
     nodes: nodes.map((node) => {
       const container = runtime.container.getById(node.getId());
       return {
-        url: url(node),
+        ...server(node),
         kill: async () => void (await container.kill()),
         restart: async () => {
           await container.start();
-          await waitForPing(url(node));
+          await waitForPing(server(node));
         },
       };
     }),

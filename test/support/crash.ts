@@ -11,7 +11,7 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { embedded, startOf } from './compiled.ts';
 import { type EventLine, ndjson } from './events.ts';
-import { type Command, startProcess } from './process.ts';
+import { type Command, environmentOf, startProcess } from './process.ts';
 import { seededRandom } from './random.ts';
 
 /** Files to load and what they come to, counted line by line. */
@@ -103,12 +103,7 @@ export async function crashRounds({ rounds, victim, seed, onRound }: CrashRun): 
     let fullMs = 0;
     // Round 0 is not disturbed: it shows how long a load takes.
     for (let round = 0; round <= rounds; round++) {
-      const address = {
-        url: lease.url,
-        user: 'default',
-        password: '',
-        database: `crash_${randomBytes(4).toString('hex')}`,
-      };
+      const address = { ...lease.address, database: `crash_${randomBytes(4).toString('hex')}` };
       await migrate(address);
       const startedAt = performance.now();
       const killAfterMs = round === 0 ? undefined : fullMs * (0.1 + 0.95 * random());
@@ -127,14 +122,14 @@ export async function crashRounds({ rounds, victim, seed, onRound }: CrashRun): 
 }
 
 async function loadUntilDone(
-  { url, database }: Address,
+  address: Address,
   files: readonly string[],
   victim: CrashRun['victim'],
   killAfterMs: number | undefined,
   dataDir: string,
 ): Promise<number> {
   for (let attempt = 1; ; attempt++) {
-    const loader = startLoader({ url, database }, files);
+    const loader = startLoader(address, files);
     if (attempt === 1 && killAfterMs !== undefined) {
       await delay(killAfterMs);
       if (victim === 'loader') await loader.kill('SIGKILL');
@@ -147,14 +142,11 @@ async function loadUntilDone(
 }
 
 /** `ingest events` of files, cut into many chunks. */
-export function startLoader(
-  { url, database }: Pick<Address, 'url' | 'database'>,
-  files: readonly string[],
-): Command {
+export function startLoader(address: Address, files: readonly string[]): Command {
   return startProcess(
     process.execPath,
     [...startOf('src/cli'), 'ingest', 'events', '--chunk-bytes', '900000', ...files],
-    { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database },
+    environmentOf(address),
   );
 }
 

@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, vi } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
+import { engineIn } from './embedded-processes.ts';
 import { type Command, type Commands, useCommands } from './process.ts';
 
 export const accounts = ['northwind-outdoor', 'daily-harbor', 'luma-cosmetics', 'pixelplay-games'];
@@ -33,12 +34,11 @@ export function useDemo(): Demo {
     rmSync(dataDir, { recursive: true, maxRetries: 20 });
   });
 
-  const engineUrl = (): string | undefined => {
-    const file = join(dataDir, 'clickhouse.json');
-    return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).url : undefined;
-  };
+  const engineUrl = (): string | undefined => engineIn(dataDir)?.address.url;
   const number = async (query: string): Promise<number> => {
-    const store = connect({ url: engineUrl() ?? '', user: 'default', password: '', database: 'adtally' });
+    const engine = engineIn(dataDir);
+    if (!engine) throw new Error('there is no store');
+    const store = connect({ ...engine.address, database: 'adtally' });
     try {
       const [row] = await select<{ number: string }>(store, `SELECT toString((${query})) AS number`);
       return Number(row?.number);

@@ -5,7 +5,7 @@ import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 const [dataDir] = process.argv.slice(2);
 if (dataDir === undefined) throw new Error('usage: embedded-holder DATA_DIR');
 
-const { url, pid, release } = await acquireEmbedded(dataDir);
-console.log(JSON.stringify({ url, pid }));
+const { address, url, pid, release } = await acquireEmbedded(dataDir);
+console.log(JSON.stringify({ address, url, pid }));
 await once(process.stdin.resume(), 'end');
 await release();

@@ -1,13 +1,30 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import type { Server } from '../../clickhouse/client.ts';
 import { startOf } from './compiled.ts';
+
+/** The engine that serves DATA_DIR, as its owner finds it. */
+export interface EngineOfFile {
+  readonly pid: number;
+  readonly address: Server;
+}
+
+/** Undefined while none serves it. */
+export function engineIn(dataDir: string): EngineOfFile | undefined {
+  const file = join(dataDir, 'clickhouse.json');
+  if (!existsSync(file)) return undefined;
+  const { url, pid, passwords } = JSON.parse(readFileSync(file, 'utf8'));
+  return { pid, address: { url, user: 'adtally', password: passwords.adtally } };
+}
 
 /** A process that holds a lease until it is told to leave, or killed. */
 export interface Holder {
   readonly url: string;
+  readonly address: Server;
   /** Of the engine. */
   readonly pid: number;
   readonly process: ChildProcess;
@@ -29,7 +46,7 @@ export async function leaseOf(holder: ChildProcessWithoutNullStreams): Promise<H
       holder.stdin.end();
       await once(holder, 'exit');
     };
-    return { ...(JSON.parse(line) as { url: string; pid: number }), process: holder, leave };
+    return { ...(JSON.parse(line) as Omit<Holder, 'process' | 'leave'>), process: holder, leave };
   }
   throw new Error(`the holder got no lease: ${await text(holder.stderr)}`);
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from './accounts.ts';
 import { embedded } from './compiled.ts';
+import { type EngineOfFile, engineIn } from './embedded-processes.ts';
 import { type Commands, listening, openReport, useCommands } from './process.ts';
 
 /** An embedded store of its own with one large account, and what services on it need. */
@@ -17,17 +18,11 @@ export interface EmbeddedStore {
   readonly folder: string;
   readonly env: Record<string, string>;
   readonly token: string;
-  engine(): Engine | undefined;
+  engine(): EngineOfFile | undefined;
   enginePid(): number;
   withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
   reportsRunning(): Promise<number>;
   expectWholeReports(url: string): Promise<void>;
-}
-
-/** The engine that serves DATA_DIR. */
-interface Engine {
-  readonly url: string;
-  readonly pid: number;
 }
 
 const rows = 400_000;
@@ -41,7 +36,7 @@ export function useEmbeddedStore(): EmbeddedStore {
 
   beforeAll(async () => {
     const lease = await (await embedded()).acquireEmbedded(dataDir);
-    const address = { url: lease.url, user: 'default', password: '', database: 'adtally' };
+    const address = { ...lease.address, database: 'adtally' };
     await migrate(address);
     const store = connect(address);
     await insertLarge(store, ['large'], rows);
@@ -55,17 +50,15 @@ export function useEmbeddedStore(): EmbeddedStore {
   });
   afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
 
-  const engine = (): Engine | undefined => {
-    const file = join(dataDir, 'clickhouse.json');
-    return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+  const engine = () => engineIn(dataDir);
+  const runningEngine = () => {
+    const running = engine();
+    if (!running) throw new Error('no engine runs');
+    return running;
   };
-  const enginePid = () => {
-    const pid = engine()?.pid;
-    if (!pid) throw new Error('no engine runs');
-    return pid;
-  };
+  const enginePid = () => runningEngine().pid;
   const withStore: EmbeddedStore['withStore'] = async (work) => {
-    const store = connect({ url: engine()?.url ?? '', user: 'default', password: '', database: 'adtally' });
+    const store = connect({ ...runningEngine().address, database: 'adtally' });
     try {
       return await work(store);
     } finally {

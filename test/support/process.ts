@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
+import type { Address } from '../../clickhouse/client.ts';
 import { startOf } from './compiled.ts';
 
 /** How a process ended and everything it wrote. */
@@ -32,6 +33,16 @@ export interface Commands {
   run(args: readonly string[], env?: Record<string, string>, input?: string | Buffer): Promise<Ended>;
   /** Kills what still runs. */
   killAll(): Promise<void>;
+}
+
+/** What makes `adtally` use a database. */
+export function environmentOf({ url, user, password, database }: Address): Record<string, string> {
+  return {
+    CLICKHOUSE_URL: url,
+    CLICKHOUSE_USER: user,
+    CLICKHOUSE_PASSWORD: password,
+    CLICKHOUSE_DATABASE: database,
+  };
 }
 
 export const checkout = fileURLToPath(new URL('../../', import.meta.url));

@@ -8,7 +8,7 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { embedded, startOf } from './compiled.ts';
 import { correctedExport } from './corrections.ts';
-import { type Command, type Ended, startProcess } from './process.ts';
+import { type Command, type Ended, environmentOf, startProcess } from './process.ts';
 import { differences } from './recount.ts';
 import { Dice, type RoundFile, writeRoundFile } from './round-files.ts';
 import type { WrittenEvent } from './written-events.ts';
@@ -124,9 +124,7 @@ function startLoader(ground: Ground, files: readonly RoundFile[], dice: Dice, de
 }
 
 function adtally({ store }: Ground, args: readonly string[]): Command {
-  const { url, database } = store.address;
-  const env = { CLICKHOUSE_URL: url, CLICKHOUSE_DATABASE: database };
-  return startProcess(process.execPath, [...startOf('src/cli'), ...args], env);
+  return startProcess(process.execPath, [...startOf('src/cli'), ...args], environmentOf(store.address));
 }
 
 async function disturb(

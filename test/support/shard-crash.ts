@@ -34,7 +34,9 @@ export async function shardCrashRounds({ rounds, seed, onRound }: ShardCrashRun)
     // Round 0 is not disturbed: it shows how long a load takes.
     for (let round = 0; round <= rounds; round++) {
       const database = `crash_${seed}_${round}`;
-      const address = addressOf(cluster.nodes[Math.floor(random() * 3)]?.url ?? '', database);
+      const asked = cluster.nodes[Math.floor(random() * 3)];
+      if (!asked) throw new Error('there are three nodes');
+      const address = addressOf(asked, database);
       await migrateCluster(address, cluster.name);
       const startedAt = performance.now();
       let loader = startLoader(address, input.files);
@@ -79,8 +81,8 @@ function lastWords(stderr: string): string {
 }
 
 async function dropEverywhere(cluster: Cluster, database: string): Promise<void> {
-  for (const { url } of cluster.nodes) {
-    const node = connect(addressOf(url, 'default'));
+  for (const server of cluster.nodes) {
+    const node = connect(addressOf(server, 'default'));
     for (const name of [database, `${database}_shard`]) {
       await node.command({ query: `DROP DATABASE IF EXISTS ${name} SYNC` });
     }

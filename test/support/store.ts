@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, inject } from 'vitest';
-import { type Address, connect, type Store } from '../../clickhouse/client.ts';
+import { type Address, connect, type Server, type Store } from '../../clickhouse/client.ts';
 import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
@@ -27,16 +27,16 @@ export function useStore(reportTimezone?: string): TestStore {
 /** The same on a cluster. */
 export function useClusterStore(cluster: Cluster, reportTimezone?: string): TestStore {
   return useOpened(async (database) => {
-    const [first, second = first] = cluster.nodes.map(({ url }) => addressOf(url, database));
+    const [first, second = first] = cluster.nodes.map((node) => addressOf(node, database));
     if (!first || !second) throw new Error('the cluster has no nodes');
     await migrateCluster(first, cluster.name, reportTimezone);
-    const shards = cluster.nodes.map(({ url }) => connect(addressOf(url, `${database}_shard`)));
+    const shards = cluster.nodes.map((node) => connect(addressOf(node, `${database}_shard`)));
     return { address: second, store: connect(first), shards };
   });
 }
 
-export function addressOf(url: string, database: string): Address {
-  return { url, user: 'default', password: '', database };
+export function addressOf({ url, user, password }: Server, database: string): Address {
+  return { url, user, password, database };
 }
 
 function useOpened(open: (database: string) => Promise<TestStore>): TestStore {

@@ -86,7 +86,7 @@ async function startClickHouse(): Promise<Started<{ url: string; user: string; p
   try {
     const lease = await acquireEmbedded(dataDir);
     return {
-      value: { url: lease.url, user: 'default', password: '' },
+      value: lease.address,
       stop: async () => {
         await lease.release();
         rmSync(dataDir, { recursive: true, force: true });

@@ -1,0 +1,27 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { startProcess, useCommands } from '../support/process.ts';
+
+const commands = useCommands();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-clickhouse-'));
+afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+
+test('clickhouse prints a curl line that works as it is, and no password', async () => {
+  const DATA_DIR = join(folder, "it's data");
+  const running = commands.start(['clickhouse'], { DATA_DIR });
+  const [, line = ''] = await running.said(/^ {2}(curl .*)$/m);
+  expect((await commands.run(['migrate'], { DATA_DIR })).code).toBe(0);
+  const { code, stdout, stderr } = await startProcess('sh', ['-c', line]).ended;
+  expect(code, stderr).toBe(0);
+  expect(stdout.split('\n')).toContain('campaigns_date');
+  const { passwords, secret } = JSON.parse(readFileSync(join(DATA_DIR, 'clickhouse.json'), 'utf8'));
+
+  const second = await commands.run(['clickhouse', '--native'], { DATA_DIR });
+  expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining('already runs without --native') });
+
+  const ended = await running.kill('SIGINT');
+  expect(ended.code).toBe(0);
+  for (const hidden of [secret, ...Object.values(passwords)]) expect(ended.stderr).not.toContain(hidden);
+}, 120_000);
