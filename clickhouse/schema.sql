@@ -357,13 +357,14 @@ CREATE TABLE loads
     `started_at` DateTime64(3, 'UTC'),
     `turn` DateTime64(6, 'UTC'),
     `finished_at` DateTime64(3, 'UTC'),
-    `state` Enum8('running' = 1, 'failed' = 2, 'loaded' = 3),
+    `state` Enum8('running' = 1, 'failed' = 2, 'loaded' = 3, 'unloaded' = 4),
     `rows` UInt64,
     `repeated_rows` UInt64,
     `rejected_rows` UInt64,
     `duplicate_rows` UInt64,
     `bytes` UInt64,
     `chunks` UInt32,
+    `replay_id` String,
     `error` String,
     `version` DateTime64(6, 'UTC') DEFAULT now64(6)
 )

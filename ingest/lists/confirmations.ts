@@ -1,6 +1,9 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
+import type { Format } from '../input/file-format.ts';
+import { confirmationTime } from './confirmation-time.ts';
+import { loadLookupList, lookupLists } from './lookup-lists.ts';
 
 /** An account and its days; what is absent does not limit. */
 export interface ConfirmationRange {
@@ -19,17 +22,30 @@ export async function confirmDays(
   account: string,
   from: string,
   to: string,
-): Promise<{ days: number; changed: number }> {
+): Promise<{ days: number; changed: number; running?: string }> {
   const range = { account, from, to };
   const before = await unconfirmedDays(store, range);
+  const { time, running } = await confirmationTime(store);
   await store.command({
     query: `INSERT INTO confirmations (account_id, day, confirmed_at)
-            SELECT {account:String}, arrayJoin(arrayMap(n -> {from:Date} + n, range(toUInt32({to:Date} - {from:Date} + 1)))), now64(6, 'UTC')`,
-    query_params: range,
+            SELECT {account:String}, arrayJoin(arrayMap(n -> {from:Date} + n, range(toUInt32({to:Date} - {from:Date} + 1)))), toDateTime64({time:String}, 6, 'UTC')`,
+    query_params: { ...range, time },
     clickhouse_settings: { wait_end_of_query: 1 },
   });
   const days = (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1;
-  return { days, changed: before - (await unconfirmedDays(store, range)) };
+  return { days, changed: before - (await unconfirmedDays(store, range)), ...(running && { running }) };
+}
+
+/** Marks the days of a list as confirmed, likewise. @throws {InputError} and confirms nothing when a line is faulty */
+export async function confirmList(
+  store: Store,
+  file: string,
+  format?: Format['name'],
+): Promise<{ days: number; changed: number; running?: string }> {
+  const before = await unconfirmedDays(store);
+  const { time, running } = await confirmationTime(store);
+  const days = await loadLookupList(store, lookupLists.confirmations, file, format, time);
+  return { days, changed: before - (await unconfirmedDays(store)), ...(running && { running }) };
 }
 
 /** The number of days with unconfirmed revenue in any family, summed over the accounts. */

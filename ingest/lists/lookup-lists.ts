@@ -7,6 +7,7 @@ import { insertTargetOnAllNodes, reloadDictionary } from '../../clickhouse/clust
 import { readInput } from '../input/byte-source.ts';
 import { type Format, formatOf } from '../input/file-format.ts';
 import { InputError } from '../input/input-error.ts';
+import { confirmationTime } from './confirmation-time.ts';
 
 /** Strict readers: nothing unknown is dropped and nothing half-parsed is stored. */
 const readerSettings: ClickHouseSettings = {
@@ -59,7 +60,7 @@ export const lookupLists = {
     table: 'confirmations',
     columns: ['account_id', 'day'],
     select:
-      "account_id, if(match(day, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND toString(toDateOrZero(day)) = day, toDate(day), throwIf(1, 'day')), now64(6, 'UTC')",
+      "account_id, if(match(day, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND toString(toDateOrZero(day)) = day, toDate(day), throwIf(1, 'day')), toDateTime64({confirmedAt:String}, 6, 'UTC')",
     latest: 'confirmed_at',
   },
 } as const satisfies Record<string, LookupList>;
@@ -67,6 +68,7 @@ export const lookupLists = {
 /**
  * Loads a list of names or confirmations from CSV or NDJSON: all of it, or nothing when a line is faulty. Returns the
  * number of lines. Loading the same list twice is the same as loading it once.
+ * @param confirmedAt the time of confirmations; absent: that of confirmations made now
  * @throws {InputError} that names the file and, if ClickHouse reports it, the line
  */
 export async function loadLookupList(
@@ -74,6 +76,7 @@ export async function loadLookupList(
   list: LookupList,
   file: string,
   forced?: Format['name'],
+  confirmedAt?: string,
 ): Promise<number> {
   const fileFormat = formatOf(file, forced);
   if (fileFormat.format.name === 'parquet')
@@ -82,12 +85,17 @@ export async function loadLookupList(
   let rows: number;
   // Confirmations are stored with their account, names on every node.
   const target = list.dictionary ? await insertTargetOnAllNodes(store, list.table) : list.table;
+  const params =
+    list.latest === 'confirmed_at'
+      ? { confirmedAt: confirmedAt ?? (await confirmationTime(store)).time }
+      : {};
   const content = readInput(file, fileFormat.compression, () => {});
   try {
     const { stream, summary } = await store.exec({
       query: `INSERT INTO ${target} (${list.columns.join(', ')}, ${list.latest})
               SELECT ${list.select} FROM input('${input}') FORMAT ${fileFormat.format.clickhouse}`,
       values: Readable.from(content, { objectMode: false }),
+      query_params: params,
       clickhouse_settings: {
         ...readerSettings,
         // One block: all lines or none, numbered in the order of the file.

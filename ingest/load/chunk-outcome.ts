@@ -20,17 +20,18 @@ export async function markLoaded(
   await recordChunk(ledger, load, chunk, 'loaded_at', counts);
 }
 
-/** Records that a chunk is about to be withdrawn, and on which days some of it had arrived. */
+/** Records that chunks are about to be withdrawn, and on which days some of them had arrived. */
 export async function markWithdrawn(
   { store, retries }: Ledger,
   load: Load,
-  { id }: SentChunk,
+  chunks: readonly string[],
 ): Promise<void> {
   const query = `
     INSERT INTO withdrawn_chunks (chunk, day, load_id)
-    SELECT {chunk:String}, arrayJoin(arrayPushBack(groupUniqArray(day), toDate(0))), {loadId:String}
-    FROM chunk_days WHERE chunk = {chunk:String}`;
-  await retrying(() => store.command({ query, query_params: { chunk: id, loadId: load.id } }), retries);
+    SELECT arrayJoin({chunks:Array(String)}), toDate(0), {loadId:String}
+    UNION ALL
+    SELECT DISTINCT chunk, day, {loadId:String} FROM chunk_days WHERE chunk IN {chunks:Array(String)}`;
+  await retrying(() => store.command({ query, query_params: { chunks, loadId: load.id } }), retries);
 }
 
 /**

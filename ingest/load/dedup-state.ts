@@ -9,6 +9,7 @@ import { isTransient, type RetryOptions, retrying } from '../../clickhouse/retry
  * - `may-lose-rows`: missing rows may stay missing, because a killed server can have recorded a part's dedup id without
  *   keeping the part. A server restored from a backup may even store everything twice.
  * - `expired`: everything may be stored twice, because the chunk was sent too long ago, or rollups were rebuilt since.
+ *   Or revenue was confirmed since, and what is missing, under the load time of the rest, would pass for confirmed.
  */
 export type DedupState = 'reliable' | 'may-lose-rows' | 'expired';
 
@@ -23,7 +24,8 @@ export async function dedupStateOf(store: Store, sentAt: string, retries: RetryO
         store,
         `SELECT toUInt8(
          (SELECT uniqExact(chunk, toYYYYMM(day)) FROM chunk_days WHERE loaded_at > toDateTime64({sentAt:String}, 6, 'UTC')) > ${rememberedParts}
-         OR (SELECT count() FROM loads FINAL WHERE kind = 'rebuild' AND version > toDateTime64({sentAt:String}, 6, 'UTC')) > 0) AS forgotten`,
+         OR (SELECT count() FROM loads FINAL WHERE kind = 'rebuild' AND version > toDateTime64({sentAt:String}, 6, 'UTC')) > 0
+         OR (SELECT max(c.confirmed_at) FROM confirmations AS c) >= toDateTime64({sentAt:String}, 6, 'UTC')) AS forgotten`,
         { sentAt },
       ),
     retries,

@@ -9,7 +9,7 @@ import { type Ledger, storeTime } from './ledger.ts';
 import type { Load } from './load.ts';
 import { LoadError } from './load-error.ts';
 import type { Sender, SentRows } from './sender.ts';
-import { withdrawChunk } from './withdraw-chunk.ts';
+import { withdrawChunks } from './withdraw-chunks.ts';
 
 export interface Delivery {
   readonly store: Store;
@@ -79,15 +79,20 @@ async function sendOnce(
   { how, number }: Attempt,
 ): Promise<SentRows> {
   if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, loadTime, load?.id ?? '');
-  await markWithdrawn(ledger, load, chunk);
-  await withdrawChunk(store, chunk.id);
-  return sender.send({ ...chunk, token: `${chunk.id} ${load.id} ${number}` }, loadTime, load.id);
+  await markWithdrawn(ledger, load, [chunk.id]);
+  await withdrawChunks(store, [chunk.id]);
+  const token = `${chunk.id} ${load.id} ${number}`;
+  // None of its rows is left, so their load time need not be kept; revenue may have been confirmed since.
+  return sender.send({ ...chunk, token }, await storeTime(ledger), load.id);
 }
 
-/** Whether deduplication could be relied on during the whole attempt. */
+/**
+ * Whether deduplication could be relied on during the whole attempt. A chunk that is sent again has the load time of
+ * an earlier attempt: only now can it be told that no revenue was confirmed before it arrived.
+ */
 async function dedupAfter({ ledger, sender, load }: Delivery, attempt: Attempt): Promise<DedupState> {
   const interrupted = sender.interruptions > attempt.interruptions || load?.heartbeatLapsedSince(attempt.at);
-  if (!load || !interrupted) return attempt.dedup;
+  if (!load || (!interrupted && attempt.how !== 'send-again')) return attempt.dedup;
   const found = await dedupStateOf(ledger.store, attempt.since, ledger.retries);
   return found === 'reliable' ? attempt.dedup : found;
 }

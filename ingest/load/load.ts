@@ -44,6 +44,7 @@ export class Load {
   readonly #description: LoadDescription;
   readonly #timings: LoadTimings;
   readonly #startedAt: Date;
+  #replayId = '';
   /** Its place in the order of loads: `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; undefined until it is taken. */
   #turn: string | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
@@ -100,6 +101,13 @@ export class Load {
   async fail(error: unknown): Promise<void> {
     await this.#stopBeating();
     await this.#record('failed', error instanceof Error ? error.message : String(error)).catch(() => {});
+  }
+
+  /** Records which replay this load makes or finishes. */
+  async replays(id: string): Promise<void> {
+    this.#replayId = id;
+    await this.#beating;
+    await retrying(() => this.#record('running'));
   }
 
   /** Whether others may have counted this load as dead, and gone ahead, since a time by `performance.now()`. */
@@ -186,12 +194,12 @@ export class Load {
     const { kind, file, dedupe = false } = this.#description;
     await this.#store.command({
       query: `INSERT INTO loads (load_id, kind, dedupe, file, user, host, pid, started_at, turn, finished_at, state, rows,
-                                 repeated_rows, rejected_rows, duplicate_rows, bytes, chunks, error)
+                                 repeated_rows, rejected_rows, duplicate_rows, bytes, chunks, replay_id, error)
               SELECT {id:String}, {kind:String}, {dedupe:Bool}, {file:String}, {user:String}, {host:String}, {pid:UInt32},
                      fromUnixTimestamp64Milli({startedAt:Int64}, 'UTC'),
                      ${turn}, ${state === 'running' ? 'toDateTime64(0, 3)' : 'now64(3)'}, {state:String},
                      {rows:UInt64}, {repeatedRows:UInt64}, {rejectedRows:UInt64}, {duplicateRows:UInt64},
-                     {bytes:UInt64}, {chunks:UInt32}, {error:String}`,
+                     {bytes:UInt64}, {chunks:UInt32}, {replayId:String}, {error:String}`,
       query_params: {
         id: this.id,
         kind,
@@ -204,6 +212,7 @@ export class Load {
         turn: this.#turn ?? '1970-01-01 00:00:00',
         state,
         error,
+        replayId: this.#replayId,
         ...this.counts,
       },
     });

@@ -1,10 +1,9 @@
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import { select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { rollups } from '../../clickhouse/rollups.ts';
 import { claimsOf } from './chunk-claims.ts';
+import { type ChunkSet, droppedDay, monthsOf, namedChunks } from './chunk-months.ts';
 import { type DeliveredChunk, markLoaded } from './chunk-outcome.ts';
 import { nextStep, repairTable } from './chunk-states.ts';
 import type { Ledger } from './ledger.ts';
@@ -31,14 +30,15 @@ export async function repairRollupsOf(
   options: LoadOptions = {},
 ): Promise<void> {
   const { store } = ledger;
-  const months = await monthsOf(store, unsettled);
+  const chunks = namedChunks(unsettled.map(({ chunk }) => chunk.id));
+  const months = await monthsOf(store, chunks);
   const file = `rollups of ${months.map(({ from }) => from.slice(0, 7)).join(', ')}, for load ${load.id}`;
   const repair = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
   try {
     const own = await ownChunks(ledger, load, unsettled);
     for (const month of own.length > 0 ? months : []) {
       if ((await verifyRollups(store, catalog, month)).differences.length === 0) continue;
-      await requireEvents(store, month, unsettled);
+      await requireEvents(store, month, chunks);
       await rebuildRollups(store, catalog, month, {
         allowUnsettledChunks: true,
         beforeExchange: () => repair.assertTurnHeld(),
@@ -52,39 +52,12 @@ export async function repairRollupsOf(
   }
 }
 
-/** Days on which chunks have events, or had before they were withdrawn. */
-const chunkDays = `
-  SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)}
-  UNION DISTINCT
-  SELECT day FROM withdrawn_chunks WHERE chunk IN {chunks:Array(String)} AND day > toDate(0)`;
-
-function monthsOf(store: Store, unsettled: readonly DeliveredChunk[]): Promise<DayRange[]> {
-  return select<DayRange>(
-    store,
-    `SELECT toString(min(d.day)) AS from, toString(max(d.day)) AS to FROM (${chunkDays}) AS d
-     GROUP BY toYYYYMM(d.day) ORDER BY toYYYYMM(d.day)`,
-    { chunks: unsettled.map(({ chunk }) => chunk.id) },
-  );
-}
-
 /** @throws when a rebuild of the month would empty days that are only in the rollups */
-async function requireEvents(
-  store: Store,
-  { from }: DayRange,
-  unsettled: readonly DeliveredChunk[],
-): Promise<void> {
-  const inMonth = 'toYYYYMM(day) = toYYYYMM({from:Date})';
-  const reported = rollups(catalog).map(({ table }) => `SELECT DISTINCT day FROM ${table} WHERE ${inMonth}`);
-  const [gone] = await select<{ day: string }>(
-    store,
-    `SELECT toString(d.day) AS day FROM (${reported.join(' UNION DISTINCT ')}) AS d
-     WHERE d.day NOT IN (SELECT DISTINCT day FROM events WHERE ${inMonth}) AND d.day NOT IN (${chunkDays})
-     ORDER BY d.day LIMIT 1`,
-    { from, chunks: unsettled.map(({ chunk }) => chunk.id) },
-  );
-  if (!gone) return;
+async function requireEvents(store: Store, month: DayRange, chunks: ChunkSet): Promise<void> {
+  const gone = await droppedDay(store, month, chunks);
+  if (gone === undefined) return;
   throw new Error(
-    `Rollups for ${from.slice(0, 7)} may be wrong and cannot be rebuilt: the raw events of ${gone.day} have been dropped. Restore the events of that month, then run the same command again.`,
+    `Rollups for ${month.from.slice(0, 7)} may be wrong and cannot be rebuilt: the raw events of ${gone} have been dropped. Restore the events of that month, then run the same command again.`,
   );
 }
 

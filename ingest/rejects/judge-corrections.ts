@@ -21,10 +21,11 @@ export function linesOf(rows: readonly Readonly<Record<string, string>>[]): stri
 export async function faultsOfRows(
   store: Store,
   rows: readonly Readonly<Record<string, string>>[],
+  requireEventId: boolean,
 ): Promise<Map<number, readonly Fault[]>> {
   const chunk = `corrections ${randomUUID()}`;
   const source = jsonSource('lines', sameNames(), false);
-  const options = { timezone: 'UTC', roundMoney: false, requireEventId: false };
+  const options = { timezone: 'UTC', roundMoney: false, requireEventId };
   const select = judgeRecords(source, { ...options, reportTimezone: await requireTimezone(store) });
   const { stream } = await store.exec({
     query: `INSERT INTO incoming_staging (${judgedColumns.join(', ')}) ${select} FORMAT ${source.format}`,

@@ -1,6 +1,6 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { deleteChunk } from '../load/delete-chunk.ts';
+import { deleteChunks } from '../load/delete-chunks.ts';
 
 /** A rule that a record breaks. */
 export interface Fault {
@@ -40,10 +40,56 @@ export async function countOpenRejects(store: Store, chunks: readonly string[]):
   return row.open;
 }
 
-/** Deletes what an earlier attempt has rejected of a chunk; not what is being replayed, or was. */
-export async function forgetRejected(store: Store, chunk: string): Promise<void> {
-  const open = "replay_id = ''";
-  const query = `SELECT 1 FROM rejected_rows WHERE chunk = {chunk:String} AND ${open} LIMIT 1`;
-  if ((await retrying(() => select(store, query, { chunk }))).length === 0) return;
-  await deleteChunk(store, 'rejected_rows', chunk, open);
+/** Deletes what was rejected of chunks; not what is being replayed, or was, or is dismissed. */
+export async function forgetRejected(store: Store, chunks: readonly string[]): Promise<void> {
+  const condition = "replay_id = '' AND dismissed_at = 0";
+  await deleteChunks(store, 'rejected_rows', { chunks, condition });
+}
+
+/** Opens the rejected rows of a replay again, with their corrected fields. Returns how many there were. Can be repeated. */
+export async function reopenRejects(store: Store, replayId: string): Promise<number> {
+  const ofReplay = 'replay_id = {id:String}';
+  const params = { id: replayId };
+  const rows = await select<{ chunk: string; loaded: 0 | 1 }>(
+    store,
+    `SELECT DISTINCT chunk, chunk IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0) AS loaded
+     FROM rejected_rows WHERE ${ofReplay}`,
+    params,
+  );
+  const counted = `SELECT toUInt32(count()) AS rows FROM rejected_rows FINAL WHERE ${ofReplay}`;
+  const [row] = await select<{ rows: number }>(store, counted, params);
+  if (!row) throw new Error('ClickHouse did not count the rejected rows');
+  await store.command({
+    query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields)
+            SELECT chunk, line, load_id, file, faults, raw, fields FROM rejected_rows FINAL WHERE ${ofReplay}`,
+    query_params: params,
+    clickhouse_settings: { wait_end_of_query: 1 },
+  });
+  // Older versions must not come back when an open one is deleted.
+  const chunks = rows.map(({ chunk }) => chunk);
+  if (chunks.length > 0) await deleteChunks(store, 'rejected_rows', { chunks, condition: ofReplay, params });
+  // Rows of chunks that have been taken back themselves are not open any more.
+  const gone = rows.filter(({ loaded }) => !loaded).map(({ chunk }) => chunk);
+  if (gone.length > 0) await forgetRejected(store, gone);
+  return row.rows;
+}
+
+/**
+ * Lets go of the open rejected rows of some loads, but for those that are being replayed. Returns how many there were.
+ * Their new version follows right upon the old one, so that a replay which begins at the same time wins.
+ */
+export async function dismissRejects(store: Store, loads: readonly string[]): Promise<number> {
+  const open = `${ofLoads} AND ${openRejects} AND replay_id = ''`;
+  const counted = `SELECT toUInt32(count()) AS open FROM rejected_rows AS r FINAL WHERE ${open}`;
+  const [row] = await select<{ open: number }>(store, counted, { loads });
+  if (!row) throw new Error('ClickHouse did not count the rejected rows');
+  if (row.open === 0) return 0;
+  await store.command({
+    query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, dismissed_at, version)
+            SELECT r.chunk, r.line, r.load_id, r.file, r.faults, r.raw, r.fields, now64(3), r.version + INTERVAL 1 MICROSECOND
+            FROM rejected_rows AS r FINAL WHERE ${open}`,
+    query_params: { loads },
+    clickhouse_settings: { wait_end_of_query: 1 },
+  });
+  return row.open;
 }

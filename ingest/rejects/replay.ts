@@ -3,32 +3,21 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import { finished } from 'node:stream/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
-import { parse as parseCsv } from 'csv-parse/sync';
-import { z } from 'zod';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { eventFields } from '../event/fields.ts';
 import { plainReading } from '../event/reading.ts';
-import { readInput } from '../input/byte-source.ts';
-import { formatOf } from '../input/file-format.ts';
-import { InputError } from '../input/input-error.ts';
 import { Load, type LoadOptions } from '../load/load.ts';
 import { loadEvents } from '../load/load-events.ts';
 import { faultsOfRows, linesOf } from './judge-corrections.ts';
+import { type Correction, readCorrections } from './read-corrections.ts';
 import { ofLoads, openRejects, type RejectedRow } from './rejected-rows.ts';
-
-/** A row of a corrected export: which rejected row it is, and its fields now. */
-interface Correction {
-  readonly chunk: string;
-  readonly line: number;
-  readonly fields: Readonly<Record<string, string>>;
-}
 
 export interface ReplayResult {
   /** Rows loaded and marked as replayed now. */
   readonly replayed: number;
+  /** Rows marked as replayed and not loaded, because their event_id was present. */
+  readonly duplicates: number;
   /** The load that the replay was. */
   readonly loadId: string;
   /** Rows of the file that were replayed before, or are none of this load's. */
@@ -49,13 +38,20 @@ export async function replay(
   load: string,
   file: string,
   now: () => Date,
-  options: LoadOptions = {},
+  options: ReplayOptions = {},
 ): Promise<ReplayResult> {
   const corrections = await readCorrections(file);
   for (;;) {
-    const turn = await Load.begin(store, { kind: 'replay', file: `replay of ${load}` }, now(), options);
+    const unfinished = await unfinishedReplay(store, load);
+    const dedupe = unfinished === undefined ? (options.dedupe ?? false) : isDeduped(unfinished);
+    const turn = await Load.begin(
+      store,
+      { kind: 'replay', file: `replay of ${load}`, dedupe },
+      now(),
+      options,
+    );
     try {
-      const result = await replayOnce(store, load, corrections, turn, now);
+      const result = await replayOnce(store, load, corrections, { turn, dedupe, unfinished }, now);
       if (result) return result;
     } catch (error) {
       await turn.fail(error);
@@ -64,21 +60,47 @@ export async function replay(
   }
 }
 
-/** Finishes an unfinished replay, if there is one, and returns nothing; else replays what is open. */
-async function replayOnce(
-  store: Store,
-  load: string,
-  corrections: readonly Correction[],
-  turn: Load,
-  now: () => Date,
-): Promise<ReplayResult | undefined> {
+export interface ReplayOptions extends LoadOptions {
+  /** Rows whose event_id is present on their days are not loaded. */
+  readonly dedupe?: boolean;
+}
+
+/** The name of a replay says whether it goes by event ids: however often it is interrupted, it does so to its end. */
+const replayName = (dedupe: boolean): string => `${dedupe ? 'dedupe-' : ''}${randomUUID()}`;
+const isDeduped = (replayId: string): boolean => replayId.startsWith('dedupe-');
+
+async function unfinishedReplay(store: Store, load: string): Promise<string | undefined> {
   const [unfinished] = await select<{ id: string }>(
     store,
     `SELECT replay_id AS id FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND replay_id != '' AND replayed_at = 0 LIMIT 1`,
     { loads: [load] },
   );
-  if (unfinished) {
-    await finishReplay(store, unfinished.id, turn, now);
+  return unfinished?.id;
+}
+
+interface Turn {
+  readonly turn: Load;
+  readonly dedupe: boolean;
+  /** The replay that was unfinished before the turn began. */
+  readonly unfinished: string | undefined;
+}
+
+/** Finishes an unfinished replay, if there is one, and returns nothing; else replays what is open. */
+async function replayOnce(
+  store: Store,
+  load: string,
+  corrections: readonly Correction[],
+  { turn, dedupe, unfinished: seen }: Turn,
+  now: () => Date,
+): Promise<ReplayResult | undefined> {
+  const unfinished = await unfinishedReplay(store, load);
+  // Another replay has begun or ended it meanwhile: a turn of the right kind has to be taken.
+  if (unfinished !== seen) {
+    await turn.finish();
+    return undefined;
+  }
+  if (unfinished !== undefined) {
+    await finishReplay(store, unfinished, turn, now);
     return undefined;
   }
   const open = new Set(
@@ -94,15 +116,18 @@ async function replayOnce(
   const faults = await faultsOfRows(
     store,
     candidates.map(({ fields }) => fields),
+    dedupe,
   );
   const good = candidates.filter((_, n) => !faults.has(n));
+  let duplicates = 0;
   if (good.length > 0) {
-    const id = randomUUID();
+    const id = replayName(dedupe);
     await recordCorrections(store, load, id, good);
-    await finishReplay(store, id, turn, now);
+    duplicates = await finishReplay(store, id, turn, now);
   } else await turn.finish();
   return {
-    replayed: good.length,
+    replayed: good.length - duplicates,
+    duplicates,
     loadId: turn.id,
     skipped: corrections.length - candidates.length,
     faulty: candidates.flatMap(({ line }, n) => {
@@ -114,22 +139,27 @@ async function replayOnce(
 
 /**
  * Loads what the store has of a replay, under the name its content gives it, which ends the turn; then marks it. All of
- * it, also where an earlier attempt has marked a part: a part would have another name.
+ * it, also where an earlier attempt has marked a part: a part would have another name. Returns how many rows were left
+ * out as duplicates now.
  */
-async function finishReplay(store: Store, id: string, turn: Load, now: () => Date): Promise<void> {
+async function finishReplay(store: Store, id: string, turn: Load, now: () => Date): Promise<number> {
   const rows = await select<{ fields: Record<string, string> }>(
     store,
     `SELECT fields FROM rejected_rows FINAL
      WHERE replay_id = {id:String} ORDER BY chunk, line`,
     { id },
   );
+  await turn.replays(id);
   const folder = await mkdtemp(join(tmpdir(), 'adtally-replay-'));
+  let duplicates: number;
   try {
     const file = join(folder, 'replay.ndjson');
     await writeFile(file, linesOf(rows.map(({ fields }) => fields)));
     // Equal rows of another replay are other events.
     const reading = { ...plainReading(file, false), fingerprint: `replay ${id}` };
-    await loadEvents({ store, file, reading, load: turn, chunkBytes: 64 << 20, now });
+    const dedupe = isDeduped(id);
+    const loaded = await loadEvents({ store, file, reading, dedupe, load: turn, chunkBytes: 64 << 20, now });
+    duplicates = loaded.duplicateRows;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -140,6 +170,7 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
     query_params: { id },
     clickhouse_settings: oneBlock,
   });
+  return duplicates;
 }
 
 /** What is inserted is there as a whole or not at all. */
@@ -176,39 +207,4 @@ async function recordCorrections(
     clickhouse_settings: oneBlock,
   });
   await finished(stream.resume());
-}
-
-const ndjsonRow = z.object({
-  chunk: z.string(),
-  line: z.coerce.number().int().positive(),
-  event: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)),
-});
-const csvRow = z.looseObject({ chunk: z.string().min(1), line: z.coerce.number().int().positive() });
-
-async function readCorrections(file: string): Promise<Correction[]> {
-  const { format, compression } = formatOf(file);
-  const text = (await buffer(readInput(file, compression, () => {}))).toString();
-  try {
-    if (format.name === 'csv') {
-      const rows: unknown[] = parseCsv(text, { columns: true, bom: true, skip_empty_lines: true });
-      return rows.map((row) => {
-        const { chunk, line, ...cells } = csvRow.parse(row);
-        return {
-          chunk,
-          line,
-          fields: Object.fromEntries(eventFields.map((name) => [name, String(cells[name] ?? '')])),
-        };
-      });
-    }
-    const lines = text.split('\n').filter((line) => line.trim() !== '');
-    return lines.map((line) => {
-      const { chunk, line: row, event } = ndjsonRow.parse(JSON.parse(line));
-      return { chunk, line: row, fields: event };
-    });
-  } catch (cause) {
-    throw new InputError(
-      `${file}: is not a corrected export; adtally rejects LOAD --csv writes one: correct its event columns, keep chunk and line`,
-      { cause },
-    );
-  }
 }

@@ -1,10 +1,18 @@
 import type { Command } from 'commander';
-import { requireLoad, writeLoad, writeLoads, writeRejects } from '../../ingest/load/load-history.ts';
+import { requireLoad, writeLoad, writeLoads, writeRejects } from '../../ingest/history/load-history.ts';
+import { dismissRejects } from '../../ingest/rejects/rejected-rows.ts';
 import { positiveInteger, usage } from './arguments.ts';
-import { withStore } from './command.ts';
+import { counted, say, withStore } from './command.ts';
 import { replayRejects } from './ingest/replay.ts';
+import { unloadLoad } from './unload.ts';
 
-/** `loads`, `rejects` and `replay`: what was loaded, and the rows that were not. */
+interface RejectsFlags {
+  readonly json?: boolean;
+  readonly csv?: boolean;
+  readonly dismiss?: boolean;
+}
+
+/** `loads`, `rejects`, `replay` and `unload`: what was loaded, and the rows that were not. */
 export function addHistoryCommands(program: Command): void {
   program
     .command('loads')
@@ -27,24 +35,33 @@ export function addHistoryCommands(program: Command): void {
     );
   program
     .command('rejects')
-    .description('list rejected rows that have not been replayed')
+    .description('list rejected rows that are neither replayed nor dismissed')
     .argument('[load...]', 'only those of these loads')
     .option('--json', 'print one JSON object per line; correct "event" and replay the file')
     .option('--csv', 'print CSV; correct the event columns and replay the file')
-    .action((loads: string[], { json, csv }: { json?: boolean; csv?: boolean }) =>
-      withStore(async (store) => {
+    .option('--dismiss', 'let go of those of these loads: they are listed and waited for no more')
+    .action((loads: string[], { json, csv, dismiss }: RejectsFlags) => {
+      if (dismiss && loads.length === 0) throw usage('name the loads: adtally rejects LOAD… --dismiss');
+      return withStore(async (store) => {
         for (const load of loads) await requireLoad(store, load);
+        if (dismiss) return say(`${counted(await dismissRejects(store, loads), 'rejected row')} dismissed`);
         await writeRejects(store, process.stdout, loads, csv ? 'csv' : json ? 'ndjson' : 'table');
-      }),
-    );
+      });
+    });
   program
     .command('replay')
     .description('load corrected rejected rows, each of them once')
     .argument('<load>', 'the load that rejected them')
     .argument('<file>', 'the corrected output of "adtally rejects LOAD --csv" or "--json"')
-    .action((load: string, file: string) =>
+    .option('--dedupe', 'leave out events whose event_id is already loaded on the same days')
+    .action((load: string, file: string, { dedupe = false }: { dedupe?: boolean }) =>
       withStore(async (store) => {
-        process.exitCode = await replayRejects(store, load, file);
+        process.exitCode = await replayRejects(store, load, file, dedupe);
       }),
     );
+  program
+    .command('unload')
+    .description('take a load back: its events, and its open rejected rows; the file can be loaded again')
+    .argument('<load>', 'its id in the list of loads')
+    .action((load: string) => withStore((store) => unloadLoad(store, load)));
 }

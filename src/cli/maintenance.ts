@@ -6,6 +6,7 @@ import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts'
 import { type DayRange, everyDay, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
+import { type LedgerDifference, verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import type { Config } from '../config.ts';
 import { day, requireRange } from './arguments.ts';
 import { config, counted, print, say, withStore } from './command.ts';
@@ -28,7 +29,7 @@ export function addMaintenanceCommands(program: Command): void {
     .description('compare the live schema with the catalog')
     .action(() => withStore(runCheck));
   for (const [name, description, action] of [
-    ['verify', 'compare every rollup with the raw events', runVerify],
+    ['verify', 'compare the ledger, the raw events and every rollup', runVerify],
     ['rebuild', 'recompute rollups from the raw events, whole months at a time', runRebuild],
   ] as const) {
     program
@@ -69,19 +70,45 @@ async function runCheck(store: Store): Promise<void> {
 
 /** One line for each difference; exit code 1 if there are any. */
 async function runVerify(store: Store, days: DayRange, json: boolean): Promise<void> {
+  const ledger = await verifyLedger(store, days);
   const { differences, more } = await verifyRollups(store, catalog, days);
-  if (json) print(JSON.stringify(differences));
+  if (json) print(JSON.stringify([...ledger.differences, ...differences]));
   else {
+    for (const each of ledger.differences) print(describeDifference(each));
     for (const { table, account, day, measure, events, rollup } of differences) {
       print(`${table}\t${account}\t${day}\t${measure}: ${events} in events, ${rollup} in the rollup`);
     }
   }
-  if (differences.length === 0) return say('every rollup agrees with the raw events');
-  const found = more
-    ? `more than ${counted(differences.length, 'difference')}`
-    : counted(differences.length, 'difference');
-  say(`${found}; repair with: adtally rebuild --from DAY --to DAY`);
-  process.exitCode = 1;
+  if (ledger.differences.length === 0) say('every chunk agrees with the ledger');
+  else say(`${countedDifferences(ledger)} from the ledger; ${mendingOf(ledger.differences)}`);
+  if (differences.length === 0) say('every rollup agrees with the raw events');
+  else say(`${countedDifferences({ differences, more })}; repair with: adtally rebuild --from DAY --to DAY`);
+  if (differences.length + ledger.differences.length > 0) process.exitCode = 1;
+}
+
+function countedDifferences({
+  differences,
+  more,
+}: {
+  readonly differences: readonly unknown[];
+  readonly more: boolean;
+}): string {
+  return `${more ? 'more than ' : ''}${counted(differences.length, 'difference')}`;
+}
+
+function describeDifference({ load, file, chunk, day, what, stored, ledger }: LedgerDifference): string {
+  return `${file}\t${load}\tchunk ${chunk.slice(0, 12)}${day && `\t${day}`}\t${what}: ${stored} stored, ${ledger} in the ledger`;
+}
+
+/** The commands that mend differences, with their loads. */
+function mendingOf(differences: readonly LedgerDifference[]): string {
+  const first = (inDoubt: 0 | 1) => differences.find((each) => each.inDoubt === inDoubt);
+  const interrupted = first(1);
+  const wrong = first(0);
+  return [
+    ...(interrupted ? [`complete interrupted loads with: adtally ingest events ${interrupted.file}`] : []),
+    ...(wrong ? [`repair the others with: adtally unload ${wrong.load}, then load its file again`] : []),
+  ].join('; ');
 }
 
 async function runRebuild(store: Store, days: DayRange, json: boolean): Promise<void> {

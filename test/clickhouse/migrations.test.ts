@@ -27,6 +27,7 @@ const all = [
   '0009_begun_chunks',
   '0010_counts',
   '0011_incoming',
+  '0013_unload',
 ];
 
 let address: Address;

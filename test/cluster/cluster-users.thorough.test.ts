@@ -6,7 +6,7 @@ import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import { withdrawChunk } from '../../ingest/load/withdraw-chunk.ts';
+import { withdrawChunks } from '../../ingest/load/withdraw-chunks.ts';
 import { useCluster } from '../support/cluster.ts';
 import { event, ndjson } from '../support/events.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
@@ -55,7 +55,7 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
     expect(await checkSchema(store, catalog)).toEqual([]);
     await rebuildRollups(store, catalog);
     expect((await verifyRollups(store, catalog)).differences).toEqual([]);
-    await withdrawChunk(store, 'of nobody');
+    await withdrawChunks(store, ['nobody']);
   } finally {
     await store.close();
   }

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test, vi } from 'vitest';
-import { writeRejects } from '../../ingest/load/load-history.ts';
+import { writeRejects } from '../../ingest/history/load-history.ts';
 import { replay } from '../../ingest/rejects/replay.ts';
 import { useLoadedFiles } from '../support/loaded-files.ts';
 import { useStore } from '../support/store.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { withdrawChunk } from '../../ingest/load/withdraw-chunk.ts';
+import { withdrawChunks } from '../../ingest/load/withdraw-chunks.ts';
 import { useChunksInDoubt } from '../support/chunks-in-doubt.ts';
 import { load } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';
@@ -68,7 +68,7 @@ it('what a killed loader still sends at the server is ended before its chunk is 
   const running =
     "SELECT count() > 0 AS runs FROM system.processes WHERE query_kind = 'Insert' AND query LIKE '%sleepEachRow%'";
   await expect.poll(() => select(test.store, running)).toEqual([{ runs: 1 }]);
-  await withdrawChunk(test.store, chunk);
+  await withdrawChunks(test.store, [chunk]);
   await ended;
   const left = 'SELECT chunk FROM events UNION ALL SELECT chunk FROM chunk_days';
   expect(await select(test.store, left)).toEqual([]);
@@ -85,7 +85,7 @@ it('a deletion that the engine takes for done and never applies is repeated', as
     if (isFirst) forgotten.add(params.query);
     return test.store.command(isFirst ? { query: 'SELECT 1 FORMAT Null' } : params);
   };
-  await withdrawChunk(forgetful, sent?.chunk ?? '');
+  await withdrawChunks(forgetful, [sent?.chunk ?? '']);
   expect(forgotten.size).toBe(2);
   const left = 'SELECT chunk FROM events UNION ALL SELECT chunk FROM chunk_days';
   expect(await select(test.store, left)).toEqual([]);

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { writeLoads } from '../../ingest/load/load-history.ts';
+import { writeLoads } from '../../ingest/history/load-history.ts';
 import { ndjson } from '../support/events.ts';
 import { sameFilesAtOnce, stoppedBy, until, useMeetingLoaders } from '../support/meeting-loaders.ts';
 import { useStore } from '../support/store.ts';

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { parse as parseCsv } from 'csv-parse/sync';
 import type { Store } from '../../clickhouse/client.ts';
-import { writeRejects } from '../../ingest/load/load-history.ts';
+import { writeRejects } from '../../ingest/history/load-history.ts';
 import type { WrittenEvent } from './written-events.ts';
 
 /** Writes the export of a load's rejected rows with what is right in each; returns the file. */

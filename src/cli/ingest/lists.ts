@@ -1,7 +1,7 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import type { Format } from '../../../ingest/input/file-format.ts';
-import { confirmDays, unconfirmedDays } from '../../../ingest/lists/confirmations.ts';
+import { confirmDays, confirmList } from '../../../ingest/lists/confirmations.ts';
 import { type LookupList, loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import { counted, formatNumber, say } from '../command.ts';
 
@@ -14,9 +14,8 @@ export async function ingestLists(
 ): Promise<void> {
   for (const file of await expandFiles(args)) {
     if (list === lookupLists.confirmations) {
-      const before = await unconfirmedDays(store);
-      const days = await loadLookupList(store, list, file, format);
-      sayConfirmed(file, days, before - (await unconfirmedDays(store)));
+      const { days, changed, running } = await confirmList(store, file, format);
+      sayConfirmed(file, days, changed, running);
     } else {
       say(`${file}: ${formatNumber(await loadLookupList(store, list, file, format))} ${list.table} loaded`);
     }
@@ -29,10 +28,15 @@ export async function confirmAccount(
   account: string,
   range: { readonly from: string; readonly to: string },
 ): Promise<void> {
-  const { days, changed } = await confirmDays(store, account, range.from, range.to);
-  sayConfirmed(account, days, changed);
+  const { days, changed, running } = await confirmDays(store, account, range.from, range.to);
+  sayConfirmed(account, days, changed, running);
 }
 
-function sayConfirmed(what: string, days: number, changed: number): void {
+function sayConfirmed(what: string, days: number, changed: number, running: string | undefined): void {
   say(`${what}: ${counted(days, 'day')} confirmed, ${formatNumber(changed)} of them had unconfirmed revenue`);
+  if (running) {
+    say(
+      `load ${running} was running: what it loads is not confirmed by this; confirm again when it has ended`,
+    );
+  }
 }

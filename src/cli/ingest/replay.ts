@@ -1,22 +1,29 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { requireMigrated } from '../../../clickhouse/migrate/migrate.ts';
-import { requireLoad } from '../../../ingest/load/load-history.ts';
+import { requireLoad } from '../../../ingest/history/load-history.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { replay } from '../../../ingest/rejects/replay.ts';
 import { counted, formatNumber, say } from '../command.ts';
 import { exitRejected } from './events.ts';
 
 /** `replay`: loads the corrected rows of a load. Returns the exit code. */
-export async function replayRejects(store: Store, load: string, file: string): Promise<number> {
+export async function replayRejects(
+  store: Store,
+  load: string,
+  file: string,
+  dedupe: boolean,
+): Promise<number> {
   await requireMigrated(store);
   await requireLoad(store, load);
-  const { replayed, skipped, faulty } = await replay(store, load, file, () => new Date(), {
+  const { replayed, duplicates, skipped, faulty } = await replay(store, load, file, () => new Date(), {
+    dedupe,
     onWait: (other) => say(`waiting for load ${other}`),
   });
   for (const row of faulty) say(`still faulty: ${describeRejected(load, row)}`);
   say(
     [
       `${counted(replayed, 'row')} replayed`,
+      ...(duplicates ? [`${formatNumber(duplicates)} left out: their event_id is already loaded`] : []),
       ...(faulty.length ? [`${formatNumber(faulty.length)} still faulty`] : []),
       ...(skipped ? [`${formatNumber(skipped)} replayed before or not from load ${load}`] : []),
     ].join(', '),

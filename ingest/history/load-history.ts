@@ -2,9 +2,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
 import { eventFields } from '../event/fields.ts';
+import { stateColumn } from '../load/load-heartbeat.ts';
+import { defaultTimings } from '../load/load-timings.ts';
 import { ofLoads, openRejects } from '../rejects/rejected-rows.ts';
-import { stateColumn } from './load-heartbeat.ts';
-import { defaultTimings } from './load-timings.ts';
 
 /** The format of a list; ClickHouse writes it, whatever its length. */
 export type ListFormat = 'table' | 'json' | 'csv' | 'ndjson';
@@ -62,8 +62,8 @@ export async function writeLoad(
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, error,
             arrayMap(day -> toString(day), arraySort(touched)) AS event_days,
             (SELECT count() FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}) AS rejected_open,
-            (SELECT count() FROM load_chunks AS c WHERE c.load_id = {load:String} AND toUInt64(c.loaded_at) = 0
-               AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)) AS chunks_in_doubt,
+            if(l.state = 'unloaded', 0, (SELECT count() FROM load_chunks AS c WHERE c.load_id = {load:String} AND toUInt64(c.loaded_at) = 0
+               AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0))) AS chunks_in_doubt,
             (SELECT count() FROM events WHERE chunk IN own AND day IN touched AND event_id IN
                (SELECT event_id FROM events WHERE day IN touched GROUP BY event_id HAVING count() > 1)) AS repeated_ids
      FROM loads AS l FINAL WHERE l.load_id = {load:String}`,

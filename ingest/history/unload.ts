@@ -1,0 +1,155 @@
+import { catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { type ChunkSet, droppedDay, monthsOf } from '../load/chunk-months.ts';
+import { markWithdrawn } from '../load/chunk-outcome.ts';
+import { changeChunks } from '../load/delete-chunks.ts';
+import { openLedger } from '../load/ledger.ts';
+import { Load, type LoadOptions } from '../load/load.ts';
+import { stateColumn } from '../load/load-heartbeat.ts';
+import { defaultTimings } from '../load/load-timings.ts';
+import { withdrawChunks } from '../load/withdraw-chunks.ts';
+import { countOpenRejects, reopenRejects } from '../rejects/rejected-rows.ts';
+
+/** What was there of a load and is not any more. */
+export interface Unloaded {
+  /** It had been taken back before, and nothing was done. */
+  readonly before: boolean;
+  readonly events: number;
+  readonly chunks: number;
+  readonly months: number;
+  /** Open rejected rows, deleted. */
+  readonly rejectedRows: number;
+  /** Rejected rows that the load had replayed, open again. */
+  readonly reopenedRows: number;
+}
+
+interface LoadRecord {
+  readonly kind: 'events' | 'replay' | 'rebuild';
+  readonly state: 'running' | 'dead' | 'failed' | 'loaded' | 'unloaded';
+  readonly replayId: string;
+}
+
+const nothing = { events: 0, chunks: 0, months: 0, rejectedRows: 0, reopenedRows: 0 };
+/** Their names go with the address of a request. */
+const chunksAtOnce = 500;
+
+/**
+ * Takes a load back: events, rollups, open rejected rows, and what the ledger knows of its chunks, so that the same
+ * file can be loaded again. Only chunks that this load has loaded, or has left in doubt; what it found loaded already
+ * belongs to another load. Waits for all running loads; others wait for it. Killed at any point, it can be repeated;
+ * so can the load, of which the ledger says first of all that none of it is loaded.
+ * @throws when no such load can be taken back, and, before it changes anything, when raw events that other loads
+ * brought for the same months have been dropped
+ */
+export async function unload(
+  store: Store,
+  id: string,
+  now: () => Date,
+  options: LoadOptions = {},
+): Promise<Unloaded> {
+  if ((await requireUnloadable(store, id, options)).state === 'unloaded') return { before: true, ...nothing };
+  const turn = await Load.begin(store, { kind: 'rebuild', file: `unload of ${id}` }, now(), options);
+  try {
+    const { state, replayId } = await requireUnloadable(store, id, options);
+    const done =
+      state === 'unloaded'
+        ? { before: true, ...nothing }
+        : { before: false, ...(await takeBack(store, id, replayId, turn, options)) };
+    await turn.finish();
+    return done;
+  } catch (error) {
+    await turn.fail(error);
+    throw error;
+  }
+}
+
+async function takeBack(
+  store: Store,
+  id: string,
+  replayId: string,
+  turn: Load,
+  options: LoadOptions,
+): Promise<Omit<Unloaded, 'before'>> {
+  const ledger = openLedger(store, options);
+  const own = chunksOf(replayId === '' ? [id] : await loadsOfReplay(store, replayId));
+  const months = await monthsOf(store, own);
+  for (const month of months) {
+    const day = await droppedDay(store, month, own);
+    if (day === undefined) continue;
+    throw new Error(
+      `load ${id} cannot be taken back: the raw events that other loads brought for ${day} have been dropped, and without them the rollups of ${day.slice(0, 7)} cannot be computed again. Restore the events of that month, then run the same command again.`,
+    );
+  }
+  const [counted] = await select<{ events: number }>(
+    store,
+    `SELECT toUInt32(sum(d.events)) AS events FROM chunk_days AS d WHERE chunk IN ${own.sql}`,
+    own.params,
+  );
+  const chunks = await select<{ chunk: string }>(store, `SELECT chunk FROM ${own.sql}`, own.params);
+  let rejectedRows = 0;
+  for (let first = 0; first < chunks.length; first += chunksAtOnce) {
+    const some = chunks.slice(first, first + chunksAtOnce).map(({ chunk }) => chunk);
+    turn.assertTurnHeld();
+    // In this order a load that comes in between sends them again, under a new token.
+    await markWithdrawn(ledger, turn, some);
+    await forgetLoaded(store, some);
+    rejectedRows += await countOpenRejects(store, some);
+    await withdrawChunks(store, some);
+  }
+  const reopenedRows = replayId === '' ? 0 : await reopenRejects(store, replayId);
+  for (const month of months) {
+    turn.assertTurnHeld();
+    await rebuildRollups(store, catalog, month, {
+      allowUnsettledChunks: true,
+      beforeExchange: () => turn.assertTurnHeld(),
+    });
+  }
+  await store.command({
+    query: `INSERT INTO loads (* EXCEPT version)
+            SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id = {id:String}`,
+    query_params: { id },
+  });
+  return {
+    events: counted?.events ?? 0,
+    chunks: chunks.length,
+    months: months.length,
+    rejectedRows,
+    reopenedRows,
+  };
+}
+
+/** What the loads have sent and no other has loaded; the same after the ledger has forgotten that they are loaded. */
+function chunksOf(loads: readonly string[]): ChunkSet {
+  const sql = `(
+    SELECT chunk FROM load_chunks WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id IN {loads:Array(String)})
+    GROUP BY chunk
+    HAVING countIf(toUInt64(loaded_at) > 0 AND load_id NOT IN {loads:Array(String)}) = 0 AND toUInt64(max(sent_at)) > 0)`;
+  return { sql, params: { loads } };
+}
+
+/** From here on the chunks are in doubt, and whoever loads them withdraws what there is of them. */
+async function forgetLoaded(store: Store, chunks: readonly string[]): Promise<void> {
+  const change =
+    'UPDATE loaded_at = toDateTime64(0, 6), records = 0, rows = 0, rejected_rows = 0, duplicate_rows = 0';
+  await changeChunks(store, 'load_chunks', change, { chunks, condition: 'toUInt64(loaded_at) > 0' });
+}
+
+/** All loads that made a replay: one that was killed is finished by the next. */
+async function loadsOfReplay(store: Store, replayId: string): Promise<string[]> {
+  const query = 'SELECT DISTINCT load_id AS id FROM loads WHERE replay_id = {replayId:String}';
+  return (await select<{ id: string }>(store, query, { replayId })).map(({ id }) => id);
+}
+
+async function requireUnloadable(store: Store, id: string, options: LoadOptions): Promise<LoadRecord> {
+  const { deadAfterMs } = options.timings ?? defaultTimings;
+  const [found] = await select<LoadRecord>(
+    store,
+    `SELECT toString(kind) AS kind, ${stateColumn} AS state, replay_id AS replayId
+     FROM loads AS l FINAL WHERE load_id = {id:String}`,
+    { id, deadAfterMs },
+  );
+  if (!found) throw new Error(`there is no load ${id}; adtally loads lists them`);
+  if (found.kind === 'rebuild') throw new Error(`${id} is no load of events: there is nothing to take back`);
+  return found;
+}

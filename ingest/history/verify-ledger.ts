@@ -1,0 +1,94 @@
+import { type Store, select } from '../../clickhouse/client.ts';
+import { type DayRange, daySlices, everyDay } from '../../clickhouse/consistency/verify-rollups.ts';
+import { runningLoads } from '../load/load-heartbeat.ts';
+import { defaultTimings } from '../load/load-timings.ts';
+
+/** A disagreement of what is stored of a chunk with the ledger. */
+export interface LedgerDifference {
+  /** The load that has to be repeated or taken back to mend it. */
+  readonly load: string;
+  readonly file: string;
+  readonly chunk: string;
+  /** `yyyy-mm-dd`; empty where the chunk as a whole differs. */
+  readonly day: string;
+  readonly what: string;
+  readonly stored: number;
+  readonly ledger: number;
+  /** No load has recorded the chunk as loaded: its file has to be loaded again. */
+  readonly inDoubt: 0 | 1;
+}
+
+/** Nobody would read more. */
+const maxDifferences = 1000;
+
+/**
+ * Compares the events of each chunk and day with the ledger's list of days, and each chunk's list of days, rejected
+ * rows and records with its balance. Days of which no raw events are left are left out; so is what a running load has
+ * not finished yet. Changes nothing.
+ */
+export async function verifyLedger(
+  store: Store,
+  range: DayRange = everyDay,
+  { deadAfterMs } = defaultTimings,
+): Promise<{ readonly differences: readonly LedgerDifference[]; readonly more: boolean }> {
+  const differences: LedgerDifference[] = [];
+  const compare = async (query: string, params: Record<string, unknown>) => {
+    const limit = maxDifferences - differences.length + 1;
+    differences.push(...(await select<LedgerDifference>(store, query, { ...params, deadAfterMs, limit })));
+  };
+  await compare(chunkQuery, { ...range, all: range === everyDay });
+  for (const slice of await daySlices(store, ['events'], range)) {
+    if (differences.length > maxDifferences) break;
+    await compare(dayQuery, { ...slice });
+  }
+  const more = differences.length > maxDifferences;
+  return { differences: differences.slice(0, maxDifferences), more };
+}
+
+const onDays = 'day BETWEEN {from:Date} AND {to:Date}';
+/** Events that were inserted by hand have no chunk. */
+const settled = `chunk != '' AND chunk NOT IN (
+  SELECT chunk FROM load_chunks WHERE load_id IN (${runningLoads})
+    AND chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0))`;
+
+/** The chunks with the load that loaded them, or, if none has, the last that tried. */
+const claims = `
+  SELECT chunk, max(tuple(toUInt64(c.loaded_at) > 0, c.sent_at, c.load_id)).3 AS load, toUInt64(max(c.loaded_at)) = 0 AS inDoubt,
+    max(c.records) AS records, max(c.rows) AS rows, max(c.rejected_rows) AS rejected, max(c.duplicate_rows) AS duplicates
+  FROM load_chunks AS c WHERE ${settled} GROUP BY chunk`;
+
+const named = `
+  LEFT JOIN (SELECT load_id, file FROM loads FINAL) AS l ON l.load_id = d.load
+  ORDER BY load, d.chunk, day, what LIMIT {limit:UInt32}`;
+
+const dayQuery = `
+  SELECT d.load AS load, l.file AS file, d.chunk AS chunk, toString(d.day) AS day, 'events' AS what,
+    toUInt32(d.stored) AS stored, toUInt32(d.listed) AS ledger, d.inDoubt AS inDoubt
+  FROM (
+    SELECT s.chunk AS chunk, s.day AS day, s.stored AS stored, s.listed AS listed, c.load AS load, c.inDoubt AS inDoubt
+    FROM (
+      SELECT chunk, day, sum(both.stored) AS stored, sum(both.listed) AS listed
+      FROM (
+        SELECT toString(chunk) AS chunk, day, count() AS stored, toUInt64(0) AS listed FROM events
+        WHERE ${onDays} AND ${settled} GROUP BY chunk, day
+        UNION ALL
+        SELECT chunk, day, toUInt64(0), sum(a.events) FROM chunk_days AS a
+        WHERE ${onDays} AND ${settled} AND day IN (SELECT DISTINCT day FROM events WHERE ${onDays}) GROUP BY chunk, day
+      ) AS both GROUP BY chunk, day HAVING stored != listed
+    ) AS s LEFT JOIN (${claims}) AS c ON c.chunk = s.chunk
+  ) AS d ${named}`;
+
+const chunkQuery = `
+  SELECT d.load AS load, l.file AS file, d.chunk AS chunk, '' AS day, difference.1 AS what,
+    difference.2 AS stored, difference.3 AS ledger, d.inDoubt AS inDoubt
+  FROM (
+    SELECT c.chunk AS chunk, c.load AS load, c.inDoubt AS inDoubt, arrayJoin(arrayFilter(pair -> pair.2 != pair.3, [
+      ('events in the list of days', toUInt32(days.events), toUInt32(c.rows)),
+      ('rejected rows', toUInt32(if(c.inDoubt, 0, r.rejected)), toUInt32(c.rejected)),
+      ('records', toUInt32(c.rows + c.duplicates + c.rejected), toUInt32(if(c.records = 0 OR c.inDoubt, c.rows + c.duplicates + c.rejected, c.records)))
+    ])) AS difference
+    FROM (${claims}) AS c
+    LEFT JOIN (SELECT chunk, sum(a.events) AS events FROM chunk_days AS a GROUP BY chunk) AS days ON days.chunk = c.chunk
+    LEFT JOIN (SELECT chunk, uniqExact(line) AS rejected FROM rejected_rows GROUP BY chunk) AS r ON r.chunk = c.chunk
+    WHERE {all:Bool} OR c.chunk IN (SELECT chunk FROM chunk_days WHERE ${onDays})
+  ) AS d ${named}`;

@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { type LedgerOptions, openLedger, storeTime } from '../load/ledger.ts';
+import { runningLoads } from '../load/load-heartbeat.ts';
+
+/** The time of a confirmation: it covers the money that was loaded until then. */
+export interface ConfirmationTime {
+  /** `yyyy-mm-dd hh:mm:ss.ffffff`, UTC */
+  readonly time: string;
+  /** A running load whose chunks in flight, and what was loaded after the first of them, are not covered. */
+  readonly running?: string;
+}
+
+/**
+ * The time for a confirmation made now. The money of a chunk carries a time from before it arrives, so this is earlier
+ * than that of all chunks in flight. A load that comes into view after this has looked takes later times; one that is
+ * about to note the time of a chunk is waited for.
+ * @throws an AbortError after the signal
+ */
+export async function confirmationTime(store: Store, options: LedgerOptions = {}): Promise<ConfirmationTime> {
+  const ledger = openLedger(store, options);
+  const { pollMs, deadAfterMs } = ledger.timings;
+  for (;;) {
+    const now = await storeTime(ledger);
+    const [oldest] = await select<{ load: string; noted: 0 | 1; time: string }>(store, oldestInFlight, {
+      deadAfterMs,
+    });
+    if (!oldest) return { time: now };
+    if (oldest.noted) return { time: oldest.time < now ? oldest.time : now, running: oldest.load };
+    await delay(pollMs, undefined, { signal: options.signal });
+  }
+}
+
+/** The claim that was noted first on a chunk that a running load has claimed and none has loaded; those not noted yet first. */
+const oldestInFlight = `
+  SELECT load_id AS load, toUInt8(toUInt64(sent) > 0) AS noted, toString(sent - INTERVAL 1 MICROSECOND) AS time
+  FROM (
+    SELECT chunk, load_id, max(c.sent_at) AS sent FROM load_chunks AS c
+    WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id IN (${runningLoads}))
+      AND chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)
+    GROUP BY chunk, load_id)
+  WHERE toUInt64(sent) > 0 OR load_id IN (${runningLoads})
+  ORDER BY sent LIMIT 1`;

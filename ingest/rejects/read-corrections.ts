@@ -1,0 +1,50 @@
+import { buffer } from 'node:stream/consumers';
+import { parse as parseCsv } from 'csv-parse/sync';
+import { z } from 'zod';
+import { eventFields } from '../event/fields.ts';
+import { readInput } from '../input/byte-source.ts';
+import { formatOf } from '../input/file-format.ts';
+import { InputError } from '../input/input-error.ts';
+
+/** A row of a corrected export: which rejected row it is, and its fields now. */
+export interface Correction {
+  readonly chunk: string;
+  readonly line: number;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+const ndjsonRow = z.object({
+  chunk: z.string(),
+  line: z.coerce.number().int().positive(),
+  event: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)),
+});
+const csvRow = z.looseObject({ chunk: z.string().min(1), line: z.coerce.number().int().positive() });
+
+/** The rows of a corrected export. @throws {InputError} when the file is none */
+export async function readCorrections(file: string): Promise<Correction[]> {
+  const { format, compression } = formatOf(file);
+  const text = (await buffer(readInput(file, compression, () => {}))).toString();
+  try {
+    if (format.name === 'csv') {
+      const rows: unknown[] = parseCsv(text, { columns: true, bom: true, skip_empty_lines: true });
+      return rows.map((row) => {
+        const { chunk, line, ...cells } = csvRow.parse(row);
+        return {
+          chunk,
+          line,
+          fields: Object.fromEntries(eventFields.map((name) => [name, String(cells[name] ?? '')])),
+        };
+      });
+    }
+    const lines = text.split('\n').filter((line) => line.trim() !== '');
+    return lines.map((line) => {
+      const { chunk, line: row, event } = ndjsonRow.parse(JSON.parse(line));
+      return { chunk, line: row, fields: event };
+    });
+  } catch (cause) {
+    throw new InputError(
+      `${file}: is not a corrected export; adtally rejects LOAD --csv writes one: correct its event columns, keep chunk and line`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,198 @@
+import { expect, test, vi } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import { rollups } from '../../clickhouse/rollups.ts';
+import { unload } from '../../ingest/history/unload.ts';
+import { ndjson } from '../support/events.ts';
+import { useStore } from '../support/store.ts';
+import { failingAt, unloadSteps, useUnloads } from '../support/unloads.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+const db = useStore();
+const loads = useUnloads(db);
+const { file, run, events, withRejects, load, counted } = loads;
+const now = () => new Date();
+
+const stateOf = async (id: string) =>
+  select(db.store, 'SELECT toString(state) AS state FROM loads FINAL WHERE load_id = {id:String}', { id });
+
+test('a load is taken back exactly, also where others share its days, and its file can be loaded again', async () => {
+  const good = await file('good.ndjson', ndjson(events(30)));
+  const wrong = await file('wrong.ndjson', ndjson(events(20, { campaign_id: 'wrong' })));
+  await load(good);
+  const id = await load(wrong);
+  expect(await counted()).toEqual({ events: 50, spent: '5' });
+
+  expect(await run(['unload', id])).toMatchObject({
+    code: 0,
+    stderr: `load ${id} is taken back: 20 events deleted, rollups of 2 months rebuilt\n`,
+  });
+  expect(await counted()).toEqual({ events: 30, spent: '3' });
+  expect(await stateOf(id)).toEqual([{ state: 'unloaded' }]);
+  expect(await run(['unload', id])).toMatchObject({
+    code: 0,
+    stderr: `load ${id} has been taken back before\n`,
+  });
+
+  await load(wrong);
+  expect(await counted()).toEqual({ events: 50, spent: '5' });
+  await load(wrong);
+  expect(await counted()).toEqual({ events: 50, spent: '5' });
+});
+
+test('what a load found loaded already stays with the load that loaded it', async () => {
+  const lines = events(30);
+  const first = await file('e.ndjson', ndjson(lines.slice(0, 20)));
+  const earlier = await load(first);
+  const later = await load(await file('e.ndjson', ndjson(lines)));
+  const repeated = await load(first);
+  expect((await run(['unload', repeated])).stderr).toBe(
+    `load ${repeated}: there is nothing that only it has loaded\n`,
+  );
+  expect(await counted()).toEqual({ events: 30, spent: '3' });
+  await unload(db.store, later, now);
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+  await unload(db.store, earlier, now);
+  expect(await counted()).toEqual({ events: 0, spent: '0' });
+});
+
+test('ended after each of its steps in turn, it is completed by repeating it', async () => {
+  await load(await file('good.ndjson', ndjson(events(30))));
+  const wrong = await file('wrong.ndjson', ndjson(events(20)));
+  const id = await load(wrong, 3_000);
+  for (const step of unloadSteps) {
+    await expect(unload(failingAt(db.store, step, 'after'), id, now), `${step}`).rejects.toThrow('killed');
+  }
+  expect(await unload(db.store, id, now)).toMatchObject({ before: true });
+  expect(await counted()).toEqual({ events: 30, spent: '3' });
+  await load(wrong);
+  expect(await counted()).toEqual({ events: 50, spent: '5' });
+});
+
+test('ended before the rollups are rebuilt, the same file can be loaded again at once', async () => {
+  const path = await file('wrong.ndjson', ndjson(events(20)));
+  const id = await load(path, 3_000);
+  const ended = unload(failingAt(db.store, /EXCHANGE TABLES/, 'before'), id, now);
+  await expect(ended).rejects.toThrow('killed');
+  await load(path);
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+});
+
+test('what a killed load has left in doubt is taken back too', async () => {
+  const path = await file('e.ndjson', ndjson(events(20)));
+  const id = await load(path);
+  for (const query of [
+    'ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0 WHERE load_id = {id:String}',
+    "ALTER TABLE loads UPDATE state = 'failed' WHERE load_id = {id:String}",
+  ]) {
+    await db.store.command({ query, query_params: { id }, clickhouse_settings: { mutations_sync: '2' } });
+  }
+  expect(await unload(db.store, id, now)).toMatchObject({ events: 20, chunks: 1 });
+  expect(await counted()).toEqual({ events: 0, spent: '0' });
+});
+
+test('it is refused, and nothing changed, where raw events of other loads have been dropped', async () => {
+  const may = { event_time: '2026-05-05T12:00:00Z' };
+  await load(await file('old.ndjson', ndjson(events(30, may))));
+  await db.store.command({ query: 'ALTER TABLE events DROP PARTITION 202605' });
+  const id = await load(await file('late.ndjson', ndjson(events(20, may))));
+  const { code, stderr } = await run(['unload', id]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/raw events that other loads brought for 2026-05-05 have been dropped/);
+  const kept = `SELECT toString(sum(c.spent)) AS spent FROM campaigns_date AS c WHERE account_id = '${loads.account}'`;
+  expect(await select(db.store, kept)).toEqual([{ spent: '5' }]);
+  // The other tests compare every rollup with the events.
+  for (const { table } of rollups(catalog)) {
+    await db.store.command({ query: `ALTER TABLE ${table} DROP PARTITION 202605` });
+  }
+  await db.store.command({ query: 'ALTER TABLE events DROP PARTITION 202605' });
+});
+
+test.each([
+  ['nowhere', /there is no load nowhere/],
+  ['a rebuild', /is no load of events/],
+])('%s cannot be taken back', async (what, reason) => {
+  let id = what;
+  if (what === 'a rebuild') {
+    await run(['rebuild']);
+    const query = "SELECT max(load_id) AS id FROM loads WHERE kind = 'rebuild'";
+    [{ id } = { id }] = await select<{ id: string }>(db.store, query);
+  }
+  const { code, stderr } = await run(['unload', id]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(reason);
+});
+
+test('its open rejected rows go with it, and come back with its file', async () => {
+  const path = await file('e.ndjson', withRejects(20));
+  const id = await load(path);
+  expect((await run(['unload', id])).stderr).toContain('4 open rejected rows deleted');
+  expect((await run(['rejects', id, '--json'])).stdout).toBe('');
+  const again = await load(path);
+  expect((await run(['rejects', again, '--json'])).stdout.trimEnd().split('\n')).toHaveLength(4);
+  expect(await counted()).toEqual({ events: 16, spent: '1.6' });
+});
+
+test('a replay that is taken back leaves its rejected rows open, to be replayed again', async () => {
+  const path = await file('e.ndjson', withRejects(20));
+  const id = await load(path);
+  const corrected = async () => {
+    const { stdout } = await run(['rejects', id, '--json']);
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    for (const row of rows) row.event.quantity = 3;
+    return file('corrected.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'));
+  };
+  expect((await run(['replay', id, await corrected()])).code).toBe(0);
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+  const query = "SELECT max(load_id) AS replayed FROM loads WHERE kind = 'replay' AND file = {file:String}";
+  const [{ replayed } = { replayed: '' }] = await select<{ replayed: string }>(db.store, query, {
+    file: `replay of ${id}`,
+  });
+
+  expect((await run(['unload', replayed])).stderr).toContain('4 events deleted, 4 rejected rows open again');
+  expect(await counted()).toEqual({ events: 16, spent: '1.6' });
+  expect((await run(['replay', id, await corrected()])).stderr).toBe('4 rows replayed\n');
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+
+  // The load and then the replay: nothing of either is left open.
+  await unload(db.store, id, now);
+  expect(await counted()).toEqual({ events: 4, spent: '0.4' });
+});
+
+test('dismissed rows are not listed or waited for any more, also not after the file is loaded again', async () => {
+  const path = await file('e.ndjson', withRejects(20));
+  const first = await run(['ingest', 'events', '--json', path]);
+  expect(first.code).toBe(4);
+  const [id] = JSON.parse(first.stdout).loads;
+  expect((await run(['rejects', '--dismiss'])).code).toBe(2);
+  expect(await run(['rejects', id, '--dismiss'])).toMatchObject({
+    code: 0,
+    stderr: '4 rejected rows dismissed\n',
+  });
+  expect((await run(['rejects', id, '--json'])).stdout).toBe('');
+  expect((await run(['rejects', id, '--dismiss'])).stderr).toBe('0 rejected rows dismissed\n');
+  expect((await run(['ingest', 'events', path])).code).toBe(0);
+});
+
+test('replay --dedupe leaves out events whose event_id is present, and says how many', async () => {
+  const lines = events(20);
+  const id = await load(
+    await file('e.ndjson', ndjson(lines.map((line, n) => (n % 5 ? line : { ...line, quantity: 0 })))),
+  );
+  // Three of the four come by another way.
+  await load(
+    await file('other.ndjson', ndjson([lines[0], lines[5], lines[10]].flatMap((line) => line ?? []))),
+  );
+  const { stdout } = await run(['rejects', id, '--json']);
+  const path = await file('corrected.ndjson', stdout.replaceAll('"quantity":"0"', '"quantity":"1"'));
+  expect(await run(['replay', id, path, '--dedupe'])).toMatchObject({
+    code: 0,
+    stderr: '1 row replayed, 3 left out: their event_id is already loaded\n',
+  });
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+  expect((await run(['rejects', id, '--json'])).stdout).toBe('');
+});

@@ -1,0 +1,33 @@
+import { expect, test, vi } from 'vitest';
+import { unload } from '../../ingest/history/unload.ts';
+import { ndjson } from '../support/events.ts';
+import { useStore } from '../support/store.ts';
+import { failingAt, unloadSteps, useUnloads } from '../support/unloads.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+const db = useStore();
+const { file, events, load, counted } = useUnloads(db);
+const now = () => new Date();
+
+test.each(unloadSteps.flatMap((step) => (['before', 'after'] as const).map((when) => ({ when, step }))))(
+  'taking a load back, ended $when $step, is completed by repeating it',
+  async ({ when, step }) => {
+    await load(await file('good.ndjson', ndjson(events(30))));
+    const wrong = await file('wrong.ndjson', ndjson(events(20)));
+    const id = await load(wrong, 1_000);
+    await expect(unload(failingAt(db.store, step, when), id, now)).rejects.toThrow('killed');
+    await unload(db.store, id, now);
+    expect(await counted()).toEqual({ events: 30, spent: '3' });
+    await load(wrong);
+    expect(await counted()).toEqual({ events: 50, spent: '5' });
+  },
+);
+
+test.each(unloadSteps.slice(0, 5))('ended after %s, the same file can be loaded again', async (step) => {
+  const path = await file('wrong.ndjson', ndjson(events(20)));
+  const id = await load(path, 1_000);
+  await expect(unload(failingAt(db.store, step, 'after'), id, now)).rejects.toThrow('killed');
+  await load(path);
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+});

@@ -1,0 +1,94 @@
+import { expect } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
+import { type EventLine, event, ndjson } from './events.ts';
+import { type TestLoader, useLoader } from './loader.ts';
+import type { TestStore } from './store.ts';
+
+export interface Unloads {
+  readonly account: string;
+  readonly file: TestLoader['file'];
+  readonly run: TestLoader['run'];
+  /** Events of the current account, of two months, on the same days in each test. */
+  events(count: number, fields?: Partial<EventLine>): EventLine[];
+  /** The same as a file, every fifth of them faulty. */
+  withRejects(count: number): string;
+  /** Returns the id of the load. */
+  load(path: string, chunkBytes?: number): Promise<string>;
+  /** Events of the current account, and what the rollups, which must agree with all that is stored, say of it. */
+  counted(): Promise<{ events: number; spent: string }>;
+}
+
+export function useUnloads(db: TestStore): Unloads {
+  let account: string;
+  const { file, run } = useLoader(db, (own) => {
+    ({ account } = own);
+  });
+
+  const events = (count: number, fields: Partial<EventLine> = {}): EventLine[] =>
+    Array.from({ length: count }, (_, n) =>
+      event({
+        advertiser_id: account,
+        event_time: `2026-0${3 + (n % 2)}-0${1 + (n % 5)}T12:00:00Z`,
+        spend: '0.1',
+        ...fields,
+      }),
+    );
+
+  async function counted(): Promise<{ events: number; spent: string }> {
+    expect((await verifyRollups(db.store, catalog)).differences).toEqual([]);
+    const [row] = await select<{ events: number; spent: string }>(
+      db.store,
+      `SELECT toUInt32(count()) AS events,
+         (SELECT toString(sum(c.spent)) FROM campaigns_date AS c WHERE account_id = {account:String}) AS spent
+       FROM events WHERE advertiser_id = {account:String}`,
+      { account },
+    );
+    return row ?? { events: -1, spent: '' };
+  }
+
+  return {
+    get account() {
+      return account;
+    },
+    file,
+    run,
+    events,
+    withRejects: (count) => ndjson(events(count).map((line, n) => (n % 5 ? line : { ...line, quantity: 0 }))),
+    load: async (path, chunkBytes = 20_000) => {
+      const { loadId = '' } = await loadEvents({
+        store: db.store,
+        file: path,
+        chunkBytes,
+        now: () => new Date(),
+      });
+      return loadId;
+    },
+    counted,
+  };
+}
+
+/** The store, on which the first statement that matches fails: before it runs, or after. */
+export function failingAt(store: Store, pattern: RegExp, when: 'before' | 'after'): Store {
+  const failing: Store = Object.create(store);
+  failing.command = async (params) => {
+    const fails = pattern.test(params.query);
+    if (fails && when === 'before') throw new Error('killed');
+    const result = await store.command(params);
+    if (fails) throw new Error('killed');
+    return result;
+  };
+  return failing;
+}
+
+/** What taking a load back does, in this order. */
+export const unloadSteps = [
+  /INSERT INTO withdrawn_chunks/,
+  /ALTER TABLE load_chunks UPDATE/,
+  /ALTER TABLE events DELETE/,
+  /ALTER TABLE chunk_days DELETE/,
+  /EXCHANGE TABLES .* AND campaigns_date$/,
+  /INSERT INTO loads \(\* EXCEPT/,
+] as const;
