@@ -87,10 +87,14 @@ export async function packed(address: Address, packing: Packing, content: string
   const form = new FormData();
   form.append('file', new Blob([content]), 'file');
   const params = new URLSearchParams({
-    ...{ user, password, enable_http_compression: '1', query: 'SELECT content FROM file FORMAT RawBLOB' },
+    ...{ enable_http_compression: '1', query: 'SELECT content FROM file FORMAT RawBLOB' },
     ...{ file_format: 'RawBLOB', file_structure: 'content String' },
   });
-  const headers = { 'accept-encoding': 'zstd, identity;q=0' };
+  const headers = {
+    'accept-encoding': 'zstd, identity;q=0',
+    'x-clickhouse-user': user,
+    'x-clickhouse-key': password,
+  };
   const response = await fetch(`${url}/?${params}`, { method: 'POST', body: form, headers });
   if (response.headers.get('content-encoding') !== 'zstd') throw new Error(await response.text());
   return Buffer.from(await response.arrayBuffer());
