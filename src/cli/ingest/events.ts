@@ -122,7 +122,7 @@ function report(
     say(`nothing to do: all ${counted(repeatedRows, 'event')} of ${files} were already loaded`);
     if (run.open > 0) {
       say(
-        `${counted(run.open, 'rejected row')} of ${run.files === 1 ? 'it' : 'them'} wait for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them`,
+        `${counted(run.open, 'rejected row')} of ${run.files === 1 ? 'it' : 'them'} ${run.open === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them`,
       );
     }
     return;
