@@ -39,12 +39,7 @@ export async function randomRounds({ rounds, seed, onRound }: Rounds): Promise<v
   const dataDir = join(folder, 'data');
   const { acquireEmbedded } = await embedded();
   const lease = await acquireEmbedded(dataDir);
-  const address = {
-    url: lease.url,
-    user: 'default',
-    password: '',
-    database: `rounds_${randomBytes(4).toString('hex')}`,
-  };
+  const address = { ...lease.address, database: `rounds_${randomBytes(4).toString('hex')}` };
   const store = connect(address);
   try {
     await migrate(address);
