@@ -2,8 +2,8 @@ import { pipeline } from 'node:stream/promises';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
 import { eventFields } from '../event/fields.ts';
-import { stateColumn } from '../load/load-heartbeat.ts';
-import { defaultTimings } from '../load/load-timings.ts';
+import { stateColumn } from '../ledger/load-heartbeat.ts';
+import { defaultTimings } from '../ledger/load-timings.ts';
 import { ofLoads, openRejects } from '../rejects/rejected-rows.ts';
 
 /** The format of a list; ClickHouse writes it, whatever its length. */

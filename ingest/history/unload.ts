@@ -1,14 +1,14 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { markWithdrawn } from '../delivery/chunk-outcome.ts';
+import { changeChunks } from '../delivery/delete-chunks.ts';
+import { withdrawChunks } from '../delivery/withdraw-chunks.ts';
+import { openLedger } from '../ledger/ledger.ts';
+import { Load, type LoadOptions } from '../ledger/load.ts';
+import { stateColumn } from '../ledger/load-heartbeat.ts';
+import { defaultTimings } from '../ledger/load-timings.ts';
 import { type ChunkSet, droppedDay, monthsOf } from '../load/chunk-months.ts';
-import { markWithdrawn } from '../load/chunk-outcome.ts';
-import { changeChunks } from '../load/delete-chunks.ts';
-import { openLedger } from '../load/ledger.ts';
-import { Load, type LoadOptions } from '../load/load.ts';
-import { stateColumn } from '../load/load-heartbeat.ts';
-import { defaultTimings } from '../load/load-timings.ts';
-import { withdrawChunks } from '../load/withdraw-chunks.ts';
 import { countOpenRejects, reopenRejects } from '../rejects/rejected-rows.ts';
 
 /** What was there of a load and is not any more. */

@@ -1,7 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { type DayRange, daySlices, everyDay } from '../../clickhouse/consistency/verify-rollups.ts';
-import { runningLoads } from '../load/load-heartbeat.ts';
-import { defaultTimings } from '../load/load-timings.ts';
+import { runningLoads } from '../ledger/load-heartbeat.ts';
+import { defaultTimings } from '../ledger/load-timings.ts';
 
 /** A disagreement of what is stored of a chunk with the ledger. */
 export interface LedgerDifference {

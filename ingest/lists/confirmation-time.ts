@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { type LedgerOptions, openLedger, storeTime } from '../load/ledger.ts';
-import { runningLoads } from '../load/load-heartbeat.ts';
+import { type LedgerOptions, openLedger, storeTime } from '../ledger/ledger.ts';
+import { runningLoads } from '../ledger/load-heartbeat.ts';
 
 /** The time of a confirmation: it covers the money that was loaded until then. */
 export interface ConfirmationTime {

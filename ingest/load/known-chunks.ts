@@ -1,9 +1,9 @@
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import type { KnownChunk } from '../chunks/cut-chunks.ts';
-import { firstAlive, type Ledger } from './ledger.ts';
-import type { Load } from './load.ts';
-import { waitUntil } from './wait-until.ts';
+import { firstAlive, type Ledger } from '../ledger/ledger.ts';
+import type { Load } from '../ledger/load.ts';
+import { waitUntil } from '../ledger/wait-until.ts';
 
 /** Chunks of earlier runs whose first line has this hash. */
 export async function knownChunks(

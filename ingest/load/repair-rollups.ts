@@ -2,12 +2,12 @@ import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { claimsOf } from './chunk-claims.ts';
+import { claimsOf } from '../delivery/chunk-claims.ts';
+import { type DeliveredChunk, markLoaded } from '../delivery/chunk-outcome.ts';
+import { nextStep, repairTable } from '../delivery/chunk-states.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { Load, type LoadOptions } from '../ledger/load.ts';
 import { type ChunkSet, droppedDay, monthsOf, namedChunks } from './chunk-months.ts';
-import { type DeliveredChunk, markLoaded } from './chunk-outcome.ts';
-import { nextStep, repairTable } from './chunk-states.ts';
-import type { Ledger } from './ledger.ts';
-import { Load, type LoadOptions } from './load.ts';
 
 /**
  * A chunk whose events are complete but whose rollups may miss it or count it twice, because deduplication could not be

@@ -3,10 +3,10 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Store } from '../../clickhouse/client.ts';
 import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
+import { dropStaged, stagedRejects } from '../delivery/staging.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns, judgeRecords } from '../event/judge.ts';
 import { sameNames } from '../event/mapping.ts';
-import { dropStaged, stagedRejects } from '../load/staging.ts';
 import { jsonSource } from '../sources/json-source.ts';
 import type { Fault } from './rejected-rows.ts';
 

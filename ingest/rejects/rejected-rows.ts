@@ -1,6 +1,6 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { deleteChunks } from '../load/delete-chunks.ts';
+import { deleteChunks } from '../delivery/delete-chunks.ts';
 
 /** A rule that a record breaks. */
 export interface Fault {

@@ -7,7 +7,7 @@ import { finished } from 'node:stream/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { plainReading } from '../event/reading.ts';
-import { Load, type LoadOptions } from '../load/load.ts';
+import { Load, type LoadOptions } from '../ledger/load.ts';
 import { loadEvents } from '../load/load-events.ts';
 import { faultsOfRows, linesOf } from './judge-corrections.ts';
 import { type Correction, readCorrections } from './read-corrections.ts';

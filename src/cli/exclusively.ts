@@ -1,5 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
-import { Load } from '../../ingest/load/load.ts';
+import { Load } from '../../ingest/ledger/load.ts';
 import { say } from './command.ts';
 
 /**

@@ -6,7 +6,7 @@ import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import { withdrawChunks } from '../../ingest/load/withdraw-chunks.ts';
+import { withdrawChunks } from '../../ingest/delivery/withdraw-chunks.ts';
 import { useCluster } from '../support/cluster.ts';
 import { event, ndjson } from '../support/events.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';

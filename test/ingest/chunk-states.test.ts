@@ -7,7 +7,7 @@ import {
   repairTable,
   type SentFacts,
   sentTable,
-} from '../../ingest/load/chunk-states.ts';
+} from '../../ingest/delivery/chunk-states.ts';
 
 const dedups = ['reliable', 'may-lose-rows', 'expired'] as const;
 const booleans = [true, false];

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
-import { LoadError, Stopped } from '../../ingest/load/load-error.ts';
+import { LoadError, Stopped } from '../../ingest/ledger/load-error.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { event, ndjson } from '../support/events.ts';
 import { openGate } from '../support/gate.ts';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { withdrawChunks } from '../../ingest/load/withdraw-chunks.ts';
+import { withdrawChunks } from '../../ingest/delivery/withdraw-chunks.ts';
 import { useChunksInDoubt } from '../support/chunks-in-doubt.ts';
 import { load } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EventType } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
+import type { LoadCounts } from '../../ingest/ledger/load.ts';
 import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
-import type { LoadCounts } from '../../ingest/load/load.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 
 /** One line of input; absent fields are absent from the line. Money is text, exact. */

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import type { LoadCounts } from '../../ingest/load/load.ts';
+import type { LoadCounts } from '../../ingest/ledger/load.ts';
 import { type EventLoadOptions, loadEvents } from '../../ingest/load/load-events.ts';
 import { type TestLoader, useLoader } from './loader.ts';
 import { parquetFile, type Shape } from './parquet.ts';

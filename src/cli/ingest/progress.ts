@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { SingleBar } from 'cli-progress';
-import type { LoadCounts } from '../../../ingest/load/load.ts';
+import type { LoadCounts } from '../../../ingest/ledger/load.ts';
 
 export interface Progress {
   readonly onProgress: (counts: Readonly<LoadCounts>) => void;

@@ -1,10 +1,10 @@
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { firstAlive, type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
+import type { Load } from '../ledger/load.ts';
+import { waitUntil } from '../ledger/wait-until.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
-import { firstAlive, type Ledger, recordChunk, type SentChunk } from './ledger.ts';
-import type { Load } from './load.ts';
-import { waitUntil } from './wait-until.ts';
 
 /** A chunk that is this load's to send. */
 export interface SendableClaim {

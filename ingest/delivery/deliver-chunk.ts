@@ -1,13 +1,13 @@
 import type { Store } from '../../clickhouse/client.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import { type Ledger, storeTime } from '../ledger/ledger.ts';
+import type { Load } from '../ledger/load.ts';
+import { LoadError } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import type { SendableClaim } from './chunk-claims.ts';
 import { countEvents, markWithdrawn } from './chunk-outcome.ts';
 import { nextStep, type SendStep, sentTable } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
-import { type Ledger, storeTime } from './ledger.ts';
-import type { Load } from './load.ts';
-import { LoadError } from './load-error.ts';
 import type { Sender, SentRows } from './sender.ts';
 import { withdrawChunks } from './withdraw-chunks.ts';
 

@@ -1,8 +1,8 @@
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Load } from '../ledger/load.ts';
 import { type Claim, claimChunk } from './chunk-claims.ts';
 import type { AttemptStart } from './deliver-chunk.ts';
-import type { Ledger } from './ledger.ts';
-import type { Load } from './load.ts';
 import type { Sender } from './sender.ts';
 
 export interface ClaimedChunk {

@@ -1,7 +1,7 @@
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { type Ledger, recordChunk, type SentChunk } from './ledger.ts';
-import type { Load } from './load.ts';
+import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
+import type { Load } from '../ledger/load.ts';
 
 /** A chunk that ClickHouse has acknowledged, and what became of its records. */
 export interface DeliveredChunk {
