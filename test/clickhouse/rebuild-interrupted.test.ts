@@ -26,7 +26,7 @@ test('a rebuild that fails leaves the rollups as they are and nothing behind', a
 });
 
 test('a reader never sees a part of a month, and a rebuild of right rollups changes nothing', async () => {
-  await generate(db.store, 500_000);
+  await generate(db.store, 200_000);
   const before = await content(db.store);
   const sums = () =>
     ofEach(

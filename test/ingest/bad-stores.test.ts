@@ -27,7 +27,7 @@ function through(url: string): Record<string, string> {
 test('a load says that ClickHouse is gone, waits for it, and completes exactly once it is back', async () => {
   const way = await openGate(db.address.url);
   try {
-    const args = ['ingest', 'events', '--chunk-bytes', '100000', eventsFile(folder, 'cut-off', 20_000)];
+    const args = ['ingest', 'events', '--chunk-bytes', '100000', eventsFile(folder, 'cut-off', 5_000)];
     const load = commands.start(args, through(way.url));
     await underWay(db.store);
     way.close();
@@ -35,7 +35,7 @@ test('a load says that ClickHouse is gone, waits for it, and completes exactly o
     await way.open();
     const { code, stderr } = await load.ended;
     expect(code, stderr).toBe(0);
-    expect(await counted(db.store, 'cut-off')).toBe(20_000);
+    expect(await counted(db.store, 'cut-off')).toBe(5_000);
   } finally {
     way.close();
   }

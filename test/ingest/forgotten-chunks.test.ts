@@ -5,11 +5,10 @@ import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { withdrawChunks } from '../../ingest/delivery/withdraw-chunks.ts';
 import { useChunksInDoubt } from '../support/chunks-in-doubt.ts';
 import { load } from '../support/events.ts';
-import { heldAt } from '../support/held.ts';
 import { useStore } from '../support/store.ts';
 
 const test = useStore();
-const { events, leaveInDoubt, leaveInDoubtAtRestart, counted, withdrawn, mutate } = useChunksInDoubt(test);
+const { events, leaveInDoubt, counted, mutate } = useChunksInDoubt(test);
 
 it('a chunk in doubt that the engine has forgotten is counted once, whatever of it had arrived', async () => {
   const lines = events();
@@ -22,38 +21,6 @@ it('a chunk in doubt that the engine has forgotten is counted once, whatever of 
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
-});
-
-it.each([['before the server was started', '2026-01-01']])(
-  'a chunk in doubt that was sent %s is looked for, whatever the server remembers',
-  async (_, sentAt) => {
-    const lines = events();
-    await leaveInDoubtAtRestart(lines, sentAt);
-    // Lost, though the names of the parts are remembered.
-    await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
-    await mutate('ALTER TABLE campaigns_device_date DELETE WHERE true');
-    expect((await verifyRollups(test.store, catalog)).differences).not.toEqual([]);
-
-    expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
-    expect(await counted()).toEqual({ events: 300, quantity: 600 });
-    expect(await withdrawn()).not.toEqual([]);
-  },
-);
-
-it('what a load has left of a chunk that it withdrew is withdrawn by the one that takes over', async () => {
-  const lines = events();
-  await leaveInDoubtAtRestart(lines);
-  // It was killed while it sent the chunk under another name: one month is there twice, another is missing.
-  await test.store.command({
-    query: 'INSERT INTO withdrawn_chunks (chunk, day) SELECT DISTINCT chunk, day FROM chunk_days',
-  });
-  await test.store.command({
-    query: `INSERT INTO events (* EXCEPT day) SELECT * FROM events WHERE day = '2026-01-05'`,
-    clickhouse_settings: { insert_deduplicate: 0 },
-  });
-  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
-  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
-  expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });
 
 it('what a killed loader still sends at the server is ended before its chunk is withdrawn', async () => {
@@ -89,17 +56,4 @@ it('a deletion that the engine takes for done and never applies is repeated', as
   expect(forgotten.size).toBe(2);
   const left = 'SELECT chunk FROM events UNION ALL SELECT chunk FROM chunk_days';
   expect(await select(test.store, left)).toEqual([]);
-});
-
-it('a loader that takes over such a chunk from one that is about to settle it counts it once', async () => {
-  const lines = events();
-  await leaveInDoubt(lines);
-  const first = heldAt(test.store, /"kind":"rebuild"/);
-  const settling = load(first.store, lines, 40_000);
-  await first.reached;
-  const second = load(test.store, lines, 40_000);
-  await expect(second).resolves.toMatchObject({ rows: 300 });
-  first.release();
-  await settling;
-  expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });

@@ -12,7 +12,7 @@ const db = useStore();
 const loaders = useMeetingLoaders(db);
 const { file, start, events, counted, chunks } = loaders;
 
-sameFilesAtOnce(loaders, ['the same order'], 4);
+sameFilesAtOnce(loaders, ['the same order'], 2);
 
 test.each([
   ['other lines', 50_000, ''],
@@ -49,4 +49,4 @@ test('a killed load is taken over at once on the same machine', async () => {
   expect(await counted()).toBe(30_000);
 });
 
-stoppedBy(loaders, ['SIGINT'], 8_000);
+stoppedBy(loaders, ['SIGINT'], 3_000);

@@ -15,8 +15,6 @@ const { written, load, stored } = loads;
 describe('a file is loaded in chunks along its row groups', () => {
   test.each<[string, number, number, Shape]>([
     ['groups of 50,000', 502_000, 2, {}],
-    ['one group', 502_000, 1, { group: 1_000_000 }],
-    ['groups of 1,000', 501_000, 2, { group: 1_000 }],
     ['one row', 1, 1, {}],
     ['no rows', 0, 0, {}],
   ])('%s', async (_, rows, chunks, shape) => {
@@ -25,13 +23,6 @@ describe('a file is loaded in chunks along its row groups', () => {
     expect(await stored()).toEqual(sums(rows));
     expect(await load({ chunkBytes: 64 << 20 })).toMatchObject({ rows: 0, repeatedRows: rows, chunks });
     expect(await stored()).toEqual(sums(rows));
-  });
-
-  test('of which those are known that another file begins with', async () => {
-    await written(502_000);
-    await load();
-    await written(1_002_000);
-    expect(await load()).toMatchObject({ rows: 502_000, repeatedRows: 500_000, chunks: 3 });
   });
 });
 

@@ -12,6 +12,8 @@ const loads = useParquetLoads(db);
 const { written, load, stored } = loads;
 
 test.each<[string, number, number, Shape]>([
+  ['one group', 502_000, 1, { group: 1_000_000 }],
+  ['groups of 1,000', 501_000, 2, { group: 1_000 }],
   ['gzip', 502_000, 2, { settings: { output_format_parquet_compression_method: 'gzip' } }],
   ['data pages of version 1', 502_000, 2, { settings: { output_format_parquet_version: '1.0' } }],
 ])('a file is loaded in chunks along its row groups: %s', async (_, rows, chunks, shape) => {
@@ -20,6 +22,13 @@ test.each<[string, number, number, Shape]>([
   expect(await stored()).toEqual(sums(rows));
   expect(await load({ chunkBytes: 64 << 20 })).toMatchObject({ rows: 0, repeatedRows: rows, chunks });
   expect(await stored()).toEqual(sums(rows));
+});
+
+test('chunks of a file are known of which another file begins with them', async () => {
+  await written(502_000);
+  await load();
+  await written(1_002_000);
+  expect(await load()).toMatchObject({ rows: 502_000, repeatedRows: 500_000, chunks: 3 });
 });
 
 test('a load of a file that was killed is completed by the same command', async () => {

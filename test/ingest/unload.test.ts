@@ -5,7 +5,7 @@ import { rollups } from '../../clickhouse/rollups.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { ndjson } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
-import { failingAt, unloadSteps, useUnloads } from '../support/unloads.ts';
+import { failingAt, useUnloads } from '../support/unloads.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 
@@ -55,19 +55,6 @@ test('what a load found loaded already stays with the load that loaded it', asyn
   expect(await counted()).toEqual({ events: 20, spent: '2' });
   await unload(db.store, earlier, now);
   expect(await counted()).toEqual({ events: 0, spent: '0' });
-});
-
-test('ended after each of its steps in turn, it is completed by repeating it', async () => {
-  await load(await file('good.ndjson', ndjson(events(30))));
-  const wrong = await file('wrong.ndjson', ndjson(events(20)));
-  const id = await load(wrong, 3_000);
-  for (const step of unloadSteps) {
-    await expect(unload(failingAt(db.store, step, 'after'), id, now), `${step}`).rejects.toThrow('killed');
-  }
-  expect(await unload(db.store, id, now)).toMatchObject({ before: true });
-  expect(await counted()).toEqual({ events: 30, spent: '3' });
-  await load(wrong);
-  expect(await counted()).toEqual({ events: 50, spent: '5' });
 });
 
 test('ended before the rollups are rebuilt, the same file can be loaded again at once', async () => {

@@ -31,3 +31,16 @@ test.each(unloadSteps.slice(0, 5))('ended after %s, the same file can be loaded 
   await load(path);
   expect(await counted()).toEqual({ events: 20, spent: '2' });
 });
+
+test('ended after each of its steps in turn, it is completed by repeating it', async () => {
+  await load(await file('good.ndjson', ndjson(events(30))));
+  const wrong = await file('wrong.ndjson', ndjson(events(20)));
+  const id = await load(wrong, 3_000);
+  for (const step of unloadSteps) {
+    await expect(unload(failingAt(db.store, step, 'after'), id, now), `${step}`).rejects.toThrow('killed');
+  }
+  expect(await unload(db.store, id, now)).toMatchObject({ before: true });
+  expect(await counted()).toEqual({ events: 30, spent: '3' });
+  await load(wrong);
+  expect(await counted()).toEqual({ events: 50, spent: '5' });
+});

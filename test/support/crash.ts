@@ -29,10 +29,12 @@ interface Totals {
   readonly revenue: string;
 }
 
-const events = 60_000;
-
 /** NDJSON, CSV and packed NDJSON, months apart, with a faulty line here and there. */
-export async function writeInput(folder: string, random: () => number, accounts = 3): Promise<Input> {
+export async function writeInput(
+  folder: string,
+  random: () => number,
+  { events = 60_000, accounts = 3 } = {},
+): Promise<Input> {
   let rejected = 0;
   const sums = { events: 0n, impressions: 0n, spend: 0n, revenue: 0n };
   const lines = Array.from({ length: events }, (_, n): EventLine => {
@@ -84,6 +86,7 @@ export interface CrashRun {
   readonly rounds: number;
   readonly victim: 'loader' | 'clickhouse';
   readonly seed: number;
+  readonly events?: number;
   readonly onRound?: (text: string) => void;
 }
 
@@ -92,14 +95,14 @@ export interface CrashRun {
  * repeats the same command until it succeeds, and compares events, rollups and rejected rows with the recount.
  * @throws at the first round that differs, naming seed, round and difference
  */
-export async function crashRounds({ rounds, victim, seed, onRound }: CrashRun): Promise<void> {
+export async function crashRounds({ rounds, victim, seed, events, onRound }: CrashRun): Promise<void> {
   const random = seededRandom(seed);
   const folder = await mkdtemp(join(tmpdir(), 'adtally-crash-'));
   const dataDir = join(folder, 'data');
   const { acquireEmbedded } = await embedded();
   const lease = await acquireEmbedded(dataDir);
   try {
-    const input = await writeInput(folder, random);
+    const input = await writeInput(folder, random, { events });
     let fullMs = 0;
     // Round 0 is not disturbed: it shows how long a load takes.
     for (let round = 0; round <= rounds; round++) {

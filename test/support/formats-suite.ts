@@ -13,6 +13,8 @@ export interface AskedCodings {
   ofPath(path: number): readonly string[];
   /** The paths asked for a report without rows in the coding of that place in the list. */
   withoutRows(coding: number): readonly string[];
+  /** The formats in which a large report is read. */
+  readonly large: readonly RowFormat[];
 }
 
 const formats = (Object.keys(reportFormats) as ReportFormatName[]).filter(
@@ -62,16 +64,17 @@ const amounts = [
 const cycle = (values: readonly string[], n: number) => values[n % values.length] ?? '';
 
 /** Every path in every coding. */
-export const everyCoding: AskedCodings = { ofPath: () => codings, withoutRows: () => asked };
+export const everyCoding: AskedCodings = { ofPath: () => codings, withoutRows: () => asked, large: formats };
 
 /** Each path as it is and in one coding, each coding on one path of each family. */
 export const someCodings: AskedCodings = {
   ofPath: (path) => codings.filter((_, n) => n === 0 || n === 1 + (path % (codings.length - 1))),
   withoutRows: (coding) => asked.filter((_, n) => n >> 1 === coding % 3),
+  large: ['arrow'],
 };
 
 /** Every format of rows against the JSON report of the same. */
-export function compareFormats({ ofPath, withoutRows }: AskedCodings): void {
+export function compareFormats({ ofPath, withoutRows, large }: AskedCodings): void {
   const db = useStore();
   const service = useService(db);
 
@@ -189,21 +192,21 @@ export function compareFormats({ ofPath, withoutRows }: AskedCodings): void {
         expect(types?.map((member) => member.replace(/=.*/, ''))).toEqual(table.columns);
       }
     });
+  });
 
-    it('keeps the order of many rows, written by several threads', async () => {
-      const rows = 120_000;
-      await db.store.command({
-        query: `INSERT INTO ad_units_device_site_date (account_id, day, ad_unit_id, device, site_id, impressions)
-              SELECT 'large-${format}', toDate('2026-01-01') + intDiv(number, 20000), 'unit', 'mobile',
-                     leftPad(toString(number), 6, '0'), number FROM numbers(${rows})`,
-      });
-      const body = await unpacked(await ask(widest[1] ?? '', `large-${format}`, year, format, 'zstd'));
-      const { columns, rows: found } = await readers[format](body);
-      const at = ['site', 'impressions'].map((name) => columns.indexOf(name));
-      expect(found.length).toBe(rows);
-      const wrong = found.findIndex((row, n) => at.some((column) => Number(row[column]) !== n));
-      expect(wrong).toBe(-1);
+  it.each(large)('%s keeps the order of many rows, written by several threads', async (format) => {
+    const rows = 120_000;
+    await db.store.command({
+      query: `INSERT INTO ad_units_device_site_date (account_id, day, ad_unit_id, device, site_id, impressions)
+            SELECT 'large-${format}', toDate('2026-01-01') + intDiv(number, 20000), 'unit', 'mobile',
+                   leftPad(toString(number), 6, '0'), number FROM numbers(${rows})`,
     });
+    const body = await unpacked(await ask(widest[1] ?? '', `large-${format}`, year, format, 'zstd'));
+    const { columns, rows: found } = await readers[format](body);
+    const at = ['site', 'impressions'].map((name) => columns.indexOf(name));
+    expect(found.length).toBe(rows);
+    const wrong = found.findIndex((row, n) => at.some((column) => Number(row[column]) !== n));
+    expect(wrong).toBe(-1);
   });
 
   test('the reports compared have what is hard to carry: every text, negative, tiny and large figures', async () => {
