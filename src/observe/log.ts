@@ -2,7 +2,9 @@ import pino, { type DestinationStream, type LevelWithSilent, type Logger } from 
 
 /** JSON lines. A line about an earlier moment brings its own `time`. */
 export function openLog(level: LevelWithSilent, destination: DestinationStream): Logger {
-  return pino({ level, timestamp: false, mixin: () => ({ time: Date.now() }) }, destination);
+  // An error of ioredis carries the command that failed; that of a login has the password.
+  const redact = { paths: ['err.command'], remove: true };
+  return pino({ level, redact, timestamp: false, mixin: () => ({ time: Date.now() }) }, destination);
 }
 
 /** Logs a failure that repeats every second or two at most once a minute. */
