@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import { z } from 'zod';
 import { addNetwork } from './http/access/caller-address.ts';
@@ -11,7 +12,7 @@ const count = wholeNumber('is not a count: a whole number, 1 or more', 1);
 const seconds = wholeNumber('is not a number of seconds: a whole number, 1 or more', 1);
 /** A timer of Node.js longer than 24 days fires at once; a day is plenty. */
 const timeout = wholeNumber('is not a timeout: a whole number of seconds from 1 to 86400', 1, 86_400);
-const address = (protocol: RegExp, reason: string) => z.url({ protocol, error: reason });
+const address = (protocol: RegExp, reason: string) => z.url({ protocol, error: reason, abort: true });
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /** Each message completes the sentence that begins with the variable and its value. */
@@ -19,7 +20,13 @@ const environment = z.object({
   CLICKHOUSE_URL: address(
     /^https?$/,
     'is not the address of a ClickHouse server, such as http://localhost:8123',
-  ).optional(),
+  )
+    // Two clients read it, and would not agree on who logs in; it is also shown in messages.
+    .refine(
+      isAddressAlone,
+      'has more than an address: use CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
+    )
+    .optional(),
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z
@@ -95,12 +102,16 @@ export type Config = Readonly<{
 /** An environment variable has a value that cannot be used; the message is one line that names it. */
 export class ConfigError extends Error {}
 
+/** Variables that hold a secret. With `_FILE` behind the name they name a file that holds it. */
+const secrets = ['CLICKHOUSE_PASSWORD', 'REDIS_URL'] as const;
+
 /**
- * Reads the configuration from environment variables; an empty value counts as absent.
+ * Reads the configuration from environment variables, and from the files that some of them name; an empty value counts
+ * as absent.
  * @throws {ConfigError} naming the first wrong variable
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
-  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const present = withSecrets(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== '')));
   const parsed = environment.safeParse(present);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
@@ -139,6 +150,37 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     sendTimeoutSeconds: values.SEND_TIMEOUT_SECONDS,
     logLevel: values.LOG_LEVEL,
   });
+}
+
+function withSecrets(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const values = { ...given };
+  for (const name of secrets) {
+    const file = given[`${name}_FILE`];
+    if (file === undefined) continue;
+    if (given[name] !== undefined) {
+      throw new ConfigError(`${name}_FILE=${file}: ${name} is set, too; set one of them`);
+    }
+    values[name] = contentOf(file, `${name}_FILE`);
+  }
+  return values;
+}
+
+/** The content of a file without the line end that editors add. */
+function contentOf(file: string, variable: string): string {
+  let content: string;
+  try {
+    content = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'no such text';
+    throw new ConfigError(`${variable}=${file}: cannot be read (${reason})`);
+  }
+  if (content === '') throw new ConfigError(`${variable}=${file}: is empty`);
+  return content;
+}
+
+function isAddressAlone(address: string): boolean {
+  const { username, password, search, hash } = new URL(address);
+  return username + password + search + hash === '';
 }
 
 function isTimezone(name: string): boolean {

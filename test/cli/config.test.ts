@@ -1,4 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config.ts';
 
 /** The message of a configuration with these variables. */
@@ -19,6 +23,7 @@ test.each([
     'localhost:8123',
     'is not the address of a ClickHouse server, such as http://localhost:8123',
   ],
+  ['CLICKHOUSE_URL', 'nonsense', 'is not the address of a ClickHouse server, such as http://localhost:8123'],
   ['CLICKHOUSE_DATABASE', 'a b', 'is not a database name: letters, digits and _, not starting with a digit'],
   ['CLICKHOUSE_CLUSTER', '-', 'is not a cluster name: letters, digits, _ - and ., not starting with - or .'],
   ['CLICKHOUSE_CLUSTER', 'ads', "needs CLICKHOUSE_URL, the address of one of the cluster's nodes"],
@@ -39,6 +44,60 @@ test.each([
   // An address can hold a password: its value is not shown.
   const shown = name.endsWith('_URL') ? name : `${name}=${value}`;
   expect(refusal({ [name]: value })).toBe(`${shown}: ${reason}`);
+});
+
+test.each([
+  'http://me:pass-word@host:8123',
+  'http://me@host',
+  'http://:pass-word@host',
+  'http://host/?password=pass-word',
+  'http://host#pass-word',
+])('an address that brings a user or more is refused, and is not repeated: %s', (value) => {
+  expect(refusal({ CLICKHOUSE_URL: value })).toBe(
+    'CLICKHOUSE_URL: has more than an address: use CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
+  );
+});
+
+describe('a secret in a file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'adtally-secrets-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const fileOf = (text: string) => {
+    const file = join(folder, randomUUID());
+    writeFileSync(file, text);
+    return file;
+  };
+
+  test('is read without its line end, and blanks that belong to it stay', () => {
+    const redis = fileOf('rediss://:secret@redis:6379');
+    expect(
+      loadConfig({ CLICKHOUSE_PASSWORD_FILE: fileOf(' s=cret \n'), REDIS_URL_FILE: redis }),
+    ).toMatchObject({
+      clickhouse: { password: ' s=cret ' },
+      redisUrl: 'rediss://:secret@redis:6379',
+    });
+    const { password } = loadConfig({ CLICKHOUSE_PASSWORD_FILE: fileOf('windows\r\n') }).clickhouse;
+    expect(password).toBe('windows');
+  });
+
+  test('is not shown when it is wrong', () => {
+    expect(refusal({ REDIS_URL_FILE: fileOf('secret') })).toBe(
+      'REDIS_URL: is not the address of a Redis server, such as redis://localhost:6379',
+    );
+  });
+
+  test('that is missing, empty or given twice is refused', () => {
+    const [file, empty] = [fileOf('secret'), fileOf('\n')];
+    expect(refusal({ CLICKHOUSE_PASSWORD_FILE: '/nowhere' })).toBe(
+      'CLICKHOUSE_PASSWORD_FILE=/nowhere: cannot be read (ENOENT)',
+    );
+    expect(refusal({ CLICKHOUSE_PASSWORD_FILE: empty })).toBe(`CLICKHOUSE_PASSWORD_FILE=${empty}: is empty`);
+    expect(refusal({ CLICKHOUSE_PASSWORD: 'other', CLICKHOUSE_PASSWORD_FILE: file })).toBe(
+      `CLICKHOUSE_PASSWORD_FILE=${file}: CLICKHOUSE_PASSWORD is set, too; set one of them`,
+    );
+    expect(
+      loadConfig({ CLICKHOUSE_PASSWORD: 'other', CLICKHOUSE_PASSWORD_FILE: '' }).clickhouse.password,
+    ).toBe('other');
+  });
 });
 
 describe('a configuration', () => {
