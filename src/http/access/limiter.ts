@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
 
 export interface Quota {
   readonly requests: number;
@@ -26,6 +26,7 @@ export interface Verdict {
 export class Limiter {
   readonly quota: Quota;
   readonly #limiter: RateLimiterMemory | RateLimiterRedis;
+  readonly #memory: RateLimiterMemory;
 
   constructor({ name, requests, windowSeconds, redis }: LimiterOptions) {
     this.quota = { requests, windowSeconds };
@@ -35,20 +36,22 @@ export class Limiter {
       duration: windowSeconds,
       keyPrefix: `adtally:${name}`,
     };
-    const memory = new RateLimiterMemory(options);
+    this.#memory = new RateLimiterMemory(options);
     this.#limiter = redis
       ? new RateLimiterRedis({
           ...options,
           storeClient: redis,
           rejectIfRedisNotReady: true,
-          insuranceLimiter: memory,
+          insuranceLimiter: this.#memory,
         })
-      : memory;
+      : this.#memory;
   }
 
   /** Counts one request against the limit of its key. */
   async consume(key: string, requests = this.quota.requests): Promise<Verdict> {
-    const { consumedPoints, msBeforeNext } = await this.#limiter.consume(key);
+    const counted = await consumed(this.#limiter, key);
+    // A Redis that answers nonsense is as good as none.
+    const { consumedPoints, msBeforeNext } = isCount(counted) ? counted : await consumed(this.#memory, key);
     return {
       allowed: consumedPoints <= requests,
       requests,
@@ -62,4 +65,23 @@ export class Limiter {
     const result = await this.#limiter.get(key);
     return result === null || result.consumedPoints < this.quota.requests;
   }
+}
+
+/** The library throws a count over its limit, which is no error. */
+async function consumed(limiter: RateLimiterMemory | RateLimiterRedis, key: string): Promise<RateLimiterRes> {
+  try {
+    return await limiter.consume(key);
+  } catch (refused) {
+    if (refused instanceof RateLimiterRes) return refused;
+    throw refused;
+  }
+}
+
+function isCount({ consumedPoints, msBeforeNext }: RateLimiterRes): boolean {
+  return (
+    consumedPoints > 0 &&
+    Number.isFinite(consumedPoints) &&
+    msBeforeNext >= 0 &&
+    Number.isFinite(msBeforeNext)
+  );
 }
