@@ -4,7 +4,7 @@ import type { Store } from '../../clickhouse/client.ts';
 import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
 import { createToken, isWellFormed, listTokens, revokeTokens, tokensRestoredAt } from '../accounts/tokens.ts';
 import { accountId, instant, positiveInteger, usage } from './arguments.ts';
-import { print, say, withStore } from './command.ts';
+import { line, print, say, withStore } from './command.ts';
 
 interface LimitFlags {
   readonly requests?: number;
@@ -69,13 +69,7 @@ async function printTokens(store: Store, only: string | undefined, json: boolean
     );
   }
   if (json) return print(JSON.stringify(tokens));
-  for (const token of tokens) {
-    print(
-      Object.values(token)
-        .map((value) => value || '-')
-        .join('\t'),
-    );
-  }
+  for (const token of tokens) print(line(Object.values(token)));
 }
 
 async function revoke(given: string | undefined, { account }: { account?: string }): Promise<void> {
@@ -117,5 +111,5 @@ async function printLimits(store: Store, only: string | undefined, json: boolean
     .filter(({ account, requests }) => requests !== null && (only ?? account) === account)
     .map(({ account, requests }) => ({ account, requests }));
   if (json) return print(JSON.stringify(own));
-  for (const { account, requests } of own) print(`${account}\t${requests}`);
+  for (const { account, requests } of own) print(line([account, requests]));
 }

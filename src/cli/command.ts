@@ -8,6 +8,13 @@ export const say = (text: string): void => void process.stderr.write(`${text}\n`
 /** Writes a line of a command's result, on standard output. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
+/** Cells of a line of a list. Control characters are written as in JSON, so that no text can pass for another line. */
+export const line = (cells: readonly (string | number | null)[]): string =>
+  cells.map((cell) => String(cell ?? '').replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, escaped) || '-').join('\t');
+
+const escaped = (character: string): string =>
+  `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
+
 export const formatNumber = (value: number): string => value.toLocaleString('en');
 
 /** `1 day`, `2 days` */
