@@ -104,7 +104,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       },
       lastLoad: () => lastLoad.finishedAt,
     });
-    const listening = [await listen(app, config)];
+    const listening = [await listen(app, config, log)];
     const stopAll = async () => {
       await Promise.all(listening.map(({ connections }) => connections.stop(stopSeconds)));
       await closeAll();
@@ -112,7 +112,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
     try {
       if (config.adminPort !== undefined) {
         const admin = { host: config.host, port: config.adminPort, setting: 'ADMIN_PORT' };
-        listening.push(await listen(createOperatorApp(forOperator), admin));
+        listening.push(await listen(createOperatorApp(forOperator), admin, log));
       }
     } catch (error) {
       await Promise.all(listening.map(({ connections }) => connections.stop(0)));

@@ -13,12 +13,13 @@ import { docs } from './docs/routes.ts';
 import type { HttpEnv } from './env.ts';
 import { health, type OperatorDeps, operator } from './health.ts';
 import { callerLeft, observe } from './observe-requests.ts';
-import { requirePlainPath } from './plain-path.ts';
+import { requirePlainMessage, requirePlainPath } from './plain-message.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
 import { type ReportDeps, report, requireJson } from './report/handler.ts';
 import { requireHttp11 } from './report/http-version.ts';
 import type { ReportOutcomes } from './report/report-outcomes.ts';
 import { requestBody } from './report/request-body.ts';
+import { withAnswerHeaders } from './server/answer-headers.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
   /** What is for the operator; absent where that has a port of its own. */
@@ -57,18 +58,13 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const limited = rateLimit(deps.requests, deps.accounts);
   const body = requestBody(maxBodyBytes);
 
-  app.use(requestId());
+  app.use(requestId(), withAnswerHeaders);
   app.use((c, next) => {
     c.set('address', deps.addressOf(c.env.incoming));
     return next();
   });
   app.use(observe(log, metrics, deps.outcomes));
-  app.use((c, next) => {
-    // The adapter accepts some invalid hosts (http://9999999999) and fails on them much later.
-    if (!URL.canParse(c.req.url)) throw new Problem('invalid_request', 'the Host header is not a host');
-    return next();
-  });
-  app.use(requirePlainPath);
+  app.use(requirePlainMessage, requirePlainPath);
   app.route('/', health());
   if (deps.operator) app.route('/', operator(deps.operator));
   app.route(

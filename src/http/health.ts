@@ -6,6 +6,7 @@ import type { Metrics } from '../observe/metrics.ts';
 import type { HttpEnv } from './env.ts';
 import { Problem, problemResponse } from './problems.ts';
 import { Refreshed } from './refreshed.ts';
+import { withAnswerHeaders } from './server/answer-headers.ts';
 
 /** A check that is older counts as failed: ClickHouse hangs. */
 const maxAgeMs = 4_000;
@@ -71,7 +72,7 @@ export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
 /** The app of a port that only the operator reaches. */
 export function createOperatorApp(deps: OperatorDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv & { Variables: RequestIdVariables }>();
-  app.use(requestId());
+  app.use(requestId(), withAnswerHeaders);
   app.route('/', health());
   app.route('/', operator(deps));
   app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));

@@ -3,6 +3,23 @@ import type { HttpEnv } from './env.ts';
 import { Problem } from './problems.ts';
 
 /**
+ * Refuses what another program on the way may read in another way: no Host or several (RFC 9112 §3.2), and a
+ * transfer coding besides chunks, which nobody here undoes.
+ */
+export const requirePlainMessage: MiddlewareHandler<HttpEnv> = async (c, next) => {
+  const { headers, httpVersion, rawHeaders } = c.env.incoming;
+  const hosts = rawHeaders.filter((name, n) => n % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (hosts > 1) throw malformed('the message has several Host headers');
+  if (hosts === 0 && httpVersion === '1.1') throw malformed('the message has no Host header');
+  if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
+    throw malformed('the only transfer coding is chunked');
+  }
+  // The adapter accepts some invalid hosts (http://9999999999) and fails on them much later.
+  if (!URL.canParse(c.req.url)) throw new Problem('invalid_request', 'the Host header is not a host');
+  await next();
+};
+
+/**
  * A path is spelled in one way: `/%72eadyz`, `/x/../readyz` and the like are 404, so that what a proxy keeps from
  * `/readyz` is not reached around it.
  */
@@ -11,3 +28,7 @@ export const requirePlainPath: MiddlewareHandler<HttpEnv> = async (c, next) => {
   if (path !== c.req.path) throw new Problem('not_found', 'there is no such path');
   await next();
 };
+
+function malformed(reason: string): Problem {
+  return new Problem('malformed_message', reason, { headers: { Connection: 'close' } });
+}

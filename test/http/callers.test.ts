@@ -13,7 +13,9 @@ test('requests sent without waiting for answers are answered each, in order', as
 test.each<[string, string[], string | undefined, number]>([
   ['an absolute URI', [], 'http://adtally.example/v1/campaigns', 200],
   ['an absolute URI of another scheme', [], 'gopher://adtally.example/v1/campaigns', 400],
-  ['two Host headers', ['Host: a.example', 'Host: b.example'], undefined, 200],
+  ['two Host headers', ['Host: a.example', 'Host: b.example'], undefined, 400],
+  ['two transfer codings', ['Transfer-Encoding: gzip, chunked'], undefined, 400],
+  ['an expectation that nobody knows', ['Expect: more'], undefined, 200],
   ['a Host that is none', ['Host: a b/c'], undefined, 400],
   ['a second token', ['Authorization: Bearer other'], undefined, 401],
   ['a second length', ['Content-Length: 51', 'Content-Length: 5'], undefined, 400],
@@ -29,6 +31,15 @@ test.each<[string, string[], string | undefined, number]>([
   const answer = await exchange(message([...headers, 'Connection: close'], content, target));
   expect(statusesOf(answer)).toEqual([status]);
   if (status >= 400) expect(answer).toMatch(/content-type: application\/problem\+json\r\n/i);
+});
+
+test.each([
+  ['without Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+  ['to be a proxy', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n', 405],
+])('a request %s is answered, too', async (_, request, status) => {
+  const answer = await exchange(request);
+  expect(statusesOf(answer)).toEqual([status]);
+  expect(answer).toMatch(/content-type: application\/problem\+json\r\n/i);
 });
 
 test('what is smuggled behind a request that is not understood is not carried out', async () => {

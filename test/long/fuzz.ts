@@ -68,10 +68,8 @@ function judge(status: number, answer: string): string | undefined {
   const body = answer.slice(end + 4);
   if (status >= 400) {
     const problem = /^content-type: application\/problem\+json$/im.test(headers);
-    // Node answers a missing Host and an unknown Expect by itself, without a body.
-    const byNode = (status === 400 || status === 417) && !/^content-type:/im.test(headers);
-    if (!problem && !byNode) return 'no problem details';
-    if (problem && body && !body.includes(`"status":${status}`)) return 'another status in the body';
+    if (!problem) return 'no problem details';
+    if (body && !body.includes(`"status":${status}`)) return 'another status in the body';
   }
   // The pages about the service itself name what they describe.
   const page = status === 200 && !/^ratelimit:/im.test(headers);

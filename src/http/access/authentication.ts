@@ -28,6 +28,8 @@ export function authentication(
 ): MiddlewareHandler<HttpEnv> {
   const authenticate = bearerAuth<HttpEnv>({
     realm: 'adtally',
+    invalidAuthenticationHeader: { wwwAuthenticateHeader: `${challenge}, error="invalid_request"` },
+    invalidToken: { wwwAuthenticateHeader: `${challenge}, error="invalid_token"` },
     verifyToken: async (token, c) => {
       // Past the limit no caller causes a query for tokens.
       const known = !(await failures.allows(networkOf(c.get('address'))));

@@ -32,7 +32,7 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
   },
   body_too_large: { when: 'The body is too large.', detail: 'the body is larger than 16384 bytes' },
   unsupported_media_type: {
-    when: 'The body is not declared as `content-type: application/json`.',
+    when: 'The body is not declared as `content-type: application/json`, or it is compressed.',
     detail: 'the request needs content-type: application/json',
   },
   http_version_too_old: {

@@ -11,11 +11,20 @@ export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
   const tooLarge = () => new Problem('body_too_large', `the body is larger than ${maxBytes} bytes`);
   return async function requestBodyMiddleware(c, next) {
     const { incoming, outgoing } = c.env;
+    if ((incoming.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw packed();
     if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
-    if (incoming.headers.expect !== undefined && incoming.httpVersion !== '1.0') outgoing.writeContinue();
+    const waits = /^100-continue$/i.test(incoming.headers.expect ?? '') && incoming.httpVersion !== '1.0';
+    if (waits) outgoing.writeContinue();
     c.set('body', await read(incoming, maxBytes, tooLarge));
     await next();
   };
+}
+
+/** RFC 9110 §12.5.3 */
+function packed(): Problem {
+  return new Problem('unsupported_media_type', 'the body must not be compressed', {
+    headers: { 'Accept-Encoding': 'identity' },
+  });
 }
 
 /** @throws what `tooLarge` returns, or an error when the caller leaves before the end */

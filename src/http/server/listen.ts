@@ -1,10 +1,11 @@
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
+import type { Logger } from 'pino';
 import { ConfigError } from '../../config.ts';
 import type { HttpEnv } from '../env.ts';
 import { Connections } from './connections.ts';
-import { malformedResponse, refuseMalformed } from './malformed.ts';
+import { refuseMalformed, responseToFailure } from './malformed.ts';
 
 /**
  * A request is two dates: a caller that needs longer than this to send one is stalling. Idle connections outlast the
@@ -15,6 +16,8 @@ const serverOptions = {
   requestTimeout: 30_000,
   connectionsCheckingInterval: 2_000,
   keepAliveTimeout: 65_000,
+  // Node's own answer to a request without Host has no body.
+  requireHostHeader: false,
 };
 
 export interface Listening {
@@ -29,12 +32,16 @@ export interface Listening {
 export function listen(
   app: Hono<HttpEnv>,
   { host, port, setting = 'PORT' }: { host: string; port: number; setting?: string },
+  log: Logger,
 ): Promise<Listening> {
   const server = createServer(serverOptions);
   const connections = new Connections(server);
   refuseMalformed(server, connections);
+  // An expectation that nobody knows may be left unmet (RFC 9110 §10.1.1).
+  server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing));
+  const errorHandler = responseToFailure((err, request) => log.error({ err, request }, 'request failed'));
   // Node itself reads the rest of a body, for as long as the request may take.
-  const options = { hostname: host, errorHandler: malformedResponse, autoCleanupIncoming: false };
+  const options = { hostname: host, errorHandler, autoCleanupIncoming: false };
   server.on('request', getRequestListener(app.fetch, options));
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
