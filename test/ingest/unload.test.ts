@@ -5,7 +5,7 @@ import { rollups } from '../../clickhouse/rollups.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { ndjson } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
-import { failingAt, useUnloads } from '../support/unloads.ts';
+import { useUnloads } from '../support/unloads.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
 
@@ -54,28 +54,6 @@ test('what a load found loaded already stays with the load that loaded it', asyn
   await unload(db.store, later, now);
   expect(await counted()).toEqual({ events: 20, spent: '2' });
   await unload(db.store, earlier, now);
-  expect(await counted()).toEqual({ events: 0, spent: '0' });
-});
-
-test('ended before the rollups are rebuilt, the same file can be loaded again at once', async () => {
-  const path = await file('wrong.ndjson', ndjson(events(20)));
-  const id = await load(path, 3_000);
-  const ended = unload(failingAt(db.store, /EXCHANGE TABLES/, 'before'), id, now);
-  await expect(ended).rejects.toThrow('killed');
-  await load(path);
-  expect(await counted()).toEqual({ events: 20, spent: '2' });
-});
-
-test('what a killed load has left in doubt is taken back too', async () => {
-  const path = await file('e.ndjson', ndjson(events(20)));
-  const id = await load(path);
-  for (const query of [
-    'ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0 WHERE load_id = {id:String}',
-    "ALTER TABLE loads UPDATE state = 'failed' WHERE load_id = {id:String}",
-  ]) {
-    await db.store.command({ query, query_params: { id }, clickhouse_settings: { mutations_sync: '2' } });
-  }
-  expect(await unload(db.store, id, now)).toMatchObject({ events: 20, chunks: 1 });
   expect(await counted()).toEqual({ events: 0, spent: '0' });
 });
 

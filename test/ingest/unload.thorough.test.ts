@@ -44,3 +44,16 @@ test('ended after each of its steps in turn, it is completed by repeating it', a
   await load(wrong);
   expect(await counted()).toEqual({ events: 50, spent: '5' });
 });
+
+test('what a killed load has left in doubt is taken back too', async () => {
+  const path = await file('e.ndjson', ndjson(events(20)));
+  const id = await load(path);
+  for (const query of [
+    'ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0 WHERE load_id = {id:String}',
+    "ALTER TABLE loads UPDATE state = 'failed' WHERE load_id = {id:String}",
+  ]) {
+    await db.store.command({ query, query_params: { id }, clickhouse_settings: { mutations_sync: '2' } });
+  }
+  expect(await unload(db.store, id, now)).toMatchObject({ events: 20, chunks: 1 });
+  expect(await counted()).toEqual({ events: 0, spent: '0' });
+});

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { crashRounds } from '../support/crash.ts';
+import { crashRounds, type Victim } from '../support/crash.ts';
 import { shardCrashRounds } from '../support/shard-crash.ts';
 
 /** The long run of the crash tests: `node --import tsx test/long/crash-rounds.ts --loader 100 --clickhouse 50`. */
@@ -12,8 +12,8 @@ const { loader, clickhouse, shard, seed } = new Command('crash-rounds')
   .opts<{ loader: number; clickhouse: number; shard: number; seed: number }>();
 
 const onRound = (text: string): void => void process.stdout.write(`${text}\n`);
-await crashRounds({ rounds: loader, victim: 'loader', seed, onRound });
-await crashRounds({ rounds: clickhouse, victim: 'clickhouse', seed, onRound });
+const victims = [...Array<Victim>(loader).fill('loader'), ...Array<Victim>(clickhouse).fill('clickhouse')];
+await crashRounds({ victims, seed, onRound });
 await shardCrashRounds({ rounds: shard, seed, onRound });
 process.stdout.write(
   `seed ${seed}: ${loader}, ${clickhouse} and ${shard} rounds, every one equal to the recount\n`,

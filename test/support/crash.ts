@@ -81,10 +81,11 @@ function micros(amount: number): string {
   return `${amount < 0 ? '-' : ''}${Math.floor(Math.abs(amount) / 1e6)}.${String(Math.abs(amount) % 1e6).padStart(6, '0')}`;
 }
 
+export type Victim = 'loader' | 'clickhouse';
+
 export interface CrashRun {
-  /** Rounds in which the victim is killed. */
-  readonly rounds: number;
-  readonly victim: 'loader' | 'clickhouse';
+  /** Who is killed, round by round. */
+  readonly victims: readonly Victim[];
   readonly seed: number;
   readonly events?: number;
   readonly onRound?: (text: string) => void;
@@ -95,7 +96,7 @@ export interface CrashRun {
  * repeats the same command until it succeeds, and compares events, rollups and rejected rows with the recount.
  * @throws at the first round that differs, naming seed, round and difference
  */
-export async function crashRounds({ rounds, victim, seed, events, onRound }: CrashRun): Promise<void> {
+export async function crashRounds({ victims, seed, events, onRound }: CrashRun): Promise<void> {
   const random = seededRandom(seed);
   const folder = await mkdtemp(join(tmpdir(), 'adtally-crash-'));
   const dataDir = join(folder, 'data');
@@ -105,17 +106,18 @@ export async function crashRounds({ rounds, victim, seed, events, onRound }: Cra
     const input = await writeInput(folder, random, { events });
     let fullMs = 0;
     // Round 0 is not disturbed: it shows how long a load takes.
-    for (let round = 0; round <= rounds; round++) {
+    for (const [round, victim] of [undefined, ...victims].entries()) {
       const address = { ...lease.address, database: `crash_${randomBytes(4).toString('hex')}` };
       await migrate(address);
       const startedAt = performance.now();
-      const killAfterMs = round === 0 ? undefined : fullMs * (0.1 + 0.95 * random());
+      const killAfterMs = victim && fullMs * (0.1 + 0.95 * random());
       const attempts = await loadUntilDone(address, input.files, victim, killAfterMs, dataDir);
       if (round === 0) fullMs = performance.now() - startedAt;
       const difference = await compare(address, input).finally(() => dropDatabase(address));
-      if (difference) throw new Error(`seed ${seed}, ${victim} killed, round ${round}: ${difference}`);
+      if (difference)
+        throw new Error(`seed ${seed}, ${victim ?? 'nothing'} killed, round ${round}: ${difference}`);
       onRound?.(
-        `${victim} round ${round}: killed after ${Math.round(killAfterMs ?? 0)} of ${Math.round(fullMs)} ms, ${attempts} attempts, equal`,
+        `round ${round}: ${victim ?? 'nothing'} killed after ${Math.round(killAfterMs ?? 0)} of ${Math.round(fullMs)} ms, ${attempts} attempts, equal`,
       );
     }
   } finally {
@@ -127,7 +129,7 @@ export async function crashRounds({ rounds, victim, seed, events, onRound }: Cra
 async function loadUntilDone(
   address: Address,
   files: readonly string[],
-  victim: CrashRun['victim'],
+  victim: Victim | undefined,
   killAfterMs: number | undefined,
   dataDir: string,
 ): Promise<number> {
