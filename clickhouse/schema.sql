@@ -421,6 +421,7 @@ CREATE TABLE tokens
 (
     `id` String,
     `account_id` String,
+    `family` LowCardinality(String),
     `hash` String,
     `label` String,
     `created_at` DateTime64(3, 'UTC'),

@@ -9,6 +9,8 @@ import { digestOf, type Versioned, versionAfter } from './versions.ts';
 export interface StoredToken extends Versioned {
   readonly id: string;
   readonly account: string;
+  /** The only family whose reports it opens; null: it opens all of the account. */
+  readonly family: string | null;
   /** sha256 of the token, hex. */
   readonly hash: string;
   readonly label: string;
@@ -39,16 +41,17 @@ export function hashToken(token: string): string {
 /** Stores the hash of a new token and returns the token; it cannot be shown again. */
 export async function createToken(
   store: Store,
-  options: { account: string; label: string; expires?: Date },
+  options: { account: string; label: string; family?: string | undefined; expires?: Date },
 ): Promise<string> {
   const token = newToken();
   await store.command({
-    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')} (id, account_id, hash, label, created_at, expires_at)
-            SELECT {id:String}, {account:String}, {hash:String}, {label:String}, now64(3),
+    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')} (id, account_id, family, hash, label, created_at, expires_at)
+            SELECT {id:String}, {account:String}, {family:String}, {hash:String}, {label:String}, now64(3),
                    fromUnixTimestamp64Milli({expires:Nullable(Int64)}, 'UTC')`,
     query_params: {
       id: randomText(10),
       account: options.account,
+      family: options.family ?? '',
       hash: hashToken(token),
       label: options.label,
       expires: options.expires?.getTime() ?? null,
@@ -66,7 +69,7 @@ export async function listTokens(
     `if(isNull(${column}), NULL, formatDateTime(${column}, '%Y-%m-%dT%H:%i:%SZ', 'UTC'))`;
   return select(
     store,
-    `SELECT id, account_id AS account, hash, label, ${iso('created_at')} AS created,
+    `SELECT id, account_id AS account, nullIf(toString(t.family), '') AS family, hash, label, ${iso('created_at')} AS created,
             ${iso('expires_at')} AS expires, ${iso('revoked_at')} AS revoked, toString(t.version) AS version,
             ${digestOf('t.id, t.version')} AS digest
      FROM tokens AS t FINAL
@@ -102,8 +105,8 @@ export async function revokeTokens(store: Store, choice: TokenChoice): Promise<s
   const ids = await idsOf('true');
   await store.command({
     query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')}
-              (id, account_id, hash, label, created_at, expires_at, revoked_at, version)
-            SELECT t.id, t.account_id, t.hash, t.label, t.created_at, t.expires_at, ifNull(t.revoked_at, now64(3)),
+              (id, account_id, family, hash, label, created_at, expires_at, revoked_at, version)
+            SELECT t.id, t.account_id, t.family, t.hash, t.label, t.created_at, t.expires_at, ifNull(t.revoked_at, now64(3)),
                    ${versionAfter('t.version')}
             FROM ${copies} AS t WHERE ${column} = {value:String}
             ORDER BY t.id, t.version DESC, t.revoked_at IS NULL LIMIT 1 BY t.id`,
@@ -115,19 +118,27 @@ export async function revokeTokens(store: Store, choice: TokenChoice): Promise<s
 }
 
 /**
- * When the tokens were restored from a backup, or copied: the table is then younger than what created it. What was
- * revoked after the backup was taken is valid again. Undefined if they never were.
+ * When the tokens were restored from a backup, or copied: the table is then younger than what made or changed it. What
+ * was revoked after the backup was taken is valid again. Undefined if they never were. The table of limits shows it,
+ * too: no migration has changed that one, as may happen to an older backup right after it was restored.
  */
 export async function tokensRestoredAt(store: Store): Promise<Date | undefined> {
-  const creation = (await readMigrations()).findLast(({ statements }) =>
-    statements.some((statement) => /^(CREATE|ALTER) TABLE (IF NOT EXISTS )?tokens\b/m.test(statement)),
-  );
+  const migrations = await readMigrations();
+  const versionOf = (table: string) =>
+    migrations.findLast(({ statements }) =>
+      statements.some((text) =>
+        new RegExp(`^(CREATE|ALTER) TABLE (IF NOT EXISTS )?${table}\\b`, 'm').test(text),
+      ),
+    )?.version ?? 0;
   const [row] = await select<{ restored: number }>(
     store,
-    `SELECT toUInt32(metadata_modification_time) AS restored FROM system.tables
-     WHERE database = currentDatabase() AND name = 'tokens' AND metadata_modification_time >
-       (SELECT max(applied_at) + INTERVAL 1 MINUTE FROM migrations WHERE version = {version:UInt32})`,
-    { version: creation?.version ?? 0 },
+    `WITH changed AS (SELECT version, max(applied_at) + INTERVAL 1 MINUTE AS until FROM migrations GROUP BY version)
+     SELECT toUInt32(max(metadata_modification_time)) AS restored FROM system.tables
+     WHERE database = currentDatabase() AND (
+       name = 'tokens' AND metadata_modification_time > (SELECT until FROM changed WHERE version = {tokens:UInt32})
+       OR name = 'account_limits' AND metadata_modification_time > (SELECT until FROM changed WHERE version = {limits:UInt32}))
+     HAVING restored > 0`,
+    { tokens: versionOf('tokens'), limits: versionOf('account_limits') },
   );
   return row && new Date(row.restored * 1000);
 }

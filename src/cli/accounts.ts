@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
 import { createToken, isWellFormed, listTokens, revokeTokens, tokensRestoredAt } from '../accounts/tokens.ts';
@@ -19,14 +20,17 @@ export function addAccountCommands(program: Command): void {
     .command('create')
     .description('create a token and print it; it cannot be shown again')
     .argument('<account>', 'the account whose reports it opens', accountId)
+    .addOption(
+      new Option('--family <family>', 'open only these reports of the account').choices(
+        Object.keys(catalog.families),
+      ),
+    )
     .option('--expires <time>', 'when it expires, yyyy-mm-dd or ISO 8601', instant)
     .option('--label <text>', 'what it is for', '')
-    .action((account: string, flags: { expires?: Date; label: string }) =>
-      withStore(async (store) => print(await createToken(store, { account, ...flags }))),
-    );
+    .action(createAndPrint);
   token
     .command('list')
-    .description('list tokens: id, account, label, created, expires, revoked')
+    .description('list tokens: id, account, label, created, expires, revoked, family')
     .argument('[account]', 'only those of this account')
     .option('--json', 'print JSON')
     .action((account: string | undefined, { json = false }: { json?: boolean }) =>
@@ -48,15 +52,24 @@ export function addAccountCommands(program: Command): void {
     .action(limitRequests);
 }
 
+async function createAndPrint(
+  account: string,
+  flags: { family?: string; expires?: Date; label: string },
+): Promise<void> {
+  await withStore(async (store) => print(await createToken(store, { account, ...flags })));
+  if (!flags.expires) say('this token never expires; --expires gives it an end');
+}
+
 async function printTokens(store: Store, only: string | undefined, json: boolean): Promise<void> {
   const tokens = (await listTokens(store, only === undefined ? {} : { account: only })).map(
-    ({ id, account, label, created, expires, revoked }) => ({
+    ({ id, account, label, created, expires, revoked, family }) => ({
       id,
       account,
       label,
       created,
       expires,
       revoked,
+      family,
     }),
   );
   const restoredAt = await tokensRestoredAt(store);

@@ -8,6 +8,7 @@ import type { Metrics } from '../observe/metrics.ts';
 import { InvalidRequest } from '../report/request.ts';
 import { type Accounts, authentication, challenge } from './access/authentication.ts';
 import type { Limiter } from './access/limiter.ts';
+import type { Refusal } from './access/login.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
 import { docs } from './docs/routes.ts';
 import type { HttpEnv } from './env.ts';
@@ -92,9 +93,10 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     });
   }
   for (const endpoint of endpoints(deps.catalog)) {
-    const { path } = endpoint;
+    const { path, breakdown } = endpoint;
     app.use(path, (c, next) => {
       c.set('endpoint', path);
+      c.set('family', breakdown.family);
       return next();
     });
     app.post(
@@ -115,7 +117,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   app.onError((error, c) => {
     // The caller has left, which is why something failed; nobody would read an answer.
     if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
-    const problem = asProblem(error);
+    const problem = asProblem(error, c.get('refused'));
     if (problemStatus[problem.code] === 429) metrics.limited.inc({ code: problem.code });
     if (problem.code === 'internal_error' || problem.code === 'report_timeout') {
       log.error({ err: error, request: c.get('requestId') }, 'request failed');
@@ -125,21 +127,19 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   return app;
 }
 
-function asProblem(error: unknown): Problem {
+function asProblem(error: unknown, refused?: Refusal): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof InvalidRequest) {
     return new Problem('invalid_request', error.message, error.field ? { field: error.field } : {});
   }
-  // Thrown by the bearer middleware only, for a missing, malformed or invalid token alike.
+  // Thrown by the bearer middleware only. Who has no valid token is not told why; who has one of the other family is.
   if (error instanceof HTTPException) {
     const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
-    return new Problem(
-      'unauthorized',
-      'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>',
-      {
-        headers: { 'WWW-Authenticate': header },
-      },
-    );
+    const detail =
+      refused === 'other_family'
+        ? 'this login token does not open the reports of this family'
+        : 'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>';
+    return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
   }
   if (error instanceof Error && 'type' in error && error.type === 'TIMEOUT_EXCEEDED') {
     return new Problem('report_timeout', 'the report took too long; ask for a shorter range');

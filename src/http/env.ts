@@ -18,6 +18,8 @@ export interface HttpEnv {
     body: string;
     /** Path of the endpoint, for logs and metrics; absent for unknown paths. */
     endpoint: string | undefined;
+    /** The family of that endpoint. */
+    family: string | undefined;
     /** What is logged about a report; its rows are counted after it has ended. */
     report: { format: string; coding: string; query: string; first_byte_ms: number } | undefined;
   };

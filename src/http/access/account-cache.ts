@@ -59,10 +59,10 @@ export class AccountCache {
     const stored = this.#tokens.get(hash);
     if (!stored || !timingSafeEqual(Buffer.from(stored.hash), Buffer.from(hash)))
       return { refused: 'unknown' };
-    const { id, account } = stored;
+    const { id, account, family } = stored;
     if (stored.revoked !== null) return { refused: 'revoked', id };
     const expired = stored.expires !== null && Date.parse(stored.expires) <= this.#now();
-    return expired ? { refused: 'expired', id } : { account, id };
+    return expired ? { refused: 'expired', id } : { account, id, family };
   }
 
   /** How many requests an account may send in a window; undefined for an account without its own limit. */

@@ -36,8 +36,9 @@ export function authentication(
       const login = await accounts.login(token, known);
       c.set('token', login.id);
       if ('refused' in login) c.set('refused', login.refused);
+      else if (login.family !== null && login.family !== c.get('family')) c.set('refused', 'other_family');
       else c.set('account', login.account);
-      return 'account' in login;
+      return c.get('account') !== undefined;
     },
   });
   return async function authenticationMiddleware(c, next) {

@@ -1,7 +1,7 @@
 /** Why a login is refused, for the log and the metrics; the caller is not told. */
-export type Refusal = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked';
+export type Refusal = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked' | 'other_family';
 
 /** The account that a token opens and the token's id, or why it opens none. */
 export type Login =
-  | { readonly account: string; readonly id: string }
+  | { readonly account: string; readonly id: string; readonly family: string | null }
   | { readonly refused: Refusal; readonly id?: string };

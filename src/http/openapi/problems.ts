@@ -14,7 +14,7 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     detail: 'the message is not valid HTTP/1.1',
   },
   unauthorized: {
-    when: 'The login token is missing, unknown, expired or revoked.',
+    when: 'The login token is missing, unknown, expired or revoked, or opens only the reports of the other family.',
     detail: 'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>',
   },
   not_found: { when: 'There is no such path.', detail: 'there is no such path' },
