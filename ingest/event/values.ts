@@ -1,13 +1,13 @@
 import { eventTypes, type FieldKind, type FieldSpec } from './fields.ts';
 import { firstOf, matches, quoted } from './sql.ts';
 
-/** What a field of a record comes to: a value of its column, and what can be wrong with the text it was read from. */
 /** What a value and its rules refer to; computed once for each record, in a layer of its own. */
 export interface Computed {
   readonly name: string;
   readonly sql: string;
 }
 
+/** What a field of a record comes to: a value of its column, and what can be wrong with the text it was read from. */
 export interface Reading {
   readonly computed?: readonly Computed[];
   /** A SQL expression of the column's type; of a faulty text it may be any value, and never throws. */
