@@ -7,7 +7,7 @@ import { Reader } from '../clickhouse/reader.ts';
 import { isTransient, retrying } from '../clickhouse/retry.ts';
 import type { Config } from './config.ts';
 import { AccountCache } from './http/access/account-cache.ts';
-import { callerAddresses } from './http/access/caller-address.ts';
+import { callersBehind } from './http/access/caller-address.ts';
 import { Limiter } from './http/access/limiter.ts';
 import { openRedis } from './http/access/redis.ts';
 import { createApp } from './http/app.ts';
@@ -88,7 +88,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
       reader,
       catalog,
       accounts,
-      addressOf: callerAddresses(config.trustedProxies),
+      callerOf: callersBehind(config.trustedProxies),
       log,
       timeoutSeconds: config.reportTimeoutSeconds,
       gate,

@@ -7,6 +7,7 @@ import { endpoints } from '../../catalog/breakdowns.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { InvalidRequest } from '../report/request.ts';
 import { type Accounts, authentication, challenge } from './access/authentication.ts';
+import type { Caller } from './access/caller-address.ts';
 import type { Limiter } from './access/limiter.ts';
 import type { Refusal } from './access/login.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
@@ -26,8 +27,7 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
   readonly accounts: Accounts & LimitLookup;
-  /** The address of a caller. */
-  readonly addressOf: (incoming: IncomingMessage) => string;
+  readonly callerOf: (incoming: IncomingMessage) => Caller;
   /** Counts requests by account. */
   readonly requests: Limiter;
   /** Counts failed logins by address. */
@@ -61,7 +61,10 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
 
   app.use(requestId(), withAnswerHeaders);
   app.use((c, next) => {
-    c.set('address', deps.addressOf(c.env.incoming));
+    const { address, proxied } = deps.callerOf(c.env.incoming);
+    c.set('address', address);
+    // ClickHouse may keep what it traces, so that not everybody can ask for it.
+    c.set('traceparent', proxied ? c.req.header('traceparent') : undefined);
     return next();
   });
   app.use(observe(log, metrics, deps.outcomes));

@@ -14,6 +14,8 @@ export interface HttpEnv {
     refused: Refusal | undefined;
     /** Of the caller, behind trusted proxies. */
     address: string;
+    /** The trace context that a trusted proxy sent. */
+    traceparent: string | undefined;
     /** The request body, unparsed. */
     body: string;
     /** Path of the endpoint, for logs and metrics; absent for unknown paths. */

@@ -39,7 +39,7 @@ export interface StreamOptions {
   readonly signal: AbortSignal;
   /** Small reports go first while ClickHouse computes several. */
   readonly small: boolean;
-  /** W3C trace context of the caller, passed on. */
+  /** W3C trace context of a proxy that is trusted, passed on. */
   readonly traceparent: string | undefined;
 }
 

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { createToken, newToken, revokeTokens } from '../../src/accounts/tokens.ts';
-import { callerAddresses, networkOf } from '../../src/http/access/caller-address.ts';
+import { callersBehind, networkOf } from '../../src/http/access/caller-address.ts';
 import { openLog } from '../../src/observe/log.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -74,13 +74,13 @@ test('who fails behind a proxy is limited alone, and what a caller invents in fr
 });
 
 describe('the address of a caller', () => {
-  const addressOf = callerAddresses(['10.0.0.0/8', 'fd00::/8', '192.0.2.1']);
+  const callerOf = callersBehind(['10.0.0.0/8', 'fd00::/8', '192.0.2.1']);
   const from = (remote: string, forwarded?: string) => {
     const socket = new Socket();
     Object.defineProperty(socket, 'remoteAddress', { value: remote });
     const incoming = new IncomingMessage(socket);
     if (forwarded !== undefined) incoming.headers['x-forwarded-for'] = forwarded;
-    return addressOf(incoming);
+    return callerOf(incoming).address;
   };
   test.each<[string, string | undefined, string]>([
     ['198.51.100.1', '203.0.113.1', '198.51.100.1'],

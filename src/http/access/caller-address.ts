@@ -12,23 +12,30 @@ export function addNetwork(list: BlockList, network: Network): void {
   else list.addSubnet(address, bits === '' ? Number.NaN : Number(bits), family);
 }
 
+export interface Caller {
+  readonly address: string;
+  /** Whether the connection is a trusted proxy's. */
+  readonly proxied: boolean;
+}
+
 /**
  * The address of the caller: of the connection, or, where that is a trusted proxy's, the last one in X-Forwarded-For
  * that is not. What stands before it may be invented by the caller.
  */
-export function callerAddresses(trustedProxies: readonly Network[]): (incoming: IncomingMessage) => string {
+export function callersBehind(trustedProxies: readonly Network[]): (incoming: IncomingMessage) => Caller {
   const trusted = new BlockList();
   for (const network of trustedProxies) addNetwork(trusted, network);
   const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
-  return function addressOf(incoming) {
+  return function callerOf(incoming) {
     let address = plain(incoming.socket.remoteAddress ?? '') ?? 'unknown';
+    const proxied = isTrusted(address);
     const hops = String(incoming.headers['x-forwarded-for'] ?? '').split(',');
     while (isTrusted(address)) {
       const before = plain(hops.pop()?.trim() ?? '');
       if (before === undefined) break;
       address = before;
     }
-    return address;
+    return { address, proxied };
   };
 }
 

@@ -60,7 +60,7 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
         lastUpdateTime,
         signal,
         small: slot.size === 'small',
-        traceparent: c.req.header('traceparent'),
+        traceparent: c.get('traceparent'),
       });
       const firstByteMs = Math.round(performance.now() - startedAt);
       c.set('report', { format, coding: stream.coding, query: queryId, first_byte_ms: firstByteMs });
