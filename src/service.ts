@@ -20,7 +20,7 @@ import { ReportOutcomes } from './http/report/report-outcomes.ts';
 import { listen } from './http/server/listen.ts';
 import { throttledErrorLog } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
-import { timestampIn } from './report/timestamp.ts';
+import { timestampIn } from './report/time/timestamp.ts';
 import type { OpenStore } from './store.ts';
 
 export interface Service {

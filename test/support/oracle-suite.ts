@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
-import { timestampIn } from '../../src/report/timestamp.ts';
+import { timestampIn } from '../../src/report/time/timestamp.ts';
 import { event, load, loadRows } from './events.ts';
 import { answer, lines, micros, Oracle, paths, type Range, type Row } from './oracle.ts';
 import { randomEvents } from './random-events.ts';

@@ -1,0 +1,35 @@
+import { zoneAbbreviations } from './zone-abbreviations.ts';
+
+/** Locales whose English has letters for some zones that tzdata calls by their offset: Dubai is `GST` in Australia. */
+const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ'];
+
+/**
+ * Returns a function that writes a time as the envelope does (contract §2.2), `yyyy-mm-dd hh:mm:ss TZ` in `timezone`.
+ * A zone for which nobody has letters shows its offset as tzdata does: `+03`, `+0545`.
+ */
+export function timestampIn(timezone: string): (time: Date) => string {
+  const date = new Intl.DateTimeFormat('sv-SE', {
+    timeZone: timezone,
+    dateStyle: 'short',
+    timeStyle: 'medium',
+  });
+  const offsetAt = zoneNames(timezone, 'en-US', 'longOffset');
+  const at = zoneAbbreviations.find(({ names }) => names.split(/\s+/).includes(timezone))?.at;
+  const others = at ? [] : locales.map((locale) => zoneNames(timezone, locale, 'short'));
+  return (time) => {
+    // `GMT+09:00`, and `GMT` alone for 0.
+    const offset = offsetAt(time).slice('GMT'.length) || '+00:00';
+    const letters =
+      at?.[offset] ?? others.map((nameAt) => nameAt(time)).find((name) => /^[A-Z]+$/.test(name));
+    return `${date.format(time)} ${letters ?? offset.replace(/:00$|:/, '')}`;
+  };
+}
+
+function zoneNames(
+  timeZone: string,
+  locale: string,
+  timeZoneName: 'longOffset' | 'short',
+): (time: Date) => string {
+  const format = new Intl.DateTimeFormat(locale, { timeZone, timeZoneName });
+  return (time) => format.formatToParts(time).find(({ type }) => type === 'timeZoneName')?.value ?? '';
+}

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { timestampIn } from '../../src/report/time/timestamp.ts';
+import { zoneAbbreviations } from '../../src/report/time/zone-abbreviations.ts';
+
+const winter = new Date('2026-01-15T11:30:00Z');
+const summer = new Date('2026-07-15T11:30:00Z');
+const zones = Intl.supportedValuesOf('timeZone');
+
+test.each([
+  ['Asia/Tokyo', '2026-01-15 20:30:00 JST', '2026-07-15 20:30:00 JST'],
+  ['Asia/Shanghai', '2026-01-15 19:30:00 CST', '2026-07-15 19:30:00 CST'],
+  ['Europe/Moscow', '2026-01-15 14:30:00 MSK', '2026-07-15 14:30:00 MSK'],
+  ['Europe/Dublin', '2026-01-15 11:30:00 GMT', '2026-07-15 12:30:00 IST'],
+  ['Europe/Vienna', '2026-01-15 12:30:00 CET', '2026-07-15 13:30:00 CEST'],
+  ['Asia/Calcutta', '2026-01-15 17:00:00 IST', '2026-07-15 17:00:00 IST'],
+  ['Asia/Jerusalem', '2026-01-15 13:30:00 IST', '2026-07-15 14:30:00 IDT'],
+  ['America/New_York', '2026-01-15 06:30:00 EST', '2026-07-15 07:30:00 EDT'],
+  ['Pacific/Guam', '2026-01-15 21:30:00 ChST', '2026-07-15 21:30:00 ChST'],
+  ['UTC', '2026-01-15 11:30:00 UTC', '2026-07-15 11:30:00 UTC'],
+  // tzdata has no letters for these, and for the first ICU has.
+  ['Asia/Dubai', '2026-01-15 15:30:00 GST', '2026-07-15 15:30:00 GST'],
+  ['Europe/Istanbul', '2026-01-15 14:30:00 +03', '2026-07-15 14:30:00 +03'],
+  ['Asia/Kathmandu', '2026-01-15 17:15:00 +0545', '2026-07-15 17:15:00 +0545'],
+  ['America/Sao_Paulo', '2026-01-15 08:30:00 -03', '2026-07-15 08:30:00 -03'],
+])('a time in %s ends with the abbreviation of its zone', (zone, inWinter, inSummer) => {
+  const timestamp = timestampIn(zone);
+  expect([timestamp(winter), timestamp(summer)]).toEqual([inWinter, inSummer]);
+});
+
+test('a time in any zone has the shape of the contract, and no offset that looks like a zone', () => {
+  expect(zones.length).toBeGreaterThan(400);
+  const wrong = zones.flatMap((zone) =>
+    [winter, summer]
+      .map(timestampIn(zone))
+      .filter((text) => !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ([A-Za-z]{3,5}|[+-]\d\d(\d\d)?)$/.test(text))
+      .map((text) => `${zone}: ${text}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+test('the letters are those that ICU has, where it has any', () => {
+  const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ'];
+  const differing = zones.flatMap((timeZone) =>
+    [winter, summer].flatMap((time) => {
+      const ours = timestampIn(timeZone)(time).split(' ').at(-1) ?? '';
+      const known = locales
+        .map((locale) => new Intl.DateTimeFormat(locale, { timeZone, timeZoneName: 'short' }))
+        .map((format) => format.formatToParts(time).find(({ type }) => type === 'timeZoneName')?.value ?? '')
+        .filter((name) => /^[A-Z]+$/.test(name));
+      return known.length === 0 || known.includes(ours) ? [] : [`${timeZone}: ${ours}, ICU ${known[0]}`];
+    }),
+  );
+  // ICU has the old names of Hawaii's other zone.
+  expect([...new Set(differing)]).toEqual(['America/Adak: HST, ICU HAST', 'America/Adak: HDT, ICU HADT']);
+});
+
+test('no zone is in the table twice', () => {
+  const names = zoneAbbreviations.flatMap((group) => group.names.split(/\s+/));
+  expect(new Set(names).size).toBe(names.length);
+});
