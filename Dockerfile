@@ -1,6 +1,9 @@
 # The service and the commands of adtally, for a ClickHouse server of their own: CLICKHOUSE_URL is required,
 # because the embedded engine stays out of the image. Nothing is written: run it with a read-only root.
-FROM node:22-bookworm-slim AS build
+# To pin it: --build-arg NODE_IMAGE=node:22-bookworm-slim@sha256:…, see docs/security.md.
+ARG NODE_IMAGE=node:22-bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
@@ -11,12 +14,12 @@ COPY clickhouse clickhouse
 COPY ingest ingest
 RUN npm run build
 
-FROM node:22-bookworm-slim AS dependencies
+FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --omit=dev --omit=optional
 
-FROM node:22-bookworm-slim
+FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="adtally" \
       org.opencontainers.image.description="Ad performance reports at the speed of the database" \
       org.opencontainers.image.licenses="Apache-2.0"

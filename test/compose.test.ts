@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+interface Service {
+  readonly image: string;
+  readonly user?: string;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly mem_limit?: string;
+  readonly pids_limit?: number;
+  readonly privileged?: boolean;
+  readonly ports?: readonly string[];
+  readonly volumes?: readonly string[];
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address: string }>>;
+}
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>;
+}
+
+const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
+const files = ['docker-compose.yml', 'docker-compose.cluster.yml'];
+const composed = (file: string): Compose => parse(read(file), { merge: true });
+const services = files.flatMap((file) =>
+  Object.entries(composed(file).services).map(([name, service]) => [`${name} of ${file}`, service] as const),
+);
+const networksOf = ({ networks }: Service) => (Array.isArray(networks) ? networks : Object.keys(networks));
+/** They write beside their volumes. */
+const writing = /^\$\{(CLICKHOUSE|KEEPER)_IMAGE:-/;
+
+describe.each(services)('%s', (_, service) => {
+  test('has no rights that it does not need, and a limit of memory and of processes', () => {
+    expect(service).toMatchObject({
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      mem_limit: expect.stringMatching(/^(\$\{CLICKHOUSE_MEMORY:-)?\d+[mg]\}?$/),
+      pids_limit: expect.any(Number),
+    });
+    expect(service.privileged).toBeUndefined();
+    if (!writing.test(service.image)) expect(service.read_only).toBe(true);
+    // The image of adtally says so itself.
+    if (service.image !== 'adtally') expect(service.user).toMatch(/^(101:101|redis)$/);
+    for (const volume of service.volumes ?? []) if (/^[.$]/.test(volume)) expect(volume).toMatch(/:ro$/);
+  });
+
+  test('is published to this machine alone, and its image can be pinned', () => {
+    for (const port of service.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
+    expect(service.image).toMatch(/^(adtally|\$\{[A-Z]+_IMAGE:-[\w/.-]+:\d[\w.-]*\})$/);
+  });
+
+  test('has no secret that is known: each is asked for', () => {
+    const texts = [...Object.values(service.environment ?? {}), ...(service.command ?? [])];
+    for (const [used = ''] of texts.join('\n').matchAll(/\$\{\w*(PASSWORD|SECRET)[^}]*\}/g))
+      expect(used).toMatch(/:\?/);
+  });
+});
+
+test.each(files)('%s keeps the stores off every network but their own', (file) => {
+  const { networks } = composed(file);
+  expect(networks.stores).toEqual({ internal: true });
+  const inside = services.filter(
+    ([name]) => name.endsWith(` ${file}`) && /clickhouse-|keeper-|clickhouse |redis /.test(name),
+  );
+  expect(inside.length).toBeGreaterThanOrEqual(2);
+  for (const [name, service] of inside) expect([name, networksOf(service)]).toEqual([name, ['stores']]);
+});
+
+test('on the cluster the services believe their proxy, by its address, and tell callers no metrics', () => {
+  const all = composed('docker-compose.cluster.yml').services;
+  const networks = all.proxy?.networks;
+  const address = networks && 'default' in networks ? networks.default?.ipv4_address : undefined;
+  expect(address).toMatch(/^\$\{PROXY_ADDRESS:-[\d.]+\}$/);
+  for (const name of ['adtally-1', 'adtally-2']) {
+    expect(all[name]?.environment).toMatchObject({ TRUSTED_PROXIES: address, ADMIN_PORT: '9090' });
+  }
+});
+
+test('.env.example names every variable that a compose file asks for', () => {
+  const named = new Set([...read('.env.example').matchAll(/^#? ?([A-Z_]+)=/gm)].map(([, name]) => name));
+  const asked = files.flatMap((file) => [...read(file).matchAll(/\$\{([A-Z_]+)/g)].map(([, name]) => name));
+  expect(asked.length).toBeGreaterThan(20);
+  expect([...new Set(asked)].filter((name) => !named.has(name))).toEqual([]);
+});
