@@ -4,6 +4,7 @@ import { type Address, connect, type Server, type Store } from '../../clickhouse
 import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
+import { useCluster } from './cluster.ts';
 
 export interface TestStore {
   /** Where the service of the tests asks; in a cluster another node than that of `store`. */
@@ -14,8 +15,12 @@ export interface TestStore {
   readonly shards: readonly Store[];
 }
 
+/** `TEST_SHARDS=3 npx vitest run test/ingest` runs the same tests on a cluster. */
+const shards = Number(process.env.TEST_SHARDS ?? 1);
+
 /** A migrated database of its own for the tests of one file, dropped at the end. */
 export function useStore(reportTimezone?: string): TestStore {
+  if (shards > 1) return useClusterStore(useCluster(shards), reportTimezone);
   return useOpened(async (database) => {
     const address = { ...inject('clickhouse'), database };
     await migrate(address, reportTimezone);
