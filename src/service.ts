@@ -14,8 +14,9 @@ import { createApp } from './http/app.ts';
 import { createOperatorApp, Readiness } from './http/health.ts';
 import { Problem } from './http/problems.ts';
 import { AccountPlacements } from './http/report/account-placements.ts';
+import type { PaceRules } from './http/report/gate/pace.ts';
+import { ReportGate } from './http/report/gate/report-gate.ts';
 import { LastLoad } from './http/report/last-load.ts';
-import { ReportGate } from './http/report/report-gate.ts';
 import { ReportOutcomes } from './http/report/report-outcomes.ts';
 import { listen } from './http/server/listen.ts';
 import { throttledErrorLog } from './observe/log.ts';
@@ -36,9 +37,15 @@ const stopSeconds = 30;
 
 /**
  * Wires the service to ClickHouse and listens; resolves once it accepts requests.
+ * @param pace how fast callers must take reports; absent: the default
  * @throws when it cannot listen on HOST and PORT, or the schema does not fit
  */
-export async function startService(config: Config, opened: OpenStore, log: Logger): Promise<Service> {
+export async function startService(
+  config: Config,
+  opened: OpenStore,
+  log: Logger,
+  pace?: PaceRules,
+): Promise<Service> {
   const idleTimeoutMs = config.reportTimeoutSeconds * 1000;
   const store = connect(opened.reporter, { idleTimeoutMs });
   const reader = new Reader(opened.reporter, idleTimeoutMs);
@@ -79,7 +86,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
           if (!stopping.signal.aborted) log.fatal({ err }, 'this service will never be ready');
         });
     });
-    const gate = new ReportGate({ maxConcurrent: config.maxConcurrentReports });
+    const gate = new ReportGate({ maxConcurrent: config.maxConcurrentReports, ...(pace && { pace }) });
     const quota = { ...config.rateLimit, ...(redis && { redis }) };
     const metrics = measure(readiness, gate, redis);
     const forOperator = { readiness, metrics };
@@ -129,6 +136,7 @@ export async function startService(config: Config, opened: OpenStore, log: Logge
 function measure(readiness: Readiness, gate: ReportGate, redis: Redis | undefined): Metrics {
   const metrics = new Metrics();
   metrics.gauge('adtally_reports_running', 'Reports that run now.', () => gate.running);
+  metrics.gauge('adtally_reports_held', 'Reports held up by callers that take them slowly.', () => gate.held);
   metrics.gauge('adtally_reports_waiting', 'Reports that wait for a slot.', () => gate.waiting);
   metrics.gauge('adtally_clickhouse_up', 'Whether ClickHouse responds.', () =>
     readiness.finding === 'unreachable' ? 0 : 1,

@@ -17,6 +17,7 @@ import { health, type OperatorDeps, operator } from './health.ts';
 import { callerLeft, observe } from './observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from './plain-message.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
+import { BrokenOff } from './report/gate/sending.ts';
 import { type ReportDeps, report, requireJson } from './report/handler.ts';
 import { requireHttp11 } from './report/http-version.ts';
 import type { ReportOutcomes } from './report/report-outcomes.ts';
@@ -46,12 +47,14 @@ const maxBodyBytes = 16 * 1024;
  */
 export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const { log, metrics } = deps;
+  const { tooSlow } = deps.gate.pace;
   const app = new Hono<HttpEnv>();
   const onBroken = async (err: unknown, request: string, query?: string) => {
-    metrics.broken.inc();
+    const outcome = err instanceof BrokenOff ? err.outcome : query ? 'failed' : 'caller_left';
+    metrics.broken.inc({ outcome });
     // ClickHouse says why in the answer, packed and cut off, and in its query log.
     const reason = query && (await deps.outcomes.of(query))?.failure;
-    log.warn({ err, request, query, ...(reason && { reason }) }, 'answer broken off');
+    log.warn({ err, request, outcome, query, ...(reason && { reason }) }, 'answer broken off');
   };
   const authenticated = authentication(deps.accounts, deps.failures, (reason) =>
     metrics.refused.inc({ reason }),
@@ -81,6 +84,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
         maxBodyBytes,
         timeoutSeconds: deps.timeoutSeconds,
         sendTimeoutSeconds: deps.sendTimeoutSeconds,
+        leastPace: { bytesPerSecond: tooSlow.bytesPerSecond, seconds: tooSlow.ms / 1000 },
         reports: {
           most: deps.gate.maxConcurrent,
           mostOfAccount: deps.gate.maxPerAccount,

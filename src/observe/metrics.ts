@@ -48,7 +48,8 @@ export class Metrics {
   readonly broken = this.#add(
     new Counter({
       name: 'adtally_answers_broken_total',
-      help: 'Answers that broke off after their first byte.',
+      help: 'Answers that broke off after their first byte, by outcome.',
+      labelNames: ['outcome'],
       registers: [],
     }),
   );

@@ -30,6 +30,7 @@ const limits = {
   maxBodyBytes: 16_384,
   timeoutSeconds: 300,
   reports: { most: 8, mostOfAccount: 4, waitSeconds: 5 },
+  leastPace: { bytesPerSecond: 65_536, seconds: 10 },
   sendTimeoutSeconds: 60,
 };
 const address = 'https://adtally.test/openapi.json';

@@ -2,6 +2,7 @@ import pino, { type Logger } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { loadConfig } from '../../src/config.ts';
+import type { PaceRules } from '../../src/http/report/gate/pace.ts';
 import { type Service, startService } from '../../src/service.ts';
 import type { TestStore } from './store.ts';
 
@@ -32,6 +33,7 @@ export function useService(
   test: TestStore,
   env: NodeJS.ProcessEnv = {},
   log: Logger = pino({ level: 'silent' }),
+  pace?: PaceRules,
 ): TestService {
   const tokens = new Map<string, Promise<string>>();
   let service: Service | undefined;
@@ -39,7 +41,7 @@ export function useService(
     const config = loadConfig({ PORT: '0', RATE_LIMIT_REQUESTS: '1000000', ...env });
     const { address } = test;
     const opened = { address, reporter: address, lost: new Promise<void>(() => {}), close: async () => {} };
-    service = await startService(config, opened, log);
+    service = await startService(config, opened, log, pace);
   });
   afterAll(() => service?.stop());
 

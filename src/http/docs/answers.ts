@@ -49,7 +49,7 @@ ${sample(examples[0], 'A problem')}</section>`;
 }
 
 export function limits(document: OpenApiDocument): Html {
-  const { requests, windowSeconds, maxBodyBytes, timeoutSeconds, reports, sendTimeoutSeconds } =
+  const { requests, windowSeconds, maxBodyBytes, timeoutSeconds, reports, leastPace, sendTimeoutSeconds } =
     document['x-limits'];
   return html`<section aria-labelledby="limits"><h2 id="limits">Limits</h2>
 ${table(
@@ -67,6 +67,11 @@ ${table(
       html`Reports at a time`,
       html`${reports.mostOfAccount} of an account, ${reports.most} of all; others wait up to ${reports.waitSeconds} s`,
       html`429 <code>too_many_reports</code>, with <code>Retry-After</code>`,
+    ],
+    [
+      html`Pace of an answer while others wait`,
+      html`${leastPace.bytesPerSecond / 1024} KiB/s over ${leastPace.seconds} s`,
+      html`the answer breaks off`,
     ],
     [html`Time an answer stays unread`, html`${sendTimeoutSeconds} s`, html`the answer breaks off`],
     [html`Range, rows`, html`none`, html``],

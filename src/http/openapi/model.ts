@@ -34,6 +34,8 @@ export interface Limits {
   readonly timeoutSeconds: number;
   /** Reports that run at a time, of all accounts and of one, and how long others wait; the names are published. */
   readonly reports: { readonly most: number; readonly mostOfAccount: number; readonly waitSeconds: number };
+  /** How fast an answer must be read while others wait, over that time. */
+  readonly leastPace: { readonly bytesPerSecond: number; readonly seconds: number };
   /** How long an answer may stay unread. */
   readonly sendTimeoutSeconds: number;
 }

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import type { Endpoint } from '../../../catalog/breakdowns.ts';
@@ -13,10 +12,11 @@ import { parseRequest } from '../../report/request.ts';
 import { streamReport } from '../../report/stream.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
+import type { ReportGate, Slot } from './gate/report-gate.ts';
+import { Sending } from './gate/sending.ts';
 import { reportHeaders } from './headers.ts';
 import { HoldBack } from './hold-back.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
-import type { ReportGate, Slot } from './report-gate.ts';
 
 export interface ReportDeps {
   readonly reader: Reader;
@@ -31,7 +31,7 @@ export interface ReportDeps {
   readonly routingOf: (account: string) => ShardRouting | undefined;
   /** How long a caller may leave an answer unread. */
   readonly sendTimeoutSeconds: number;
-  /** Called when a response breaks off after its first byte; with the statement, unless the caller left. */
+  /** Called when a response breaks off after its first byte; with the statement, unless the caller left or was slow. */
   readonly onBroken: (error: unknown, requestId: string, queryId?: string) => void;
 }
 
@@ -66,7 +66,7 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
       c.set('report', { format, coding: stream.coding, query: queryId, first_byte_ms: firstByteMs });
       const facts = { path, range, format, columns, lastUpdateTime, lastLoad: deps.lastLoad() };
       for (const [name, value] of Object.entries(reportHeaders(facts, stream))) c.header(name, value);
-      return await send(c, stream.body, signal, deps);
+      return await send(c, stream.body, signal, deps, slot);
     } finally {
       slot?.leave();
       caller.forget();
@@ -89,7 +89,7 @@ function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => voi
 }
 
 /**
- * Pipes the body to the socket unread. When ClickHouse fails halfway, or the caller leaves or stops reading, both
+ * Pipes the body to the socket unread. When ClickHouse fails halfway, or the caller leaves or reads too slowly, both
  * sides are destroyed: the caller sees a broken transfer, never a truncated answer that looks complete.
  */
 async function send(
@@ -97,31 +97,19 @@ async function send(
   body: Readable,
   signal: AbortSignal,
   deps: ReportDeps,
+  slot: Slot,
 ): Promise<Response> {
   const { outgoing } = c.env;
   outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
-  const unread = destroyUnread(outgoing, deps.sendTimeoutSeconds);
+  const sending = new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds);
+  slot.sends(sending);
   try {
     await pipeline(body, new HoldBack(), outgoing, { signal });
   } catch (error) {
-    deps.onBroken(error, c.get('requestId'), signal.aborted ? undefined : c.get('report')?.query);
-  } finally {
-    clearInterval(unread);
+    const query = signal.aborted || sending.reason ? undefined : c.get('report')?.query;
+    deps.onBroken(sending.reason ?? error, c.get('requestId'), query);
   }
   return RESPONSE_ALREADY_SENT;
-}
-
-/** Destroys an answer of which the caller has read nothing for this long, though there was something to read. */
-function destroyUnread(outgoing: HttpBindings['outgoing'], seconds: number): NodeJS.Timeout {
-  let progress = { bytes: 0, at: performance.now() };
-  return setInterval(() => {
-    const bytes = outgoing.socket?.bytesWritten ?? 0;
-    const pending = outgoing.writableLength > 0;
-    if (bytes !== progress.bytes || !pending) progress = { bytes, at: performance.now() };
-    else if (performance.now() - progress.at > seconds * 1000) {
-      outgoing.destroy(new Error(`the caller read nothing for ${seconds} s`));
-    }
-  }, 1_000);
 }
 
 /** Refuses a body of another media type (contract §5), before it is read. */
