@@ -7,8 +7,8 @@ import { cellSource } from '../sources/cell-source.ts';
 import { jsonSource } from '../sources/json-source.ts';
 import type { RecordSource } from '../sources/record-source.ts';
 import type { Framing } from '../sources/text-records.ts';
-import { scanRecords } from './csv-records.ts';
-import { type Chunk, cutChunks } from './cut-chunks.ts';
+import { cutChunks } from './cut-chunks.ts';
+import { framedRecords } from './framed-records.ts';
 import type { ChunkReadOptions, SendableChunk } from './sendable-chunk.ts';
 
 /** The chunks of a file. @throws {InputError} for a file that cannot be read or whose columns do not fit */
@@ -47,14 +47,17 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
   });
   try {
     for await (const { body, multiLine, ...chunk } of chunks) {
+      const framing = { firstLine: chunk.firstLine, ...(format.name === 'csv' && { delimiter }) };
       yield {
         ...chunk,
         bytes: body.length,
         source: sourceOf(multiLine ? 'records' : 'lines'),
         stream: () =>
-          multiLine
-            ? Readable.from(framed(body, chunk, delimiter), { objectMode: false })
-            : Readable.from([body, lineEnd], { objectMode: false }),
+          Readable.from(multiLine ? framedRecords(body, framing) : [body, lineEnd], { objectMode: false }),
+        bundled: {
+          source: sourceOf('records'),
+          records: (mark) => Buffer.concat([...framedRecords(body, framing, mark)]),
+        },
       };
     }
   } finally {
@@ -83,38 +86,6 @@ function csvCells(file: string, line: string, delimiter: string): string[] {
   }
 }
 
-/** Records as RowBinary: the number of the line, and the bytes with their length before them. */
-function* framed(
-  body: Buffer,
-  { firstLine }: Pick<Chunk, 'firstLine'>,
-  delimiter: string,
-): Generator<Buffer> {
-  const places: { start: number; end: number; line: number }[] = [];
-  const onRecord = (start: number, end: number, before: number) =>
-    void places.push({ start, end, line: firstLine + before });
-  const whole = Buffer.concat([body, lineEnd]);
-  scanRecords(whole, 0, whole.length, { delimiter: delimiter.charCodeAt(0), final: true, onRecord });
-  let pieces: Buffer[] = [];
-  let size = 0;
-  for (const { start, end, line } of places) {
-    const head = Buffer.alloc(8);
-    head.writeBigUInt64LE(BigInt(line));
-    pieces.push(head, varint(end - start), whole.subarray(start, end));
-    size += end - start;
-    if (size < 1 << 20) continue;
-    yield Buffer.concat(pieces);
-    [pieces, size] = [[], 0];
-  }
-  yield Buffer.concat(pieces);
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest > 127; rest >>>= 7) bytes.push((rest & 127) | 128);
-  return Buffer.from([...bytes, rest]);
-}
-
 /** A smaller chunk costs more than what an idle sender would have done. */
 const minChunkBytes = 16 << 20;
 /** What whole lines may add to a chunk, so that no small one is left at the end. */
@@ -122,7 +93,9 @@ const lineSlack = 64 << 10;
 
 /** The size of chunks of a file that keeps every sender busy to its end. */
 function evenChunks({ chunkBytes, parallel }: ChunkReadOptions, size: number | undefined): number {
-  if (size === undefined || size < 2 * minChunkBytes) return chunkBytes;
+  if (size === undefined) return chunkBytes;
+  // More than there is, for which no memory is set aside.
+  if (size < 2 * minChunkBytes) return Math.min(chunkBytes, size + 1);
   const rounds = Math.ceil(size / (parallel * chunkBytes));
   return Math.min(chunkBytes, Math.ceil(size / (parallel * rounds)) + lineSlack);
 }

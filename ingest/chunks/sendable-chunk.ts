@@ -13,10 +13,19 @@ export interface SendableChunk extends SentChunk {
   readonly source: RecordSource;
   /** Its bytes, in the format of the source. Each call begins anew, so that they can be sent again. */
   readonly stream: () => Readable;
+  /** How it can be sent with others in one stream; absent where it cannot. */
+  readonly bundled?: BundledRecords;
   /** Line of the file that it begins with, from 1; in Parquet the row. */
   readonly firstLine: number;
   /** What an earlier run left of it in the ledger. */
   readonly known: KnownChunk | undefined;
+}
+
+/** Records of a chunk between those of others. */
+export interface BundledRecords {
+  readonly source: RecordSource;
+  /** RowBinary: of each record its line with `mark` added, and its bytes. */
+  readonly records: (mark: bigint) => Buffer;
 }
 
 /** How one file is read into chunks. */

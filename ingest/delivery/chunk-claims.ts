@@ -2,6 +2,7 @@ import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { firstAlive, type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
+import { together } from '../ledger/together.ts';
 import { waitUntil } from '../ledger/wait-until.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
@@ -85,21 +86,11 @@ async function decide(ledger: Ledger, chunk: SentChunk, claims: ChunkClaims): Pr
 export async function claimsOf(
   { store, retries }: Ledger,
   load: Load,
-  { firstLineHash, id }: SentChunk,
+  { firstLineHash: head, id: chunk }: SentChunk,
 ): Promise<ChunkClaims> {
-  const query = `
-    SELECT load_id AS loadId, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toUInt32(max(c.rows)) AS counted,
-           toString(max(c.sent_at)) AS sentAt,
-           (SELECT toString(if(count() = 0, now64(6, 'UTC'), max(d.loaded_at)))
-            FROM chunk_days AS d WHERE chunk = {chunk:String}) AS time
-    FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk = {chunk:String}
-    GROUP BY load_id ORDER BY max(c.sent_at), load_id`;
-  const claims = await retrying(
-    () => select<ChunkClaim & { time: string }>(store, query, { head: firstLineHash, chunk: id }),
-    retries,
-  );
+  const claims = await retrying(() => claimsOn(store, { head, chunk }), retries);
   const last = claims.at(-1);
-  if (!last) throw new Error(`the ledger has lost the claim on chunk ${id}`);
+  if (!last) throw new Error(`the ledger has lost the claim on chunk ${chunk}`);
   return {
     earlier: claims.slice(
       0,
@@ -110,6 +101,26 @@ export async function claimsOf(
     loadTime: last.time,
   };
 }
+
+type TimedClaim = ChunkClaim & { readonly time: string };
+
+/** The claims on a chunk, in their order. */
+const claimsOn = together<{ head: string; chunk: string }, readonly TimedClaim[]>(async (store, chunks) => {
+  const query = `
+    WITH (SELECT mapFromArrays(groupArray(d.chunk), groupArray(d.at)) FROM (
+      SELECT chunk, max(t.loaded_at) AS at FROM chunk_days AS t WHERE chunk IN {chunks:Array(String)} GROUP BY chunk) AS d) AS times
+    SELECT chunk, load_id AS loadId, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded,
+           toUInt32(max(c.rows)) AS counted, toString(max(c.sent_at)) AS sentAt,
+           toString(if(mapContains(times, chunk), times[chunk], now64(6, 'UTC'))) AS time
+    FROM load_chunks AS c
+    WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) AND chunk IN {chunks:Array(String)}
+    GROUP BY chunk, load_id ORDER BY max(c.sent_at), load_id`;
+  const claims = await select<TimedClaim & { chunk: string }>(store, query, {
+    heads: chunks.map(({ head }) => head),
+    chunks: chunks.map(({ chunk }) => chunk),
+  });
+  return chunks.map(({ chunk }) => claims.filter((claim) => claim.chunk === chunk));
+});
 
 async function wasWithdrawn({ store, retries }: Ledger, { id }: SentChunk): Promise<boolean> {
   const query = 'SELECT 1 FROM withdrawn_chunks WHERE chunk = {chunk:String} LIMIT 1';

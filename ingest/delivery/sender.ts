@@ -8,8 +8,10 @@ import { eventColumns } from '../event/fields.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
 import { InputError } from '../input/input-error.ts';
+import { together } from '../ledger/together.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
+import { type BundledChunk, dropTogether, stageTogether } from './bundles.ts';
 import {
   dropStaged,
   publishStaged,
@@ -29,7 +31,11 @@ export interface SendOptions {
   /** Ends the waiting for a ClickHouse that does not answer, with an AbortError. */
   readonly signal?: AbortSignal | undefined;
   readonly onRetry?: ((error: Error) => void) | undefined;
+  /** Sends a chunk when it is its turn among those of other loads; absent: at once. */
+  readonly inTurn?: InTurn | undefined;
 }
+
+type InTurn = (send: () => Promise<void>) => Promise<void>;
 
 /** What became of the records of a chunk. */
 export interface SentRows {
@@ -74,10 +80,32 @@ export class Sender {
    * @throws {InputError} when more records are rejected than the limit admits; nothing of the chunk is stored then
    */
   async send(chunk: SendableChunk, loadTime: string, loadId: string): Promise<SentRows> {
-    const { dedupe, dryRun, rejectLimit } = this.#options;
+    const { dedupe, dryRun, rejectLimit, inTurn } = this.#options;
     if (dedupe || dryRun || rejectLimit) return this.#sendHeldBack(chunk, loadTime, loadId);
+    if (inTurn && chunk.bundled && chunk.token === undefined) {
+      return this.#sendBundled(chunk, { ...chunk, bundled: chunk.bundled, loadTime, loadId }, inTurn);
+    }
     await this.#insert('incoming', chunk, loadTime, loadId);
     if (await this.#inCluster()) await this.#insert('publisher_events', chunk, loadTime, loadId);
+    return { ...(await this.#stored(chunk)), duplicates: 0 };
+  }
+
+  /** Judges a chunk together with those of other loads, and stores it by itself. */
+  async #sendBundled(
+    chunk: SendableChunk,
+    bundled: Omit<BundledChunk, 'judge' | 'file'>,
+    inTurn: InTurn,
+  ): Promise<SentRows> {
+    const { store, judge, file } = this.#options;
+    const { id, loadId } = bundled;
+    try {
+      await retrying(() => stageTogether(store, { ...bundled, judge, file }), this.#retries);
+      const staged = { chunk: id, loadId, token: id };
+      await inTurn(() => retrying(() => sendStaged(store, staged, false), this.#retries));
+      if (await this.#inCluster()) await retrying(() => publishStaged(store, id, id), this.#retries);
+    } finally {
+      await dropTogether(store, id);
+    }
     return { ...(await this.#stored(chunk)), duplicates: 0 };
   }
 
@@ -97,11 +125,11 @@ export class Sender {
         return { ...held, rejects, sample };
       }
       const { id, token = id } = chunk;
-      await retrying(() => sendStaged(store, id, token, dedupe), this.#retries);
+      await retrying(() => sendStaged(store, { chunk: id, loadId, token }, dedupe), this.#retries);
       if (await this.#inCluster()) await retrying(() => publishStaged(store, id, token), this.#retries);
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates };
     } finally {
-      await dropStaged(store, chunk.id);
+      await dropStaged(store, [chunk.id]);
     }
   }
 
@@ -123,9 +151,9 @@ export class Sender {
       table === 'publisher_events'
         ? `INSERT INTO ${table} (${eventsOnly}) SELECT ${eventsOnly} FROM (${select}) WHERE empty(faults) AND publisher_id != '' FORMAT ${source.format}`
         : `INSERT INTO ${table} (${judgedColumns.join(', ')}) ${select} FORMAT ${source.format}`;
-    await retrying(async () => {
+    const insert = async () => {
       // Left there by an attempt that was interrupted.
-      if (table === 'incoming_staging') await dropStaged(store, id);
+      if (table === 'incoming_staging') await dropStaged(store, [id]);
       const { stream: answer } = await store.exec({
         query,
         values: stream(),
@@ -133,28 +161,39 @@ export class Sender {
         clickhouse_settings: insertSettings(token),
       });
       await finished(answer.resume());
-    }, this.#retries);
+    };
+    const { inTurn } = this.#options;
+    const send = () => retrying(insert, this.#retries);
+    await (inTurn ? inTurn(send) : send());
   }
 
   /** What ClickHouse has of a chunk: counted, not derived. */
   async #stored({ id }: SendableChunk): Promise<Omit<SentRows, 'duplicates'>> {
-    const query = `
-      SELECT (SELECT toUInt32(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS rows,
-             toUInt32(uniqExact(line)) AS rejectedRows
-      FROM rejected_rows WHERE chunk = {chunk:String}`;
     const { store } = this.#options;
-    const [row] = await retrying(
-      () => select<{ rows: number; rejectedRows: number }>(store, query, { chunk: id }),
-      this.#retries,
-    );
-    if (!row) throw new Error(`ClickHouse did not count the rows of chunk ${id}`);
-    const { rows, rejectedRows } = row;
+    const { rows, rejectedRows } = await retrying(() => storedRows(store, id), this.#retries);
     if (rejectedRows === 0) return { rows, rejectedRows, rejects: [] };
     const first = `SELECT toUInt32(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk = {chunk:String} ORDER BY r.line LIMIT ${maxShown}`;
     const rejects = await retrying(() => select<RejectedRow>(store, first, { chunk: id }), this.#retries);
     return { rows, rejectedRows, rejects };
   }
 }
+
+interface StoredRows {
+  readonly rows: number;
+  readonly rejectedRows: number;
+}
+
+const storedRows = together<string, StoredRows>(async (store, chunks) => {
+  const query = `
+    SELECT chunk, toUInt32(sum(c.good)) AS rows, toUInt32(sum(c.bad)) AS rejectedRows FROM (
+      SELECT chunk, d.events AS good, 0 AS bad FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
+      UNION ALL
+      SELECT chunk, 0 AS good, uniqExact(line) AS bad FROM rejected_rows WHERE chunk IN {chunks:Array(String)} GROUP BY chunk
+    ) AS c GROUP BY chunk`;
+  const stored = await select<StoredRows & { chunk: string }>(store, query, { chunks });
+  const none = { rows: 0, rejectedRows: 0 };
+  return chunks.map((chunk) => stored.find((each) => each.chunk === chunk) ?? none);
+});
 
 function tooMany(
   file: string,

@@ -63,17 +63,29 @@ export async function stagedSample(store: Store, chunk: string): Promise<string>
   return text(answer.stream);
 }
 
+/** What of a chunk a load holds back. */
+export interface StagedChunk {
+  readonly chunk: string;
+  readonly loadId: string;
+  /** What keeps it from being stored twice. */
+  readonly token: string;
+}
+
 /** Stores a held-back chunk, or what of it is new. Repeating it changes nothing. */
-export async function sendStaged(store: Store, chunk: string, token: string, dedupe: boolean): Promise<void> {
+export async function sendStaged(
+  store: Store,
+  { chunk, loadId, token }: StagedChunk,
+  dedupe: boolean,
+): Promise<void> {
   const columns = judgedColumns.join(', ');
-  const all = `SELECT ${columns} FROM incoming_staging WHERE ${held}`;
+  const all = `SELECT ${columns} FROM incoming_staging WHERE ${held} AND load_id = {loadId:String}`;
   const select = dedupe
     ? `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
        UNION ALL ${all} AND notEmpty(faults) ORDER BY line`
-    : `${all} ORDER BY line`;
+    : `${all} ORDER BY line LIMIT 1 BY line`;
   await store.command({
     query: `INSERT INTO incoming (${columns}) ${select}`,
-    query_params: { chunk },
+    query_params: { chunk, loadId },
     clickhouse_settings: insertSettings(token),
   });
 }
@@ -89,8 +101,10 @@ export async function publishStaged(store: Store, chunk: string, token: string):
   });
 }
 
-/** Lets go of a held-back chunk. */
-export async function dropStaged(store: Store, chunk: string): Promise<void> {
-  const query = 'ALTER TABLE incoming_staging DROP PARTITION {chunk:String}';
-  await onShards(store, (shard) => shard.store.command({ query, query_params: { chunk } }));
+/** Lets go of held-back chunks. */
+export async function dropStaged(store: Store, chunks: readonly string[]): Promise<void> {
+  const drops = chunks.map((_, n) => `DROP PARTITION {c${n}:String}`);
+  const query_params = Object.fromEntries(chunks.map((chunk, n) => [`c${n}`, chunk]));
+  const query = `ALTER TABLE incoming_staging ${drops.join(', ')}`;
+  await onShards(store, (shard) => shard.store.command({ query, query_params }));
 }

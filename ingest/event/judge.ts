@@ -27,6 +27,23 @@ export const judgedColumns = [
   'fields',
 ] as const;
 
+/** Where a record is from, as SQL. */
+export interface Origin {
+  readonly chunk: string;
+  readonly loadTime: string;
+  readonly loadId: string;
+  readonly file: string;
+  readonly line: string;
+}
+
+const oneChunk: Origin = {
+  chunk: '{chunk:String}',
+  loadTime: "{loadTime:DateTime64(6, 'UTC')}",
+  loadId: '{loadId:String}',
+  file: '{file:String}',
+  line: 'toUInt64(at_line)',
+};
+
 /**
  * The SELECT that judges records: each comes out with the columns of `incoming`; with no faults it is an event. It
  * is the only judge of a value, whatever the format, and never throws because of one.
@@ -34,16 +51,17 @@ export const judgedColumns = [
  * Four layers, each by the aliases of the one below: the text of each field, what is computed of it once, its value and
  * broken rules, the row.
  * Parameters: `chunk`, `loadTime`, `loadId`, `file`, and those of the source.
+ * @param origin where the records are from; absent: one chunk
  */
-export function judgeRecords(source: RecordSource, options: JudgeOptions): string {
+export function judgeRecords(source: RecordSource, options: JudgeOptions, origin = oneChunk): string {
   const readings = Object.fromEntries(
     eventFields.map((field) => [field, readingOf(field, source, options)]),
   ) as Record<EventField, Reading>;
   const rules = rulesOf(source, readings, options);
   const computed = Object.values(readings).flatMap((reading) => reading.computed ?? []);
   return `SELECT ${eventColumns.map((name) => `v_${name} AS ${name}`).join(', ')},
-  {chunk:String} AS chunk, {loadTime:DateTime64(6, 'UTC')} AS loaded_at, {loadId:String} AS load_id, {file:String} AS file,
-  toUInt64(at_line) AS line,
+  ${origin.chunk} AS chunk, ${origin.loadTime} AS loaded_at, ${origin.loadId} AS load_id, ${origin.file} AS file,
+  ${origin.line} AS line,
   if(empty(broken) AND empty(unknown), [], ${faults(rules)})::Array(Tuple(field String, reason String)) AS faults,
   if(empty(broken) AND empty(unknown), '', ${source.raw}) AS raw,
   if(empty(broken) AND empty(unknown), map(), ${fieldTexts()})::Map(String, String) AS fields

@@ -3,6 +3,7 @@ import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { Load, LoadOptions } from './load.ts';
 import { aliveLoads } from './load-heartbeat.ts';
 import { defaultTimings, type LoadTimings } from './load-timings.ts';
+import { together } from './together.ts';
 import type { WaitOptions } from './wait-until.ts';
 
 export interface SentChunk {
@@ -33,25 +34,59 @@ export function openLedger(store: Store, options: LedgerOptions = {}): Ledger {
   return { store, timings, retries: { onRetry, signal }, onWait, signal };
 }
 
-/** Now, or after all that the ledger has of a chunk, should the clock have been set back. */
+/** Now, or after all that the ledger has of these chunks, should the clock have been set back. */
 const later = `greatest(now64(6, 'UTC'), (
   SELECT max(s.sent_at) + INTERVAL 1 MICROSECOND FROM load_chunks AS s
-  WHERE head = unhex({head:String}) AND chunk = {chunk:String}))`;
+  WHERE head IN (SELECT toFixedString(unhex(arrayJoin({head:Array(String)})), 32)) AND chunk IN {chunk:Array(String)}))`;
 
 /** Records a chunk of a load, and that it is sent or loaded now. */
 export async function recordChunk(
   { store, retries }: Ledger,
   load: Load,
-  { firstLineHash, id, bytes, rows: records }: SentChunk,
-  time?: 'sent_at' | 'loaded_at',
+  { firstLineHash: head, id: chunk, bytes, rows: records }: SentChunk,
+  time: keyof typeof recordChunks = 'claimed',
   counts = { rows: 0, rejectedRows: 0, duplicates: 0 },
 ): Promise<void> {
+  const record = { head, chunk, loadId: load.id, bytes, records, ...counts };
+  await retrying(() => recordChunks[time](store, record), retries);
+}
+
+const recordChunks = { claimed: recorder(), sent_at: recorder('sent_at'), loaded_at: recorder('loaded_at') };
+
+interface ChunkRecord {
+  readonly head: string;
+  readonly chunk: string;
+  readonly loadId: string;
+  readonly bytes: number;
+  readonly records: number;
+  readonly rows: number;
+  readonly rejectedRows: number;
+  readonly duplicates: number;
+}
+
+function recorder(time?: 'sent_at' | 'loaded_at') {
   const query = `
     INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows${time ? `, ${time}` : ''})
-    SELECT unhex({head:String}), {chunk:String}, {loadId:String}, {bytes:UInt64}, {records:UInt64}, {rows:UInt64},
-           {rejectedRows:UInt64}, {duplicates:UInt64}${time ? `, ${later}` : ''}`;
-  const query_params = { head: firstLineHash, chunk: id, bytes, records, ...counts, loadId: load.id };
-  await retrying(() => store.command({ query, query_params }), retries);
+    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8${time ? `, ${later}` : ''}
+    FROM (SELECT arrayJoin(arrayZip({head:Array(String)}, {chunk:Array(String)}, {loadId:Array(String)}, {bytes:Array(UInt64)},
+      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)})) AS r)`;
+  return together<ChunkRecord, void>(async (store, records) => {
+    const all = <Name extends keyof ChunkRecord>(name: Name) => records.map((record) => record[name]);
+    await store.command({
+      query,
+      query_params: {
+        head: all('head'),
+        chunk: all('chunk'),
+        loadId: all('loadId'),
+        bytes: all('bytes'),
+        records: all('records'),
+        rows: all('rows'),
+        rejectedRows: all('rejectedRows'),
+        duplicates: all('duplicates'),
+      },
+    });
+    return records.map(() => undefined);
+  });
 }
 
 /** The first of these loads that is running now. */

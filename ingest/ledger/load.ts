@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { type Store, select } from '../../clickhouse/client.ts';
+import type { Store } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { heartbeatColumns, isAlive, type LoadHeartbeat, machine } from './load-heartbeat.ts';
+import { isAlive, machine } from './load-heartbeat.ts';
+import { type LoadRecord, loadsRunning, recordLoad, turnOfLoad } from './load-records.ts';
 import { defaultTimings, type LoadTimings, lapsedAfterMs } from './load-timings.ts';
 import { type WaitOptions, waitUntil } from './wait-until.ts';
 
@@ -26,7 +27,7 @@ export function noCounts(): LoadCounts {
 }
 
 export interface LoadDescription {
-  readonly kind: 'events' | 'replay' | 'rebuild';
+  readonly kind: LoadRecord['kind'];
   readonly file: string;
   readonly dedupe?: boolean;
 }
@@ -141,86 +142,60 @@ export class Load {
    */
   async #takeTurn(): Promise<void> {
     await this.#record('running');
-    await this.#record('running', '', 'now64(6)');
-    const [row] = await retrying(() =>
-      select<{ turn: string }>(
-        this.#store,
-        'SELECT toString(max(turn)) AS turn FROM loads WHERE load_id = {id:String}',
-        { id: this.id },
-      ),
-    );
-    if (!row) throw new Error(`ClickHouse has lost the record of load ${this.id}`);
-    this.#turn = row.turn;
+    await this.#record('running', '', true);
+    const turn = await retrying(() => turnOfLoad(this.#store, this.id));
+    if (turn === undefined) throw new Error(`ClickHouse has lost the record of load ${this.id}`);
+    this.#turn = turn;
     this.#turnAt = performance.now();
   }
 
   async #waitForTurn(options: WaitOptions): Promise<void> {
-    const { kind, dedupe } = this.#description;
-    const blockers = [
-      kind === 'rebuild' ? 'true' : "kind = 'rebuild'",
-      ...(kind === 'replay' ? ["kind = 'replay' AND file = {file:String}"] : []),
-      ...(dedupe ? ['dedupe'] : []),
-    ].join(' OR ');
     const { pollMs } = this.#timings;
-    const blockedBy = async () => (await this.#aliveBefore(blockers, options.signal))[0];
-    await waitUntil(blockedBy, { ...options, pollMs });
+    await waitUntil(() => this.#blockedBy(options.signal), { ...options, pollMs });
   }
 
-  async #aliveBefore(condition: string, signal: AbortSignal | undefined): Promise<string[]> {
-    const rows = await retrying(
-      () =>
-        select<LoadHeartbeat & { id: string }>(
-          this.#store,
-          `SELECT load_id AS id, ${heartbeatColumns} FROM loads AS l FINAL
-           WHERE (turn, load_id) < (toDateTime64({turn:String}, 6, 'UTC'), {id:String}) AND state = 'running' AND (${condition})`,
-          {
-            id: this.id,
-            turn: this.#turn,
-            file: this.#description.file,
-            deadAfterMs: this.#timings.deadAfterMs,
-          },
-        ),
-      { signal },
+  /** A load that has to end before this one goes on. */
+  async #blockedBy(signal: AbortSignal | undefined): Promise<string | undefined> {
+    const running = await retrying(() => loadsRunning(this.#store, this.#timings.deadAfterMs), { signal });
+    const { kind, dedupe = false, file } = this.#description;
+    const turn = this.#turn ?? '';
+    const blocker = running.find(
+      (other) =>
+        (other.turn < turn || (other.turn === turn && other.id < this.id)) &&
+        (kind === 'rebuild' ||
+          other.kind === 'rebuild' ||
+          (kind === 'replay' && other.kind === 'replay' && other.file === file) ||
+          (dedupe && other.dedupe)) &&
+        isAlive(other),
     );
-    return rows.filter(isAlive).map(({ id }) => id);
+    return blocker?.id;
   }
 
-  /** @param turn the SQL expression of the turn */
-  async #record(
-    state: 'running' | 'failed' | 'loaded',
-    error = '',
-    turn = "toDateTime64({turn:String}, 6, 'UTC')",
-  ): Promise<void> {
+  /** @param takesTurn whether its turn begins now */
+  async #record(state: LoadRecord['state'], error = '', takesTurn = false): Promise<void> {
     const { kind, file, dedupe = false } = this.#description;
-    await this.#store.command({
-      query: `INSERT INTO loads (load_id, kind, dedupe, file, user, host, pid, started_at, turn, finished_at, state, rows,
-                                 repeated_rows, rejected_rows, duplicate_rows, bytes, chunks, replay_id, error)
-              SELECT {id:String}, {kind:String}, {dedupe:Bool}, {file:String}, {user:String}, {host:String}, {pid:UInt32},
-                     fromUnixTimestamp64Milli({startedAt:Int64}, 'UTC'),
-                     ${turn}, ${state === 'running' ? 'toDateTime64(0, 3)' : 'now64(3)'}, {state:String},
-                     {rows:UInt64}, {repeatedRows:UInt64}, {rejectedRows:UInt64}, {duplicateRows:UInt64},
-                     {bytes:UInt64}, {chunks:UInt32}, {replayId:String}, {error:String}`,
-      query_params: {
-        id: this.id,
-        kind,
-        dedupe,
-        file,
-        user: userName(),
-        host: machine(),
-        pid: process.pid,
-        startedAt: this.#startedAt.getTime(),
-        turn: this.#turn ?? '1970-01-01 00:00:00',
-        state,
-        error,
-        replayId: this.#replayId,
-        ...this.counts,
-      },
+    await recordLoad(this.#store, {
+      id: this.id,
+      kind,
+      dedupe,
+      file,
+      user: userName(),
+      host: machine(),
+      pid: process.pid,
+      startedAt: this.#startedAt.getTime(),
+      turn: takesTurn ? undefined : (this.#turn ?? noTurn),
+      state,
+      error,
+      replayId: this.#replayId,
+      ...this.counts,
     });
     const now = performance.now();
     if (now - this.#heartbeatAt > lapsedAfterMs(this.#timings)) this.#lapsedUntil = now;
     this.#heartbeatAt = now;
   }
 }
+
+const noTurn = '1970-01-01 00:00:00';
 
 /** The user of a container can have a number and no name. */
 function userName(): string {

@@ -3,30 +3,69 @@ import { retrying } from '../../clickhouse/retry.ts';
 import type { KnownChunk } from '../chunks/cut-chunks.ts';
 import { firstAlive, type Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
+import { together } from '../ledger/together.ts';
 import { waitUntil } from '../ledger/wait-until.ts';
 
 /** Chunks of earlier runs whose first line has this hash. */
-export async function knownChunks(
+export function knownChunks(
   { store, retries }: Ledger,
   firstLineHash: string,
 ): Promise<readonly KnownChunk[]> {
-  const query = `
-    SELECT chunk, toUInt32(max(c.bytes)) AS length, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded,
-           toUInt32(max(c.rows)) AS counted
-    FROM load_chunks AS c WHERE head = unhex({head:String}) GROUP BY chunk`;
-  const rows = await retrying(
-    () =>
-      select<{ chunk: string; length: number; loaded: 0 | 1; counted: number }>(store, query, {
-        head: firstLineHash,
-      }),
-    retries,
-  );
-  return rows.map(({ chunk, length, loaded, counted }) => ({
-    id: chunk,
-    bytes: length,
-    loadedRows: loaded ? counted : undefined,
-  }));
+  return retrying(() => chunksFrom(store, firstLineHash), retries);
 }
+
+const chunksFrom = together<string, readonly KnownChunk[]>(async (store, heads) => {
+  const query = `
+    SELECT lower(hex(c.head)) AS first, chunk, toUInt32(max(c.bytes)) AS length,
+           toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toUInt32(max(c.rows)) AS counted
+    FROM load_chunks AS c WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) GROUP BY head, chunk`;
+  const rows = await select<{
+    first: string;
+    chunk: string;
+    length: number;
+    loaded: 0 | 1;
+    counted: number;
+  }>(store, query, { heads });
+  const known = rows.map(({ first, chunk, length, loaded, counted }) => ({
+    first,
+    chunk: { id: chunk, bytes: length, loadedRows: loaded ? counted : undefined },
+  }));
+  return heads.map((head) => known.filter(({ first }) => first === head).map(({ chunk }) => chunk));
+});
+
+/** A load that is about to cut a chunk at a line, or has cut one. */
+interface Turn {
+  readonly head: string;
+  readonly loadId: string;
+}
+
+// In two statements, for the same reason as a claim.
+const beginTurn = turnWriter('toDateTime64(0, 6)');
+const takeTurn = turnWriter('now64(6)');
+
+/** @param turn the SQL expression of the turn */
+function turnWriter(turn: string) {
+  return together<Turn, void>(async (store, turns) => {
+    const query = `INSERT INTO begun_chunks (head, load_id, turn) SELECT unhex(b.1), b.2, ${turn}
+      FROM (SELECT arrayJoin(arrayZip({heads:Array(String)}, {loads:Array(String)})) AS b)`;
+    const query_params = { heads: turns.map(({ head }) => head), loads: turns.map(({ loadId }) => loadId) };
+    await store.command({ query, query_params });
+    return turns.map(() => undefined);
+  });
+}
+
+/** The turns of a line, in their order. */
+const turnsOf = together<string, readonly { readonly loadId: string; readonly cut: 0 | 1 }[]>(
+  async (store, heads) => {
+    const query = `
+      SELECT lower(hex(b.head)) AS first, load_id AS loadId,
+             (head, load_id) IN (SELECT head, load_id FROM load_chunks WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32))) AS cut
+      FROM begun_chunks AS b WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32))
+      GROUP BY head, load_id ORDER BY max(b.turn), load_id`;
+    const turns = await select<{ first: string; loadId: string; cut: 0 | 1 }>(store, query, { heads });
+    return heads.map((head) => turns.filter(({ first }) => first === head));
+  },
+);
 
 /**
  * Makes this load the only one that cuts a chunk at a line; it has to claim that chunk next. Waits for loads that are
@@ -38,20 +77,11 @@ export async function beginChunk(
   firstLineHash: string,
 ): Promise<readonly KnownChunk[]> {
   const { store, retries, timings, onWait, signal } = ledger;
-  // In two statements, for the same reason as a claim.
-  for (const turn of ['toDateTime64(0, 6)', 'now64(6)']) {
-    const query = `INSERT INTO begun_chunks (head, load_id, turn) SELECT unhex({head:String}), {loadId:String}, ${turn}`;
-    const query_params = { head: firstLineHash, loadId: load.id };
-    await retrying(() => store.command({ query, query_params }), retries);
-  }
-  const begunChunks = `
-    SELECT load_id AS loadId, load_id IN (SELECT load_id FROM load_chunks WHERE head = unhex({head:String})) AS cut
-    FROM begun_chunks AS b WHERE head = unhex({head:String}) GROUP BY load_id ORDER BY max(b.turn), load_id`;
+  const turn = { head: firstLineHash, loadId: load.id };
+  await retrying(() => beginTurn(store, turn), retries);
+  await retrying(() => takeTurn(store, turn), retries);
   const blockedBy = async () => {
-    const begun = await retrying(
-      () => select<{ loadId: string; cut: 0 | 1 }>(store, begunChunks, { head: firstLineHash }),
-      retries,
-    );
+    const begun = await retrying(() => turnsOf(store, firstLineHash), retries);
     const own = begun.findIndex(({ loadId }) => loadId === load.id);
     return firstAlive(
       ledger,

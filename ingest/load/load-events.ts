@@ -13,6 +13,7 @@ import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { loadFailure, Stopped } from '../ledger/load-error.ts';
 import type { LoadTimings } from '../ledger/load-timings.ts';
+import { together } from '../ledger/together.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { beginChunk, knownChunks } from './known-chunks.ts';
@@ -44,7 +45,7 @@ export interface EventLoadOptions {
   /** Called after every step; the object changes as the load goes on. */
   readonly onProgress?: (counts: Readonly<LoadCounts>) => void;
   /** Called with the first rejected rows of each chunk. */
-  readonly onRejected?: (row: RejectedRow) => void;
+  readonly onRejected?: (row: RejectedRow, file: string) => void;
   /** Called in a dry run with the first events of each chunk as a table. */
   readonly onSample?: (table: string) => void;
   /** A load that has been started already; it is finished here. Without it a new one is started. */
@@ -55,6 +56,8 @@ export interface EventLoadOptions {
   readonly timings?: LoadTimings;
   /** Called when ClickHouse does not answer and is tried again. */
   readonly onRetry?: (error: Error) => void;
+  /** Sends a chunk when it is its turn among those of other loads; absent: at once. */
+  readonly inTurn?: (send: () => Promise<void>) => Promise<void>;
 }
 
 export interface LoadResult extends Readonly<LoadCounts> {
@@ -113,7 +116,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       counts.rows += sent.rows;
       counts.rejectedRows += sent.rejectedRows;
       counts.duplicateRows += sent.duplicates;
-      for (const row of sent.rejects) options.onRejected?.(row);
+      for (const row of sent.rejects) options.onRejected?.(row, file);
       if (sent.sample) options.onSample?.(sent.sample);
     }
     counts.chunks++;
@@ -166,5 +169,15 @@ async function judgeOptions({
   roundMoney = false,
   timezone = 'UTC',
 }: EventLoadOptions): Promise<JudgeOptions> {
-  return { reportTimezone: await requireTimezone(store), timezone, roundMoney, requireEventId: dedupe };
+  return {
+    reportTimezone: await reportTimezone(store, undefined),
+    timezone,
+    roundMoney,
+    requireEventId: dedupe,
+  };
 }
+
+const reportTimezone = together<undefined, string>(async (store, loads) => {
+  const timezone = await requireTimezone(store);
+  return loads.map(() => timezone);
+});

@@ -38,6 +38,6 @@ export async function faultsOfRows(
     const faulty = await stagedRejects(store, chunk, rows.length);
     return new Map(faulty.map(({ line, faults }) => [line, faults]));
   } finally {
-    await dropStaged(store, chunk);
+    await dropStaged(store, [chunk]);
   }
 }

@@ -1,6 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { deleteChunks } from '../delivery/delete-chunks.ts';
+import { together } from '../ledger/together.ts';
 
 /** A rule that a record breaks. */
 export interface Fault {
@@ -31,21 +32,19 @@ export function describeRejected(file: string, { line, faults }: RejectedRow): s
   return `${file} ${file.endsWith('.parquet') ? 'row' : 'line'} ${line}: ${what}`;
 }
 
-/** ClickHouse takes a parameter of 128 KiB; the name of a chunk has 64 characters. */
-const chunksAtOnce = 1_000;
-
 /** How many rejected rows of some chunks are open. */
 export async function countOpenRejects(store: Store, chunks: readonly string[]): Promise<number> {
-  const query = `SELECT toUInt32(count()) AS open FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}`;
-  let open = 0;
-  for (let from = 0; from < chunks.length; from += chunksAtOnce) {
-    const some = chunks.slice(from, from + chunksAtOnce);
-    const [row] = await retrying(() => select<{ open: number }>(store, query, { chunks: some }));
-    if (!row) throw new Error('ClickHouse did not count the rejected rows');
-    open += row.open;
-  }
-  return open;
+  const counts = await Promise.all(chunks.map((chunk) => retrying(() => openRejectsOf(store, chunk))));
+  return counts.reduce((sum, open) => sum + open, 0);
 }
+
+const openRejectsOf = together<string, number>(async (store, chunks) => {
+  const query = `SELECT chunk, toUInt32(count()) AS open FROM rejected_rows FINAL
+    WHERE chunk IN {chunks:Array(String)} AND ${openRejects} GROUP BY chunk`;
+  const rows = await select<{ chunk: string; open: number }>(store, query, { chunks });
+  const open = new Map(rows.map((row) => [row.chunk, row.open]));
+  return chunks.map((chunk) => open.get(chunk) ?? 0);
+});
 
 /** Deletes what was rejected of chunks; not what is being replayed, or was, or is dismissed. */
 export async function forgetRejected(store: Store, chunks: readonly string[]): Promise<void> {

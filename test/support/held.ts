@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import type { Store } from '../../clickhouse/client.ts';
 
 export interface Held {
-  /** The store, but statements that match, or whose parameters do, wait for the release. */
+  /** The store, but statements that match, or whose parameters or values do, wait for the release. */
   readonly store: Store;
   /** Resolves when the first of them has come. */
   readonly reached: Promise<void>;
@@ -18,8 +20,12 @@ export function heldAt(store: Store, pattern: RegExp): Held {
   const reached = new Promise<void>((resolve) => {
     come = resolve;
   });
-  const wait = async ({ query, query_params = {} }: { query: string; query_params?: object }) => {
-    if (!pattern.test(query) && !pattern.test(JSON.stringify(query_params))) return;
+  const wait = async (
+    { query, query_params = {} }: { query: string; query_params?: object },
+    values?: Buffer,
+  ) => {
+    const texts = [query, JSON.stringify(query_params), `${values ?? ''}`];
+    if (!texts.some((text) => pattern.test(text))) return;
     come();
     await gate;
   };
@@ -29,8 +35,13 @@ export function heldAt(store: Store, pattern: RegExp): Held {
     return store.command(params);
   };
   held.exec = async (params: Parameters<Store['exec']>[0]) => {
-    await wait(params);
-    return store.exec(params);
+    if (!('values' in params)) {
+      await wait(params);
+      return store.exec(params);
+    }
+    const values = await buffer(params.values);
+    await wait(params, values);
+    return store.exec({ ...params, values: Readable.from([values], { objectMode: false }) });
   };
   held.query = async (params: Parameters<Store['query']>[0]) => {
     await wait(params);

@@ -5,7 +5,7 @@ import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import { type Format, formatOf } from '../../../ingest/input/file-format.ts';
 import { noCounts } from '../../../ingest/ledger/load.ts';
 import { Stopped } from '../../../ingest/ledger/load-error.ts';
-import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
@@ -31,7 +31,7 @@ export interface EventFlags extends MappingFlags {
 const shownRejects = 10;
 
 /**
- * `ingest events`: loads one file after another and stops at the first that fails. Returns the exit code.
+ * `ingest events`: loads files and stops at the first that fails. Returns the exit code.
  * A signal stops it after the chunks in flight, a second one at once.
  */
 export async function ingestEvents(
@@ -54,29 +54,28 @@ export async function ingestEvents(
   let open = 0;
   let sampled = false;
   try {
-    for (const file of files) {
-      const result = await loadEvents({
-        ...loadFlags(flags),
-        store,
-        file,
-        reading: mappedReading(file, mapping),
-        roundMoney: mapping.roundMoney,
-        ...(mapping.timezone && { timezone: mapping.timezone.name }),
-        ...(rejectLimit && { rejectLimit }),
-        now: () => new Date(),
-        signal: stop.signal,
-        onProgress: progress.onProgress,
-        onRejected: (row) => {
-          if (shown++ < shownRejects) progress.say(`rejected: ${describeRejected(file, row)}`);
-        },
-        onSample: (table) => {
-          if (!sampled) progress.say(table.trimEnd());
-          sampled = true;
-        },
-        onWait: (other) => progress.say(`waiting for load ${other}`),
-        onRetry: (error) =>
-          progress.say(`ClickHouse does not respond: ${error.message}; retrying for two minutes`),
-      });
+    const results = await loadFiles(files, {
+      ...loadFlags(flags),
+      store,
+      readingOf: (file) => mappedReading(file, mapping),
+      roundMoney: mapping.roundMoney,
+      ...(mapping.timezone && { timezone: mapping.timezone.name }),
+      ...(rejectLimit && { rejectLimit }),
+      now: () => new Date(),
+      signal: stop.signal,
+      onProgress: progress.onProgress,
+      onRejected: (row, file) => {
+        if (shown++ < shownRejects) progress.say(`rejected: ${describeRejected(file, row)}`);
+      },
+      onSample: (table) => {
+        if (!sampled) progress.say(table.trimEnd());
+        sampled = true;
+      },
+      onWait: (other) => progress.say(`waiting for load ${other}`),
+      onRetry: (error) =>
+        progress.say(`ClickHouse does not respond: ${error.message}; retrying for two minutes`),
+    });
+    for (const result of results) {
       if (result.loadId) loads.push(result.loadId);
       open += result.openRejects;
       for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += result[name];

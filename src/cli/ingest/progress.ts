@@ -11,7 +11,7 @@ export interface Progress {
 
 /**
  * A bar on standard error over the bytes of all files: bytes, events, time left. Nothing is drawn if
- * standard error is not a terminal. The counts of a file are added to those of the files before it.
+ * standard error is not a terminal. Files may be loaded at once: the counts of all are added up.
  */
 export async function eventProgress(files: readonly string[], quiet = false): Promise<Progress> {
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -29,31 +29,30 @@ export async function eventProgress(files: readonly string[], quiet = false): Pr
     noTTYOutput: false,
   });
   const startedAt = performance.now();
-  const before = { bytes: 0, events: 0, rejected: 0 };
-  const latest = { bytes: 0, events: 0, rejected: 0 };
-  let current: Readonly<LoadCounts> | undefined;
+  const sum = { bytes: 0, events: 0, rejected: 0 };
+  const latest = new WeakMap<object, typeof sum>();
   const payload = () => {
-    const events = before.events + latest.events;
-    const rate = Math.round(events / Math.max(0.001, (performance.now() - startedAt) / 1000));
+    const rate = Math.round(sum.events / Math.max(0.001, (performance.now() - startedAt) / 1000));
     return {
       files: files.length === 1 ? '1 file' : `${files.length} files`,
       megabytes: Math.ceil(total / 1e6),
-      events: events.toLocaleString('en'),
-      rejected: (before.rejected + latest.rejected).toLocaleString('en'),
+      events: sum.events.toLocaleString('en'),
+      rejected: sum.rejected.toLocaleString('en'),
       rate: rate.toLocaleString('en'),
     };
   };
   bar.start(total, 0, payload());
   return {
     onProgress: (counts) => {
-      if (current !== counts) {
-        for (const name of ['bytes', 'events', 'rejected'] as const) before[name] += latest[name];
-        current = counts;
-      }
-      latest.bytes = counts.bytes;
-      latest.events = counts.rows + counts.repeatedRows;
-      latest.rejected = counts.rejectedRows;
-      bar.update(before.bytes + latest.bytes, payload());
+      const before = latest.get(counts) ?? { bytes: 0, events: 0, rejected: 0 };
+      const now = {
+        bytes: counts.bytes,
+        events: counts.rows + counts.repeatedRows,
+        rejected: counts.rejectedRows,
+      };
+      for (const name of ['bytes', 'events', 'rejected'] as const) sum[name] += now[name] - before[name];
+      latest.set(counts, now);
+      bar.update(sum.bytes, payload());
     },
     say: (text) => {
       // Clears the bar's line; its next update draws it again below.

@@ -1,0 +1,73 @@
+import { scanRecords, withoutReturns } from './csv-records.ts';
+
+export interface FramingOptions {
+  /** Line of the file that the first record begins with, from 1. */
+  readonly firstLine: number;
+  /** Of CSV, whose records may hold line ends. */
+  readonly delimiter?: string;
+}
+
+const newline = 10;
+
+/**
+ * Records as RowBinary: the number of the line, and the bytes with their length before them. Blank lines are none.
+ * @param mark added to each number
+ */
+export function* framedRecords(
+  body: Buffer,
+  { firstLine, delimiter }: FramingOptions,
+  mark = 0n,
+): Generator<Buffer> {
+  let pieces: Buffer[] = [];
+  let size = 0;
+  for (const { start, end, line } of placesOf(body, delimiter)) {
+    const head = Buffer.alloc(8);
+    head.writeBigUInt64LE(mark + BigInt(firstLine + line));
+    pieces.push(head, varint(end - start), body.subarray(start, end));
+    size += end - start;
+    if (size < 1 << 20) continue;
+    yield Buffer.concat(pieces);
+    [pieces, size] = [[], 0];
+  }
+  yield Buffer.concat(pieces);
+}
+
+interface Place {
+  readonly start: number;
+  readonly end: number;
+  /** Lines before it. */
+  readonly line: number;
+}
+
+/** Where the records of a chunk are, which has no line end at its end. */
+function placesOf(body: Buffer, delimiter: string | undefined): Place[] {
+  const places: Place[] = [];
+  let start = 0;
+  let line = 0;
+  if (delimiter !== undefined) {
+    const onRecord = (from: number, end: number, before: number) =>
+      void places.push({ start: from, end, line: before });
+    const { last, lines } = scanRecords(body, 0, body.length, {
+      delimiter: delimiter.charCodeAt(0),
+      final: true,
+      onRecord,
+    });
+    start = last + 1;
+    line = lines;
+  }
+  for (; start <= body.length; line++) {
+    const found = delimiter === undefined ? body.indexOf(newline, start) : -1;
+    const end = found < 0 ? body.length : found;
+    const length = withoutReturns(body, start, end) - start;
+    if (length > 0) places.push({ start, end: start + length, line });
+    start = end + 1;
+  }
+  return places;
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 127; rest >>>= 7) bytes.push((rest & 127) | 128);
+  return Buffer.from([...bytes, rest]);
+}

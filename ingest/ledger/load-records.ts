@@ -1,0 +1,86 @@
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { select } from '../../clickhouse/client.ts';
+import type { LoadHeartbeat } from './load-heartbeat.ts';
+import { together } from './together.ts';
+
+/** One row of `loads`. */
+export interface LoadRecord {
+  readonly id: string;
+  readonly kind: 'events' | 'replay' | 'rebuild';
+  readonly dedupe: boolean;
+  readonly file: string;
+  readonly user: string;
+  readonly host: string;
+  readonly pid: number;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+  /** Its place in the order of loads: `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; undefined: now. */
+  readonly turn: string | undefined;
+  readonly state: 'running' | 'failed' | 'loaded';
+  readonly rows: number;
+  readonly repeatedRows: number;
+  readonly rejectedRows: number;
+  readonly duplicateRows: number;
+  readonly bytes: number;
+  readonly chunks: number;
+  readonly replayId: string;
+  readonly error: string;
+}
+
+/** Records what loads are doing now. */
+export const recordLoad = together<LoadRecord, void>(async (store, records) => {
+  const { stream } = await store.exec({
+    query: `
+      INSERT INTO loads (load_id, kind, dedupe, file, user, host, pid, started_at, turn, finished_at, state, rows,
+                         repeated_rows, rejected_rows, duplicate_rows, bytes, chunks, replay_id, error)
+      SELECT id, kind, dedupe, file, user, host, pid, fromUnixTimestamp64Milli(startedAt, 'UTC'),
+             if(turn = '', now64(6, 'UTC'), toDateTime64OrZero(turn, 6, 'UTC')),
+             if(state = 'running', toDateTime64(0, 3), now64(3)), state,
+             rows, repeatedRows, rejectedRows, duplicateRows, bytes, chunks, replayId, error
+      FROM input('id String, kind String, dedupe Bool, file String, user String, host String, pid UInt32, startedAt Int64,
+        turn String, state String, rows UInt64, repeatedRows UInt64, rejectedRows UInt64, duplicateRows UInt64,
+        bytes UInt64, chunks UInt32, replayId String, error String')
+      FORMAT JSONEachRow`,
+    values: Readable.from([records.map((record) => JSON.stringify(record)).join('\n')], {
+      objectMode: false,
+    }),
+    clickhouse_settings: { wait_end_of_query: 1 },
+  });
+  await finished(stream.resume());
+  return records.map(() => undefined);
+});
+
+/** The turn that a load has taken last. */
+export const turnOfLoad = together<string, string | undefined>(async (store, ids) => {
+  const query = `SELECT load_id AS id, toString(max(turn)) AS turn FROM loads
+    WHERE load_id IN {ids:Array(String)} GROUP BY load_id`;
+  const turns = await select<{ id: string; turn: string }>(store, query, { ids });
+  return ids.map((id) => turns.find((each) => each.id === id)?.turn);
+});
+
+/** A load recorded as running. */
+export interface RunningLoad extends LoadHeartbeat, Pick<LoadRecord, 'id' | 'kind' | 'dedupe' | 'file'> {
+  readonly turn: string;
+}
+
+/** The loads whose last heartbeat is younger than so many milliseconds, in the order of their turns. */
+export const loadsRunning = together<number, readonly RunningLoad[]>(async (store, deadAfterMs) => {
+  const query = `
+    SELECT load_id AS id, toString(l.turn) AS turn, kind, dedupe, file, host, pid,
+           toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(l.version) AS silentMs
+    FROM loads AS l FINAL
+    WHERE state = 'running' AND l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})
+    ORDER BY l.turn, load_id`;
+  const settings = { output_format_json_quote_64bit_integers: 0 } as const;
+  const params = { deadAfterMs: Math.max(...deadAfterMs) };
+  const loads = await select<Omit<RunningLoad, 'heartbeatIsFresh'> & { silentMs: number }>(
+    store,
+    query,
+    params,
+    settings,
+  );
+  return deadAfterMs.map((ms) =>
+    loads.filter(({ silentMs }) => silentMs < ms).map((l) => ({ ...l, heartbeatIsFresh: 1 })),
+  );
+});

@@ -1,0 +1,50 @@
+import type { Store } from '../../clickhouse/client.ts';
+
+interface Call<Item, Answer> {
+  readonly item: Item;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** ClickHouse takes a parameter of 128 KiB; the name of a chunk has 64 characters. */
+const mostChunks = 1_000;
+
+/**
+ * Loads that run at once share their small statements: calls that come while one is under way are answered together by
+ * the next. As with a statement of its own, all that a call does happens after the call and before its answer.
+ * @param work answers each item, in order; a failure is that of all of them
+ * @param most items of a statement
+ */
+export function together<Item, Answer>(
+  work: (store: Store, items: readonly Item[]) => Promise<readonly Answer[]>,
+  most = mostChunks,
+): (store: Store, item: Item) => Promise<Answer> {
+  const waiting = new WeakMap<Store, Call<Item, Answer>[]>();
+  const answer = async (store: Store, calls: Call<Item, Answer>[]): Promise<void> => {
+    while (calls.length > 0) {
+      const batch = calls.splice(0, most);
+      try {
+        const items = batch.map(({ item }) => item);
+        const answers = await work(store, items);
+        if (answers.length !== items.length) throw new Error('a statement left a question open');
+        for (const [n, { resolve }] of batch.entries()) resolve(answers[n] as Answer);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+      // Those that go on from here may call at once.
+      await new Promise(setImmediate);
+    }
+    waiting.delete(store);
+  };
+  return (store, item) =>
+    new Promise((resolve, reject) => {
+      const calls = waiting.get(store);
+      if (calls) {
+        calls.push({ item, resolve, reject });
+        return;
+      }
+      const first = [{ item, resolve, reject }];
+      waiting.set(store, first);
+      setImmediate(() => void answer(store, first));
+    });
+}
