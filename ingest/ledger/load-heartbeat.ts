@@ -14,7 +14,7 @@ export interface LoadHeartbeat {
 const fresh = 'l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})';
 
 /** The columns of a `LoadHeartbeat`, of `loads AS l`; takes the parameter `deadAfterMs`. */
-export const heartbeatColumns = `host, pid, ${fresh} AS heartbeatIsFresh`;
+const heartbeatColumns = `host, pid, ${fresh} AS heartbeatIsFresh`;
 
 /** Ids of the loads that may be sending events: their last heartbeat is recent. Takes `deadAfterMs`. */
 export const runningLoads = `SELECT load_id FROM loads AS l FINAL WHERE state = 'running' AND kind != 'rebuild' AND ${fresh}`;
