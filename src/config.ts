@@ -29,6 +29,8 @@ const environment = z.object({
     .optional(),
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
+  CLICKHOUSE_NAMES_USER: z.string().optional(),
+  CLICKHOUSE_NAMES_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z
     .string()
     .regex(
@@ -77,6 +79,8 @@ export type Config = Readonly<{
     url?: string;
     user: string;
     password: string;
+    /** Whom the name dictionaries read as, for `migrate`; absent: the user who migrates. */
+    names?: Readonly<{ user: string; password: string }>;
     database: string;
     /** Only `migrate` needs it: a migrated database knows its cluster. */
     cluster?: string;
@@ -103,7 +107,7 @@ export type Config = Readonly<{
 export class ConfigError extends Error {}
 
 /** Variables that hold a secret. With `_FILE` behind the name they name a file that holds it. */
-const secrets = ['CLICKHOUSE_PASSWORD', 'REDIS_URL'] as const;
+const secrets = ['CLICKHOUSE_PASSWORD', 'CLICKHOUSE_NAMES_PASSWORD', 'REDIS_URL'] as const;
 
 /**
  * Reads the configuration from environment variables, and from the files that some of them name; an empty value counts
@@ -131,6 +135,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       ...(values.CLICKHOUSE_URL && { url: values.CLICKHOUSE_URL }),
       user: values.CLICKHOUSE_USER,
       password: values.CLICKHOUSE_PASSWORD,
+      ...(values.CLICKHOUSE_NAMES_USER && {
+        names: Object.freeze({
+          user: values.CLICKHOUSE_NAMES_USER,
+          password: values.CLICKHOUSE_NAMES_PASSWORD,
+        }),
+      }),
       database: values.CLICKHOUSE_DATABASE,
       ...(values.CLICKHOUSE_CLUSTER && { cluster: values.CLICKHOUSE_CLUSTER }),
     }),

@@ -22,8 +22,10 @@ const earlierTexts: Readonly<Record<string, string>> = {
 };
 
 export interface MigrateOptions {
-  /** Creates dictionaries again with the password of the address, because they store it. */
+  /** Creates dictionaries again with the password that they read with, because they store it. */
   readonly renewDictionaries?: boolean;
+  /** Whom dictionaries read as; by default the user of the address. */
+  readonly names?: { readonly user: string; readonly password: string };
 }
 
 /**
@@ -36,7 +38,7 @@ export interface MigrateOptions {
 export async function migrate(
   address: Address,
   reportTimezone?: string,
-  { renewDictionaries = false }: MigrateOptions = {},
+  { renewDictionaries = false, names }: MigrateOptions = {},
   layout?: Layout,
 ): Promise<string[]> {
   const server = connect({ ...address, database: 'default' });
@@ -50,7 +52,7 @@ export async function migrate(
     await store.command({ query: historyTable });
     const pending = await pendingMigrations(store);
     const timezone = reportTimezone ?? (await storedTimezone(store)) ?? 'UTC';
-    const values = { ...address, timezone, ...(layout && { layout }) };
+    const values = { ...address, ...names, timezone, ...(layout && { layout }) };
     const run = async (statement: string) => {
       for (const { where, query } of statementsForNode(statement, values)) {
         await (where === 'local' ? local : store).command({ query });

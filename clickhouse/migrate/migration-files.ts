@@ -29,7 +29,7 @@ export async function readMigrations(): Promise<Migration[]> {
   );
 }
 
-/** The values of the placeholders in migrations. */
+/** The values of the placeholders in migrations; `user` and `password` are those of dictionaries. */
 export interface MigrationValues extends Address {
   readonly timezone: string;
   /** Absent for a single node. */

@@ -46,8 +46,8 @@ export function addMaintenanceCommands(program: Command): void {
 }
 
 async function runMigrate(config: Config): Promise<void> {
-  const { url, user, password, database, cluster } = config.clickhouse;
-  const options = { renewDictionaries: true };
+  const { url, user, password, names, database, cluster } = config.clickhouse;
+  const options = { renewDictionaries: true, ...(url && names && { names }) };
   let applied: string[] = [];
   if (url) {
     const address = { url, user, password, database };

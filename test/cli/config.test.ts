@@ -70,6 +70,9 @@ describe('a secret in a file', () => {
   test('is read without its line end, and blanks that belong to it stay', () => {
     const redis = fileOf('rediss://:secret@redis:6379');
     expect(
+      loadConfig({ CLICKHOUSE_NAMES_USER: 'names', CLICKHOUSE_NAMES_PASSWORD_FILE: fileOf('n') }).clickhouse,
+    ).toMatchObject({ user: 'default', names: { user: 'names', password: 'n' } });
+    expect(
       loadConfig({ CLICKHOUSE_PASSWORD_FILE: fileOf(' s=cret \n'), REDIS_URL_FILE: redis }),
     ).toMatchObject({
       clickhouse: { password: ' s=cret ' },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { connect } from '../../clickhouse/client.ts';
+import { type Address, connect } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
@@ -15,7 +15,7 @@ import { addressOf } from '../support/store.ts';
 /** The users of docker-compose.cluster.yml, with passwords that need no environment of the server. */
 const users = readFileSync(new URL('../../clickhouse/config/server/users.xml', import.meta.url), 'utf8')
   .replace(/<password from_env="(\w+)"\/>/g, '<password>$1</password>')
-  .replace(/<(adtally|reporter)>(\s+<password>)/g, '<$1 replace="replace">$2')
+  .replace(/<(adtally|reporter|names)>(\s+<password>)/g, '<$1 replace="replace">$2')
   .replace(/^[\s\S]*?<clickhouse>|<\/clickhouse>\s*$/g, '');
 /** A server that is not embedded answers everybody who logs in. */
 const handlers = '<http_handlers replace="replace"><defaults/></http_handlers>';
@@ -27,7 +27,8 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   if (!first || !second) throw new Error('there are two nodes');
   const loader = { ...first, user: 'adtally', password: 'ADTALLY_PASSWORD' };
   const reporter = { ...second, user: 'reporter', password: 'REPORTER_PASSWORD' };
-  await migrateCluster(loader, cluster.name, undefined, { renewDictionaries: true });
+  const namesReader = { user: 'names', password: 'NAMES_PASSWORD' };
+  await migrateCluster(loader, cluster.name, undefined, { renewDictionaries: true, names: namesReader });
   const events = Array.from({ length: 40 }, (_, n) => event({ advertiser_id: `a${n % 8}`, spend: '1' }));
   const loaded = await commands.run(
     ['ingest', 'events', '--format', 'ndjson', '-'],
@@ -75,6 +76,31 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   // The log waits a moment for the number of rows.
   const [, line = ''] = await service.said(/^(.*"msg":"answered".*)$/m);
   expect(JSON.parse(line)).toMatchObject({ status: 200, rows: 1 });
+  await expectDenied(reporter, [
+    'SELECT count() FROM adtally.events',
+    'SELECT count() FROM adtally_shard.events',
+    'SELECT count() FROM adtally.rejected_rows',
+    'SELECT count() FROM adtally.campaigns',
+    'SELECT query FROM system.query_log',
+  ]);
+  await expectDenied({ ...first, ...namesReader }, [
+    'SELECT count() FROM adtally.tokens',
+    'SELECT count() FROM adtally.campaigns_date',
+    "INSERT INTO adtally.campaigns (account_id) VALUES ('a1')",
+  ]);
   const refused = await commands.run(['token', 'create', 'a0'], environmentOf(reporter));
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('Not enough privileges')]);
 }, 300_000);
+
+async function expectDenied(user: Address, statements: readonly string[]): Promise<void> {
+  const store = connect(user);
+  try {
+    for (const query of statements) {
+      await expect(store.command({ query }), `${user.user}: ${query}`).rejects.toThrow(
+        /Not enough privileges|readonly/,
+      );
+    }
+  } finally {
+    await store.close();
+  }
+}
