@@ -319,6 +319,7 @@ CREATE TABLE incoming_staging
         reason String)),
     `raw` String,
     `fields` Map(String, String),
+    `left_out` Bool,
     `day` Date MATERIALIZED toDate(event_time, 'UTC'),
     `staged_at` DateTime('UTC') DEFAULT now()
 )
@@ -333,11 +334,13 @@ CREATE TABLE load_chunks
     `head` FixedString(32),
     `chunk` String,
     `load_id` String,
+    `content` SimpleAggregateFunction(max, String),
     `bytes` SimpleAggregateFunction(max, UInt64),
     `records` SimpleAggregateFunction(max, UInt64),
     `rows` SimpleAggregateFunction(max, UInt64),
     `rejected_rows` SimpleAggregateFunction(max, UInt64),
     `duplicate_rows` SimpleAggregateFunction(max, UInt64),
+    `left_out_rows` SimpleAggregateFunction(max, UInt64),
     `sent_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
     `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
@@ -362,6 +365,7 @@ CREATE TABLE loads
     `repeated_rows` UInt64,
     `rejected_rows` UInt64,
     `duplicate_rows` UInt64,
+    `left_out_rows` UInt64,
     `bytes` UInt64,
     `chunks` UInt32,
     `replay_id` String,

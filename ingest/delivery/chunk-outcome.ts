@@ -9,6 +9,7 @@ export interface DeliveredChunk {
   readonly rows: number;
   readonly rejectedRows: number;
   readonly duplicates: number;
+  readonly leftOut: number;
 }
 
 /** Records that a chunk is loaded, with its balance. */

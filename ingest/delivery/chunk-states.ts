@@ -42,7 +42,7 @@ export interface SentFacts {
   readonly how: SendStep;
   /** Of all that was sent under this token, including an interruption of the latest attempt. */
   readonly dedup: DedupState;
-  /** Its records are all accounted for: events, duplicates and rejected rows add up to them. */
+  /** Its records are all accounted for: events, duplicates, rejected rows and those left out add up to them. */
   readonly balanced: boolean;
   /** All its events are in ClickHouse. */
   readonly whole: Observed<boolean>;

@@ -97,9 +97,9 @@ async function dedupAfter({ ledger, sender, load }: Delivery, attempt: Attempt):
   return found === 'reliable' ? attempt.dedup : found;
 }
 
-/** Every record that was cut is an event, a duplicate or a rejected row. */
-function isBalanced(chunk: SendableChunk, { rows, duplicates, rejectedRows }: SentRows): boolean {
-  return rows + duplicates + rejectedRows === chunk.rows;
+/** Every record that was cut is an event, a duplicate, a rejected row or left out. */
+function isBalanced(chunk: SendableChunk, { rows, duplicates, rejectedRows, leftOut }: SentRows): boolean {
+  return rows + duplicates + rejectedRows + leftOut === chunk.rows;
 }
 
 /** The events are there as well, not only in the list of their days. */
@@ -110,6 +110,6 @@ async function isWhole(ledger: Ledger, chunk: SendableChunk, { rows }: SentRows)
 
 function unbalanced({ id, firstLine, rows }: SendableChunk, sent: SentRows): LoadError {
   return new LoadError(
-    `the chunk from line ${firstLine} has ${rows} records, but ClickHouse has ${sent.rows} events and ${sent.rejectedRows} rejected rows of it${sent.duplicates > 0 ? `, beside ${sent.duplicates} duplicates` : ''}. It does not count as loaded. Please report this, with the chunk ${id}`,
+    `the chunk from line ${firstLine} has ${rows} records, but ClickHouse has ${sent.rows} events and ${sent.rejectedRows} rejected rows of it${sent.duplicates > 0 ? `, beside ${sent.duplicates} duplicates` : ''}${sent.leftOut > 0 ? `, and left out ${sent.leftOut}` : ''}. It does not count as loaded. Please report this, with the chunk ${id}`,
   );
 }

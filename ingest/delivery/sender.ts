@@ -6,7 +6,7 @@ import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { eventColumns } from '../event/fields.ts';
 import { insertSettings } from '../event/insert-settings.ts';
-import { type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
+import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
 import { InputError } from '../input/input-error.ts';
 import { together } from '../ledger/together.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
@@ -44,6 +44,8 @@ export interface SentRows {
   readonly rejectedRows: number;
   /** Events left out because their event_id was present. */
   readonly duplicates: number;
+  /** Records that the condition of the mapping left out. */
+  readonly leftOut: number;
   /** The first rejected rows, in the order of the file. */
   readonly rejects: readonly RejectedRow[];
   /** Of a dry run: the first events as a table. */
@@ -81,13 +83,14 @@ export class Sender {
    */
   async send(chunk: SendableChunk, loadTime: string, loadId: string): Promise<SentRows> {
     const { dedupe, dryRun, rejectLimit, inTurn } = this.#options;
-    if (dedupe || dryRun || rejectLimit) return this.#sendHeldBack(chunk, loadTime, loadId);
+    const held = dedupe || dryRun || rejectLimit || chunk.source.condition;
+    if (held) return this.#sendHeldBack(chunk, loadTime, loadId);
     if (inTurn && chunk.bundled && chunk.token === undefined) {
       return this.#sendBundled(chunk, { ...chunk, bundled: chunk.bundled, loadTime, loadId }, inTurn);
     }
     await this.#insert('incoming', chunk, loadTime, loadId);
     if (await this.#inCluster()) await this.#insert('publisher_events', chunk, loadTime, loadId);
-    return { ...(await this.#stored(chunk)), duplicates: 0 };
+    return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
   }
 
   /** Judges a chunk together with those of other loads, and stores it by itself. */
@@ -106,7 +109,7 @@ export class Sender {
     } finally {
       await dropTogether(store, id);
     }
-    return { ...(await this.#stored(chunk)), duplicates: 0 };
+    return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
   }
 
   /** Judges a chunk first and stores it, or what of it is new, when it is known what is in it. */
@@ -127,7 +130,7 @@ export class Sender {
       const { id, token = id } = chunk;
       await retrying(() => sendStaged(store, { chunk: id, loadId, token }, dedupe), this.#retries);
       if (await this.#inCluster()) await retrying(() => publishStaged(store, id, token), this.#retries);
-      return { ...(await this.#stored(chunk)), duplicates: held.duplicates };
+      return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
     } finally {
       await dropStaged(store, [chunk.id]);
     }
@@ -150,7 +153,7 @@ export class Sender {
     const query =
       table === 'publisher_events'
         ? `INSERT INTO ${table} (${eventsOnly}) SELECT ${eventsOnly} FROM (${select}) WHERE empty(faults) AND publisher_id != '' FORMAT ${source.format}`
-        : `INSERT INTO ${table} (${judgedColumns.join(', ')}) ${select} FORMAT ${source.format}`;
+        : `INSERT INTO ${table} (${(source.condition ? heldColumns : judgedColumns).join(', ')}) ${select} FORMAT ${source.format}`;
     const insert = async () => {
       // Left there by an attempt that was interrupted.
       if (table === 'incoming_staging') await dropStaged(store, [id]);
@@ -168,7 +171,7 @@ export class Sender {
   }
 
   /** What ClickHouse has of a chunk: counted, not derived. */
-  async #stored({ id }: SendableChunk): Promise<Omit<SentRows, 'duplicates'>> {
+  async #stored({ id }: SendableChunk): Promise<Omit<SentRows, 'duplicates' | 'leftOut'>> {
     const { store } = this.#options;
     const { rows, rejectedRows } = await retrying(() => storedRows(store, id), this.#retries);
     if (rejectedRows === 0) return { rows, rejectedRows, rejects: [] };

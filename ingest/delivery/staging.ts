@@ -13,9 +13,11 @@ export interface StagedCounts {
   readonly rejectedRows: number;
   /** Events whose event_id is present on their day, or appears earlier in the chunk. */
   readonly duplicates: number;
+  readonly leftOut: number;
 }
 
 const held = 'chunk = {chunk:String}';
+const isEvent = '(empty(faults) AND NOT left_out)';
 /** How many events a dry run shows. */
 const sampleRows = 5;
 
@@ -30,13 +32,18 @@ const isNew = `(event_id, day) NOT IN (
 /** @param dedupe whether events whose id is present are left out */
 export async function stagedCounts(store: Store, chunk: string, dedupe: boolean): Promise<StagedCounts> {
   const query = `
-    SELECT toUInt32(countIf(notEmpty(faults))) AS rejectedRows, toUInt32(countIf(empty(faults))) AS good,
-           ${dedupe ? `toUInt32(uniqExactIf((event_id, day), empty(faults) AND ${isNew}))` : 'good'} AS rows
+    SELECT toUInt32(countIf(notEmpty(faults))) AS rejectedRows, toUInt32(countIf(${isEvent})) AS good,
+           toUInt32(countIf(left_out)) AS leftOut,
+           ${dedupe ? `toUInt32(uniqExactIf((event_id, day), ${isEvent} AND ${isNew}))` : 'good'} AS rows
     FROM incoming_staging WHERE ${held}`;
-  const [row] = await select<{ rejectedRows: number; good: number; rows: number }>(store, query, { chunk });
+  const [row] = await select<{ rejectedRows: number; good: number; leftOut: number; rows: number }>(
+    store,
+    query,
+    { chunk },
+  );
   if (!row) throw new Error(`ClickHouse did not count the rows of chunk ${chunk}`);
-  const { rejectedRows, good, rows } = row;
-  return { rows, rejectedRows, duplicates: good - rows };
+  const { rejectedRows, good, leftOut, rows } = row;
+  return { rows, rejectedRows, duplicates: good - rows, leftOut };
 }
 
 /** The first rejected rows of a held-back chunk, in the order of the file. */
@@ -48,7 +55,7 @@ export function stagedRejects(store: Store, chunk: string, max: number): Promise
 
 /** The first events of a held-back chunk as a table for people; columns without a value are left out. */
 export async function stagedSample(store: Store, chunk: string): Promise<string> {
-  const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND empty(faults) ORDER BY s.line LIMIT ${sampleRows}`;
+  const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND ${isEvent} ORDER BY s.line LIMIT ${sampleRows}`;
   const used = eventColumns.map((name) => `countIf(toString(${name}) NOT IN ('', '0', 'false')) AS ${name}`);
   const [counts] = await select<Record<string, string>>(store, `SELECT ${used.join(', ')} FROM (${first})`, {
     chunk,
@@ -78,7 +85,7 @@ export async function sendStaged(
   dedupe: boolean,
 ): Promise<void> {
   const columns = judgedColumns.join(', ');
-  const all = `SELECT ${columns} FROM incoming_staging WHERE ${held} AND load_id = {loadId:String}`;
+  const all = `SELECT ${columns} FROM incoming_staging WHERE ${held} AND load_id = {loadId:String} AND NOT left_out`;
   const select = dedupe
     ? `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
        UNION ALL ${all} AND notEmpty(faults) ORDER BY line`

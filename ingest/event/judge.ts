@@ -1,4 +1,5 @@
 import type { RecordSource } from '../sources/record-source.ts';
+import type { Condition } from './expressions.ts';
 import { countFields, type EventField, eventColumns, eventFields, fieldSpecs } from './fields.ts';
 import { sideRules } from './rules.ts';
 import { quoted } from './sql.ts';
@@ -27,6 +28,9 @@ export const judgedColumns = [
   'fields',
 ] as const;
 
+/** Columns of `incoming_staging` that one has which a condition may leave out. */
+export const heldColumns = [...judgedColumns, 'left_out'] as const;
+
 /** Where a record is from, as SQL. */
 export interface Origin {
   readonly chunk: string;
@@ -46,7 +50,8 @@ const oneChunk: Origin = {
 
 /**
  * The SELECT that judges records: each comes out with the columns of `incoming`; with no faults it is an event. It
- * is the only judge of a value, whatever the format, and never throws because of one.
+ * is the only judge of a value, whatever the format, and never throws because of one. Where the source has a condition
+ * there is one column more, `left_out`: such a record has no faults, and is no event.
  *
  * Four layers, each by the aliases of the one below: the text of each field, what is computed of it once, its value and
  * broken rules, the row.
@@ -58,16 +63,17 @@ export function judgeRecords(source: RecordSource, options: JudgeOptions, origin
     eventFields.map((field) => [field, readingOf(field, source, options)]),
   ) as Record<EventField, Reading>;
   const rules = rulesOf(source, readings, options);
+  const { condition } = source;
   const computed = Object.values(readings).flatMap((reading) => reading.computed ?? []);
   return `SELECT ${eventColumns.map((name) => `v_${name} AS ${name}`).join(', ')},
   ${origin.chunk} AS chunk, ${origin.loadTime} AS loaded_at, ${origin.loadId} AS load_id, ${origin.file} AS file,
   ${origin.line} AS line,
-  if(empty(broken) AND empty(unknown), [], ${faults(rules)})::Array(Tuple(field String, reason String)) AS faults,
+  if(empty(broken) AND empty(unknown), [], ${faults(rules, source.columns)})::Array(Tuple(field String, reason String)) AS faults,
   if(empty(broken) AND empty(unknown), '', ${source.raw}) AS raw,
-  if(empty(broken) AND empty(unknown), map(), ${fieldTexts()})::Map(String, String) AS fields
+  if(empty(broken) AND empty(unknown), map(), ${fieldTexts()})::Map(String, String) AS fields${condition ? ', is_left_out AS left_out' : ''}
 FROM (
   SELECT *, ${eventColumns.map((name) => `${columnValue(name, readings)} AS v_${name}`).join(',\n    ')},
-    ${brokenRules(rules)} AS broken
+    ${brokenRules(rules, condition)} AS broken${condition ? `, unreadable = 0 AND empty(unknown) AND NOT ${condition.holds} AS is_left_out` : ''}
   FROM (
     SELECT ${['*', ...computed.map(({ name, sql }) => `${sql} AS ${name}`)].join(',\n      ')}
     FROM (
@@ -110,13 +116,14 @@ function columnValue(name: EventField, readings: Readonly<Record<EventField, Rea
  * The numbers of the rules that are broken. They come as bits of sums, because ClickHouse evaluates only one level of
  * `AND` and `if` lazily: under another one the costly half of each rule would run for every record.
  */
-function brokenRules({ whole, own }: Rules): string {
+function brokenRules({ whole, own }: Rules, condition: Condition | undefined): string {
   if (whole.length + own.length > 64) throw new Error('a record can be told 64 rules apart');
   const bits = (rules: readonly FieldRule[], first: number) =>
     rules.map(({ broken }, n) => `toUInt64(${broken}) * ${2n ** BigInt(first + n)}`).join(' +\n      ') ||
     '0';
-  // Of a record that cannot be read as a whole the first reason is enough.
-  return `bitPositionsToArray(bitAnd(${bits(whole, 0)} AS unreadable, bitNot(unreadable - 1)) + (unreadable = 0) * (
+  // Of a record that cannot be read as a whole the first reason is enough, and of one that is left out there is none.
+  const judged = condition ? `(unreadable = 0) * ${condition.holds}` : '(unreadable = 0)';
+  return `bitPositionsToArray(bitAnd(${bits(whole, 0)} AS unreadable, bitNot(unreadable - 1)) + ${judged} * (
       ${bits(own, whole.length)}))`;
 }
 
@@ -140,12 +147,15 @@ function rulesOf(
   const own = eventFields.flatMap((field) =>
     [...readings[field].rules, ...source.textRules(field)].map((rule) => ({ ...rule, field })),
   );
-  const whole = source.rules.map((rule): FieldRule => ({ ...rule, field: '' }));
+  const whole = [...source.rules, ...(source.condition?.rules ?? [])].map(
+    (rule): FieldRule => ({ ...rule, field: '' }),
+  );
   return { whole, own: [...required, ...own, ...sideRules()] };
 }
 
 /** Each broken rule as (field, reason), with the text at fault; and fields that no event has. */
-function faults({ whole, own }: Rules): string {
+function faults({ whole, own }: Rules, columns: readonly string[]): string {
+  const known = [...new Set([...eventFields, ...columns])].map(quoted).join(', ');
   const flat = [...whole, ...own];
   const fields = `[${flat.map(({ field }) => quoted(field)).join(', ')}]`;
   const reasons = `[${flat.map(({ reason }) => quoted(reason)).join(', ')}]`;
@@ -154,7 +164,7 @@ function faults({ whole, own }: Rules): string {
   return `arrayConcat(
     arrayMap((rule, text) -> tuple(${fields}[rule + 1], concat(${reasons}[rule + 1], if(text = '', '', concat(', not ', toJSONString(${short}))))),
       broken, arrayMap(rule -> ${texts}[rule + 1], broken)),
-    arrayMap(name -> tuple(name, if(name IN (${eventFields.map(quoted).join(', ')}), 'appears twice', ${quoted(`is not a field of an event; there are ${eventFields.join(', ')}. --ignore-unknown leaves it out`)})), unknown))`;
+    arrayMap(name -> tuple(name, if(name IN (${known}), 'appears twice', ${quoted(`is not a field of an event; there are ${eventFields.join(', ')}. --ignore-unknown leaves it out`)})), unknown))`;
 }
 
 function fieldTexts(): string {

@@ -32,7 +32,7 @@ export function writeLoads(
     store,
     out,
     `SELECT l.load_id AS load, toString(l.kind) AS kind, ${stateColumn} AS state, file, rows, repeated_rows, rejected_rows,
-            duplicate_rows, bytes, chunks, toString(started_at) AS started,
+            duplicate_rows, left_out_rows, bytes, chunks, toString(started_at) AS started,
             round(if(l.finished_at > 0, l.finished_at, now64(3)) - l.started_at, 3) AS seconds,
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, first_day, last_day, days, error
      FROM loads AS l FINAL LEFT JOIN (${days}) AS d ON d.load_id = l.load_id
@@ -57,7 +57,7 @@ export async function writeLoad(
        (SELECT groupArray(chunk) FROM load_chunks WHERE load_id = {load:String}) AS own,
        (SELECT groupUniqArray(day) FROM chunk_days WHERE chunk IN own) AS touched
      SELECT l.load_id AS load, toString(l.kind) AS kind, ${stateColumn} AS state, file, dedupe, rows, repeated_rows,
-            rejected_rows, duplicate_rows, bytes, chunks, toString(started_at) AS started,
+            rejected_rows, duplicate_rows, left_out_rows, bytes, chunks, toString(started_at) AS started,
             if(l.finished_at > 0, toString(l.finished_at), '') AS finished,
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, error,
             arrayMap(day -> toString(day), arraySort(touched)) AS event_days,

@@ -131,7 +131,7 @@ function chunksOf(loads: readonly string[]): ChunkSet {
 /** From here on the chunks are in doubt, and whoever loads them withdraws what there is of them. */
 async function forgetLoaded(store: Store, chunks: readonly string[]): Promise<void> {
   const change =
-    'UPDATE loaded_at = toDateTime64(0, 6), records = 0, rows = 0, rejected_rows = 0, duplicate_rows = 0';
+    'UPDATE loaded_at = toDateTime64(0, 6), records = 0, rows = 0, rejected_rows = 0, duplicate_rows = 0, left_out_rows = 0';
   await changeChunks(store, 'load_chunks', change, { chunks, condition: 'toUInt64(loaded_at) > 0' });
 }
 

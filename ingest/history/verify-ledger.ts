@@ -54,7 +54,8 @@ const settled = `chunk != '' AND chunk NOT IN (
 /** The chunks with the load that loaded them, or, if none has, the last that tried. */
 const claims = `
   SELECT chunk, max(tuple(toUInt64(c.loaded_at) > 0, c.sent_at, c.load_id)).3 AS load, toUInt64(max(c.loaded_at)) = 0 AS inDoubt,
-    max(c.records) AS records, max(c.rows) AS rows, max(c.rejected_rows) AS rejected, max(c.duplicate_rows) AS duplicates
+    max(c.records) AS records, max(c.rows) AS rows, max(c.rejected_rows) AS rejected, max(c.duplicate_rows) AS duplicates,
+    max(c.left_out_rows) AS leftOut
   FROM load_chunks AS c WHERE ${settled} GROUP BY chunk`;
 
 const named = `
@@ -85,7 +86,7 @@ const chunkQuery = `
     SELECT c.chunk AS chunk, c.load AS load, c.inDoubt AS inDoubt, arrayJoin(arrayFilter(pair -> pair.2 != pair.3, [
       ('events in the list of days', toUInt32(days.events), toUInt32(c.rows)),
       ('rejected rows', toUInt32(if(c.inDoubt, 0, r.rejected)), toUInt32(c.rejected)),
-      ('records', toUInt32(c.rows + c.duplicates + c.rejected), toUInt32(if(c.records = 0 OR c.inDoubt, c.rows + c.duplicates + c.rejected, c.records)))
+      ('records', toUInt32(c.rows + c.duplicates + c.rejected + c.leftOut), toUInt32(if(c.records = 0 OR c.inDoubt, c.rows + c.duplicates + c.rejected + c.leftOut, c.records)))
     ])) AS difference
     FROM (${claims}) AS c
     LEFT JOIN (SELECT chunk, sum(a.events) AS events FROM chunk_days AS a GROUP BY chunk) AS days ON days.chunk = c.chunk

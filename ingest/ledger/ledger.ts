@@ -45,7 +45,7 @@ export async function recordChunk(
   load: Load,
   { firstLineHash: head, id: chunk, bytes, rows: records }: SentChunk,
   time: keyof typeof recordChunks = 'claimed',
-  counts = { rows: 0, rejectedRows: 0, duplicates: 0 },
+  counts = { rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0 },
 ): Promise<void> {
   const record = { head, chunk, loadId: load.id, bytes, records, ...counts };
   await retrying(() => recordChunks[time](store, record), retries);
@@ -62,14 +62,15 @@ interface ChunkRecord {
   readonly rows: number;
   readonly rejectedRows: number;
   readonly duplicates: number;
+  readonly leftOut: number;
 }
 
 function recorder(time?: 'sent_at' | 'loaded_at') {
   const query = `
-    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows${time ? `, ${time}` : ''})
-    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8${time ? `, ${later}` : ''}
+    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows${time ? `, ${time}` : ''})
+    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8, r.9${time ? `, ${later}` : ''}
     FROM (SELECT arrayJoin(arrayZip({head:Array(String)}, {chunk:Array(String)}, {loadId:Array(String)}, {bytes:Array(UInt64)},
-      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)})) AS r)`;
+      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)}, {leftOut:Array(UInt64)})) AS r)`;
   return together<ChunkRecord, void>(async (store, records) => {
     const all = <Name extends keyof ChunkRecord>(name: Name) => records.map((record) => record[name]);
     await store.command({
@@ -83,6 +84,7 @@ function recorder(time?: 'sent_at' | 'loaded_at') {
         rows: all('rows'),
         rejectedRows: all('rejectedRows'),
         duplicates: all('duplicates'),
+        leftOut: all('leftOut'),
       },
     });
     return records.map(() => undefined);

@@ -22,6 +22,7 @@ export interface LoadRecord {
   readonly repeatedRows: number;
   readonly rejectedRows: number;
   readonly duplicateRows: number;
+  readonly leftOutRows: number;
   readonly bytes: number;
   readonly chunks: number;
   readonly replayId: string;
@@ -33,14 +34,14 @@ export const recordLoad = together<LoadRecord, void>(async (store, records) => {
   const { stream } = await store.exec({
     query: `
       INSERT INTO loads (load_id, kind, dedupe, file, user, host, pid, started_at, turn, finished_at, state, rows,
-                         repeated_rows, rejected_rows, duplicate_rows, bytes, chunks, replay_id, error)
+                         repeated_rows, rejected_rows, duplicate_rows, left_out_rows, bytes, chunks, replay_id, error)
       SELECT id, kind, dedupe, file, user, host, pid, fromUnixTimestamp64Milli(startedAt, 'UTC'),
              if(turn = '', now64(6, 'UTC'), toDateTime64OrZero(turn, 6, 'UTC')),
              if(state = 'running', toDateTime64(0, 3), now64(3)), state,
-             rows, repeatedRows, rejectedRows, duplicateRows, bytes, chunks, replayId, error
+             rows, repeatedRows, rejectedRows, duplicateRows, leftOutRows, bytes, chunks, replayId, error
       FROM input('id String, kind String, dedupe Bool, file String, user String, host String, pid UInt32, startedAt Int64,
         turn String, state String, rows UInt64, repeatedRows UInt64, rejectedRows UInt64, duplicateRows UInt64,
-        bytes UInt64, chunks UInt32, replayId String, error String')
+        leftOutRows UInt64, bytes UInt64, chunks UInt32, replayId String, error String')
       FORMAT JSONEachRow`,
     values: Readable.from([records.map((record) => JSON.stringify(record)).join('\n')], {
       objectMode: false,

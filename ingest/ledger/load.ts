@@ -17,13 +17,15 @@ export interface LoadCounts {
   rejectedRows: number;
   /** Events left out because their event_id was already stored. */
   duplicateRows: number;
+  /** Records that the condition of a mapping left out. */
+  leftOutRows: number;
   /** Bytes of the file itself, read so far. */
   bytes: number;
   chunks: number;
 }
 
 export function noCounts(): LoadCounts {
-  return { rows: 0, repeatedRows: 0, rejectedRows: 0, duplicateRows: 0, bytes: 0, chunks: 0 };
+  return { rows: 0, repeatedRows: 0, rejectedRows: 0, duplicateRows: 0, leftOutRows: 0, bytes: 0, chunks: 0 };
 }
 
 export interface LoadDescription {

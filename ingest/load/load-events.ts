@@ -116,6 +116,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       counts.rows += sent.rows;
       counts.rejectedRows += sent.rejectedRows;
       counts.duplicateRows += sent.duplicates;
+      counts.leftOutRows += sent.leftOut;
       for (const row of sent.rejects) options.onRejected?.(row, file);
       if (sent.sample) options.onSample?.(sent.sample);
     }
@@ -155,9 +156,10 @@ async function recordDelivery(
   ledger: Ledger,
   load: Load,
   { id, firstLineHash, bytes, rows: records }: SendableChunk,
-  { rows, rejectedRows, duplicates, rollupsInDoubt }: Awaited<ReturnType<typeof deliverChunk>>,
+  { rows, rejectedRows, duplicates, leftOut, rollupsInDoubt }: Awaited<ReturnType<typeof deliverChunk>>,
 ): Promise<DeliveredChunk | undefined> {
-  const delivered = { chunk: { id, firstLineHash, bytes, rows: records }, rows, rejectedRows, duplicates };
+  const chunk = { id, firstLineHash, bytes, rows: records };
+  const delivered = { chunk, rows, rejectedRows, duplicates, leftOut };
   if (rollupsInDoubt) return delivered;
   await markLoaded(ledger, load, delivered);
   return undefined;

@@ -1,6 +1,7 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { type CheckedExpression, MappingError, numberName, numberOf, textName } from '../event/mapping.ts';
+import { type CheckedExpression, numberName, numberOf, textName } from '../event/expressions.ts';
+import { MappingError } from '../event/mapping.ts';
 import { identifier } from '../event/sql.ts';
 import { advised, inShort } from './advice.ts';
 import { checkSettings, explain } from './engine.ts';
@@ -8,7 +9,7 @@ import { type Expression, parseExpression, render } from './expression.ts';
 import { refusedFunction } from './functions.ts';
 import { findFailure } from './probe.ts';
 import { comparedAsText, functionThatFails } from './query-tree.ts';
-import { resultText, unfit } from './result-type.ts';
+import { isTruth, noTruth, resultText, unfit } from './result-type.ts';
 import { functionsIn } from './syntax.ts';
 
 /**
@@ -16,10 +17,31 @@ import { functionsIn } from './syntax.ts';
  * stand for their text and which for a number, and that it fails for no value.
  * @throws {MappingError} that names the place and says what is wrong
  */
-export async function checkExpression(
+export function checkExpression(store: Store, source: string, place: string): Promise<CheckedExpression> {
+  return check(store, source, place, (type) => (resultText(type) === undefined ? unfit(type) : undefined));
+}
+
+/**
+ * Checks an expression that is true or false of a record.
+ * @throws {MappingError} that names the place and says what is wrong
+ */
+export async function checkCondition(
   store: Store,
   source: string,
   place: string,
+): Promise<CheckedExpression> {
+  const checked = await check(store, source, place, (type) => (isTruth(type) ? undefined : noTruth(type)));
+  if (checked.columns.length === 0) {
+    throw new MappingError(`${place}: is the same for every record; name a column of the file as {column}`);
+  }
+  return checked;
+}
+
+async function check(
+  store: Store,
+  source: string,
+  place: string,
+  faultOf: (type: string) => string | undefined,
 ): Promise<CheckedExpression> {
   const refuse = (reason: string) => new MappingError(`${place}: ${reason}`);
   const expression = parseExpression(source);
@@ -32,8 +54,8 @@ export async function checkExpression(
   const chosen = await choose(store, expression);
   if (chosen instanceof Error) throw refuse(advised(inShort(chosen)));
   const { sql, type } = chosen;
-  const asText = resultText(type);
-  if (asText === undefined) throw refuse(unfit(type));
+  const fault = faultOf(type);
+  if (fault !== undefined) throw refuse(fault);
   if (/DateTime/.test(type) && (await namesNoZone(store, expression.columns, sql, type))) {
     throw refuse(
       "comes to a time in no zone; name it, as in parseDateTimeOrNull(…, '%d.%m.%Y', 'Europe/Vienna')",
@@ -53,7 +75,7 @@ export async function checkExpression(
   }
   return {
     sql,
-    text: asText,
+    text: resultText(type) ?? 'NULL',
     columns,
     numbers: columns.filter((name) => sql.includes(identifier(numberName(name)))),
   };
@@ -85,6 +107,8 @@ const typeErrors = new Set([
   'BAD_ARGUMENTS',
   'BAD_TYPE_OF_FIELD',
 ]);
+/** Errors of a literal that is no number, as of {A} IN ('x') where {A} is one. */
+const literalErrors = new Set(['ATTEMPT_TO_READ_AFTER_EOF', 'CANNOT_PARSE_TEXT', 'CANNOT_PARSE_NUMBER']);
 /** Of more places only all as text and all as numbers are tried. */
 const mostPlaces = 8;
 
@@ -106,7 +130,7 @@ async function choose(
     } catch (error) {
       if (!(error instanceof ClickHouseError)) throw error;
       first ??= error;
-      if (!typeErrors.has(error.type ?? '')) return error;
+      if (!typeErrors.has(error.type ?? '') && !literalErrors.has(error.type ?? '')) return error;
     }
   }
   if (!first) throw new Error('an expression can be all text at least');

@@ -1,4 +1,4 @@
-import { numberName, textName } from '../event/mapping.ts';
+import { numberName, textName } from '../event/expressions.ts';
 import { identifier } from '../event/sql.ts';
 
 /** An expression, cut where columns stand. */

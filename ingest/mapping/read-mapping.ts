@@ -10,6 +10,8 @@ export interface MappingFlags {
   readonly map?: readonly string[];
   /** Each `field=constant`. */
   readonly set?: readonly string[];
+  /** An expression: records for which it is false are left out. */
+  readonly where?: string;
   /** Path of a mapping file. */
   readonly mapping?: string;
   readonly timezone?: string;
@@ -33,6 +35,7 @@ const mappingFile = z.strictObject({
   map: z.record(z.string(), text, 'must be an object of fields and their columns').default({}),
   set: z.record(z.string(), text, 'must be an object of fields and their constants').default({}),
   expressions: z.record(z.string(), text, 'must be an object of fields and their expressions').default({}),
+  where: text.optional(),
   timezone: text.optional(),
   delimiter: text.optional(),
   header: flag.optional(),
@@ -54,12 +57,14 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
   const file = flags.mapping === undefined ? undefined : await readMappingFile(flags.mapping);
   const sources = new Map<EventField, FieldSource>(file?.sources);
   for (const [field, source] of flagSources(flags)) sources.set(field, source);
+  const where = flags.where === undefined ? file?.where : whereOf(flags.where, '--where');
   const timezone =
     flags.timezone === undefined ? file?.timezone : { name: flags.timezone, place: '--timezone' };
   const delimiter =
     flags.delimiter === undefined ? file?.delimiter : checkedDelimiter(flags.delimiter, '--delimiter');
   return {
     sources,
+    ...(where && { where }),
     ...(timezone && { timezone }),
     ...(delimiter !== undefined && { delimiter }),
     header: flags.header === false ? false : (file?.header ?? true),
@@ -95,7 +100,7 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
     throw fileError(path, error);
   });
   const source = content.replace(/^\uFEFF/, '');
-  const { map, set, expressions, timezone, ...rest } = parsed(name, source);
+  const { map, set, expressions, where, timezone, ...rest } = parsed(name, source);
   const sources = new Map<EventField, FieldSource>();
   const at = (member: string) => `${name}: ${member}`;
   for (const [field, column] of Object.entries(map))
@@ -107,6 +112,7 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
   requireOnce(name, source);
   return {
     sources,
+    ...(where !== undefined && { where: whereOf(where, at('where')) }),
     ...(timezone !== undefined && { timezone: { name: timezone, place: at('timezone') } }),
     ...(rest.delimiter !== undefined && { delimiter: checkedDelimiter(rest.delimiter, at('delimiter')) }),
     ...(rest.header !== undefined && { header: rest.header }),
@@ -114,6 +120,12 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
     ...(rest.ignore_unknown !== undefined && { ignoreUnknown: rest.ignore_unknown }),
     ...(rest.round_money !== undefined && { roundMoney: rest.round_money }),
   };
+}
+
+function whereOf(expression: string, place: string): NonNullable<MappingSpec['where']> {
+  if (expression.trim() === '') throw new MappingError(`${place}: is empty: leave it out`);
+  if (!noNul(expression)) throw new MappingError(`${place}: must not hold a NUL character`);
+  return { expression, place };
 }
 
 function parsed(name: string, source: string): z.infer<typeof mappingFile> {

@@ -19,3 +19,15 @@ export function unfit(type: string): string {
   }
   return plain === 'Nothing' ? 'is always NULL' : `comes to a ${plain}, which is not one value`;
 }
+
+/** Whether a value of this type is true or false: comparisons come to a UInt8. */
+export function isTruth(type: string): boolean {
+  return /^(Bool|UInt8)$/.test(plainType(type));
+}
+
+/** Why a value of this type is neither. */
+export function noTruth(type: string): string {
+  const plain = plainType(type);
+  if (plain === 'Nothing') return 'is always NULL';
+  return `comes to a ${plain}, which is not true or false; compare it, as in {A} != 'Total' or {A} > 0`;
+}

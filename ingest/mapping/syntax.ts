@@ -1,5 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
-import { textName } from '../event/mapping.ts';
+import { textName } from '../event/expressions.ts';
 import { explain } from './engine.ts';
 import { type Expression, render } from './expression.ts';
 

@@ -1,19 +1,15 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { type Store, select } from '../../clickhouse/client.ts';
+import type { CheckedExpression } from '../event/expressions.ts';
 import { type EventField, fieldSpecs } from '../event/fields.ts';
-import {
-  type CheckedExpression,
-  compileMapping,
-  MappingError,
-  type MappingSpec,
-  type ValidMapping,
-} from '../event/mapping.ts';
+import { compileMapping, MappingError, type MappingSpec, type ValidMapping } from '../event/mapping.ts';
 import { quoted } from '../event/sql.ts';
 import { readText } from '../event/values.ts';
-import { checkExpression } from './check-expression.ts';
+import { checkCondition, checkExpression } from './check-expression.ts';
 
 /**
- * Holds a mapping against the engine, before anything is sent: its zone, its constants and its expressions. Columns
+ * Holds a mapping against the engine, before anything is sent: its zone, its constants, its
+ * expressions and its condition. Columns
  * are held against each file by `compileMapping`.
  * @param columns of the file, where they are known already
  * @throws {MappingError} that names the place and says what to do
@@ -31,7 +27,9 @@ export async function validateMapping(
     if (source.kind === 'expression')
       expressions.set(field, await checkExpression(store, source.expression, source.place));
   }
-  const valid = { ...spec, expressions };
+  const { where } = spec;
+  const condition = where && (await checkCondition(store, where.expression, where.place));
+  const valid = { ...spec, expressions, ...(condition && { condition }) };
   if (columns) compileMapping(valid, columns);
   return valid;
 }

@@ -1,4 +1,5 @@
-import type { ColumnText, Mapping } from '../event/mapping.ts';
+import type { ColumnText } from '../event/expressions.ts';
+import type { Mapping } from '../event/mapping.ts';
 import { matches, quoted } from '../event/sql.ts';
 import { mapped, type RecordSource } from './record-source.ts';
 import { type Framing, records, unreadable } from './text-records.ts';
@@ -52,6 +53,8 @@ export function cellSource({
     ],
     textRules: mapping.rulesOf,
     raw: 'record',
+    columns: mapping.columns,
+    condition: mapping.condition,
   };
 }
 

@@ -1,5 +1,6 @@
+import type { ColumnText } from '../event/expressions.ts';
 import { type EventField, eventFields, fieldSpecs } from '../event/fields.ts';
-import type { ColumnText, Mapping } from '../event/mapping.ts';
+import type { Mapping } from '../event/mapping.ts';
 import { identifier, matches, quoted } from '../event/sql.ts';
 import type { Rule } from '../event/values.ts';
 import { mapped, type RecordSource } from './record-source.ts';
@@ -60,6 +61,8 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       ];
     },
     raw: 'record',
+    columns: mapping.columns,
+    condition: mapping.condition,
   };
 }
 

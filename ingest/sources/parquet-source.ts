@@ -1,4 +1,5 @@
-import type { ColumnText, Mapping } from '../event/mapping.ts';
+import type { ColumnText } from '../event/expressions.ts';
+import type { Mapping } from '../event/mapping.ts';
 import { identifier, quoted } from '../event/sql.ts';
 import type { TypedKind } from '../event/values.ts';
 import { mapped, type RecordSource } from './record-source.ts';
@@ -48,5 +49,7 @@ export function parquetSource(columns: readonly ParquetColumn[], mapping: Mappin
           ]
         : mapping.rulesOf(field),
     raw: `toJSONString(map(${pairs.join(', ')}))`,
+    columns: mapping.columns,
+    condition: mapping.condition,
   };
 }

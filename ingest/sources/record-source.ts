@@ -1,5 +1,6 @@
+import type { ColumnText, Condition } from '../event/expressions.ts';
 import type { EventField } from '../event/fields.ts';
-import type { ColumnText, Mapping } from '../event/mapping.ts';
+import type { Mapping } from '../event/mapping.ts';
 import type { Rule, TypedKind } from '../event/values.ts';
 
 /** How the records of a chunk come into the statement, before anything is judged. */
@@ -21,6 +22,10 @@ export interface RecordSource {
   readonly textRules: (field: EventField) => readonly Rule[];
   /** The record as it came; of Parquet as JSON. */
   readonly raw: string;
+  /** Names of the columns that are read. */
+  readonly columns: readonly string[];
+  /** Absent: every record is to be an event. */
+  readonly condition: Condition | undefined;
 }
 
 /** What names the fields of a record, and how the text of each comes to be. */

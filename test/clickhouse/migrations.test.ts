@@ -28,6 +28,7 @@ const all = [
   '0010_counts',
   '0011_incoming',
   '0013_unload',
+  '0014_left_out',
 ];
 
 let address: Address;

@@ -87,7 +87,13 @@ test.each(['loads it', 'fails'])(
     expect(await counted()).toBe(0);
 
     if (outcome === 'loads it')
-      await markLoaded(ledger, other, { chunk, rows: chunk.rows, rejectedRows: 0, duplicates: 0 });
+      await markLoaded(ledger, other, {
+        chunk,
+        rows: chunk.rows,
+        rejectedRows: 0,
+        duplicates: 0,
+        leftOut: 0,
+      });
     await (outcome === 'fails' ? other.fail(new Error('for a test')) : other.finish());
     const rows = outcome === 'fails' ? 50 : 0;
     expect(await done(loader)).toMatchObject({ rows, repeated_rows: 50 - rows });

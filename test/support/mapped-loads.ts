@@ -13,6 +13,8 @@ import { type TestStore, useStore } from './store.ts';
 export interface MappedLoad {
   readonly events: readonly (readonly unknown[])[];
   readonly rejected: readonly string[];
+  /** Records that the condition left out. */
+  readonly leftOut: number;
 }
 
 export interface MappedLoads {
@@ -44,7 +46,7 @@ export function useMappedLoads(): MappedLoads {
   const load = async (flags: MappingFlags, file: string, fields: string): Promise<MappedLoad> => {
     const valid = await validateMapping(db.store, await readMapping(flags));
     const rejected: string[] = [];
-    const { loadId } = await loadEvents({
+    const { loadId, leftOutRows } = await loadEvents({
       store: db.store,
       file,
       chunkBytes: 1 << 20,
@@ -61,7 +63,7 @@ export function useMappedLoads(): MappedLoads {
        WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id = {loadId:String}) ORDER BY ALL`,
       { loadId },
     );
-    return { events: events.map((event) => Object.values(event)), rejected };
+    return { events: events.map((event) => Object.values(event)), rejected, leftOut: leftOutRows };
   };
   return {
     db,

@@ -23,6 +23,7 @@ export function addIngestCommands(program: Command): void {
     .option('--ignore-unknown', 'ignore columns that events do not have, instead of refusing the file')
     .option('--map <field=column>', 'read a field from another column (repeatable)', repeated)
     .option('--set <field=value>', 'give a field the same value in every record (repeatable)', repeated)
+    .option('--where <expression>', "leave out records for which this is false, such as {Day} != 'Total'")
     .option('--mapping <file>', 'a JSON file with columns, constants and expressions, see examples/')
     .option('--timezone <zone>', 'the IANA time zone of times that name none')
     .option('--delimiter <character>', 'between the cells of CSV')

@@ -110,14 +110,14 @@ function report(
   run: { files: number; seconds: number; loads: string[]; open: number },
   flags: EventFlags,
 ): void {
-  const { rows, repeatedRows, rejectedRows, duplicateRows, bytes } = total;
+  const { rows, repeatedRows, rejectedRows, duplicateRows, leftOutRows, bytes } = total;
   if (flags.json) {
     process.stdout.write(
-      `${JSON.stringify({ loads: run.loads, files: run.files, rows, repeated_rows: repeatedRows, rejected_rows: rejectedRows, duplicate_rows: duplicateRows, open_rejects: run.open, bytes, seconds: run.seconds })}\n`,
+      `${JSON.stringify({ loads: run.loads, files: run.files, rows, repeated_rows: repeatedRows, rejected_rows: rejectedRows, duplicate_rows: duplicateRows, left_out_rows: leftOutRows, open_rejects: run.open, bytes, seconds: run.seconds })}\n`,
     );
   }
   const files = counted(run.files, 'file');
-  if (rows + rejectedRows + duplicateRows === 0 && repeatedRows > 0) {
+  if (rows + rejectedRows + duplicateRows + leftOutRows === 0 && repeatedRows > 0) {
     say(`nothing to do: all ${counted(repeatedRows, 'event')} of ${files} were already loaded`);
     if (run.open > 0) {
       say(
@@ -131,6 +131,7 @@ function report(
     `${counted(rows, 'event')} ${flags.dryRun ? 'can be loaded' : 'loaded'} from ${files} in ${run.seconds} s (${rate}/s)`,
     ...(repeatedRows ? [`${formatNumber(repeatedRows)} already loaded before`] : []),
     ...(duplicateRows ? [`${formatNumber(duplicateRows)} skipped: their event_id is already loaded`] : []),
+    ...(leftOutRows ? [`${formatNumber(leftOutRows)} left out by where`] : []),
     ...(rejectedRows ? [`${formatNumber(rejectedRows)} rejected`] : []),
   ];
   if (rejectedRows > shownRejects)

@@ -22,14 +22,14 @@ export async function eventProgress(files: readonly string[], quiet = false): Pr
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const bar = new SingleBar({
     format:
-      '{bar} {percentage} % of {files}, {megabytes} MB | {events} events, {rejected} rejected | {rate}/s | {eta_formatted} left',
+      '{bar} {percentage} % of {files}, {megabytes} MB | {events} events, {rejected} rejected{leftOut} | {rate}/s | {eta_formatted} left',
     hideCursor: true,
     clearOnComplete: true,
     stopOnComplete: false,
     noTTYOutput: false,
   });
   const startedAt = performance.now();
-  const sum = { bytes: 0, events: 0, rejected: 0 };
+  const sum = { bytes: 0, events: 0, rejected: 0, leftOut: 0 };
   const latest = new WeakMap<object, typeof sum>();
   const payload = () => {
     const rate = Math.round(sum.events / Math.max(0.001, (performance.now() - startedAt) / 1000));
@@ -38,19 +38,22 @@ export async function eventProgress(files: readonly string[], quiet = false): Pr
       megabytes: Math.ceil(total / 1e6),
       events: sum.events.toLocaleString('en'),
       rejected: sum.rejected.toLocaleString('en'),
+      leftOut: sum.leftOut > 0 ? `, ${sum.leftOut.toLocaleString('en')} left out` : '',
       rate: rate.toLocaleString('en'),
     };
   };
   bar.start(total, 0, payload());
   return {
     onProgress: (counts) => {
-      const before = latest.get(counts) ?? { bytes: 0, events: 0, rejected: 0 };
+      const before = latest.get(counts) ?? { bytes: 0, events: 0, rejected: 0, leftOut: 0 };
       const now = {
         bytes: counts.bytes,
         events: counts.rows + counts.repeatedRows,
         rejected: counts.rejectedRows,
+        leftOut: counts.leftOutRows,
       };
-      for (const name of ['bytes', 'events', 'rejected'] as const) sum[name] += now[name] - before[name];
+      for (const name of ['bytes', 'events', 'rejected', 'leftOut'] as const)
+        sum[name] += now[name] - before[name];
       latest.set(counts, now);
       bar.update(sum.bytes, payload());
     },
