@@ -12,7 +12,7 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { formats } from '../../ingest/input/file-format.ts';
-import { loadEvents } from '../../ingest/load/load-events.ts';
+import { defaultChunkBytes, loadEvents } from '../../ingest/load/load-events.ts';
 import { compileReport } from '../../src/report/compile.ts';
 import { planReport, type ShardRouting } from '../../src/report/plan.ts';
 import { median, ratio, runInTurn, timed } from '../harness/measure.ts';
@@ -54,7 +54,7 @@ try {
     prepare: () => truncateTables(store, urls),
     run: () =>
       timed(async () => {
-        await loadEvents({ store, file, chunkBytes: 128 << 20, now: () => new Date() });
+        await loadEvents({ store, file, chunkBytes: defaultChunkBytes, now: () => new Date() });
       }),
   });
   results.push(

@@ -18,6 +18,8 @@ export interface Chunk {
   readonly firstLineHash: string;
   /** Lines without the header, no line end at the end. */
   readonly body: Buffer;
+  /** Lets the memory of the body be used for another chunk. */
+  readonly release: () => void;
   readonly rows: number;
   /** Some record holds line ends. */
   readonly multiLine: boolean;
@@ -71,8 +73,8 @@ export async function* cutChunks(source: ByteSource, options: ChunkOptions): Asy
       (await findKnown(reader, await options.knownChunks(firstLineHash), nameOf, pieces)) ??
       (await findKnown(reader, await options.beginChunk(firstLineHash), nameOf, pieces));
     const length = known ? known.bytes : await reader.lengthOfRecords(options.chunkBytes);
-    const { body, rows, multiLine } = reader.take(length);
-    yield { id: pieces.take(nameOf(body)), firstLineHash, body, rows, multiLine, firstLine, known };
+    const taken = reader.take(length);
+    yield { id: pieces.take(nameOf(taken.body)), firstLineHash, ...taken, firstLine, known };
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
 import { maxQuotedBytes, scanRecords, withoutReturns } from './csv-records.ts';
+import { ReadMemory } from './read-memory.ts';
 
 export interface LineReaderOptions {
   /** For messages. */
@@ -11,7 +12,10 @@ export interface LineReaderOptions {
 
 /** Bytes that are taken, and what was counted in them. */
 export interface TakenLines {
+  /** Until it is released. */
   readonly body: Buffer;
+  /** Lets the memory of the body be used again; a body that is not released keeps its own. */
+  readonly release: () => void;
   /** Records; blank lines are none. */
   readonly rows: number;
   /** Some record holds line ends. */
@@ -31,8 +35,8 @@ const aheadBytes = maxQuotedBytes + (1 << 16);
 export class LineReader {
   readonly #source: ByteSource;
   readonly #options: LineReaderOptions;
-  /** What is in memory; what is taken stays where it is, and the next bytes go into memory of their own. */
-  #memory: Buffer = Buffer.alloc(0);
+  /** What is taken stays where it is, and the bytes behind it move to other memory. */
+  readonly #memory = new ReadMemory();
   #begin = 0;
   #end = 0;
   #ended = false;
@@ -153,7 +157,7 @@ export class LineReader {
       : linesIn(body);
     this.line += lines;
     this.#drop(length);
-    return { body, rows, multiLine };
+    return { body, release: this.#memory.hold(), rows, multiLine };
   }
 
   /** Position of the end of the line that begins here. */
@@ -174,18 +178,16 @@ export class LineReader {
   }
 
   get #buffer(): Buffer {
-    return this.#memory.subarray(this.#begin, this.#end);
+    return this.#memory.bytes.subarray(this.#begin, this.#end);
   }
 
   async #fill(size: number): Promise<void> {
-    if (this.#begin + size > this.#memory.length && !this.#ended) {
-      const memory = Buffer.allocUnsafeSlow(size + aheadBytes);
-      this.#end = this.#memory.copy(memory, 0, this.#begin, this.#end);
-      this.#begin = 0;
-      this.#memory = memory;
-    }
     while (this.#end - this.#begin < size && !this.#ended) {
-      const bytes = await this.#source.read(this.#memory.subarray(this.#end));
+      if (this.#end === this.#memory.bytes.length) {
+        this.#end = this.#memory.move(this.#begin, this.#end, size + aheadBytes);
+        this.#begin = 0;
+      }
+      const bytes = await this.#source.read(this.#memory.bytes.subarray(this.#end));
       this.#end += bytes;
       this.#ended = bytes === 0;
     }

@@ -13,6 +13,8 @@ export interface SendableChunk extends SentChunk {
   readonly source: RecordSource;
   /** Its bytes, in the format of the source. Each call begins anew, so that they can be sent again. */
   readonly stream: () => Readable;
+  /** Lets go of its bytes, after which they cannot be sent any more. */
+  readonly release: () => void;
   /** How it can be sent with others in one stream; absent where it cannot. */
   readonly bundled?: BundledRecords;
   /** Line of the file that it begins with, from 1; in Parquet the row. */

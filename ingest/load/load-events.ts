@@ -20,6 +20,12 @@ import { beginChunk, knownChunks } from './known-chunks.ts';
 import { inParallel } from './parallel.ts';
 import { repairRollupsOf } from './repair-rollups.ts';
 
+/**
+ * Two chunks on their way and a third that is read take 200 MB of the process's 300, which is what is left beside Node.
+ * Chunks of 128 MiB are a tenth faster at most.
+ */
+export const defaultChunkBytes = 48 << 20;
+
 export interface EventLoadOptions {
   readonly store: Store;
   /** Path, or `-` for standard input. */
@@ -120,6 +126,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       for (const row of sent.rejects) options.onRejected?.(row, file);
       if (sent.sample) options.onSample?.(sent.sample);
     }
+    chunk.release();
     counts.chunks++;
     options.onProgress?.(counts);
   };

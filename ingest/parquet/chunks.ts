@@ -38,6 +38,7 @@ export async function* parquetChunks(options: ChunkReadOptions): AsyncGenerator<
       bytes: end - start,
       rows,
       source,
+      release: () => {},
       stream: () => Readable.from(ownFile(file, part, digest, reading.fingerprint), { objectMode: false }),
       firstLine: firstRow,
       known: (await knownChunks(id)).find((known) => known.id === id),

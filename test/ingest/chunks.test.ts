@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type ChunkOptions, cutChunks } from '../../ingest/chunks/cut-chunks.ts';
+import { type Chunk, type ChunkOptions, cutChunks } from '../../ingest/chunks/cut-chunks.ts';
 import type { ByteSource } from '../../ingest/input/byte-source.ts';
 import { testSeed as seed, seededRandom } from '../support/random.ts';
 
@@ -17,17 +17,18 @@ function source(content: Buffer, pieceBytes: () => number): ByteSource {
   };
 }
 
+const wanted: ChunkOptions = {
+  file: 'events',
+  skipLines: 0,
+  header: false,
+  fingerprint: '',
+  onFirstLine: () => {},
+  knownChunks: async () => [],
+  beginChunk: async () => [],
+  chunkBytes: 500,
+};
+
 async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: () => number) {
-  const wanted = {
-    file: 'events',
-    skipLines: 0,
-    header: false,
-    fingerprint: '',
-    onFirstLine: () => {},
-    knownChunks: async () => [],
-    beginChunk: async () => [],
-    chunkBytes: 500,
-  };
   const chunks = [];
   for await (const chunk of cutChunks(source(content, pieceBytes), { ...wanted, ...options })) {
     const { id, firstLineHash, rows, firstLine, body } = chunk;
@@ -72,4 +73,28 @@ test('a file is cut again where it was cut before, whatever the size of chunks i
   for (const chunkBytes of [100, 1_000, 1_000_000]) {
     expect(await cut(content, { chunkBytes, knownChunks }, () => Math.floor(next() * 90))).toEqual(before);
   }
+});
+
+test('memory of chunks that are released is used again, that of chunks on their way is not touched', async () => {
+  const next = seededRandom(seed);
+  const lines = Array.from({ length: 60_000 }, (_, n) => `${n},${'x'.repeat(Math.floor(next() * 900))}`);
+  const content = Buffer.from(`${lines.join('\n')}\n`);
+  const memories = new Set<ArrayBufferLike>();
+  const onTheirWay: Chunk[] = [];
+  const texts: string[] = [];
+  const release = () => {
+    const chunk = onTheirWay.shift();
+    texts.push(`${chunk?.body}`);
+    chunk?.release();
+  };
+  const pieces = source(content, () => Math.floor(next() * 2e6));
+  for await (const chunk of cutChunks(pieces, { ...wanted, chunkBytes: 1_500_000 })) {
+    memories.add(chunk.body.buffer);
+    onTheirWay.push(chunk);
+    while (onTheirWay.length > 2 || (onTheirWay.length > 0 && next() < 0.3)) release();
+  }
+  while (onTheirWay.length > 0) release();
+  expect(texts.length).toBeGreaterThan(15);
+  expect(texts.join('\n')).toBe(lines.join('\n'));
+  expect(memories.size).toBeLessThan(7);
 });

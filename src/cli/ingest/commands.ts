@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { formats } from '../../../ingest/input/file-format.ts';
 import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
+import { defaultChunkBytes } from '../../../ingest/load/load-events.ts';
 import { accountId, day, positiveInteger, rejectLimit, repeated, requireRange } from '../arguments.ts';
 import { withStore } from '../command.ts';
 import { ingestEvents } from './events.ts';
@@ -31,7 +32,7 @@ export function addIngestCommands(program: Command): void {
     .option('--skip-lines <lines>', 'lines before the header', positiveInteger)
     .option('--round-money', 'round amounts to six decimal places instead of rejecting their rows')
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
-    .option('--chunk-bytes <bytes>', 'how much to send at once', positiveInteger, 128 << 20)
+    .option('--chunk-bytes <bytes>', 'how much to send at once', positiveInteger, defaultChunkBytes)
     .option('--parallel <chunks>', 'how many chunks to send at a time', positiveInteger, 2)
     .option('--quiet', 'no progress bar')
     .option('--json', 'print a summary as JSON')
