@@ -7,7 +7,7 @@ export interface Options {
   readonly seed: number;
   readonly runs: number;
   readonly quick: boolean;
-  /** The size of a file for the peak memory of the loader. */
+  /** The size of files for the peak memory of the loader. */
   readonly bytes?: number;
   /** A folder in which the generated events are kept. */
   readonly data?: string;
@@ -36,11 +36,7 @@ export function parseOptions(scenarios: Readonly<Record<string, { readonly about
       count,
     )
     .option('--quick', 'as few and as small runs as possible: shows that it works, not how fast')
-    .option(
-      '--bytes <n>',
-      'ingest also measures the peak memory of the loader for a file of this size',
-      count,
-    )
+    .option('--bytes <n>', 'memory measures the loader on files of this size', count)
     .option('--data <folder>', 'keep the generated events there and reuse them')
     .option('--json <file>', 'write every measurement to this file')
     .option('--record', 'write results.json, results.md and the charts to bench/results')

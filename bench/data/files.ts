@@ -1,5 +1,6 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
+import type { ClickHouseSettings } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
 import type { EventField } from '../../ingest/event/fields.ts';
 import { type Format, formats } from '../../ingest/input/file-format.ts';
@@ -14,12 +15,13 @@ const timeText = "formatDateTime(event_time, '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')";
 /**
  * Has ClickHouse write generated events to a file. Every `badEvery`-th of them is faulty, in one of five ways that a
  * Parquet file with typed columns can have, too.
+ * @param plain Parquet is neither packed nor written with dictionaries
  */
 export async function writeEventFile(
   store: Store,
   file: string,
   format: Format,
-  { badEvery, ...events }: Events & { badEvery?: number },
+  { badEvery, plain = false, ...events }: Events & { badEvery?: number; plain?: boolean },
 ): Promise<void> {
   const [time, badTime] =
     format.name === 'parquet' ? ['event_time', "toDateTime64(0, 3, 'UTC')"] : [timeText, "'yesterday'"];
@@ -38,7 +40,17 @@ export async function writeEventFile(
     ? `, rowNumberInAllBlocks() AS n, if(n % ${badEvery} = 0, intDiv(n, ${badEvery}) % 5, 255) AS bad`
     : '';
   const all = `SELECT *${bad} FROM (${selectEvents(events, 0, events.events)})`;
-  await write(store, file, `SELECT ${columns} FROM (${all}) FORMAT ${format.clickhouse}`);
+  await write(
+    store,
+    file,
+    `SELECT ${columns} FROM (${all}) FORMAT ${format.clickhouse}`,
+    plain
+      ? {
+          output_format_parquet_compression_method: 'none',
+          output_format_parquet_max_dictionary_size: '0',
+        }
+      : {},
+  );
 }
 
 /** The publishers' side of events as two CSV files: one event on each line, and the counts of a day on each line. */
@@ -57,7 +69,12 @@ export async function writeCountFiles(
   await write(store, counts, `${counted} FORMAT ${formats.csv.clickhouse}`);
 }
 
-async function write(store: Store, file: string, query: string): Promise<void> {
+async function write(
+  store: Store,
+  file: string,
+  query: string,
+  settings: ClickHouseSettings = {},
+): Promise<void> {
   const { stream } = await store.exec({
     query,
     clickhouse_settings: {
@@ -65,6 +82,7 @@ async function write(store: Store, file: string, query: string): Promise<void> {
       output_format_json_quote_64bit_integers: 0,
       // The order of arrival.
       max_threads: 1,
+      ...settings,
     },
   });
   await pipeline(stream, createWriteStream(file));

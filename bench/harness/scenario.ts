@@ -22,7 +22,7 @@ export interface Bench {
   readonly runs: number;
   /** Fewer variants: shows only that the scenario works. */
   readonly quick: boolean;
-  /** The size of a large file to load; absent: none. */
+  /** The size of the files that show the memory of the loader; absent: that of so many events. */
   readonly bytes?: number;
   /** How long callers repeat small requests for one sample. */
   readonly callSeconds: number;

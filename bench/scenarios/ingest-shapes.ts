@@ -1,15 +1,24 @@
 import assert from 'node:assert/strict';
-import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { formats } from '../../ingest/input/file-format.ts';
-import { writeCountFiles, writeEventFile } from '../data/files.ts';
+import { writeCountFiles } from '../data/files.ts';
 import { runLoader } from '../harness/loader.ts';
-import { runInTurn } from '../harness/measure.ts';
-import type { Bench, Outcome } from '../harness/scenario.ts';
-import type { Targets } from '../harness/targets.ts';
+import { median, runInTurn } from '../harness/measure.ts';
+import type { Bench, Outcome, Scenario } from '../harness/scenario.ts';
+import { Targets } from '../harness/targets.ts';
+
+/** What the loader makes of events that are already counted, and of many small files. */
+export const shapes: Scenario = async (bench) => {
+  const targets = new Targets(bench.server);
+  try {
+    return [await countedRows(bench, targets), await smallFiles(bench, targets)];
+  } finally {
+    await targets.close();
+  }
+};
 
 /** The same events as counts of a day, as most exports have them, and one by one. */
-export async function countedRows(bench: Bench, targets: Targets): Promise<Outcome[]> {
+async function countedRows(bench: Bench, targets: Targets): Promise<Outcome> {
   const { compiled, scratch, seed, runs } = bench;
   const events = Math.min(bench.events, 1_000_000);
   bench.progress('counts');
@@ -27,18 +36,16 @@ export async function countedRows(bench: Bench, targets: Targets): Promise<Outco
     rows = a.events;
   });
   await Promise.all([rm(counts), rm(singles)]);
-  return [
-    {
-      what: `${events / 1e6} million events of publishers, csv: counts`,
-      unit: 'events/s',
-      sides,
-      facts: { rows_of_counts: rows },
-    },
-  ];
+  return {
+    what: `${events / 1e6} million events of publishers, csv: counts`,
+    unit: 'events/s',
+    sides,
+    facts: { rows_of_counts: rows },
+  };
 }
 
 /** A folder of files with an event each: what a file costs. */
-export async function smallFiles(bench: Bench, targets: Targets): Promise<Outcome[]> {
+async function smallFiles(bench: Bench, targets: Targets): Promise<Outcome> {
   const { compiled, scratch, quick, runs } = bench;
   const files = quick ? 20 : 1000;
   bench.progress(`${files} files`);
@@ -65,32 +72,10 @@ export async function smallFiles(bench: Bench, targets: Targets): Promise<Outcom
     assert.equal((await targets.totals(side.name)).events, files),
   );
   await rm(folder, { recursive: true });
-  return [{ what: `${files} files of one line`, unit: 's', sides }];
-}
-
-/** Peak memory of the loader for an NDJSON file of so many bytes; not measured unless --bytes asks for it. */
-export async function largeFile(bench: Bench, targets: Targets): Promise<Outcome[]> {
-  const { compiled, scratch, seed, bytes } = bench;
-  if (bytes === undefined) return [];
-  bench.progress(`a file of ${bytes / 1e9} GB`);
-  const file = join(scratch, 'large.ndjson');
-  const bytesOfEvent = 350;
-  await writeEventFile(targets.root, file, formats.ndjson, { events: Math.ceil(bytes / bytesOfEvent), seed });
-  const { size } = await stat(file);
-  let seconds = 0;
-  const side = targets.side('adtally ingest', async (address) => {
-    const run = await runLoader(compiled, address, file);
-    ({ seconds } = run);
-    return run.peakMemoryMb;
-  });
-  const sides = await runInTurn([side], 0);
-  await rm(file);
-  return [
-    {
-      what: 'peak memory of the loader, ndjson',
-      unit: 'MB',
-      sides,
-      facts: { gigabytes: size / 1e9, seconds },
-    },
-  ];
+  return {
+    what: `${files} files of one line`,
+    unit: 's',
+    sides,
+    goals: quick ? [] : [{ goal: 'smallFiles', value: median(sides[0]?.samples ?? []) }],
+  };
 }

@@ -1,6 +1,7 @@
 import type { Scenario } from '../harness/scenario.ts';
 import { edge } from './edge.ts';
 import { ingest } from './ingest.ts';
+import { shapes } from './ingest-shapes.ts';
 import { memory } from './memory.ts';
 import { comparePeers } from './peers.ts';
 import { reports } from './reports.ts';
@@ -13,6 +14,7 @@ export const scenarios: Readonly<Record<string, { readonly about: string; readon
   reports: { about: 'every endpoint, 1, 30 and 365 days, small and large account', run: reports },
   rollups: { about: 'rollups against raw events', run: rollups },
   scale: { about: 'the same reports at a hundredth, a tenth and all of the events', run: scale },
-  ingest: { about: 'the loader against one plain INSERT, and the cost of its settings', run: ingest },
+  ingest: { about: 'the loader against one plain INSERT, with bad lines and other settings', run: ingest },
+  shapes: { about: 'the loader on counted events and on a thousand small files', run: shapes },
   memory: { about: 'of the service and of the loader', run: memory },
 };

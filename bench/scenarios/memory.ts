@@ -1,12 +1,12 @@
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { connect } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { formats } from '../../ingest/input/file-format.ts';
-import { maxFileEvents, writeEventFile } from '../data/files.ts';
+import { largeFileKinds, writeLargeFile } from '../data/large-files.ts';
 import { transfer } from '../harness/http-client.ts';
 import { runLoader } from '../harness/loader.ts';
-import { median } from '../harness/measure.ts';
+import { median, runInTurn, type Samples } from '../harness/measure.ts';
 import { type Bench, largest, type Outcome, openService, type Scenario } from '../harness/scenario.ts';
+import { Targets } from '../harness/targets.ts';
 
 const callers = 8;
 
@@ -50,29 +50,37 @@ async function service(bench: Bench): Promise<Outcome> {
   };
 }
 
+/** Of packed files, the size is that of the text. */
 async function loader(bench: Bench): Promise<Outcome> {
-  const { server, seed, runs, quick, compiled, scratch } = bench;
-  const events = Math.min(bench.events, maxFileEvents);
-  bench.progress('loader on a large file');
-  const address = { ...server, database: 'bench_memory' };
-  const root = connect({ ...server, database: 'default' });
-  const drop = () => root.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });
-  const sides: Outcome['sides'][number][] = [];
+  const { server, runs, quick, compiled, scratch, bytes } = bench;
+  const targets = new Targets(server);
+  const sides: Samples[] = [];
+  const facts: Record<string, number> = {};
   try {
-    for (const format of quick ? [formats.parquet] : [formats.ndjson, formats.csv, formats.parquet]) {
-      const file = join(scratch, `large.${format.name}`);
-      await writeEventFile(root, file, format, { events, seed });
-      const samples: number[] = [];
-      for (let run = 0; run < Math.max(1, Math.min(runs, 3)); run++) {
-        await drop();
-        await migrate(address);
-        samples.push((await runLoader(compiled, address, file)).peakMemoryMb);
-      }
-      sides.push({ name: `adtally ingest, ${format.name}`, samples });
+    for (const kind of quick ? (['parquet'] as const) : largeFileKinds) {
+      bench.progress(`loader on a large file, ${kind}`);
+      const file = join(scratch, `large.${kind}`);
+      const { events, textBytes } = await writeLargeFile(targets.root, file, kind, bench);
+      const name = `adtally ingest, ${kind}`;
+      let seconds = 0;
+      const side = targets.side(name, async (address) => {
+        const run = await runLoader(compiled, address, file);
+        ({ seconds } = run);
+        return run.peakMemoryMb;
+      });
+      sides.push(...(await runInTurn([side], bytes === undefined ? Math.min(runs, 3) : 0)));
+      assert.equal((await targets.totals(name)).events, events);
+      Object.assign(facts, { [`${kind}_gigabytes`]: textBytes / 1e9, [`${kind}_seconds`]: seconds });
+      await rm(file);
     }
-    return { what: `loader, ${events / 1e6} million events`, unit: 'MB', sides };
   } finally {
-    await drop();
-    await root.close();
+    await targets.close();
   }
+  return {
+    what: 'loader on a large file',
+    unit: 'MB',
+    sides,
+    facts,
+    goals: [{ goal: 'loaderMemory', value: Math.max(...sides.flatMap(({ samples }) => samples)) }],
+  };
 }

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { startProcess } from '../support/process.ts';
 
 // Peers may have to be installed first; the others need what the tests need.
-const scenarios = ['edge', 'reports', 'rollups', 'scale', 'ingest', 'memory'];
+const scenarios = ['edge', 'reports', 'rollups', 'scale', 'ingest', 'shapes', 'memory'];
 
 const results = z.object({
   machine: z.object({ cpu: z.string(), cores: z.int(), memory_gb: z.int(), kernel: z.string() }),
@@ -38,7 +38,7 @@ const results = z.object({
 const runs: readonly (readonly [scenarios: readonly string[], goal: string])[] = [
   [['edge', 'reports'], 'largest report, identity'],
   [['rollups', 'scale', 'memory'], 'ten times the events, same keys'],
-  [['ingest'], 'loader, CSV, against one plain INSERT'],
+  [['ingest', 'shapes'], 'loader, CSV, against one plain INSERT'],
 ];
 
 it('every scenario of the benchmark is in one of the runs', () => {
