@@ -101,14 +101,12 @@ export class Sender {
   ): Promise<SentRows> {
     const { store, judge, file } = this.#options;
     const { id, loadId } = bundled;
-    try {
-      await retrying(() => stageTogether(store, { ...bundled, judge, file }), this.#retries);
-      const staged = { chunk: id, loadId, token: id };
-      await inTurn(() => retrying(() => sendStaged(store, staged, false), this.#retries));
-      if (await this.#inCluster()) await retrying(() => publishStaged(store, id, id), this.#retries);
-    } finally {
-      await dropTogether(store, id);
-    }
+    await retrying(() => stageTogether(store, { ...bundled, judge, file }), this.#retries);
+    const staged = { chunk: id, loadId, token: id };
+    await inTurn(() => retrying(() => sendStaged(store, staged, false), this.#retries));
+    if (await this.#inCluster()) await retrying(() => publishStaged(store, id, id), this.#retries);
+    // What a failure leaves there is nobody else's, and gone after a day.
+    await retrying(() => dropTogether(store, id), this.#retries);
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
   }
 

@@ -27,6 +27,7 @@ export async function loadFiles(
   const { store, parallel = 2, dedupe, dryRun, rejectLimit, signal } = options;
   const results: LoadResult[] = [];
   const inTurn = turns(parallel);
+  let quietUntil = 0;
   const load = async (n: number, atOnce: number): Promise<void> => {
     const file = files[n] ?? '';
     results[n] = await loadEvents({
@@ -34,6 +35,12 @@ export async function loadFiles(
       file,
       reading: readingOf(file),
       ...(atOnce > 1 && { inTurn: (send) => inTurn(store, send) }),
+      onRetry: (error) => {
+        // All of them meet the same failure.
+        if (performance.now() < quietUntil) return;
+        quietUntil = performance.now() + 1_000;
+        options.onRetry?.(error);
+      },
     });
   };
   for (let next = 0; next < files.length; ) {
