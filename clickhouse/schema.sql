@@ -421,6 +421,32 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, site_id)
 SETTINGS index_granularity = 8192;
 
+CREATE VIEW store_state
+(
+    `database` String,
+    `name` String,
+    `partition` String,
+    `folder` String,
+    `first_day` Date,
+    `last_day` Date,
+    `state` String
+)
+AS SELECT
+    database,
+    `table` AS name,
+    partition_id AS partition,
+    splitByChar('/', path)[-3] AS folder,
+    min(min_date) AS first_day,
+    max(max_date) AS last_day,
+    concat(toString(max(max_block_number)), ' ', toString(sum(toUInt64OrZero(splitByChar('_', p.name)[5]) * ((max_block_number - min_block_number) + 1)))) AS state
+FROM system.parts AS p
+WHERE active AND (endsWith(`table`, '_date') OR (`table` IN ('confirmations', 'migrations')))
+GROUP BY
+    database,
+    `table`,
+    partition_id,
+    folder;
+
 CREATE TABLE tokens
 (
     `id` String,
@@ -457,7 +483,7 @@ CREATE DICTIONARY ad_unit_names
     `name_json` String
 )
 PRIMARY KEY account_id, ad_unit_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM ad_units FINAL\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM ad_units FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
@@ -469,7 +495,7 @@ CREATE DICTIONARY campaign_names
     `name_json` String
 )
 PRIMARY KEY account_id, campaign_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM campaigns FINAL\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM campaigns FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
@@ -481,7 +507,7 @@ CREATE DICTIONARY creative_headlines
     `headline_json` String
 )
 PRIMARY KEY account_id, creative_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM creatives FINAL\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM creatives FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
@@ -493,7 +519,7 @@ CREATE DICTIONARY site_names
     `name_json` String
 )
 PRIMARY KEY account_id, site_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM sites FINAL\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM sites FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 

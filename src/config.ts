@@ -65,6 +65,16 @@ const environment = z.object({
   RATE_LIMIT_REQUESTS: count.default(120),
   RATE_LIMIT_WINDOW_SECONDS: seconds.default(60),
   MAX_CONCURRENT_REPORTS: count.default(8),
+  ANSWER_CACHE_MEGABYTES: wholeNumber(
+    'is not a size: a whole number of megabytes, 0 for none',
+    0,
+    1_048_576,
+  ).default(64),
+  ANSWER_TRUST_MS: wholeNumber(
+    'is not a time: a whole number of milliseconds from 0 to 60000',
+    0,
+    60_000,
+  ).default(100),
   REPORT_TIMEOUT_SECONDS: timeout.default(300),
   SEND_TIMEOUT_SECONDS: timeout.default(60),
   LOG_LEVEL: z
@@ -97,6 +107,10 @@ export type Config = Readonly<{
   reportTimezone?: string;
   rateLimit: Readonly<{ requests: number; windowSeconds: number }>;
   maxConcurrentReports: number;
+  /** For answers that are kept in memory; 0 keeps none. */
+  answerCacheMegabytes: number;
+  /** For how long what the store told of its state is believed; what changes the store waits as long. */
+  answerTrustMs: number;
   reportTimeoutSeconds: number;
   /** How long a caller may leave an answer unread. */
   sendTimeoutSeconds: number;
@@ -156,6 +170,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       windowSeconds: values.RATE_LIMIT_WINDOW_SECONDS,
     }),
     maxConcurrentReports: values.MAX_CONCURRENT_REPORTS,
+    answerCacheMegabytes: values.ANSWER_CACHE_MEGABYTES,
+    answerTrustMs: values.ANSWER_TRUST_MS,
     reportTimeoutSeconds: values.REPORT_TIMEOUT_SECONDS,
     sendTimeoutSeconds: values.SEND_TIMEOUT_SECONDS,
     logLevel: values.LOG_LEVEL,

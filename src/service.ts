@@ -21,6 +21,8 @@ import { ReportOutcomes } from './http/report/report-outcomes.ts';
 import { listen } from './http/server/listen.ts';
 import { throttledErrorLog } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
+import { Answers } from './report/kept/answers.ts';
+import { StoreVersion } from './report/kept/store-version.ts';
 import { timestampIn } from './report/time/timestamp.ts';
 import type { OpenStore } from './store.ts';
 
@@ -87,13 +89,26 @@ export async function startService(
         });
     });
     const gate = new ReportGate({ maxConcurrent: config.maxConcurrentReports, ...(pace && { pace }) });
+    const answers = new Answers({
+      reader,
+      version: new StoreVersion({
+        reader,
+        catalog,
+        database: store.address.database,
+        trustMs: config.answerTrustMs,
+        onError: logError('state of the store not read: every report is computed'),
+      }),
+      maxBytes: config.answerCacheMegabytes * 2 ** 20,
+      onError: logError('answer not kept'),
+    });
     const quota = { ...config.rateLimit, ...(redis && { redis }) };
-    const metrics = measure(readiness, gate, redis);
+    const metrics = measure(readiness, gate, answers, redis);
     const forOperator = { readiness, metrics };
     const app = createApp({
       ...(config.adminPort === undefined && { operator: forOperator }),
       reader,
       catalog,
+      answers,
       accounts,
       callerOf: callersBehind(config.trustedProxies),
       log,
@@ -133,11 +148,18 @@ export async function startService(
   }
 }
 
-function measure(readiness: Readiness, gate: ReportGate, redis: Redis | undefined): Metrics {
+function measure(
+  readiness: Readiness,
+  gate: ReportGate,
+  answers: Answers,
+  redis: Redis | undefined,
+): Metrics {
   const metrics = new Metrics();
   metrics.gauge('adtally_reports_running', 'Reports that run now.', () => gate.running);
   metrics.gauge('adtally_reports_held', 'Reports held up by callers that take them slowly.', () => gate.held);
   metrics.gauge('adtally_reports_waiting', 'Reports that wait for a slot.', () => gate.waiting);
+  metrics.gauge('adtally_answers_kept', 'Answers in memory.', () => answers.count);
+  metrics.gauge('adtally_answers_kept_bytes', 'Bytes of answers in memory.', () => answers.bytes);
   metrics.gauge('adtally_clickhouse_up', 'Whether ClickHouse responds.', () =>
     readiness.finding === 'unreachable' ? 0 : 1,
   );

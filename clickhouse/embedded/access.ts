@@ -58,7 +58,7 @@ export function accessVariables({ passwords }: Access, databases: readonly strin
 function reporterGrants(databases: readonly string[]): string[] {
   const tables = [
     ...rollups(catalog).map(({ table }) => table),
-    ...['confirmations', 'tokens', 'account_limits', 'loads', 'migrations'],
+    ...['confirmations', 'tokens', 'account_limits', 'loads', 'migrations', 'store_state'],
   ];
   const dictionaries = Object.values(catalog.dimensions).flatMap(({ columns }) =>
     columns.flatMap(({ name }) => name?.dictionary ?? []),

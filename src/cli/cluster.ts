@@ -3,7 +3,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { growCluster, placeAccount } from '../../clickhouse/cluster/place-account.ts';
 import { accountId, positiveInteger } from './arguments.ts';
-import { counted, say, withStore } from './command.ts';
+import { counted, say, untilReportsShowIt, withStore } from './command.ts';
 import { exclusively } from './exclusively.ts';
 
 /** `place` and `grow`: which shards of a cluster store an account. */
@@ -28,6 +28,7 @@ async function runPlace(store: Store, account: string, shards: readonly number[]
   const readAll = await exclusively(store, `placement of ${account}`, () =>
     placeAccount(store, catalog, { account, shards }),
   );
+  await untilReportsShowIt();
   const where = shards.length === 1 ? `shard ${shards[0]}` : `shards ${shards.join(', ')}`;
   say(`events of ${account} go to ${where}; its reports read ${readAll ? 'all shards' : 'that shard'}`);
 }
@@ -36,6 +37,7 @@ async function runGrow(store: Store): Promise<void> {
   const { from, to, accounts } = await exclusively(store, 'placement of new accounts', () =>
     growCluster(store, catalog),
   );
+  await untilReportsShowIt();
   say(
     from === to
       ? `accounts already use all ${to} shards`

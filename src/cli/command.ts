@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Store } from '../../clickhouse/client.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { openStore } from '../store.ts';
@@ -27,6 +28,18 @@ let loaded: Config | undefined;
 export function config(): Config {
   loaded ??= loadConfig(process.env);
   return loaded;
+}
+
+/** Timers may be early by a millisecond or two. */
+const earlyMs = 5;
+
+/**
+ * Waits until no service answers any more from what it knew before: what changes reports calls it before it says that
+ * it is done.
+ */
+export async function untilReportsShowIt(): Promise<void> {
+  const { answerTrustMs } = config();
+  if (answerTrustMs > 0) await delay(answerTrustMs + earlyMs);
 }
 
 /** Runs a command's work on ClickHouse, and closes whatever was opened for it. */

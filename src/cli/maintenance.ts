@@ -9,7 +9,7 @@ import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { type LedgerDifference, verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import type { Config } from '../config.ts';
 import { day, requireRange } from './arguments.ts';
-import { config, counted, print, say, withStore } from './command.ts';
+import { config, counted, print, say, untilReportsShowIt, withStore } from './command.ts';
 import { exclusively } from './exclusively.ts';
 
 interface RangeFlags {
@@ -120,6 +120,7 @@ async function runRebuild(store: Store, days: DayRange, json: boolean): Promise<
       beforeExchange: () => load.assertTurnHeld(),
     }),
   );
+  await untilReportsShowIt();
   if (json) print(JSON.stringify(built));
   say(`${counted(built.rollups, 'rollup')} rebuilt for ${counted(built.months, 'month')}`);
 }

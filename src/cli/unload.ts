@@ -1,7 +1,7 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { requireMigrated } from '../../clickhouse/migrate/migrate.ts';
 import { unload } from '../../ingest/history/unload.ts';
-import { counted, say } from './command.ts';
+import { counted, say, untilReportsShowIt } from './command.ts';
 
 /** `unload`: takes a load back and says what is gone. */
 export async function unloadLoad(store: Store, load: string): Promise<void> {
@@ -9,6 +9,7 @@ export async function unloadLoad(store: Store, load: string): Promise<void> {
   const done = await unload(store, load, () => new Date(), {
     onWait: (other) => say(`waiting for load ${other}`),
   });
+  await untilReportsShowIt();
   if (done.before) return say(`load ${load} has been taken back before`);
   if (done.chunks === 0) return say(`load ${load}: there is nothing that only it has loaded`);
   say(

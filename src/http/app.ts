@@ -24,7 +24,7 @@ import type { ReportOutcomes } from './report/report-outcomes.ts';
 import { requestBody } from './report/request-body.ts';
 import { withAnswerHeaders } from './server/answer-headers.ts';
 
-export interface AppDeps extends Omit<ReportDeps, 'onBroken'> {
+export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'> {
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
   readonly accounts: Accounts & LimitLookup;
@@ -56,6 +56,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     const reason = query && (await deps.outcomes.of(query))?.failure;
     log.warn({ err, request, outcome, query, ...(reason && { reason }) }, 'answer broken off');
   };
+  const onFound = (status: string) => metrics.answers.inc({ cache: cacheLabel(status) });
   const authenticated = authentication(deps.accounts, deps.failures, (reason) =>
     metrics.refused.inc({ reason }),
   );
@@ -113,7 +114,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       limited,
       requireJson,
       body,
-      report({ ...deps, onBroken }, endpoint),
+      report({ ...deps, onBroken, onFound }, endpoint),
     );
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
@@ -132,6 +133,11 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     return problemResponse(c, problem);
   });
   return app;
+}
+
+/** `hit`, `collapsed`, or why there was none. */
+function cacheLabel(status: string): string {
+  return status.split(/; |fwd=/).at(-1) ?? status;
 }
 
 function asProblem(error: unknown, refused?: Refusal): Problem {

@@ -1,4 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
+import type { RowCount } from '../report/kept/memory.ts';
 import type { Refusal } from './access/login.ts';
 
 /** Hono's environment: what middleware passes to the handler of a request. */
@@ -23,6 +24,15 @@ export interface HttpEnv {
     /** The family of that endpoint. */
     family: string | undefined;
     /** What is logged about a report; its rows are counted after it has ended. */
-    report: { format: string; coding: string; query: string; first_byte_ms: number } | undefined;
+    report:
+      | {
+          format: string;
+          coding: string;
+          cache: string;
+          query: string;
+          rows: RowCount;
+          first_byte_ms: number;
+        }
+      | undefined;
   };
 }

@@ -40,10 +40,17 @@ export function observe(log: Logger, metrics: Metrics, outcomes: ReportOutcomes)
         ...report,
         duration_ms: Math.round(seconds * 1000),
       };
-      const outcome =
-        report && complete && log.isLevelEnabled('info') ? await outcomes.of(report.query) : undefined;
-      log.info({ ...line, rows: outcome?.rows }, 'answered');
+      log.info({ ...line, rows: report && complete ? await rowsOf(report) : undefined }, 'answered');
     });
     await next();
   };
+
+  async function rowsOf({ query, rows }: Report): Promise<number | undefined> {
+    if (rows.known === undefined && log.isLevelEnabled('info')) {
+      rows.known = (await outcomes.of(query))?.rows ?? null;
+    }
+    return rows.known ?? undefined;
+  }
 }
+
+type Report = NonNullable<HttpEnv['Variables']['report']>;

@@ -54,6 +54,15 @@ export class Metrics {
     }),
   );
 
+  readonly answers = this.#add(
+    new Counter({
+      name: 'adtally_answers_total',
+      help: 'Reports, by what memory had of them: hit, collapsed (waited for an equal one), stale, uri-miss, bypass.',
+      labelNames: ['cache'],
+      registers: [],
+    }),
+  );
+
   /** All of it as Prometheus reads it, written at most five times a second. */
   text(): Promise<string> {
     if (!this.#text || performance.now() > this.#text.until) {

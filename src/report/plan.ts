@@ -20,11 +20,14 @@ export interface ShardRouting {
   readonly shards: 'one' | 'all';
   /** The database in which shards find the dictionaries of names. */
   readonly database: string;
+  /** Several nodes answer for a shard, and may differ for a moment. */
+  readonly replicated?: boolean;
 }
 
 // The range of ClickHouse's Date. Any calendar date is a valid request, even one that no event can have.
 const firstDay = '1970-01-01';
 const lastDay = '2149-06-06';
+export const everyDay: Plan['days'] = { first: firstDay, last: lastDay };
 
 export function planReport(
   breakdown: Breakdown,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
-import { compileReport, compileUnconfirmedDates } from './compile.ts';
+import { compileReport } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
 import type { Plan } from './plan.ts';
 
@@ -13,8 +13,6 @@ export interface ReportStream {
   /** Fails when ClickHouse fails after the first byte; whoever reads it must then break off its own answer. */
   readonly body: Readable;
   readonly coding: ContentCoding;
-  /** `yyyy-mm-dd`, ascending: the days of the range whose revenue is unconfirmed. */
-  readonly unconfirmedDates: readonly string[];
 }
 
 /**
@@ -35,6 +33,8 @@ export interface StreamOptions {
   readonly timeoutSeconds: number;
   /** `yyyy-mm-dd hh:mm:ss TZ` */
   readonly lastUpdateTime: string;
+  /** `yyyy-mm-dd`, ascending: the days of the range whose revenue is unconfirmed. */
+  readonly unconfirmedDates: readonly string[];
   /** Aborting it cancels the statement, also before the first byte. */
   readonly signal: AbortSignal;
   /** Small reports go first while ClickHouse computes several. */
@@ -56,9 +56,7 @@ export async function streamReport(
   plan: Plan,
   options: StreamOptions,
 ): Promise<ReportStream> {
-  const { lastUpdateTime, queryId, signal, coding, traceparent } = options;
-  const unconfirmed = await reader.rows<{ day: string }>(compileUnconfirmedDates(plan), { signal });
-  const unconfirmedDates = unconfirmed.map(({ day }) => day);
+  const { lastUpdateTime, unconfirmedDates, queryId, signal, coding, traceparent } = options;
   const report = compileReport(catalog, plan, { lastUpdateTime, unconfirmedDates }, options.format);
   const settings = {
     ...report.settings,
@@ -79,7 +77,7 @@ export async function streamReport(
   const body = await reader.stream({ ...report, settings }, { queryId, headers, signal });
   // An empty body is not valid in any coding; only this format writes nothing when there are no rows.
   const nothing = options.format === 'ndjson' && (await isEmpty(body, signal));
-  return { body, coding: nothing ? 'identity' : coding, unconfirmedDates };
+  return { body, coding: nothing ? 'identity' : coding };
 }
 
 async function isEmpty(body: Readable, signal: AbortSignal): Promise<boolean> {

@@ -45,20 +45,27 @@ export function templateOf(
   };
 }
 
+/** How a JSON report begins: all of it that depends on the time of the request. */
+export function envelopeHead(lastUpdateTime: string): string {
+  return `{"result":{"last_update_time":${JSON.stringify(lastUpdateTime)},`;
+}
+
 function envelopeTemplate(
   columns: readonly RowColumn[],
   { lastUpdateTime, unconfirmedDates }: Envelope,
 ): string {
   const metadata = columns.map(({ id, type }) => ({ id, type }));
   return [
-    `{"result":{"last_update_time":${literal(lastUpdateTime)},"rows":[`,
+    `${asLiteral(envelopeHead(lastUpdateTime))}"rows":[`,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
     '${data}',
     `],"column_metadata":${literal(metadata)},"unconfirmed_revenue_dates":${literal(unconfirmedDates)}}}`,
   ].join('');
 }
 
-/** JSON as literal text of a template, where `$` begins a placeholder. */
-function literal(value: unknown): string {
-  return JSON.stringify(value).replaceAll('$', '$$$$');
+const literal = (value: unknown): string => asLiteral(JSON.stringify(value));
+
+/** Literal text of a template, where `$` begins a placeholder. */
+function asLiteral(text: string): string {
+  return text.replaceAll('$', '$$$$');
 }

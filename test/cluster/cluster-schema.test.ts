@@ -133,7 +133,8 @@ async function createTables(address: Address, name: string): Promise<void> {
     const values = { ...address, timezone: 'UTC', layout };
     for (const { statements } of await readMigrations()) {
       for (const { where, query } of statements.flatMap((each) => statementsForNode(each, values))) {
-        if (/^CREATE (TABLE|(OR REPLACE )?DICTIONARY)/m.test(query)) await stores[where].command({ query });
+        if (/^CREATE (TABLE|VIEW|(OR REPLACE )?DICTIONARY)/m.test(query))
+          await stores[where].command({ query });
       }
     }
   } finally {

@@ -38,7 +38,7 @@ export function useService(
   const tokens = new Map<string, Promise<string>>();
   let service: Service | undefined;
   beforeAll(async () => {
-    const config = loadConfig({ PORT: '0', RATE_LIMIT_REQUESTS: '1000000', ...env });
+    const config = loadConfig({ PORT: '0', RATE_LIMIT_REQUESTS: '1000000', ANSWER_TRUST_MS: '0', ...env });
     const { address } = test;
     const opened = { address, reporter: address, lost: new Promise<void>(() => {}), close: async () => {} };
     service = await startService(config, opened, log, pace);

@@ -10,7 +10,7 @@ import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-map
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
-import { counted, formatNumber, say } from '../command.ts';
+import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 import { eventProgress } from './progress.ts';
 
 /** Loaded, but some rows were rejected. */
@@ -86,6 +86,7 @@ export async function ingestEvents(
       cause: error,
     });
   } finally {
+    if (!flags.dryRun) await untilReportsShowIt();
     stop.release();
     progress.stop();
   }

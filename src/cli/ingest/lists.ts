@@ -3,7 +3,7 @@ import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import type { Format } from '../../../ingest/input/file-format.ts';
 import { confirmDays, confirmList } from '../../../ingest/lists/confirmations.ts';
 import { type LookupList, loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
-import { counted, formatNumber, say } from '../command.ts';
+import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 
 /** `ingest campaigns` and the other lists. */
 export async function ingestLists(
@@ -15,9 +15,12 @@ export async function ingestLists(
   for (const file of await expandFiles(args)) {
     if (list === lookupLists.confirmations) {
       const { days, changed, running } = await confirmList(store, file, format);
+      await untilReportsShowIt();
       sayConfirmed(file, days, changed, running);
     } else {
-      say(`${file}: ${formatNumber(await loadLookupList(store, list, file, format))} ${list.table} loaded`);
+      const lines = await loadLookupList(store, list, file, format);
+      await untilReportsShowIt();
+      say(`${file}: ${formatNumber(lines)} ${list.table} loaded`);
     }
   }
 }
@@ -29,6 +32,7 @@ export async function confirmAccount(
   range: { readonly from: string; readonly to: string },
 ): Promise<void> {
   const { days, changed, running } = await confirmDays(store, account, range.from, range.to);
+  await untilReportsShowIt();
   sayConfirmed(account, days, changed, running);
 }
 

@@ -3,7 +3,7 @@ import { requireMigrated } from '../../../clickhouse/migrate/migrate.ts';
 import { requireLoad } from '../../../ingest/history/load-history.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { replay } from '../../../ingest/rejects/replay.ts';
-import { counted, formatNumber, say } from '../command.ts';
+import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 import { exitRejected } from './events.ts';
 
 /** `replay`: loads the corrected rows of a load. Returns the exit code. */
@@ -19,6 +19,7 @@ export async function replayRejects(
     dedupe,
     onWait: (other) => say(`waiting for load ${other}`),
   });
+  await untilReportsShowIt();
   for (const row of faulty) say(`still faulty: ${describeRejected(load, row)}`);
   say(
     [

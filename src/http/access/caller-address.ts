@@ -28,6 +28,7 @@ export function callersBehind(trustedProxies: readonly Network[]): (incoming: In
   const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
   return function callerOf(incoming) {
     let address = plain(incoming.socket.remoteAddress ?? '') ?? 'unknown';
+    if (trustedProxies.length === 0) return { address, proxied: false };
     const proxied = isTrusted(address);
     const hops = String(incoming.headers['x-forwarded-for'] ?? '').split(',');
     while (isTrusted(address)) {

@@ -36,6 +36,11 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
     },
     Allow: { description: 'The methods that the path takes.', required: true, schema: text, example: 'POST' },
     Upgrade: { description: 'What to use instead.', required: true, schema: text, example: 'HTTP/1.1' },
+    'Cache-Status': {
+      description: 'Whether the answer was computed or came from memory (`hit`), as RFC 9211 says it.',
+      schema: text,
+      example: 'adtally; hit',
+    },
     Vary: {
       description: 'The answer depends on these headers of the request.',
       schema: text,

@@ -115,6 +115,7 @@ const reportHeaderNames = [
   'RateLimit',
   'RateLimit-Policy',
   'Last-Modified',
+  'Cache-Status',
   'Vary',
   'Content-Encoding',
   'Content-Disposition',

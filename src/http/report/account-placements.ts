@@ -20,6 +20,7 @@ const maxAgeMs = 4_000;
 export class AccountPlacements {
   readonly #store: Store;
   readonly #onSeveralShards: Refreshed<ReadonlySet<string>>;
+  #replicated = false;
 
   constructor({ store, refreshMs = 1_500, ...options }: AccountPlacementsOptions) {
     this.#store = store;
@@ -33,7 +34,10 @@ export class AccountPlacements {
   /** Does nothing more on a single node. @throws when ClickHouse cannot be read */
   async start(): Promise<void> {
     this.stop();
-    if (await layoutOf(this.#store)) await this.#onSeveralShards.start();
+    const layout = await layoutOf(this.#store);
+    if (!layout) return;
+    this.#replicated = layout.replicated;
+    await this.#onSeveralShards.start();
   }
 
   stop(): void {
@@ -47,6 +51,7 @@ export class AccountPlacements {
     return {
       shards: isCurrent && !value.has(account) ? 'one' : 'all',
       database: this.#store.address.database,
+      ...(this.#replicated && { replicated: true }),
     };
   }
 }

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
@@ -6,10 +6,12 @@ import type { Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
 import { rowColumns } from '../../report/columns.ts';
+import type { Answers } from '../../report/kept/answers.ts';
 import { planReport, type ShardRouting } from '../../report/plan.ts';
 import { ReportSizes } from '../../report/report-sizes.ts';
 import { parseRequest } from '../../report/request.ts';
 import { streamReport } from '../../report/stream.ts';
+import { envelopeHead } from '../../report/template.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 import type { ReportGate, Slot } from './gate/report-gate.ts';
@@ -17,10 +19,12 @@ import { Sending } from './gate/sending.ts';
 import { reportHeaders } from './headers.ts';
 import { HoldBack } from './hold-back.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
+import { sendKept } from './send-kept.ts';
 
 export interface ReportDeps {
   readonly reader: Reader;
   readonly catalog: Catalog;
+  readonly answers: Answers;
   readonly timeoutSeconds: number;
   /** The time of the request as the envelope writes it. */
   readonly lastUpdateTime: () => string;
@@ -31,6 +35,8 @@ export interface ReportDeps {
   readonly routingOf: (account: string) => ShardRouting | undefined;
   /** How long a caller may leave an answer unread. */
   readonly sendTimeoutSeconds: number;
+  /** Called with the Cache-Status of a report. */
+  readonly onFound: (status: string) => void;
   /** Called when a response breaks off after its first byte; with the statement, unless the caller left or was slow. */
   readonly onBroken: (error: unknown, requestId: string, queryId?: string) => void;
 }
@@ -41,10 +47,18 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
   const sizes = new ReportSizes(deps.reader);
   return async function reportHandler(c) {
     const format = acceptedFormat(c);
+    const coding = acceptedCoding(c);
     const range = parseRequest(c.get('body'));
     const lastUpdateTime = deps.lastUpdateTime();
     const account = c.get('account');
     const plan = planReport(breakdown, account, range, deps.routingOf(account));
+    const found = await deps.answers.find(plan, format);
+    const cache = found.status;
+    deps.onFound(cache);
+    const head = Buffer.from(format === 'json' ? envelopeHead(lastUpdateTime) : '');
+    const facts = { path, range, format, columns, lastUpdateTime, lastLoad: deps.lastLoad(), cache };
+    if (found.answer) return sendKept(c, found, { ...facts, coding, head }, deps.sendTimeoutSeconds);
+    const { ask } = found;
     const caller = callerOf(c);
     const { signal } = caller;
     let slot: Slot | undefined;
@@ -52,22 +66,34 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
       slot = await deps.gate.enter(account, () => sizes.isSmall(plan), signal);
       const startedAt = performance.now();
       const queryId = crypto.randomUUID();
+      const unconfirmedDates = await ask.unconfirmedDates(signal);
       const stream = await streamReport(deps.reader, deps.catalog, plan, {
         queryId,
         format,
-        coding: acceptedCoding(c),
+        coding,
         timeoutSeconds: deps.timeoutSeconds,
         lastUpdateTime,
+        unconfirmedDates,
         signal,
         small: slot.size === 'small',
         traceparent: c.get('traceparent'),
       });
       const firstByteMs = Math.round(performance.now() - startedAt);
-      c.set('report', { format, coding: stream.coding, query: queryId, first_byte_ms: firstByteMs });
-      const facts = { path, range, format, columns, lastUpdateTime, lastLoad: deps.lastLoad() };
-      for (const [name, value] of Object.entries(reportHeaders(facts, stream))) c.header(name, value);
-      return await send(c, stream.body, signal, deps, slot);
+      const rows = {};
+      c.set('report', {
+        format,
+        coding: stream.coding,
+        cache,
+        query: queryId,
+        rows,
+        first_byte_ms: firstByteMs,
+      });
+      const headers = reportHeaders({ ...facts, unconfirmedDates }, stream.coding);
+      for (const [name, value] of Object.entries(headers)) c.header(name, value);
+      const collector = ask.collect({ unconfirmedDates, query: queryId, rows }, stream.coding, head);
+      return await send(c, [stream.body, collector], signal, deps, slot);
     } finally {
+      ask.end();
       slot?.leave();
       caller.forget();
     }
@@ -94,7 +120,7 @@ function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => voi
  */
 async function send(
   c: Context<HttpEnv>,
-  body: Readable,
+  [body, collector]: readonly [Readable, Duplex],
   signal: AbortSignal,
   deps: ReportDeps,
   slot: Slot,
@@ -104,7 +130,7 @@ async function send(
   const sending = new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds);
   slot.sends(sending);
   try {
-    await pipeline(body, new HoldBack(), outgoing, { signal });
+    await pipeline(body, collector, new HoldBack(), outgoing, { signal });
   } catch (error) {
     const query = signal.aborted || sending.reason ? undefined : c.get('report')?.query;
     deps.onBroken(sending.reason ?? error, c.get('requestId'), query);

@@ -2,7 +2,7 @@ import { endpointName } from '../../../catalog/breakdowns.ts';
 import type { RowColumn } from '../../report/columns.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import type { DateRange } from '../../report/request.ts';
-import type { ReportStream } from '../../report/stream.ts';
+import type { ContentCoding } from '../../report/stream.ts';
 
 export interface ReportFacts {
   /** Path of the endpoint. */
@@ -13,26 +13,31 @@ export interface ReportFacts {
   /** `yyyy-mm-dd hh:mm:ss TZ` */
   readonly lastUpdateTime: string;
   readonly lastLoad: Date | undefined;
+  /** What Cache-Status says (RFC 9211). */
+  readonly cache: string;
+  /** `yyyy-mm-dd`, ascending */
+  readonly unconfirmedDates: readonly string[];
 }
 
 /**
  * The headers of a report. What the JSON envelope says beside the rows, the other formats say here, as structured fields
  * (RFC 9651); runs of unconfirmed days as intervals, so that a year fits.
  */
-export function reportHeaders(facts: ReportFacts, stream: ReportStream): Record<string, string> {
+export function reportHeaders(facts: ReportFacts, coding: ContentCoding): Record<string, string> {
   const { mediaType, extension } = reportFormats[facts.format];
   const { start, end } = facts.range;
   return {
     'Content-Type':
       facts.format === 'json' || facts.format === 'csv' ? `${mediaType}; charset=utf-8` : mediaType,
     Vary: 'Accept, Accept-Encoding',
-    ...(stream.coding !== 'identity' && { 'Content-Encoding': stream.coding }),
+    'Cache-Status': `adtally; ${facts.cache}`,
+    ...(coding !== 'identity' && { 'Content-Encoding': coding }),
     ...(facts.lastLoad && { 'Last-Modified': facts.lastLoad.toUTCString() }),
     ...(facts.format !== 'json' && {
       'Content-Disposition': `attachment; filename="${endpointName(facts.path)}_${start}_${end}.${extension}"`,
       'Adtally-Last-Update-Time': `"${facts.lastUpdateTime}"`,
       'Adtally-Column-Types': facts.columns.map(({ id, type }) => `${id}=${type}`).join(', '),
-      'Adtally-Unconfirmed-Revenue-Dates': unconfirmedDates(stream.unconfirmedDates),
+      'Adtally-Unconfirmed-Revenue-Dates': unconfirmedDates(facts.unconfirmedDates),
     }),
   };
 }

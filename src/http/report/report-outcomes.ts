@@ -18,6 +18,7 @@ export interface OutcomeOptions {
 
 interface Waiting {
   readonly since: number;
+  readonly outcome: Promise<Outcome | undefined>;
   readonly resolve: (outcome: Outcome | undefined) => void;
 }
 
@@ -46,11 +47,16 @@ export class ReportOutcomes {
 
   /** Undefined for a report that the query log does not show in time. */
   of(queryId: string): Promise<Outcome | undefined> {
+    const other = this.#waiting.get(queryId);
+    if (other) return other.outcome;
     if (this.#waiting.size >= maxWaiting) return Promise.resolve(undefined);
-    return new Promise((resolve) => {
-      this.#waiting.set(queryId, { since: performance.now(), resolve });
-      this.#timer ??= setTimeout(() => void this.#ask(), this.#options.askEveryMs);
+    let resolve: Waiting['resolve'] = () => {};
+    const outcome = new Promise<Outcome | undefined>((settle) => {
+      resolve = settle;
     });
+    this.#waiting.set(queryId, { since: performance.now(), outcome, resolve });
+    this.#timer ??= setTimeout(() => void this.#ask(), this.#options.askEveryMs);
+    return outcome;
   }
 
   /** Asks once more and waits for nothing that is unknown then. */

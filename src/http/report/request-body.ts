@@ -27,6 +27,8 @@ function packed(): Problem {
   });
 }
 
+const utf8 = new TextDecoder();
+
 /** @throws what `tooLarge` returns, or an error when the caller leaves before the end */
 function read(incoming: IncomingMessage, maxBytes: number, tooLarge: () => Error): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -37,7 +39,7 @@ function read(incoming: IncomingMessage, maxBytes: number, tooLarge: () => Error
       if (bytes <= maxBytes) pieces.push(piece);
       else reject(tooLarge());
     });
-    incoming.once('end', () => resolve(new TextDecoder().decode(Buffer.concat(pieces))));
+    incoming.once('end', () => resolve(utf8.decode(Buffer.concat(pieces))));
     incoming.once('error', reject);
     incoming.once('close', () => reject(new Error('the caller went away')));
   });

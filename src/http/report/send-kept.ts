@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { Context } from 'hono';
+import type { FoundAnswer } from '../../report/kept/answers.ts';
+import type { ContentCoding } from '../../report/stream.ts';
+import type { HttpEnv } from '../env.ts';
+import { type ReportFacts, reportHeaders } from './headers.ts';
+
+export interface KeptFacts extends Omit<ReportFacts, 'unconfirmedDates'> {
+  readonly coding: ContentCoding;
+  /** What the body begins with: new for each request. */
+  readonly head: Buffer;
+}
+
+/** Sends an answer from memory: the same bytes as if it had been computed now. */
+export async function sendKept(
+  c: Context<HttpEnv>,
+  { answer, packed }: FoundAnswer,
+  { head, coding: accepted, ...facts }: KeptFacts,
+  sendTimeoutSeconds: number,
+): Promise<Response> {
+  const startedAt = performance.now();
+  const { incoming, outgoing } = c.env;
+  // An empty body is not valid in any coding.
+  const coding = head.length + answer.body.length === 0 ? 'identity' : accepted;
+  const pieces = (await packed(coding, head.length)).after(head);
+  const { query, rows, unconfirmedDates } = answer;
+  const headers = reportHeaders({ ...facts, unconfirmedDates }, coding);
+  for (const [name, value] of Object.entries(headers)) c.header(name, value);
+  c.header('Content-Length', String(pieces.reduce((sum, { length }) => sum + length, 0)));
+  outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
+  outgoing.cork();
+  for (const piece of pieces) outgoing.write(piece);
+  outgoing.end();
+  const firstByteMs = Math.round(performance.now() - startedAt);
+  const { format, cache } = facts;
+  c.set('report', { format, coding, cache, query, rows, first_byte_ms: firstByteMs });
+  // It takes no place, and what is left of it is small: a caller that is slow harms nobody, but has an end.
+  if (outgoing.writableLength > 0 && !outgoing.destroyed) {
+    outgoing.setTimeout(sendTimeoutSeconds * 1000, () => incoming.socket.resetAndDestroy());
+    await once(outgoing, 'close');
+  }
+  return RESPONSE_ALREADY_SENT;
+}

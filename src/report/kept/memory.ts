@@ -1,0 +1,49 @@
+import { LRUCache } from 'lru-cache';
+import type { ContentCoding } from '../stream.ts';
+import type { Packed } from './packed.ts';
+
+/** How many rows a report has, once anybody knows; null if nobody will. */
+export interface RowCount {
+  known?: number | null;
+}
+
+export interface AnswerFacts {
+  /** `yyyy-mm-dd`, ascending: the days of the range whose revenue is unconfirmed. */
+  readonly unconfirmedDates: readonly string[];
+  /** The statement that it comes from. */
+  readonly query: string;
+  readonly rows: RowCount;
+}
+
+/** A whole report: what follows the head, and what else is said of it. */
+export interface Answer extends AnswerFacts {
+  readonly body: Buffer;
+}
+
+/** What was true when the store was in `state`. */
+export interface Kept {
+  readonly state: string;
+  /** Absent for a report that was too large to be kept. */
+  readonly answer?: Answer;
+  /** The answer in other codings, and the length of the head that each was packed for. */
+  readonly packed?: ReadonlyMap<ContentCoding, { readonly packed: Packed; readonly headBytes: number }>;
+  /** All unconfirmed days of an account, ascending. */
+  readonly days?: readonly string[];
+}
+
+/** Drops what was not used for longest. */
+export type Memory = LRUCache<string, Kept>;
+
+/** What an entry takes besides its bytes: 1,100 were measured with short keys. */
+const overheadBytes = 1_100;
+
+export function openMemory(maxBytes: number): Memory {
+  return new LRUCache({ maxSize: Math.max(1, maxBytes), sizeCalculation: bytesOf });
+}
+
+function bytesOf({ answer, days, packed }: Kept, key: string): number {
+  let bytes = overheadBytes + 2 * key.length + (answer?.body.length ?? 0);
+  bytes += 40 * ((days?.length ?? 0) + (answer?.unconfirmedDates.length ?? 0));
+  for (const { packed: each } of packed?.values() ?? []) bytes += each.bytes.length;
+  return bytes;
+}

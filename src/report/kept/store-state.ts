@@ -1,0 +1,68 @@
+import { rollupTable } from '../../../catalog/breakdowns.ts';
+import type { Plan } from '../plan.ts';
+
+/** A partition, or the names, as the store had them. */
+interface Piece {
+  readonly state: string;
+  /** `yyyy-mm-dd`; a partition without days holds any. */
+  readonly first: string;
+  readonly last: string;
+  /** When it came to be or last changed: a number that no other change has. */
+  readonly change: number;
+}
+
+const anyDay = '1970-01-01';
+
+/** What the store held at one moment, told by its metadata. */
+export class StoreState {
+  readonly #text: string;
+  /** By table, then by partition; the names of all kinds are one table. */
+  readonly #tables = new Map<string, Map<string, Piece>>();
+
+  /** @param before the state that this one follows; what has not changed since keeps its number */
+  constructor(answer: string, before: StoreState | undefined, nextChange: () => number) {
+    this.#text = answer;
+    const add = (table: string, key: string, piece: Omit<Piece, 'change'>) => {
+      const old = before ? before.#tables.get(table)?.get(key) : undefined;
+      const pieces = this.#tables.get(table) ?? new Map<string, Piece>();
+      this.#tables.set(table, pieces);
+      const same = old?.state === piece.state && old.first === piece.first && old.last === piece.last;
+      if (!pieces.has(key)) pieces.set(key, { ...piece, change: same ? old.change : nextChange() });
+    };
+    for (const line of answer.split('\n')) {
+      if (line === '') continue;
+      const [table = '', partition, folder, state = '', names = '', first = '', last = ''] = line.split('\t');
+      add(table, `${partition} ${folder}`, { state, first, last });
+      add('names', names, { state: '', first: anyDay, last: anyDay });
+    }
+  }
+
+  isSame(answer: string): boolean {
+    return this.#text === answer;
+  }
+
+  /** Two states for which this is the same text give the same report. */
+  ofReport({ breakdown, days }: Plan): string {
+    const { family, dimensions } = breakdown;
+    const rollup = this.#summary(rollupTable(family, dimensions), days);
+    const money = dimensions.length > 0 ? this.#summary(rollupTable(family, []), days) : '';
+    return `${rollup} ${money} ${this.#summary('confirmations')} ${this.#summary('names')}`;
+  }
+
+  /** Likewise of the unconfirmed days of an account. */
+  ofUnconfirmedDays({ breakdown }: Plan): string {
+    return `${this.#summary(rollupTable(breakdown.family, []))} ${this.#summary('confirmations')}`;
+  }
+
+  /** Every change has a higher number than all before, or takes a piece away: count and highest number tell them all. */
+  #summary(table: string, days?: Plan['days']): string {
+    let count = 0;
+    let change = 0;
+    for (const piece of this.#tables.get(table)?.values() ?? []) {
+      if (days && piece.last !== anyDay && (piece.first > days.last || piece.last < days.first)) continue;
+      count++;
+      if (piece.change > change) change = piece.change;
+    }
+    return `${count}.${change}`;
+  }
+}

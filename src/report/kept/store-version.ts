@@ -1,0 +1,104 @@
+import { text } from 'node:stream/consumers';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import type { Reader, ReadStatement } from '../../../clickhouse/reader.ts';
+import { StoreState } from './store-state.ts';
+
+/** The statement that reads the view on all shards, with what names each of them has in its dictionaries. */
+function stateStatement(catalog: Catalog, database: string): ReadStatement {
+  const sources = Object.values(catalog.dimensions).flatMap(({ columns }) =>
+    columns.flatMap((column) => column.name ?? []),
+  );
+  // The empty account, in words that are computed where the row is: a shard has dictionaries of its own.
+  const ids = sources.map(
+    (source) => `dictGet('${database}.${source.dictionary}', '${source.attribute}', (left(name, 0), ''))`,
+  );
+  return {
+    query: [
+      `SELECT name, partition, folder, state, cityHash64(${[...new Set(ids)].join(', ')}), first_day, last_day`,
+      'FROM store_state WHERE database IN ({database:String}, {local:String}) FORMAT TSV',
+    ].join('\n'),
+    params: { database, local: `${database}_shard` },
+    // Asked many times a second; a shard that is down may have changed.
+    settings: { max_threads: 1, priority: 1, log_queries: 0, skip_unavailable_shards: 0 },
+  };
+}
+
+export interface StoreVersionOptions {
+  readonly reader: Reader;
+  readonly catalog: Catalog;
+  readonly database: string;
+  /** How old a state may be that is taken for the present one. */
+  readonly trustMs: number;
+  /** Called when the state cannot be read. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A store that does not tell its state in this time tells none. */
+const giveUpAfterMs = 2_000;
+const askAgainAfterMs = 1_000;
+
+/** Follows the state of the store. It is asked for only when somebody needs it, and all who do share the answer. */
+export class StoreVersion {
+  readonly #options: StoreVersionOptions;
+  readonly #statement: ReadStatement;
+  #state: StoreState | undefined;
+  #changes = 0;
+  /** When the statement began that `#state` comes from. */
+  #askedAt = Number.NEGATIVE_INFINITY;
+  /** Of the last statement, if that failed. */
+  #failedAt: number | undefined;
+  #running: { readonly since: number; readonly state: Promise<StoreState | undefined> } | undefined;
+  #next: Promise<StoreState | undefined> | undefined;
+
+  constructor(options: StoreVersionOptions) {
+    this.#options = options;
+    this.#statement = stateStatement(options.catalog, options.database);
+  }
+
+  /** A state of the store no older than `trustMs`, counted from this call; undefined if the store does not tell. */
+  current(): Promise<StoreState | undefined> | StoreState | undefined {
+    const now = performance.now();
+    const { trustMs } = this.#options;
+    if (this.#state && now - this.#askedAt < trustMs) return this.#state;
+    if (this.#failedAt !== undefined) {
+      // Nobody waits for a store that may fail again.
+      if (!this.#running && now - this.#failedAt > askAgainAfterMs) void this.#ask();
+      return undefined;
+    }
+    if (!this.#running) return this.#ask();
+    if (now - this.#running.since < trustMs) return this.#running.state;
+    this.#next ??= this.#running.state.then(() => {
+      this.#next = undefined;
+      return this.#running?.state ?? this.#ask();
+    });
+    return this.#next;
+  }
+
+  #ask(): Promise<StoreState | undefined> {
+    const since = performance.now();
+    const state = this.#read(since).finally(() => {
+      this.#running = undefined;
+    });
+    this.#running = { since, state };
+    return state;
+  }
+
+  async #read(since: number): Promise<StoreState | undefined> {
+    const { reader, onError } = this.#options;
+    try {
+      const answer = await text(
+        await reader.stream(this.#statement, { signal: AbortSignal.timeout(giveUpAfterMs) }),
+      );
+      if (!this.#state?.isSame(answer))
+        this.#state = new StoreState(answer, this.#state, () => ++this.#changes);
+      this.#askedAt = since;
+      this.#failedAt = undefined;
+      return this.#state;
+    } catch (error) {
+      this.#failedAt = performance.now();
+      this.#state = undefined;
+      onError(error);
+      return undefined;
+    }
+  }
+}

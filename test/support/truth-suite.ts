@@ -1,0 +1,221 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { placeAccount } from '../../clickhouse/cluster/place-account.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { unload } from '../../ingest/history/unload.ts';
+import { confirmDays } from '../../ingest/lists/confirmations.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
+import { event, load, loadRows } from './events.ts';
+import { environmentOf, listening, useCommands } from './process.ts';
+import { seededRandom } from './random.ts';
+import type { TestStore } from './store.ts';
+
+export interface TruthOptions {
+  readonly seed: number;
+  readonly changes: number;
+  /** Services that answer, each a process of its own. */
+  readonly services: number;
+  /** Whether accounts can be placed on other shards. */
+  readonly cluster?: boolean;
+}
+
+/** As ANSWER_TRUST_MS; what changes the store waits a little longer. */
+const trustMs = 100;
+const accounts = ['a', 'b'] as const;
+const questions = accounts.flatMap((account) =>
+  [
+    ['/v1/campaigns', '2026-03-01', '2026-03-31'],
+    ['/v1/campaigns/breakdowns/device_creative_date', '2026-02-01', '2026-04-30'],
+    ['/v1/ad_units/breakdowns/site', '2026-03-01', '2026-03-02'],
+    ['/v1/ad_units/breakdowns/date', '2026-01-01', '2026-12-31'],
+  ].map(([path = '', start, end]) => ({
+    account,
+    path,
+    body: JSON.stringify({ start_time: start, end_time: end }),
+  })),
+);
+
+/** Random changes of a store beside callers of several services: no answer is older than the last change that was done. */
+export function expectTruth(db: TestStore, { seed, changes, services, cluster = false }: TruthOptions): void {
+  const commands = useCommands();
+  const urls: string[] = [];
+  /** Computes every answer. */
+  let computing = '';
+  const tokens = new Map<string, string>();
+
+  beforeAll(async () => {
+    for (const account of accounts) tokens.set(account, await createToken(db.store, { account, label: '' }));
+    const env = {
+      ...environmentOf(db.address),
+      PORT: '0',
+      RATE_LIMIT_REQUESTS: '100000000',
+      LOG_LEVEL: 'warn',
+    };
+    const start = (more = {}) => listening(commands.start(['serve'], { ...env, LOG_LEVEL: 'info', ...more }));
+    computing = await start({ ANSWER_CACHE_MEGABYTES: '0' });
+    for (let n = 0; n < services; n++) urls.push(await start({ ANSWER_TRUST_MS: `${trustMs}` }));
+    await load(
+      db.store,
+      accounts.flatMap((account) => eventsOf(account, 0)),
+    );
+  });
+  afterAll(() => commands.killAll());
+
+  async function ask(url: string, question: number): Promise<{ text: string; cache: string }> {
+    const { account, path, body } = questions[question] ?? { account: '', path: '', body: '' };
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${tokens.get(account)}`, 'content-type': 'application/json' },
+      body,
+    });
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text}`);
+    return {
+      text: text.replace(/"last_update_time":"[^"]+"/, ''),
+      cache: response.headers.get('cache-status') ?? '',
+    };
+  }
+
+  test(`no answer is older than promised: seed ${seed}, ${changes} changes`, {
+    timeout: 600_000,
+  }, async () => {
+    const random = seededRandom(seed);
+    const below = (bound: number) => Math.floor(random() * bound);
+    /** The answer to each question after each change that was done. */
+    const truths: string[][] = [
+      await Promise.all(questions.map(async (_, n) => (await ask(computing, n)).text)),
+    ];
+    const progress = { begun: 0, done: 0, over: false };
+    const wrong: string[] = [];
+    const seen = { answers: 0, hits: 0 };
+
+    const asker = async (url: string, first: number) => {
+      for (let n = first; !progress.over; n++) {
+        const question = n % questions.length;
+        const oldest = progress.done;
+        const { text, cache } = await ask(url, question);
+        const newest = progress.begun;
+        seen.answers++;
+        if (cache.includes('hit')) seen.hits++;
+        checks.push({ question, oldest, newest, text });
+        await delay(below(20));
+      }
+    };
+    const checks: { question: number; oldest: number; newest: number; text: string }[] = [];
+    const askers = urls.flatMap((url, n) => [0, 1, 2].map((k) => asker(url, n * 3 + k)));
+
+    const told: string[] = [];
+    const change = changesOf(db, cluster, below);
+    for (let n = 1; n <= changes; n++) {
+      progress.begun = n;
+      told.push(await change(n));
+      await delay(trustMs + 5);
+      truths.push(
+        await Promise.all(questions.map(async (_, question) => (await ask(computing, question)).text)),
+      );
+      progress.done = n;
+      await delay(below(400));
+    }
+    progress.over = true;
+    await Promise.all(askers);
+
+    for (const { question, oldest, newest, text } of checks) {
+      const of = (n: number) => truths[n]?.[question];
+      const right = truths.slice(oldest, newest + 1).some((truth) => truth[question] === text);
+      const older = truths.slice(0, oldest).some((truth) => truth[question] === text);
+      // While a change is under way, an answer may show half of it, but nothing from before the last one.
+      if (right || (newest > oldest && !older)) continue;
+      wrong.push(
+        `${questions[question]?.path} of ${questions[question]?.account}, after ${told[oldest - 1]} (${oldest} to ${newest}): ${text.slice(0, 300)} instead of ${of(oldest)?.slice(0, 300)}`,
+      );
+    }
+    expect(wrong).toEqual([]);
+    expect(seen.answers).toBeGreaterThan(changes * services);
+    expect(seen.hits).toBeGreaterThan(seen.answers / 10);
+  });
+}
+
+let made = 0;
+const eventsOf = (account: string, n: number) =>
+  ['2026-03-01', '2026-03-02', `2026-04-0${1 + (n % 9)}`].map((day) =>
+    event({
+      event_time: `${day}T12:00:00Z`,
+      advertiser_id: account,
+      publisher_id: account,
+      site_id: `s${n % 3}`,
+      device: n % 2 ? 'tv' : 'mobile',
+      spend: `${++made}.5`,
+      revenue: `${made}.25`,
+    }),
+  );
+
+/** Returns what makes the n-th change and says which. */
+function changesOf(
+  db: TestStore,
+  cluster: boolean,
+  below: (bound: number) => number,
+): (n: number) => Promise<string> {
+  const { store } = db;
+  const account = () => accounts[below(2)] ?? 'a';
+  const name = () => `name ${randomBytes(4).toString('hex')}`;
+  const loads = async () =>
+    (
+      await select<{ id: string }>(
+        store,
+        `SELECT load_id AS id FROM loads GROUP BY load_id HAVING argMax(kind, version) = 'events' AND argMax(state, version) = 'loaded'`,
+      )
+    ).map(({ id }) => id);
+  const kinds: Record<string, (n: number) => Promise<unknown>> = {
+    load: (n) => load(store, eventsOf(account(), n)),
+    loads: (n) =>
+      load(
+        store,
+        accounts.flatMap((each) => eventsOf(each, n)),
+        300,
+      ),
+    confirm: () => confirmDays(store, account(), '2026-03-01', '2026-03-02'),
+    rename: () => loadRows(store, 'campaigns', [[account(), 'campaign', name()]]),
+    'rename sites': () =>
+      loadRows(store, 'sites', [
+        [account(), 's0', name()],
+        [account(), 's1', name()],
+      ]),
+    rebuild: () => rebuildRollups(store, catalog, { from: '2026-03-01', to: '2026-03-31' }),
+    unload: async () => {
+      const ids = await loads();
+      const id = ids[below(ids.length)];
+      if (id !== undefined) await unload(store, id, () => new Date());
+    },
+    restore: () => restorePartition(db.shards[below(db.shards.length)] ?? store),
+    ...(cluster && {
+      place: () => placeAccount(store, catalog, { account: account(), shards: [1 + below(3)] }),
+    }),
+  };
+  const names = Object.keys(kinds);
+  return async (n) => {
+    // Each kind once before any comes again.
+    const kind = names[n <= names.length ? n - 1 : below(names.length)] ?? 'load';
+    await kinds[kind]?.(n);
+    return kind;
+  };
+}
+
+/** A rollup's month is lost and comes back from a backup. */
+async function restorePartition(store: Store): Promise<void> {
+  const table = 'campaigns_device_creative_date';
+  const [part] = await select(
+    store,
+    `SELECT 1 FROM system.parts WHERE database = currentDatabase() AND table = '${table}' AND active AND partition = '202603'`,
+  );
+  if (!part) return;
+  const backup = `File('truth-${randomBytes(6).toString('hex')}')`;
+  await store.command({ query: `BACKUP TABLE ${table} TO ${backup}` });
+  await store.command({ query: `ALTER TABLE ${table} DROP PARTITION 202603` });
+  await delay(150);
+  await store.command({
+    query: `RESTORE TABLE ${table} PARTITION '202603' FROM ${backup} SETTINGS allow_non_empty_tables = 1`,
+  });
+}
