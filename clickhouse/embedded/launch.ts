@@ -50,6 +50,8 @@ export interface EngineOptions {
    * (tried: the exception leaves the thread of the connection), though none gets in.
    */
   readonly native: boolean;
+  /** Whether `guardPort` may keep its port, for which it has to share it. */
+  readonly guarded?: boolean;
   /** Has to be named embedded.xml; the files in embedded.d/ beside it are merged into it. */
   readonly configFile?: string;
 }
@@ -64,7 +66,10 @@ export function launchEngine(dataDir: string, options: EngineOptions): Engine {
   const child = spawnModule('engine', engineArgs(dataDir, store, portsFile, options), {
     stdio: ['pipe', 'ignore', 'pipe'],
     // Not as arguments, which every user of the machine sees.
-    variables: accessVariables(options.access, options.databases),
+    variables: {
+      ...accessVariables(options.access, options.databases),
+      SHARED_PORT: options.guarded ? '1' : '0',
+    },
   });
   if (child.pid === undefined) throw new Error('the ClickHouse process could not be started');
   // The pipe fails when the engine is already gone, which `exited` reports.

@@ -8,7 +8,8 @@ import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { newAccess } from './access.ts';
 import { type Engine, launchEngine, type Ports, PortTaken, StoreLocked } from './launch.ts';
-import { Leases } from './leases.ts';
+import { Leases } from './lease/leases.ts';
+import { guardPort } from './port-guard.ts';
 import { storeLockedExitCode } from './spawn.ts';
 import { logFile, readState, removeState, storedDatabases, writeState } from './state.ts';
 
@@ -64,6 +65,7 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
     if (stopped) return stop;
     if (!(start instanceof Error)) {
       ports = start;
+      if (!served) await guardPorts(ports);
       served = true;
       announce(dataDir, leases, engine.pid, ports);
     } else if (served || start instanceof PortTaken) {
@@ -89,7 +91,14 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
 
 function launch(dataDir: string, ports: Ports): Engine {
   const databases = [...new Set([database ?? '', ...storedDatabases(dataDir)])];
-  return launchEngine(dataDir, { ports, access, databases, native: native !== undefined });
+  return launchEngine(dataDir, { ports, access, databases, native: native !== undefined, guarded: true });
+}
+
+/** Without it the engine is as good, but for the moment after a crash. */
+async function guardPorts({ http, tcp }: Ports): Promise<void> {
+  for (const port of [http, tcp].filter(Boolean)) {
+    await guardPort(port).catch((error: unknown) => log(dataDir ?? '', String(error)));
+  }
 }
 
 function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): void {
