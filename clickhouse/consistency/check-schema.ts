@@ -19,7 +19,17 @@ interface Table {
 /** Tables that the service reads apart from those of reports, with their columns. */
 const serviceTables = {
   confirmations: ['account_id', 'day', 'confirmed_at'],
-  tokens: ['id', 'account_id', 'hash', 'label', 'created_at', 'expires_at', 'revoked_at', 'version'],
+  tokens: [
+    'id',
+    'account_id',
+    'family',
+    'hash',
+    'label',
+    'created_at',
+    'expires_at',
+    'revoked_at',
+    'version',
+  ],
   account_limits: ['account_id', 'requests', 'version'],
 };
 
