@@ -14,11 +14,15 @@ const db = useStore();
 const commands = useCommands();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-tls-'));
 const file = (name: string) => join(folder, name);
-execFileSync('openssl', [
-  ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
-  ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
-  ...['-keyout', file('server.key'), '-out', file('server.crt')],
-]);
+execFileSync(
+  'openssl',
+  [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
+    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
+    ...['-keyout', file('server.key'), '-out', file('server.crt')],
+  ],
+  { stdio: 'pipe' },
+);
 
 /** The real ClickHouse behind TLS, with a certificate that only its own authority knows: itself. */
 const secured = createServer(
