@@ -99,6 +99,17 @@ export async function everyCopyOf(store: Store, table: string): Promise<string> 
   return remoteTable(address, layout.nodes, address.database, table, ',');
 }
 
+/** The copy of such a table on each node, by itself; none where there is one table, or replicas keep it the same. */
+export async function nodeTables(store: Store, table: string): Promise<{ host: string; table: string }[]> {
+  const layout = await layoutOf(store);
+  if (!layout || layout.replicated) return [];
+  const { address } = store;
+  return layout.nodes.map((node) => ({
+    host: node.host,
+    table: remoteTable(address, [node], address.database, table),
+  }));
+}
+
 /** Reloads a dictionary on every node. */
 export async function reloadDictionary(store: Store, dictionary: string): Promise<void> {
   const query = `SYSTEM RELOAD DICTIONARY ${dictionary}`;

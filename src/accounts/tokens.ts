@@ -1,8 +1,9 @@
 import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { everyCopyOf, insertTargetOnAllNodes } from '../../clickhouse/cluster/on-nodes.ts';
+import { everyCopyOf, insertTargetOnAllNodes, nodeTables } from '../../clickhouse/cluster/on-nodes.ts';
 import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
+import { isTransient } from '../../clickhouse/retry.ts';
 import { digestOf, type Versioned, versionAfter } from './versions.ts';
 
 /** A login token as it is stored: never the token itself. Times are ISO 8601, UTC. */
@@ -84,18 +85,48 @@ export async function listTokens(
 export type TokenChoice = { readonly id: string } | { readonly token: string } | { readonly account: string };
 
 /**
- * Revokes tokens from now on; one that is revoked keeps the time.
+ * Revokes tokens from now on; one that is revoked keeps the time. Where a node of a cluster is down, those that are up
+ * no longer accept the tokens when this throws.
  * @returns the ids of all that were chosen
  * @throws when one of them is still valid afterwards, on any node of a cluster
  */
 export async function revokeTokens(store: Store, choice: TokenChoice): Promise<string[]> {
+  try {
+    return await revokeIn(store, choice, {
+      copies: await everyCopyOf(store, 'tokens'),
+      target: await insertTargetOnAllNodes(store, 'tokens'),
+    });
+  } catch (error) {
+    const nodes = await nodeTables(store, 'tokens');
+    if (!(error instanceof Error) || !isTransient(error) || nodes.length < 2) throw error;
+    const revoked = new Set<string>();
+    const missed: string[] = [];
+    for (const { host, table } of nodes) {
+      const tables = { copies: table, target: `FUNCTION ${table}` };
+      try {
+        for (const id of await revokeIn(store, choice, tables)) revoked.add(id);
+      } catch {
+        missed.push(host);
+      }
+    }
+    if (missed.length === 0) return [...revoked].sort();
+    throw new Error(`not revoked on ${missed.join(', ')}; repeat the command when all nodes respond`, {
+      cause: error,
+    });
+  }
+}
+
+async function revokeIn(
+  store: Store,
+  choice: TokenChoice,
+  { copies, target }: { copies: string; target: string },
+): Promise<string[]> {
   const [column, value] =
     'id' in choice
       ? ['id', choice.id]
       : 'token' in choice
         ? ['hash', hashToken(choice.token)]
         : ['account_id', choice.account];
-  const copies = await everyCopyOf(store, 'tokens');
   const idsOf = async (condition: string, final = '') =>
     select<{ id: string }>(
       store,
@@ -104,7 +135,7 @@ export async function revokeTokens(store: Store, choice: TokenChoice): Promise<s
     ).then((rows) => rows.map(({ id }) => id));
   const ids = await idsOf('true');
   await store.command({
-    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')}
+    query: `INSERT INTO ${target}
               (id, account_id, family, hash, label, created_at, expires_at, revoked_at, version)
             SELECT t.id, t.account_id, t.family, t.hash, t.label, t.created_at, t.expires_at, ifNull(t.revoked_at, now64(3)),
                    ${versionAfter('t.version')}
