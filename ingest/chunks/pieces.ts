@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
  */
 export class Pieces {
   readonly #taken = new Map<string, number>();
+  readonly #names = new Set<string>();
 
   /** The name that the next piece of this content would have. */
   peek(hash: string): string {
@@ -15,7 +16,14 @@ export class Pieces {
   take(hash: string): string {
     const n = this.#count(hash);
     this.#taken.set(hash, n);
-    return nameOf(hash, n);
+    const name = nameOf(hash, n);
+    this.#names.add(name);
+    return name;
+  }
+
+  /** Whether a piece of that name was taken. */
+  has(name: string): boolean {
+    return this.#names.has(name);
   }
 
   #count(hash: string): number {

@@ -30,6 +30,7 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
     header: format.name !== 'ndjson' && reading.header,
     ...(format.name === 'csv' && { csvDelimiter: delimiter.charCodeAt(0) }),
     fingerprint: reading.fingerprint,
+    salt: reading.salt,
     chunkBytes: evenChunks(options, bytes.size),
     knownChunks,
     beginChunk,

@@ -21,6 +21,8 @@ export interface SendableChunk extends SentChunk {
   readonly firstLine: number;
   /** What an earlier run left of it in the ledger. */
   readonly known: KnownChunk | undefined;
+  /** Chunks of the same bytes that were read in another way. */
+  readonly otherwise: readonly KnownChunk[];
 }
 
 /** Records of a chunk between those of others. */

@@ -3,6 +3,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { type Claim, claimChunk } from './chunk-claims.ts';
 import type { AttemptStart } from './deliver-chunk.ts';
+import { refuseLoadedOtherwise } from './loaded-otherwise.ts';
 import type { Sender } from './sender.ts';
 
 export interface ClaimedChunk {
@@ -16,16 +17,20 @@ export interface ClaimedChunk {
  * Claims chunks in the order of the file: none is sent before the boundaries of those before it are in the ledger, so
  * that a load which continues after a crash cuts the file at the same places.
  * @param load absent for a dry run
+ * @param again also bytes that were loaded before and read in another way
+ * @throws {InputError} for such bytes otherwise
  */
 export async function* claimChunks(
   chunks: AsyncGenerator<SendableChunk>,
   ledger: Ledger,
   load: Load | undefined,
   sender: Sender,
+  { file, again = false }: { readonly file: string; readonly again?: boolean },
 ): AsyncGenerator<ClaimedChunk> {
   for await (const chunk of chunks) {
     await load?.requeueIfLapsed(ledger);
     const claimed = { interruptions: sender.interruptions, at: performance.now() };
+    if (!again) await refuseLoadedOtherwise(ledger, file, chunk);
     const loadedRows = chunk.known?.loadedRows;
     let claim: Claim = { how: 'send', loadTime: '1970-01-01 00:00:00', dedup: 'reliable' };
     if (loadedRows !== undefined) claim = { how: 'skip', rows: loadedRows };

@@ -20,6 +20,8 @@ export interface FileReading {
   readonly skipLines: number;
   /** What tells chunks apart that are read in another way; empty for the usual one. */
   readonly fingerprint: string;
+  /** What makes the same bytes other ones; empty but for replays. */
+  readonly salt: string;
   /** @param columns of the file; absent: any, as in NDJSON. @throws {InputError} when they do not fit */
   readonly mappingOf: (columns?: readonly string[]) => Mapping;
 }
@@ -38,6 +40,7 @@ export function mappedReading(file: string, valid: ValidMapping): FileReading {
     header,
     skipLines,
     fingerprint: mappingFingerprint(valid),
+    salt: '',
     mappingOf: (columns) => {
       const mapping = compileMapping(valid, columns, file);
       // Without a header nobody has named the columns, so none is there by mistake.

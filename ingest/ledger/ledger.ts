@@ -9,8 +9,10 @@ import type { WaitOptions } from './wait-until.ts';
 export interface SentChunk {
   /** sha256 of the content, hex: its name everywhere. */
   readonly id: string;
-  /** sha256 of its first line, hex. */
+  /** sha256 of its first line, hex; the same however the line is read. */
   readonly firstLineHash: string;
+  /** sha256 of its content, hex; the same however it is read. */
+  readonly content: string;
   readonly bytes: number;
   /** Records. */
   readonly rows: number;
@@ -43,11 +45,11 @@ const later = `greatest(now64(6, 'UTC'), (
 export async function recordChunk(
   { store, retries }: Ledger,
   load: Load,
-  { firstLineHash: head, id: chunk, bytes, rows: records }: SentChunk,
+  { firstLineHash: head, id: chunk, content, bytes, rows: records }: SentChunk,
   time: keyof typeof recordChunks = 'claimed',
   counts = { rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0 },
 ): Promise<void> {
-  const record = { head, chunk, loadId: load.id, bytes, records, ...counts };
+  const record = { head, chunk, content, loadId: load.id, bytes, records, ...counts };
   await retrying(() => recordChunks[time](store, record), retries);
 }
 
@@ -56,6 +58,7 @@ const recordChunks = { claimed: recorder(), sent_at: recorder('sent_at'), loaded
 interface ChunkRecord {
   readonly head: string;
   readonly chunk: string;
+  readonly content: string;
   readonly loadId: string;
   readonly bytes: number;
   readonly records: number;
@@ -67,10 +70,10 @@ interface ChunkRecord {
 
 function recorder(time?: 'sent_at' | 'loaded_at') {
   const query = `
-    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows${time ? `, ${time}` : ''})
-    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8, r.9${time ? `, ${later}` : ''}
+    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows, content${time ? `, ${time}` : ''})
+    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8, r.9, unhex(r.10)${time ? `, ${later}` : ''}
     FROM (SELECT arrayJoin(arrayZip({head:Array(String)}, {chunk:Array(String)}, {loadId:Array(String)}, {bytes:Array(UInt64)},
-      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)}, {leftOut:Array(UInt64)})) AS r)`;
+      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)}, {leftOut:Array(UInt64)}, {content:Array(String)})) AS r)`;
   return together<ChunkRecord, void>(async (store, records) => {
     const all = <Name extends keyof ChunkRecord>(name: Name) => records.map((record) => record[name]);
     await store.command({
@@ -85,6 +88,7 @@ function recorder(time?: 'sent_at' | 'loaded_at') {
         rejectedRows: all('rejectedRows'),
         duplicates: all('duplicates'),
         leftOut: all('leftOut'),
+        content: all('content'),
       },
     });
     return records.map(() => undefined);

@@ -17,7 +17,8 @@ export function knownChunks(
 const chunksFrom = together<string, readonly KnownChunk[]>(async (store, heads) => {
   const query = `
     SELECT lower(hex(c.head)) AS first, chunk, toUInt32(max(c.bytes)) AS length,
-           toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toUInt32(max(c.rows)) AS counted
+           toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toUInt32(max(c.rows)) AS counted,
+           lower(hex(max(c.content))) AS content
     FROM load_chunks AS c WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) GROUP BY head, chunk`;
   const rows = await select<{
     first: string;
@@ -25,10 +26,11 @@ const chunksFrom = together<string, readonly KnownChunk[]>(async (store, heads) 
     length: number;
     loaded: 0 | 1;
     counted: number;
+    content: string;
   }>(store, query, { heads });
-  const known = rows.map(({ first, chunk, length, loaded, counted }) => ({
+  const known = rows.map(({ first, chunk, length, loaded, counted, content }) => ({
     first,
-    chunk: { id: chunk, bytes: length, loadedRows: loaded ? counted : undefined },
+    chunk: { id: chunk, bytes: length, content, loadedRows: loaded ? counted : undefined },
   }));
   return heads.map((head) => known.filter(({ first }) => first === head).map(({ chunk }) => chunk));
 });

@@ -42,6 +42,8 @@ export interface EventLoadOptions {
   /** Amounts of more than six decimal places are rounded instead of rejected. */
   readonly roundMoney?: boolean;
   readonly dedupe?: boolean;
+  /** Also what was loaded before and read in another way; absent: refused, because it would count twice. */
+  readonly again?: boolean;
   /** Everything is checked and nothing stored. */
   readonly dryRun?: boolean;
   readonly rejectLimit?: RejectLimit;
@@ -132,7 +134,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   };
 
   try {
-    const claims = claimChunks(chunks, readLedger, load, sender);
+    const claims = claimChunks(chunks, readLedger, load, sender, options);
     await inParallel(claims, parallel, finishChunk, stopReading, signal);
     if (signal?.aborted) throw new Stopped('stopped');
     await load?.finish();
@@ -162,10 +164,10 @@ async function beginLoad(options: EventLoadOptions): Promise<Load | undefined> {
 async function recordDelivery(
   ledger: Ledger,
   load: Load,
-  { id, firstLineHash, bytes, rows: records }: SendableChunk,
+  { id, firstLineHash, content, bytes, rows: records }: SendableChunk,
   { rows, rejectedRows, duplicates, leftOut, rollupsInDoubt }: Awaited<ReturnType<typeof deliverChunk>>,
 ): Promise<DeliveredChunk | undefined> {
-  const chunk = { id, firstLineHash, bytes, rows: records };
+  const chunk = { id, firstLineHash, content, bytes, rows: records };
   const delivered = { chunk, rows, rejectedRows, duplicates, leftOut };
   if (rollupsInDoubt) return delivered;
   await markLoaded(ledger, load, delivered);

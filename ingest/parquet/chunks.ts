@@ -22,26 +22,37 @@ export async function* parquetChunks(options: ChunkReadOptions): AsyncGenerator<
   const mapping = reading.mappingOf(schema.map(({ name }) => name));
   const source = parquetSource(parquetColumns(file, schema, mapping), mapping);
   onBytes(bytesOutside(parquet));
+  const { fingerprint } = reading;
   const pieces = new Pieces();
+  const plainPieces = new Pieces();
   for (const part of parquet.parts) {
     const { firstRow, rows, start, end } = part;
-    const named = nameOf(part, reading.fingerprint);
+    const named = nameOf(part, fingerprint);
+    const plain = fingerprint === '' ? undefined : nameOf(part, '');
     for await (const data of bytesOf(file, part, signal)) {
       named.update(data);
+      plain?.update(data);
       onBytes(data.length);
     }
     const digest = named.digest('hex');
     const id = pieces.take(digest);
+    const content = plain?.digest('hex') ?? digest;
+    // Of all of its content, however it is read.
+    const firstLineHash = plainPieces.take(content);
+    const candidates = await knownChunks(firstLineHash);
+    const known = candidates.find((each) => each.id === id);
     yield {
       id,
-      firstLineHash: id,
+      firstLineHash,
+      content,
       bytes: end - start,
       rows,
       source,
       release: () => {},
-      stream: () => Readable.from(ownFile(file, part, digest, reading.fingerprint), { objectMode: false }),
+      stream: () => Readable.from(ownFile(file, part, digest, fingerprint), { objectMode: false }),
       firstLine: firstRow,
-      known: (await knownChunks(id)).find((known) => known.id === id),
+      known,
+      otherwise: known ? [] : candidates,
     };
   }
 }

@@ -156,7 +156,7 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
     const file = join(folder, 'replay.ndjson');
     await writeFile(file, linesOf(rows.map(({ fields }) => fields)));
     // Equal rows of another replay are other events.
-    const reading = { ...plainReading(file, false), fingerprint: `replay ${id}` };
+    const reading = { ...plainReading(file, false), salt: `replay ${id}` };
     const dedupe = isDeduped(id);
     const loaded = await loadEvents({ store, file, reading, dedupe, load: turn, chunkBytes: 64 << 20, now });
     duplicates = loaded.duplicateRows;

@@ -37,7 +37,7 @@ export async function cutCsv(
     file,
     fileFormat: formatOf(file),
     reading: {
-      ...{ ignoreUnknown: false, delimiter, header: false, skipLines: 0, fingerprint: '' },
+      ...{ ignoreUnknown: false, delimiter, header: false, skipLines: 0, fingerprint: '', salt: '' },
       mappingOf: sameNames,
     },
     chunkBytes,

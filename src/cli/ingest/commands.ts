@@ -32,6 +32,7 @@ export function addIngestCommands(program: Command): void {
     .option('--skip-lines <lines>', 'lines before the header', positiveInteger)
     .option('--round-money', 'round amounts to six decimal places instead of rejecting their rows')
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
+    .option('--again', 'also load what was loaded before through another mapping: it counts twice')
     .option('--chunk-bytes <bytes>', 'how much to send at once', positiveInteger, defaultChunkBytes)
     .option('--parallel <chunks>', 'how many chunks to send at a time', positiveInteger, 2)
     .option('--quiet', 'no progress bar')

@@ -22,6 +22,7 @@ export interface EventFlags extends MappingFlags {
   readonly format?: Format['name'];
   readonly maxRejects?: { readonly rows?: number; readonly percent?: number };
   readonly dedupe?: boolean;
+  readonly again?: boolean;
   readonly dryRun?: boolean;
   readonly quiet?: boolean;
   readonly json?: boolean;
@@ -96,12 +97,13 @@ export async function ingestEvents(
 }
 
 /** The flags that are no mapping. */
-function loadFlags({ chunkBytes, parallel, format, dedupe, dryRun }: EventFlags) {
+function loadFlags({ chunkBytes, parallel, format, dedupe, again, dryRun }: EventFlags) {
   return {
     chunkBytes,
     parallel,
     ...(format && { format }),
     ...(dedupe && { dedupe }),
+    ...(again && { again }),
     ...(dryRun && { dryRun }),
   };
 }
@@ -122,7 +124,7 @@ function report(
     say(`nothing to do: all ${counted(repeatedRows, 'event')} of ${files} were already loaded`);
     if (run.open > 0) {
       say(
-        `${counted(run.open, 'rejected row')} of ${run.files === 1 ? 'it' : 'them'} ${run.open === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them`,
+        `${counted(run.open, 'rejected row')} of ${run.files === 1 ? 'it' : 'them'} ${run.open === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them. Other flags (--ignore-unknown, --round-money) change nothing of them: unload the load first, then load the file again`,
       );
     }
     return;
