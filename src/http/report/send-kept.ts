@@ -26,9 +26,9 @@ export async function sendKept(
   const pieces = (await packed(coding, head.length)).after(head);
   const { query, rows, unconfirmedDates } = answer;
   const headers = reportHeaders({ ...facts, unconfirmedDates }, coding);
-  for (const [name, value] of Object.entries(headers)) c.header(name, value);
-  c.header('Content-Length', String(pieces.reduce((sum, { length }) => sum + length, 0)));
-  outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const others = Object.fromEntries(c.body(null).headers);
+  outgoing.writeHead(200, { ...others, ...headers, 'Content-Length': length });
   outgoing.cork();
   for (const piece of pieces) outgoing.write(piece);
   outgoing.end();
