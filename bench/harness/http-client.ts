@@ -58,9 +58,9 @@ export async function transfer({ url, headers, body }: HttpRequest): Promise<Tra
 }
 
 /** A side that times one transfer. */
-export const transferSide = (name: string, request: HttpRequest): Side => ({
+export const transferSide = (name: string, request: HttpRequest | (() => HttpRequest)): Side => ({
   name,
-  run: async () => (await transfer(request)).seconds,
+  run: async () => (await transfer(typeof request === 'function' ? request() : request)).seconds,
 });
 
 /** The text of a response, for comparing. @throws when the status is not 200 */
@@ -83,21 +83,24 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** One request, or several that are sent one after the other and timed together; a function makes each repetition's. */
+export type Repeated = HttpRequest | readonly HttpRequest[] | (() => HttpRequest);
+
 /**
- * Several callers that each repeat the same requests as fast as they are answered, on a kept connection.
- * @param requests one request, or several that are sent one after the other and timed together
+ * Several callers that each repeat requests as fast as they are answered, on a kept connection.
  * @returns the milliseconds of each repetition
  */
 export async function callRepeatedly(
-  requests: HttpRequest | readonly HttpRequest[],
+  requests: Repeated,
   { callers, seconds, signal }: CallOptions,
 ): Promise<number[]> {
-  const sequence = [requests].flat();
+  const sequenceOf = () => (typeof requests === 'function' ? [requests()] : [requests].flat());
   const agent = new Agent({ keepAlive: true, maxSockets: callers });
   const times: number[] = [];
   const until = performance.now() + seconds * 1000;
   const caller = async () => {
     while (performance.now() < until && !signal?.aborted) {
+      const sequence = sequenceOf();
       const startedAt = performance.now();
       for (const request of sequence) await requestOnce(request, agent);
       times.push(performance.now() - startedAt);

@@ -71,6 +71,14 @@ export const largest = report('/v1/campaigns/breakdowns/device_creative_date', 3
 /** One row. */
 export const smallest = report('/v1/campaigns', 1, 'small');
 
+let rangesAsked = 0;
+
+/** The same report for a range that nobody has asked for yet: it ends a day later each time, after the last event. */
+export function neverAsked(asked: Report): Report {
+  const end = new Date(Date.parse(asked.period.end) + ++rangesAsked * 86_400_000);
+  return { ...asked, period: { ...asked.period, end: end.toISOString().slice(0, 10) } };
+}
+
 /** A running service on a store, with tokens for the accounts of the network. */
 export interface Service extends ServerProcess {
   /** The request of a report, with the token of its account. */

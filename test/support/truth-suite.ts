@@ -109,18 +109,21 @@ export function expectTruth(db: TestStore, { seed, changes, services, cluster = 
 
     const told: string[] = [];
     const change = changesOf(db, cluster, below);
-    for (let n = 1; n <= changes; n++) {
-      progress.begun = n;
-      told.push(await change(n));
-      await delay(trustMs + 5);
-      truths.push(
-        await Promise.all(questions.map(async (_, question) => (await ask(computing, question)).text)),
-      );
-      progress.done = n;
-      await delay(below(400));
+    try {
+      for (let n = 1; n <= changes; n++) {
+        progress.begun = n;
+        told.push(await change(n));
+        await delay(trustMs + 5);
+        progress.done = n;
+        truths.push(
+          await Promise.all(questions.map(async (_, question) => (await ask(computing, question)).text)),
+        );
+        await delay(below(400));
+      }
+    } finally {
+      progress.over = true;
+      await Promise.all(askers);
     }
-    progress.over = true;
-    await Promise.all(askers);
 
     for (const { question, oldest, newest, text } of checks) {
       const of = (n: number) => truths[n]?.[question];
@@ -184,15 +187,10 @@ function changesOf(
         [account(), 's1', name()],
       ]),
     rebuild: () => rebuildRollups(store, catalog, { from: '2026-03-01', to: '2026-03-31' }),
-    unload: async () => {
-      const ids = await loads();
-      const id = ids[below(ids.length)];
-      if (id !== undefined) await unload(store, id, () => new Date());
-    },
     restore: () => restorePartition(db.shards[below(db.shards.length)] ?? store),
-    ...(cluster && {
-      place: () => placeAccount(store, catalog, { account: account(), shards: [1 + below(3)] }),
-    }),
+    ...(cluster
+      ? { place: () => placeAccount(store, catalog, { account: account(), shards: [1 + below(3)] }) }
+      : { unload: async () => unload(store, (await loads())[0] ?? '', () => new Date()) }),
   };
   const names = Object.keys(kinds);
   return async (n) => {
