@@ -82,9 +82,12 @@ export const attacks: Readonly<Record<string, (target: Target) => Promise<void>>
 
 async function onSocket({ url, signal }: Target, work: (socket: Socket) => Promise<unknown>): Promise<void> {
   const { hostname, port } = new URL(url);
-  const socket = connect({ host: hostname, port: Number(port), localAddress: '127.0.0.66' }).on('error', () => {
-    // The service may hang up on them whenever it likes.
-  });
+  const socket = connect({ host: hostname, port: Number(port), localAddress: '127.0.0.66' }).on(
+    'error',
+    () => {
+      // The service may hang up on them whenever it likes.
+    },
+  );
   try {
     await once(socket, 'connect', { signal });
     await work(socket);

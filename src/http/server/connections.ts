@@ -93,6 +93,8 @@ export class Connections {
  * bytes resets it, and the caller may lose the answer.
  */
 export function linger(socket: Socket, maxMs: number): void {
+  // Nothing would end the timers.
+  if (socket.destroyed) return;
   const cut = setTimeout(() => socket.destroy(), maxMs);
   let seen = -1;
   const pauses = setInterval(() => {
