@@ -76,6 +76,9 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   // The log waits a moment for the number of rows.
   const [, line = ''] = await service.said(/^(.*"msg":"answered".*)$/m);
   expect(JSON.parse(line)).toMatchObject({ status: 200, rows: 1 });
+  // Nothing that the service reads was denied to it.
+  const { stderr: logged } = await service.kill('SIGTERM');
+  expect(logged.split('\n').filter((text) => /"level":[56]0/.test(text))).toEqual([]);
   await expectDenied(reporter, [
     'SELECT count() FROM adtally.events',
     'SELECT count() FROM adtally_shard.events',
