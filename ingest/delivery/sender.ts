@@ -159,7 +159,7 @@ export class Sender {
         query,
         values: stream(),
         query_params: { chunk: id, loadTime, loadId, file, firstLine },
-        clickhouse_settings: insertSettings(token),
+        clickhouse_settings: { ...insertSettings(token), ...source.settings },
       });
       await finished(answer.resume());
     };

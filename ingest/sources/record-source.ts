@@ -1,3 +1,4 @@
+import type { ClickHouseSettings } from '@clickhouse/client';
 import type { ColumnText, Condition } from '../event/expressions.ts';
 import type { EventField } from '../event/fields.ts';
 import type { Mapping } from '../event/mapping.ts';
@@ -26,6 +27,8 @@ export interface RecordSource {
   readonly columns: readonly string[];
   /** Absent: every record is to be an event. */
   readonly condition: Condition | undefined;
+  /** Settings with which its statement is evaluated, beside those of all. */
+  readonly settings?: ClickHouseSettings;
 }
 
 /** What names the fields of a record, and how the text of each comes to be. */
