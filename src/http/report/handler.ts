@@ -63,7 +63,7 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
     const { signal } = caller;
     let slot: Slot | undefined;
     try {
-      slot = await deps.gate.enter(account, () => sizes.isSmall(plan), signal);
+      slot = await deps.gate.enter(account, async () => ask.wasSmall ?? sizes.isSmall(plan), signal);
       const startedAt = performance.now();
       const queryId = crypto.randomUUID();
       const unconfirmedDates = await ask.unconfirmedDates(signal);
@@ -90,7 +90,11 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
       });
       const headers = reportHeaders({ ...facts, unconfirmedDates }, stream.coding);
       for (const [name, value] of Object.entries(headers)) c.header(name, value);
-      const collector = ask.collect({ unconfirmedDates, query: queryId, rows }, stream.coding, head);
+      const collector = ask.collect(
+        { unconfirmedDates, query: queryId, rows, tookMs: firstByteMs },
+        stream.coding,
+        head,
+      );
       return await send(c, [stream.body, collector], signal, deps, slot);
     } finally {
       ask.end();

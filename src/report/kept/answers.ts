@@ -22,6 +22,8 @@ export interface FoundAnswer {
 
 /** A report that has to be asked for. */
 export interface Asking {
+  /** Whether it took only a moment when it was asked for last; undefined if that is unknown. */
+  readonly wasSmall: boolean | undefined;
   /** The unconfirmed days of its range, from memory if possible. */
   unconfirmedDates(signal: AbortSignal): Promise<readonly string[]>;
   /** Passes the answer on, and keeps it once it is whole, if it is small. */
@@ -74,7 +76,8 @@ export class Answers {
     if (kept?.answer && kept.state === state) return this.#found('hit', key, kept.answer);
     const status = kept?.answer ? 'fwd=stale' : 'fwd=uri-miss';
     const daysState = store.ofUnconfirmedDays(plan);
-    const to = { key, state, collects: true };
+    const wasSmall = kept && (kept.answer ? kept.answer.tookMs < smallMs || undefined : false);
+    const to = { key, state, collects: true, wasSmall };
     // Nobody waits for an answer that is likely to be too large again.
     if (kept && !kept.answer)
       return { status, ask: this.#ask(plan, daysState, { ...to, collects: kept.state !== state }) };
@@ -110,6 +113,7 @@ export class Answers {
     const settle = to?.flight === undefined ? () => {} : this.#begin(to.flight);
     let whole = false;
     return {
+      wasSmall: to?.wasSmall,
       unconfirmedDates: (signal) => this.#days.of(plan, daysState, signal),
       collect: (facts, coding, head) =>
         new Collector({
@@ -159,8 +163,12 @@ export class Answers {
   }
 }
 
+/** A report that took no longer is small: a busy ClickHouse takes ten times as long for it as an idle one. */
+const smallMs = 100;
+
 interface Destination {
   readonly key: string;
+  readonly wasSmall: boolean | undefined;
   readonly state: string;
   readonly collects: boolean;
   /** What others who wait for the answer look for. */

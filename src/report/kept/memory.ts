@@ -13,6 +13,8 @@ export interface AnswerFacts {
   /** The statement that it comes from. */
   readonly query: string;
   readonly rows: RowCount;
+  /** Until its first byte was there. */
+  readonly tookMs: number;
 }
 
 /** A whole report: what follows the head, and what else is said of it. */
