@@ -76,29 +76,38 @@ export class StoreVersion {
 
   #ask(): Promise<StoreState | undefined> {
     const since = performance.now();
-    const state = this.#read(since).finally(() => {
-      this.#running = undefined;
+    const state = new Promise<StoreState | undefined>((resolve) => {
+      const giveUp = setTimeout(() => {
+        this.#fail(new Error(`ClickHouse did not tell the state of the store in ${giveUpAfterMs} ms`));
+        resolve(undefined);
+      }, giveUpAfterMs).unref();
+      void this.#read(since).then((read) => {
+        clearTimeout(giveUp);
+        this.#running = undefined;
+        resolve(read);
+      });
     });
     this.#running = { since, state };
     return state;
   }
 
   async #read(since: number): Promise<StoreState | undefined> {
-    const { reader, onError } = this.#options;
     try {
-      const answer = await text(
-        await reader.stream(this.#statement, { signal: AbortSignal.timeout(giveUpAfterMs) }),
-      );
+      const answer = await text(await this.#options.reader.stream(this.#statement));
       if (!this.#state?.isSame(answer))
         this.#state = new StoreState(answer, this.#state, () => ++this.#changes);
       this.#askedAt = since;
       this.#failedAt = undefined;
       return this.#state;
     } catch (error) {
-      this.#failedAt = performance.now();
-      this.#state = undefined;
-      onError(error);
+      this.#fail(error);
       return undefined;
     }
+  }
+
+  #fail(error: unknown): void {
+    this.#failedAt = performance.now();
+    this.#state = undefined;
+    this.#options.onError(error);
   }
 }
