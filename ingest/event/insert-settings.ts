@@ -19,7 +19,7 @@ export function insertSettings(token: string): ClickHouseSettings {
     // A chunk is read in small blocks that fit into caches, and must be stored as one: half a chunk is never
     // stored, and retries cut it the same way.
     max_insert_threads: '1',
-    max_insert_block_size: '65536',
+    max_insert_block_size: '16384',
     min_insert_block_size_rows: '1000000000',
     min_insert_block_size_bytes: '0',
     max_partitions_per_insert_block: '0',
@@ -35,7 +35,8 @@ export function insertSettings(token: string): ClickHouseSettings {
  * branches of `if` and `AND` for every record (500,000 records of CSV: 4.1 s of CPU, not 0.9).
  */
 const judgeSettings: ClickHouseSettings = {
-  short_circuit_function_evaluation: 'enable',
+  // For cheap functions too: a fifth of the CPU of a chunk of NDJSON.
+  short_circuit_function_evaluation: 'force_enable',
   query_plan_merge_expressions: 0,
   // It looks for chains of comparisons such as a < b AND b < 5 and hashes the statement over and over: 190 of the
   // 380 ms of CPU that a chunk of one record took.
