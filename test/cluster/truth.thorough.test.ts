@@ -4,4 +4,4 @@ import { expectTruth } from '../support/truth-suite.ts';
 
 const cluster = useCluster(3);
 
-expectTruth(useClusterStore(cluster), { seed: 5, changes: 24, services: 2, cluster: true });
+expectTruth(useClusterStore(cluster), { seed: 5, changes: 16, services: 2, cluster: true });

@@ -5,6 +5,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { placeAccount } from '../../clickhouse/cluster/place-account.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { retrying } from '../../clickhouse/retry.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
@@ -208,7 +209,7 @@ function changesOf(
   return async (n) => {
     // Each kind once before any comes again.
     const kind = names[n <= names.length ? n - 1 : below(names.length)] ?? 'load';
-    await kinds[kind]?.(n);
+    await retrying(async () => kinds[kind]?.(n));
     return kind;
   };
 }

@@ -90,12 +90,12 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
       });
       const headers = reportHeaders({ ...facts, unconfirmedDates }, stream.coding);
       for (const [name, value] of Object.entries(headers)) c.header(name, value);
-      const collector = ask.collect(
+      const through = ask.collect(
         { unconfirmedDates, query: queryId, rows, tookMs: firstByteMs },
         stream.coding,
         head,
       );
-      return await send(c, [stream.body, collector], signal, deps, slot);
+      return await send(c, [stream.body, ...through], signal, deps, slot);
     } finally {
       ask.end();
       slot?.leave();
@@ -124,7 +124,7 @@ function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => voi
  */
 async function send(
   c: Context<HttpEnv>,
-  [body, collector]: readonly [Readable, Duplex],
+  streams: readonly [Readable, ...Duplex[]],
   signal: AbortSignal,
   deps: ReportDeps,
   slot: Slot,
@@ -134,7 +134,7 @@ async function send(
   const sending = new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds);
   slot.sends(sending);
   try {
-    await pipeline(body, collector, new HoldBack(), outgoing, { signal });
+    await pipeline([...streams, new HoldBack(), outgoing], { signal });
   } catch (error) {
     const query = signal.aborted || sending.reason ? undefined : c.get('report')?.query;
     deps.onBroken(sending.reason ?? error, c.get('requestId'), query);

@@ -26,8 +26,10 @@ export interface Asking {
   readonly wasSmall: boolean | undefined;
   /** The unconfirmed days of its range, from memory if possible. */
   unconfirmedDates(signal: AbortSignal): Promise<readonly string[]>;
-  /** Passes the answer on, and keeps it once it is whole, if it is small. */
-  collect(facts: AnswerFacts, coding: ContentCoding, head: Buffer): Collector;
+  /**
+   * What the answer goes through, which keeps it once it is whole, if it is small. Nothing if it was too large before.
+   */
+  collect(facts: AnswerFacts, coding: ContentCoding, head: Buffer): Collector[];
   /** To be called in the end, however it ends: others may be waiting. */
   end(): void;
 }
@@ -115,22 +117,21 @@ export class Answers {
     return {
       wasSmall: to?.wasSmall,
       unconfirmedDates: (signal) => this.#days.of(plan, daysState, signal),
-      collect: (facts, coding, head) =>
-        new Collector({
-          collects: to?.collects ?? false,
-          onTooLarge: () => {
-            if (to) this.#memory.set(to.key, { state: to.state });
+      collect: (facts, coding, head) => {
+        if (!to?.collects) return [];
+        const onTooLarge = () => {
+          this.#memory.set(to.key, { state: to.state });
+          settle();
+        };
+        const onWhole = (bytes: Buffer) => {
+          whole = true;
+          this.#keep(to, { ...facts, coding, head, bytes }).then(settle, (error: unknown) => {
             settle();
-          },
-          onWhole: (bytes) => {
-            if (!to) return;
-            whole = true;
-            this.#keep(to, { ...facts, coding, head, bytes }).then(settle, (error: unknown) => {
-              settle();
-              this.#options.onError(error);
-            });
-          },
-        }),
+            this.#options.onError(error);
+          });
+        };
+        return [new Collector({ onTooLarge, onWhole })];
+      },
       end: () => {
         if (!whole) settle();
       },

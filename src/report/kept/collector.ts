@@ -4,8 +4,6 @@ import { Transform, type TransformCallback } from 'node:stream';
 export const maxAnswerBytes = 1024 * 1024;
 
 export interface CollectorOptions {
-  /** Otherwise it only passes bytes on. */
-  readonly collects: boolean;
   readonly onTooLarge: () => void;
   /** Called with all bytes when the end has come; an answer that breaks off has no end. */
   readonly onWhole: (bytes: Buffer) => void;
@@ -14,13 +12,12 @@ export interface CollectorOptions {
 /** Passes bytes on and collects them, ahead of a slow caller, so that those who wait for the answer do not wait for him. */
 export class Collector extends Transform {
   readonly #options: CollectorOptions;
-  #pieces: Buffer[] | undefined;
+  #pieces: Buffer[] | undefined = [];
   #bytes = 0;
 
   constructor(options: CollectorOptions) {
-    super({ readableHighWaterMark: options.collects ? maxAnswerBytes : 64 * 1024 });
+    super({ readableHighWaterMark: maxAnswerBytes });
     this.#options = options;
-    if (options.collects) this.#pieces = [];
   }
 
   override _transform(piece: Buffer, _: BufferEncoding, done: TransformCallback): void {
