@@ -10,10 +10,10 @@ import { useStore } from '../support/store.ts';
 const db = useStore();
 const accounts = ['a', 'b', 'third', 'fourth'];
 
-const hostile = Array.from({ length: 8 }, (_, n) => `hostile-${n}`);
+const hostile = Array.from({ length: 6 }, (_, n) => `hostile-${n}`);
 
-// 10 MB each: more than the buffers of a connection take.
-beforeAll(() => insertLarge(db.store, [...accounts, ...hostile], 30_000));
+// 7 MB each: more than the buffers of a connection take.
+beforeAll(() => insertLarge(db.store, [...accounts, ...hostile], 21_000));
 
 /** Asks for the largest report, waits for its first bytes and reads no more. */
 async function unread(service: TestService, account: string): Promise<IncomingMessage> {
@@ -78,6 +78,7 @@ describe('a caller that is too slow', () => {
       tickMs: 50,
       held: { bytesPerSecond: 1024 * 1024, ms: 250 },
       tooSlow: { bytesPerSecond: 64 * 1024, ms: 1_000 },
+      rememberMs: 60_000,
     },
   );
   const broken = () => metric(service, 'adtally_answers_broken_total{outcome="caller_too_slow"}');

@@ -5,6 +5,8 @@ export interface PaceRules {
   readonly held: Pace;
   /** An answer of which less is taken, for so long, is too slow to go on while others wait. */
   readonly tooSlow: Pace;
+  /** How long it is remembered that a report of an account was broken off for that. */
+  readonly rememberMs: number;
 }
 
 export interface Pace {
@@ -21,6 +23,7 @@ export const defaultPaceRules: PaceRules = {
   tickMs: 200,
   held: { bytesPerSecond: 1024 * 1024, ms: 1_000 },
   tooSlow: { bytesPerSecond: 64 * 1024, ms: 10_000 },
+  rememberMs: 60_000,
 };
 
 /**
@@ -34,6 +37,7 @@ export class AnswerPace {
   readonly #taken: number[] = [];
   #total: number;
   #stillTicks = 0;
+  #waited = false;
 
   /** @param total what the socket had accepted before, in bytes */
   constructor({ tickMs, held, tooSlow }: PaceRules, total = 0) {
@@ -48,13 +52,26 @@ export class AnswerPace {
     this.#total = total;
     this.#stillTicks = bytesWait && taken === 0 ? this.#stillTicks + 1 : 0;
     if (!bytesWait) this.#taken.length = 0;
-    else if (this.#taken.push(taken) > this.#keep) this.#taken.shift();
+    // What was taken before bytes had to wait has filled buffers, and says nothing of the caller.
+    else if (this.#waited && this.#taken.push(taken) > this.#keep) this.#taken.shift();
+    this.#waited = bytesWait;
   }
 
   /** False as long as it has not been seen for so long. */
-  isBelow({ bytesPerSecond, ms }: Pace): boolean {
+  isBelow(pace: Pace): boolean {
+    return this.#compare(pace) < 0;
+  }
+
+  /** False as long as it has not been seen for so long. */
+  keepsUp(pace: Pace): boolean {
+    return this.#compare(pace) >= 0;
+  }
+
+  /** NaN as long as it has not been seen for so long. */
+  #compare({ bytesPerSecond, ms }: Pace): number {
     const ticks = Math.ceil(ms / this.#tickMs);
-    return this.#taken.length >= ticks && sum(this.#taken.slice(-ticks)) < (bytesPerSecond * ms) / 1000;
+    if (this.#taken.length < ticks) return Number.NaN;
+    return sum(this.#taken.slice(-ticks)) - (bytesPerSecond * ms) / 1000;
   }
 
   /** Bytes taken lately. */

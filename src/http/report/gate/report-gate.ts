@@ -1,7 +1,8 @@
 import { Problem } from '../../problems.ts';
 import { defaultPaceRules, type PaceRules } from './pace.ts';
 import { ReportQueue, type Size } from './report-queue.ts';
-import { type Answer, BrokenOff } from './sending.ts';
+import type { Answer } from './sending.ts';
+import { both, countOf, type Report, UnderWay } from './under-way.ts';
 
 export interface ReportGateOptions {
   /** Reports that run at a time. */
@@ -23,22 +24,6 @@ export interface Slot {
   leave(): void;
 }
 
-interface Report {
-  readonly account: string;
-  readonly size: Size;
-  answer?: Answer;
-  /** Its caller takes next to nothing, so that it needs no place. */
-  held: boolean;
-  broken: boolean;
-}
-
-/** What is under way, counted. */
-interface Tally {
-  running: number;
-  runningLarge: number;
-  readonly ofAccount: Map<string, Record<Size, number>>;
-}
-
 /**
  * Limits how many reports run at a time, overall and per account, with a short queue for each size. Large reports leave
  * some places free, overall and of an account, so that a small one is never stuck behind them.
@@ -48,8 +33,9 @@ interface Tally {
  *   goes to the account with the fewest reports under way.
  * - A place is for work. A report whose caller takes next to nothing for a second is held up: it goes on, but gives
  *   its place to the next until its caller takes more. At most twice as many reports as there are places are under way.
+ * - Accounts whose callers hold up reports, or had one broken off in the last minute, come last and share half of it all.
  * - While reports wait, one whose caller is too slow for long is broken off; so is, when no more can be under way, a
- *   held-up one of the account with the most. Nobody is broken off while nobody waits.
+ *   held-up one, of a slow account first. Nobody is broken off while nobody waits.
  */
 export class ReportGate {
   readonly maxConcurrent: number;
@@ -57,7 +43,7 @@ export class ReportGate {
   readonly waitSeconds: number;
   readonly pace: PaceRules;
   readonly #queue: ReportQueue<Slot>;
-  readonly #underWay = new Set<Report>();
+  readonly #underWay: UnderWay;
   #ticks: NodeJS.Timeout | undefined;
 
   constructor({
@@ -70,25 +56,25 @@ export class ReportGate {
     this.maxConcurrent = maxConcurrent;
     this.maxPerAccount = Math.max(1, Math.ceil(maxConcurrent / 2));
     this.pace = pace;
+    this.#underWay = new UnderWay(pace.rememberMs);
     this.waitSeconds = Math.ceil(waitMs / 1000);
     const most = { small: maxWaitingSmall, large: maxWaitingLarge };
     this.#queue = new ReportQueue({
       most,
       waitMs,
-      heldOf: (wanted) =>
-        [...this.#underWay].filter(({ account, held }) => held && account === wanted).length,
+      isSlow: (account) => this.#underWay.isSlow(account),
       refusal: () => this.#refusal(),
     });
   }
 
   /** Reports that have a place. */
   get running(): number {
-    return this.#tally().running;
+    return both(this.#underWay.tally().running);
   }
 
   /** Reports that are held up by their callers. */
   get held(): number {
-    return this.#underWay.size - this.running;
+    return this.#underWay.reports.size - this.running;
   }
 
   get waiting(): number {
@@ -113,22 +99,31 @@ export class ReportGate {
     return slot;
   }
 
-  #fits(account: string, size: Size, tally = this.#tally()): boolean {
+  #fits(account: string, size: Size, tally = this.#underWay.tally()): boolean {
     const { small, large } = tally.ofAccount.get(account) ?? { small: 0, large: 0 };
-    // The last place is for an account that has none.
-    const hasRoom = (taken: number, own: number, places: number) => taken + (own > 0 ? 1 : 0) < places;
-    if (this.#underWay.size >= 2 * this.maxConcurrent || small + large >= this.maxPerAccount) return false;
-    if (!hasRoom(tally.running, small + large, this.maxConcurrent)) return false;
+    const slow = this.#underWay.isSlow(account);
+    const hasRoom = (places: number, taken: number, ofSlow: number, own: number) =>
+      // The last place is for an account that has none.
+      taken + (own > 0 ? 1 : 0) < places && !(slow && ofSlow >= Math.ceil(places / 2));
+    const { running, runningOfSlow } = tally;
+    if (this.#underWay.reports.size >= this.#maxUnderWay(slow)) return false;
+    if (small + large >= this.maxPerAccount) return false;
+    if (!hasRoom(this.maxConcurrent, both(running), both(runningOfSlow), small + large)) return false;
     return (
       size === 'small' ||
       (large < forLarge(this.maxPerAccount) &&
-        hasRoom(tally.runningLarge, large, forLarge(this.maxConcurrent)))
+        hasRoom(forLarge(this.maxConcurrent), running.large, runningOfSlow.large, large))
     );
+  }
+
+  /** Slow accounts leave some of it to others. */
+  #maxUnderWay(slow: boolean): number {
+    return this.maxConcurrent + (slow ? Math.ceil(this.maxConcurrent / 2) : this.maxConcurrent);
   }
 
   #take(account: string, size: Size): Slot {
     const report: Report = { account, size, held: false, broken: false };
-    this.#underWay.add(report);
+    this.#underWay.reports.add(report);
     return {
       size,
       sends: (answer) => {
@@ -136,8 +131,8 @@ export class ReportGate {
         this.#ticks ??= setInterval(() => this.#tick(), this.pace.tickMs);
       },
       leave: () => {
-        if (!this.#underWay.delete(report)) return;
-        if (this.#underWay.size === 0) {
+        if (!this.#underWay.reports.delete(report)) return;
+        if (this.#underWay.reports.size === 0) {
           clearInterval(this.#ticks);
           this.#ticks = undefined;
         }
@@ -149,17 +144,17 @@ export class ReportGate {
   #admit(): void {
     let admitted = this.#queue.length > 0;
     while (admitted) {
-      const tally = this.#tally();
+      const tally = this.#underWay.tally();
       admitted = this.#queue.admitNext(
         (account, size) => this.#fits(account, size, tally),
-        (account) => reportsOf(account, tally),
+        (account) => countOf(account, tally),
         (account, size) => this.#take(account, size),
       );
     }
   }
 
   #tick(): void {
-    for (const report of this.#underWay) {
+    for (const report of this.#underWay.reports) {
       report.answer?.tick();
       report.held = report.answer?.pace.isBelow(this.pace.held) ?? false;
     }
@@ -169,50 +164,25 @@ export class ReportGate {
 
   #breakOffSlow(): void {
     if (this.#queue.length === 0) return;
+    const underWay = this.#underWay;
     const { bytesPerSecond, ms } = this.pace.tooSlow;
-    for (const report of this.#underWay) {
-      if (!report.answer?.pace.isBelow(this.pace.tooSlow)) continue;
-      breakOff(report, `less than ${bytesPerSecond / 1024} KiB/s for ${ms / 1000} s`);
+    for (const report of underWay.reports) {
+      if (report.broken || !report.answer?.pace.isBelow(this.pace.tooSlow)) continue;
+      underWay.breakOff(report, `less than ${bytesPerSecond / 1024} KiB/s for ${ms / 1000} s`);
     }
-    if (this.#underWay.size < 2 * this.maxConcurrent) return;
-    const tally = this.#tally();
-    let room = this.maxConcurrent - tally.running - [...this.#underWay].filter(({ broken }) => broken).length;
+    if (underWay.reports.size < this.#maxUnderWay(false)) return;
+    const tally = underWay.tally();
+    let room = this.maxConcurrent - both(tally.running) - underWay.broken;
     for (const account of this.#queue.accounts) {
       if (room <= 0) return;
-      const slowest = this.#slowest(reportsOf(account, tally), tally);
+      if (underWay.isSlow(account)) continue;
+      const slowest = underWay.slowest(countOf(account, tally), tally, this.pace.tooSlow);
       const counts = slowest && tally.ofAccount.get(slowest.account);
       if (!slowest || !counts) continue;
-      breakOff(slowest, 'the slowest where no more reports can be under way');
+      underWay.breakOff(slowest, 'the slowest where no more reports can be under way');
       counts[slowest.size]--;
       room--;
     }
-  }
-
-  /** Of the accounts with the most reports under way, and more than an account that waits: the slowest held-up one. */
-  #slowest(own: number, tally: Tally): Report | undefined {
-    return [...this.#underWay]
-      .filter(({ account, held, broken }) => {
-        const count = reportsOf(account, tally);
-        return held && !broken && (own === 0 || count > own + 1);
-      })
-      .toSorted((a, b) => {
-        const counted = reportsOf(b.account, tally) - reportsOf(a.account, tally);
-        const [ofA, ofB] = [a.answer?.pace, b.answer?.pace];
-        const taken = (ofA?.recentBytes ?? 0) - (ofB?.recentBytes ?? 0);
-        return counted || taken || (ofB?.stillMs ?? 0) - (ofA?.stillMs ?? 0);
-      })[0];
-  }
-
-  #tally(): Tally {
-    const tally: Tally = { running: 0, runningLarge: 0, ofAccount: new Map() };
-    for (const { account, size, held } of this.#underWay) {
-      if (!held) tally.running++;
-      if (!held && size === 'large') tally.runningLarge++;
-      const counts = tally.ofAccount.get(account) ?? { small: 0, large: 0 };
-      counts[size]++;
-      tally.ofAccount.set(account, counts);
-    }
-    return tally;
   }
 
   #refusal(): Problem {
@@ -221,18 +191,6 @@ export class ReportGate {
       headers: { 'Retry-After': String(seconds) },
     });
   }
-}
-
-function breakOff(report: Report, how: string): void {
-  report.broken = true;
-  report.answer?.breakOff(
-    new BrokenOff('caller_too_slow', `the caller took the answer too slowly while others waited: ${how}`),
-  );
-}
-
-function reportsOf(account: string, { ofAccount }: Tally): number {
-  const { small, large } = ofAccount.get(account) ?? { small: 0, large: 0 };
-  return small + large;
 }
 
 /** How many of the slots large reports may take: a quarter is kept for small ones. */

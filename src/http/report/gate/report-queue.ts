@@ -10,8 +10,8 @@ export interface QueueOptions {
   /** How many may wait. */
   readonly most: Readonly<Record<Size, number>>;
   readonly waitMs: number;
-  /** How many reports of an account are held up by slow callers. */
-  readonly heldOf: (account: string) => number;
+  /** Whether callers of the account are slow: others go first. */
+  readonly isSlow: (account: string) => boolean;
   /** What a report that waits no longer fails with. */
   readonly refusal: () => Error;
 }
@@ -21,7 +21,7 @@ const smallInARow = 4;
 
 /**
  * Reports that wait for a place, a short queue for each size. No account takes more than half of a queue; in a full
- * one a newcomer takes the turn of an account that has more than twice as many, where held-up reports count double.
+ * one a newcomer takes the turn of a slow account, or of one that has more than twice as many.
  */
 export class ReportQueue<Place> {
   readonly #options: QueueOptions;
@@ -77,21 +77,20 @@ export class ReportQueue<Place> {
   }
 
   /**
-   * Gives a place to the report whose turn it is: of those that fit, of the account with the fewest reports under way,
-   * then in order of arrival. False when none fits.
+   * Gives a place to the report whose turn it is: of those that fit, not of a slow account, then of the account with the
+   * fewest reports under way, then in order of arrival. False when none fits.
    */
   admitNext(
     fits: (account: string, size: Size) => boolean,
     underWay: (account: string) => number,
     take: (account: string, size: Size) => Place,
   ): boolean {
+    const { isSlow } = this.#options;
     const next = (size: Size) =>
       this.#waiting[size]
         .filter(({ account }) => fits(account, size))
-        .reduce<Waiter<Place> | undefined>(
-          (best, waiter) => (best && underWay(best.account) <= underWay(waiter.account) ? best : waiter),
-          undefined,
-        );
+        .map((waiter) => ({ waiter, slow: Number(isSlow(waiter.account)), count: underWay(waiter.account) }))
+        .toSorted((a, b) => a.slow - b.slow || a.count - b.count)[0]?.waiter;
     const [small, large] = [next('small'), next('large')];
     const size = small && !(large && this.#smallSinceLarge >= smallInARow) ? 'small' : 'large';
     const waiter = size === 'small' ? small : large;
@@ -103,13 +102,19 @@ export class ReportQueue<Place> {
     return true;
   }
 
-  /** The last report of the account with the most, if those are more than twice what the newcomer's has with it. */
+  /** Whose turn a newcomer takes: the last report of the account with the most, or of the slow one with the most. */
   #displaced(newcomer: string, size: Size): Waiter<Place> | undefined {
-    const claims = new Map<string, number>();
-    const claimsOf = (account: string) => claims.get(account) ?? 2 * this.#options.heldOf(account);
-    for (const { account } of this.#waiting[size]) claims.set(account, claimsOf(account) + 1);
-    const [account, most] = [...claims].reduce((a, b) => (b[1] > a[1] ? b : a), ['', 0]);
-    if (most <= 2 * (claimsOf(newcomer) + 1)) return undefined;
-    return this.#waiting[size].findLast((waiter) => waiter.account === account);
+    const { isSlow } = this.#options;
+    const waiting = this.#waiting[size];
+    const counts = new Map<string, number>();
+    for (const { account } of waiting) counts.set(account, (counts.get(account) ?? 0) + 1);
+    const own = counts.get(newcomer) ?? 0;
+    const slow = isSlow(newcomer) ? [] : [...counts].filter(([account]) => isSlow(account));
+    const [account, most] = (slow.length > 0 ? slow : [...counts]).reduce(
+      (a, b) => (b[1] > a[1] ? b : a),
+      ['', 0],
+    );
+    if (slow.length === 0 && most <= 2 * (own + 1)) return undefined;
+    return waiting.findLast((waiter) => waiter.account === account);
   }
 }
