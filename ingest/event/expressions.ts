@@ -1,4 +1,4 @@
-import { identifier, quoted } from './sql.ts';
+import { anyNumber, decimalPlaces, firstOf, identifier, matches } from './sql.ts';
 import type { Rule } from './values.ts';
 
 /** The text of a column of the file, of type String; undefined where the file has no such column. */
@@ -33,11 +33,13 @@ export const numberName = (column: string): string => `{${column}}#`;
  * expression runs as it was checked: columns by their names, then of each expression its result (`r_` and the name of
  * the expression), that as text (`e_`), whether a number is none (`n_`), and whether it has no result although it was
  * given something (`b_`).
+ * @param round see `numberOf`
  */
 export function computeExpressions(
   expressions: ReadonlyMap<string, CheckedExpression>,
   select: string,
   columnText: ColumnText,
+  round: boolean,
 ): string {
   if (expressions.size === 0) return select;
   const all = [...expressions.values()];
@@ -45,7 +47,9 @@ export function computeExpressions(
   const numbers = [...new Set(all.flatMap(({ numbers }) => numbers))];
   const inputs = [
     ...columns.map((name) => `${columnText(name) ?? "''"} AS ${identifier(textName(name))}`),
-    ...numbers.map((name) => `${numberOf(identifier(textName(name)))} AS ${identifier(numberName(name))}`),
+    ...numbers.map(
+      (name) => `${numberOf(identifier(textName(name)), round)} AS ${identifier(numberName(name))}`,
+    ),
   ];
   const results = [...expressions].flatMap(([name, { sql, text, columns, numbers }]) => {
     const given = columns.map((column) => `${identifier(textName(column))} != ''`);
@@ -93,13 +97,25 @@ function oneOf(names: readonly string[]): string {
   return names.map(textName).join(' or ');
 }
 
-const number = '^[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]{1,3})?$';
+/** Plainly at most 12 decimal places. */
+const fewPlaces = '^[+-]?([0-9]+\\.?[0-9]{0,12}|\\.[0-9]{1,12})([eE]\\+?[0-9]{1,3})?$';
 
 /**
  * The number in a text: Nullable(Decimal) of 12 places, so that nothing is lost as it would be in a float; NULL where
- * it is no number or has more than 15 digits before the point, so that products of two do not overflow.
+ * it is no number, has more than 15 digits before the point, so that products of two do not overflow, or more than 12
+ * behind it.
+ * @param round further digits behind the point are cut off instead
  */
-export function numberOf(text: string): string {
-  const decimal = `toDecimal256OrNull(trim(${text}), 12)`;
-  return `if(match(trim(${text}), ${quoted(number)}) AND abs(${decimal}) < 1000000000000000, ${decimal}, NULL)`;
+export function numberOf(text: string, round = false): string {
+  const given = `trim(${text})`;
+  const decimal = `toDecimal256OrNull(${given}, 12)`;
+  const exact = `${matches(given, anyNumber)}${round ? '' : ` AND ${decimalPlaces(given)} <= 12`}`;
+  return firstOf(
+    [
+      [`ifNull(abs(${decimal}) >= 1000000000000000, true)`, 'NULL'],
+      [matches(given, fewPlaces), decimal],
+      [exact, decimal],
+    ],
+    'NULL',
+  );
 }

@@ -80,7 +80,7 @@ export function sameNames(columns?: readonly string[]): Mapping {
  * @throws {MappingError} for a column that is not in the file
  */
 export function compileMapping(
-  { sources, expressions, where, condition }: ValidMapping,
+  { sources, expressions, where, condition, roundMoney }: ValidMapping,
   columns?: readonly string[],
   file = 'the file',
 ): Mapping {
@@ -114,7 +114,7 @@ export function compileMapping(
       const column = columnOf(field);
       return column === undefined ? undefined : columnText(column);
     },
-    compute: (select, columnText) => computeExpressions(all, select, columnText),
+    compute: (select, columnText) => computeExpressions(all, select, columnText, roundMoney),
     rulesOf: (field) => {
       const expression = expressions.get(field);
       return expression ? rulesOfExpression(field, expression) : [];

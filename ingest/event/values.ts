@@ -1,5 +1,5 @@
 import { eventTypes, type FieldKind, type FieldSpec } from './fields.ts';
-import { firstOf, matches, quoted } from './sql.ts';
+import { anyNumber, decimalPlaces, firstOf, matches, quoted } from './sql.ts';
 
 /** What a value and its rules refer to; computed once for each record, in a layer of its own. */
 export interface Computed {
@@ -45,7 +45,6 @@ const millisecondsPattern = '^[0-9]{12,13}$';
 /** 12 digits before the point, 6 after it; more places only if they are zeros. */
 const plainMoney = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
 const plainCount = '^[0-9]{1,15}$';
-const anyNumber = '^[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]{1,3})?$';
 
 const timeReason =
   'must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970';
@@ -132,23 +131,26 @@ function timeRange(time: string): Rule[] {
   return [{ broken, reason: 'must be between 1971 and 2149' }];
 }
 
-/** A number that is not written plainly, exactly; NULL where the text is plain or no number. */
-function unusualNumber(text: string, plain: string): { plain: Computed; number: Computed } {
+/**
+ * A number that is not written plainly: NULL where the text is plain or no number. Of more than 38 places the rest is cut
+ * off, which `places` tells: how many it takes to write the number exactly, less than none for trailing zeros.
+ */
+function unusualNumber(text: string, plain: string): { plain: Computed; number: Computed; places: Computed } {
   const isPlain = `plain_${text}`;
+  const unusual = (sql: string) =>
+    `if(${text} = '' OR ${plain} OR NOT ${matches(text, anyNumber)}, NULL, ${sql})`;
   return {
     plain: { name: isPlain, sql: `${text} = '' OR ${plain}` },
-    number: {
-      name: `number_of_${text}`,
-      sql: `if(${text} = '' OR ${plain} OR NOT ${matches(text, anyNumber)}, NULL, toDecimal256OrNull(${text}, 38))`,
-    },
+    number: { name: `number_of_${text}`, sql: unusual(`toDecimal256OrNull(${text}, 38)`) },
+    places: { name: `places_of_${text}`, sql: unusual(decimalPlaces(text)) },
   };
 }
 
 function moneyOf(text: string, round: boolean): Reading {
-  const { plain, number } = unusualNumber(text, matches(text, plainMoney));
+  const { plain, number, places } = unusualNumber(text, matches(text, plainMoney));
   const small = `ifNull(abs(round(${number.name}, 6)) < 1000000000000, false)`;
   return {
-    computed: [plain, number],
+    computed: [plain, number, places],
     value: `if(${plain.name}, toDecimal64OrZero(${text}, 6), if(${small}, toDecimal64(round(assumeNotNull(${number.name}), 6), 6), toDecimal64(0, 6)))`,
     rules: [
       {
@@ -159,7 +161,7 @@ function moneyOf(text: string, round: boolean): Reading {
         ? []
         : [
             {
-              broken: `NOT ${plain.name} AND ${small} AND round(${number.name}, 6) != ${number.name}`,
+              broken: `NOT ${plain.name} AND ${small} AND ${places.name} > 6`,
               reason: 'has more than 6 decimal places; --round-money rounds it',
             },
           ]),
@@ -175,13 +177,13 @@ function countReason([min, max]: NonNullable<Range>): string {
 
 function countOf(text: string, range: Range = [0, 0]): Reading {
   const [min, max] = range;
-  const { plain, number } = unusualNumber(
+  const { plain, number, places } = unusualNumber(
     text,
     `${matches(text, plainCount)} AND toUInt64OrZero(${text}) BETWEEN ${min} AND ${max}`,
   );
-  const whole = `ifNull(${number.name} BETWEEN ${min} AND ${max} AND round(${number.name}, 0) = ${number.name}, false)`;
+  const whole = `ifNull(${number.name} BETWEEN ${min} AND ${max} AND ${places.name} <= 0, false)`;
   return {
-    computed: [plain, number],
+    computed: [plain, number, places],
     value: `if(${plain.name}, toUInt64OrZero(${text}), if(${whole}, toUInt64(assumeNotNull(${number.name})), 0))`,
     rules: [{ broken: `NOT ${plain.name} AND NOT ${whole}`, reason: countReason(range) }],
   };

@@ -137,8 +137,12 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     const claims = claimChunks(chunks, readLedger, load, sender, options);
     await inParallel(claims, parallel, finishChunk, stopReading, signal);
     if (signal?.aborted) throw new Stopped('stopped');
+    if (load && unsettled.length > 0) {
+      // Not as loaded: who comes after a loader that was killed here sees that something is left to do.
+      await load.fail(new Error('its rollups have not been checked: run the same command again'));
+      await repairRollupsOf(ledger, load, unsettled, now, options);
+    }
     await load?.finish();
-    if (load && unsettled.length > 0) await repairRollupsOf(ledger, load, unsettled, now, options);
     const openRejects = load ? await countOpenRejects(store, ids) : counts.rejectedRows;
     return { ...counts, openRejects, ...(load && { loadId: load.id }) };
   } catch (error) {

@@ -41,6 +41,9 @@ describe('usage', () => {
     ['confirm acme --from 2026-02-01 --to 2026-02-30', /--to/],
     ['confirm acme --from 2026-02-02 --to 2026-02-01', /--to/],
     ['confirm acme --to 2026-02-01', /--from/],
+    ['confirm acme --from 1970-12-31 --to 1971-01-01', /--from.*from 1971-01-01 to 2149-06-04/s],
+    ['verify --from 2026-02-02 --to 2026-02-01', /--to/],
+    ['rebuild --from 2026-02-02 --to 2026-02-01', /--to/],
     ['token create acme --expires tomorrow', /--expires/],
   ])('adtally %s is refused with exit code 2 and says what is wrong', async (line, reason) => {
     const { code, stdout, stderr } = await adtallyAgain(line);

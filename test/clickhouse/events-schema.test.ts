@@ -2,7 +2,14 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { describeSchema, schemaFile } from '../../clickhouse/migrate/write-schema.ts';
-import { eventColumns } from '../../ingest/event/fields.ts';
+import {
+  countFields,
+  eventColumns,
+  eventFields,
+  eventTypes,
+  type FieldKind,
+  fieldSpecs,
+} from '../../ingest/event/fields.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -21,4 +28,44 @@ test('a field of an event has its column in every table and view that it passes'
   expect(columns).toHaveLength(4);
   for (const { table, names } of columns)
     expect(names, table).toEqual(expect.arrayContaining([...eventColumns]));
+});
+
+const columnTypes: Readonly<Partial<Record<FieldKind, RegExp>>> = {
+  text: /^(LowCardinality\()?String/,
+  time: /^DateTime64\(3, 'UTC'\)/,
+  count: /^UInt64/,
+  money: /^Decimal\(18, 6\)/,
+  flag: /^Bool/,
+};
+
+test('the table of events has the types of its fields, and constraints as long as their texts may be', () => {
+  const [table = ''] = /CREATE TABLE events\n[\s\S]*?;\n/.exec(readFileSync(schemaFile, 'utf8')) ?? [];
+  for (const name of eventColumns) {
+    const { kind, maxChars } = fieldSpecs[name];
+    const [, type = ''] = new RegExp(`\`${name}\` (.*)`).exec(table) ?? [];
+    expect(type, name).toMatch(columnTypes[kind] ?? /^$/);
+    const longest = [...table.matchAll(new RegExp(`lengthUTF8\\(${name}\\) <= (\\d+)`, 'g'))].map(
+      ([, most]) => Number(most),
+    );
+    expect(longest, name).toEqual(maxChars === undefined ? [] : [maxChars]);
+    expect(table.includes(`isValidUTF8(${name})`), name).toBe(kind === 'text');
+  }
+});
+
+test('the table of the README has every field, and says of each what is in the list of fields', () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const [, table = ''] = /\n\| field \| \| \|\n.*\n([\s\S]*?)\n\n/.exec(readme) ?? [];
+  const named = (cell = '') => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name);
+  const rows = table.split('\n').map((row) => row.split('|').slice(1));
+  expect(rows.flatMap(([fields]) => named(fields)).sort()).toEqual([...eventFields].sort());
+  for (const [fields, , said = ''] of rows) {
+    for (const name of eventFields.filter((field) => named(fields).includes(field))) {
+      const { kind, maxChars, range } = fieldSpecs[name];
+      const [, most] = /up to (\d+) characters/.exec(said) ?? [];
+      expect(most, name).toBe(maxChars?.toString());
+      if (countFields.some((field) => field === name)) expect(said).toContain(`numbers from ${range?.[0]}`);
+      if (kind === 'money') expect(said, name).toContain('decimal, 6 places');
+      if (kind === 'type') expect(named(said)).toEqual(expect.arrayContaining([...eventTypes]));
+    }
+  }
 });

@@ -71,6 +71,12 @@ describe('NULL in Parquet is no value', () => {
     },
   );
 
+  test('an event_id of numbers is none where it is NULL', async () => {
+    const rest = `TIMESTAMP '2026-01-31 12:00:00' AS event_time, 'impression' AS event_type, 'X' AS advertiser_id, 'C' AS campaign_id`;
+    await writeByDuckDb('id.parquet', `SELECT CAST(NULL AS BIGINT) AS event_id, ${rest}`);
+    expect(await events(await load('id.parquet'))).toMatchObject([{ event_id: '', impressions: '1' }]);
+  });
+
   test('a quantity of Nullable(UInt64) by ClickHouse is 1 where it is NULL', async () => {
     const query = `SELECT 'n' AS event_id, '${time}' AS event_time, 'impression' AS event_type, 'X' AS advertiser_id,
       'C' AS campaign_id, CAST(NULL AS Nullable(UInt64)) AS quantity FORMAT Parquet`;

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { formats } from '../../../ingest/input/file-format.ts';
 import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import { defaultChunkBytes } from '../../../ingest/load/load-events.ts';
-import { accountId, day, positiveInteger, rejectLimit, repeated, requireRange } from '../arguments.ts';
+import { accountId, eventDay, positiveInteger, rejectLimit, repeated, requireRange } from '../arguments.ts';
 import { withStore } from '../command.ts';
 import { ingestEvents } from './events.ts';
 import { confirmAccount, ingestLists } from './lists.ts';
@@ -56,8 +56,8 @@ export function addIngestCommands(program: Command): void {
     .command('confirm')
     .description("declare an account's revenue for a range of days confirmed")
     .argument('<account>', 'advertiser or publisher', accountId)
-    .requiredOption('--from <day>', 'first day, yyyy-mm-dd', day)
-    .requiredOption('--to <day>', 'last day, yyyy-mm-dd', day)
+    .requiredOption('--from <day>', 'first day, yyyy-mm-dd', eventDay)
+    .requiredOption('--to <day>', 'last day, yyyy-mm-dd', eventDay)
     .action((account: string, range: { from: string; to: string }) => {
       requireRange(range);
       return withStore((store) => confirmAccount(store, account, range));
