@@ -40,7 +40,7 @@ export function compileReport(
     params: { ...parameters(plan), ...(!template && !breakdown.day && { start, end }) },
     settings: {
       ...(readInOrder(plan) && inOrder),
-      ...shardSettings(plan),
+      ...readSettings(plan),
       ...settings,
       ...template?.settings,
     },
@@ -77,6 +77,21 @@ function readInOrder({ breakdown, routing }: Plan): boolean {
   return breakdown.day && routing?.shards !== 'all';
 }
 
+/** The settings of every statement of a report. */
+function readSettings(plan: Plan): Record<string, number | string> {
+  return { ...shardSettings(plan), additional_table_filters: ownRowsOnly(plan) };
+}
+
+/**
+ * A second line behind `owned`: ClickHouse adds it to each table that a report may read, whatever the text of the
+ * statement says. The account is in hex, so that no id can end the literal. It takes no CPU that could be measured.
+ */
+function ownRowsOnly({ breakdown, account }: Plan): string {
+  const owner = `account_id = unhex(\\'${Buffer.from(account).toString('hex')}\\')`;
+  const tables = [breakdown.dimensions, []].map((dimensions) => rollupTable(breakdown.family, dimensions));
+  return `{${[...new Set([...tables, 'confirmations'])].map((table) => `'${table}':'${owner}'`).join()}}`;
+}
+
 /** A report of one shard fails rather than read more, and no report skips a shard that is down. */
 function shardSettings({ routing }: Plan): Record<string, number> {
   if (!routing) return {};
@@ -102,7 +117,7 @@ export function compileUnconfirmedDates(plan: Plan): ReadStatement {
     'GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day',
   ].join('\n');
   // It reads too little for a second thread to pay off.
-  return { query, params: parameters(plan), settings: { max_threads: 1, ...shardSettings(plan) } };
+  return { query, params: parameters(plan), settings: { max_threads: 1, ...readSettings(plan) } };
 }
 
 /** A report that reads, and writes, at most this many rows of its rollup is small. */
@@ -120,7 +135,7 @@ export function compileSizeCheck(plan: Plan): ReadStatement {
   return {
     query: `SELECT count() <= ${maxRows} AS small FROM (SELECT 1 FROM ${table} WHERE ${owned} LIMIT ${maxRows + 1})`,
     params: parameters(plan),
-    settings: { priority: 1, ...shardSettings(plan) },
+    settings: { priority: 1, ...readSettings(plan) },
   };
 }
 

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -129,6 +130,7 @@ try {
   }
   await callFor(minutes * 6_000, times.alone);
   const ended = new AbortController();
+  setMaxListeners(0, ended.signal);
   const attacked: Record<string, number> = {};
   const attackers = Array.from({ length: hostile }, async (_, n) => {
     while (!ended.signal.aborted) {

@@ -1,0 +1,48 @@
+import { beforeAll, expect, test } from 'vitest';
+import { endpoints } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { compileReport, compileSizeCheck, compileUnconfirmedDates } from '../../src/report/compile.ts';
+import { planReport } from '../../src/report/plan.ts';
+import { event, load, loadRows } from '../support/events.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const account = `o'hare "\`\\ {account:String}`;
+const days = ['2026-03-01', '2026-03-02', '2026-03-03'];
+const range = { start: '2026-03-01', end: '2026-03-31' };
+const envelope = { lastUpdateTime: '2026-04-01 00:00:00 UTC', unconfirmedDates: [] };
+const owner = 'account_id = {account:String} AND ';
+
+beforeAll(async () => {
+  const of = (id: string, day: string) =>
+    event({
+      ...{ advertiser_id: id, publisher_id: id, campaign_id: `${id}'s`, ad_unit_id: `${id}'s` },
+      ...{ event_time: `${day}T12:00:00Z`, spend: '1', revenue: '1' },
+    });
+  await load(
+    db.store,
+    ['another', account].flatMap((id, n) => days.slice(n).map((day) => of(id, day))),
+  );
+  await loadRows(db.store, 'confirmations', [['another', '2026-03-02']]);
+});
+
+/** The answer to a statement that has forgotten whose report it is. */
+async function careless({ query, params, settings }: ReadStatement): Promise<unknown[]> {
+  expect(query).toContain(owner);
+  return select(db.store, query.replaceAll(owner, '').replace(/FORMAT \w+$/, ''), params, settings);
+}
+
+test.each(endpoints(catalog))(
+  'a statement for $path that forgets the account has no row of another',
+  async (endpoint) => {
+    const plan = planReport(endpoint.breakdown, account, range);
+    const rows = await careless(compileReport(catalog, plan, envelope, 'ndjson'));
+    expect(rows.length).toBeGreaterThan(0);
+    expect(JSON.stringify(rows)).not.toContain('another');
+    const dates = await careless(compileUnconfirmedDates(plan));
+    expect(dates).toEqual([{ day: '2026-03-02' }, { day: '2026-03-03' }]);
+    expect(await careless(compileSizeCheck(plan))).toEqual([{ small: 1 }]);
+  },
+);
