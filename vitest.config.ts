@@ -15,7 +15,7 @@ export default defineConfig(({ mode }) => ({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Of two cores: while one file waits for the database or for a period, others go on.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // Files that share a process load the modules once. The thorough ones are few, and take longer than that.
     isolate: mode === 'thorough',
   },

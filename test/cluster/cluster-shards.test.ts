@@ -2,20 +2,17 @@ import { beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { growCluster, placeAccount } from '../../clickhouse/cluster/place-account.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { createToken } from '../../src/accounts/tokens.ts';
-import { events, expectRecount, homes, year } from '../support/accounts.ts';
+import { events, homes, year } from '../support/accounts.ts';
 import { asked } from '../support/asked-shards.ts';
 import { useCluster } from '../support/cluster.ts';
 import { type EventLine, load } from '../support/events.ts';
 import { answer, Oracle } from '../support/oracle.ts';
-import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { useClusterStore } from '../support/store.ts';
 
 const cluster = useCluster(3);
 const test = useClusterStore(cluster);
 const service = useService(test);
-const commands = useCommands();
 const accounts = Array.from({ length: 12 }, (_, n) => `account-${n}`);
 const oracle = new Oracle();
 const loadBoth = async (some: EventLine[]) => {
@@ -36,43 +33,6 @@ it('a report asks the shard of its account and no other', async () => {
       shard === 2 ? [] : [shard],
     ]);
   }
-});
-
-it('with a shard down the accounts of the others are served and its own get a 500, never some rows', async () => {
-  const home = await homes(test.store);
-  // Tokens are made before: every node keeps them.
-  for (const account of accounts) await service.token(account);
-  const [, , third] = cluster.nodes;
-  await third?.kill();
-  try {
-    const env = { ...environmentOf(test.address), PORT: '0' };
-    const started = commands.start(['serve'], env);
-    for (const base of [service.url, await listening(started)]) {
-      for (const account of accounts) {
-        for (const path of ['/v1/campaigns', '/v1/ad_units/breakdowns/device_site_date']) {
-          const response = await fetch(`${base}${path}`, {
-            method: 'POST',
-            headers: {
-              authorization: `Bearer ${await service.token(account)}`,
-              'content-type': 'application/json',
-            },
-            body: JSON.stringify({ start_time: year.start, end_time: year.end }),
-          });
-          const body = await response.text();
-          if (home.get(account) === 3) {
-            expect([response.status, JSON.parse(body).code], account).toEqual([500, 'internal_error']);
-            expect(body).not.toContain('rows');
-          } else expect([response.status, body.includes('"rows":[{')], account).toEqual([200, true]);
-        }
-      }
-    }
-    await started.kill('SIGTERM');
-    await expect(createToken(test.store, { account: 'late', label: '' })).rejects.toThrow(/refused/);
-  } finally {
-    await third?.restart();
-    await cluster.answers();
-  }
-  await expectRecount(service, oracle, accounts.slice(0, 2));
 });
 
 it('places nothing while a chunk is in doubt, nor on a shard that is not there', async () => {

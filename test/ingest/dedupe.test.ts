@@ -36,19 +36,6 @@ test.each(['1000000', '3000'])(
   },
 );
 
-test('two such loads at once count each event_id once', async () => {
-  const [first, second] = await Promise.all([
-    file('first.ndjson', lines(0, 900)),
-    file('second.ndjson', lines(300, 1_200, { device: 'mobile' })),
-  ]);
-  const loads = await Promise.all(
-    [first, second].map((path) => ingest('--dedupe', '--chunk-bytes', '60000', path)),
-  );
-  expect(loads.reduce((sum, { rows }) => sum + rows, 0)).toBe(1_200);
-  expect(loads.reduce((sum, { duplicate_rows }) => sum + duplicate_rows, 0)).toBe(600);
-  expect(await counted()).toEqual({ events: 1_200, ids: 1_200 });
-});
-
 test('without --dedupe repeated ids are counted, and the history tells how many there are', async () => {
   await ingest(await file('first.ndjson', lines(0, 100)));
   const { loads, rows } = await ingest(await file('second.ndjson', lines(70, 150, { device: 'mobile' })));

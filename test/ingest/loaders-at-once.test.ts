@@ -5,7 +5,7 @@ import { loadEvents } from '../../ingest/load/load-events.ts';
 import { ndjson } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';
 import { done } from '../support/loader.ts';
-import { sameFilesAtOnce, stoppedBy, until, useMeetingLoaders } from '../support/meeting-loaders.ts';
+import { sameFilesAtOnce, until, useMeetingLoaders } from '../support/meeting-loaders.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -48,5 +48,3 @@ test('a killed load is taken over at once on the same machine', async () => {
   expect(await select(db.store, heartbeat, { pid: killed.pid })).toEqual([{ fresh: 1 }]);
   expect(await counted()).toBe(30_000);
 });
-
-stoppedBy(loaders, ['SIGINT'], 3_000);

@@ -10,9 +10,7 @@ loadsAlike(
   [
     ['ndjson', 'gz', 'file'],
     ['csv', 'zst', 'stdin'],
-    ['tsv', 'br', 'file'],
     ['parquet', 'whole', 'file'],
-    ['parquet', 'text', 'file'],
   ],
   120,
 );

@@ -41,22 +41,6 @@ test('a load is taken back exactly, also where others share its days, and its fi
   expect(await counted()).toEqual({ events: 50, spent: '5' });
 });
 
-test('what a load found loaded already stays with the load that loaded it', async () => {
-  const lines = events(30);
-  const first = await file('e.ndjson', ndjson(lines.slice(0, 20)));
-  const earlier = await load(first);
-  const later = await load(await file('e.ndjson', ndjson(lines)));
-  const repeated = await load(first);
-  expect((await run(['unload', repeated])).stderr).toBe(
-    `load ${repeated}: there is nothing that only it has loaded\n`,
-  );
-  expect(await counted()).toEqual({ events: 30, spent: '3' });
-  await unload(db.store, later, now);
-  expect(await counted()).toEqual({ events: 20, spent: '2' });
-  await unload(db.store, earlier, now);
-  expect(await counted()).toEqual({ events: 0, spent: '0' });
-});
-
 test('it is refused, and nothing changed, where raw events of other loads have been dropped', async () => {
   const may = { event_time: '2026-05-05T12:00:00Z' };
   await load(await file('old.ndjson', ndjson(events(30, may))));

@@ -7,7 +7,7 @@ import { failingAt, unloadSteps, useUnloads } from '../support/unloads.ts';
 vi.setConfig({ testTimeout: 300_000 });
 
 const db = useStore();
-const { file, events, load, counted } = useUnloads(db);
+const { file, run, events, load, counted } = useUnloads(db);
 const now = () => new Date();
 
 test.each(unloadSteps.flatMap((step) => (['before', 'after'] as const).map((when) => ({ when, step }))))(
@@ -55,5 +55,21 @@ test('what a killed load has left in doubt is taken back too', async () => {
     await db.store.command({ query, query_params: { id }, clickhouse_settings: { mutations_sync: '2' } });
   }
   expect(await unload(db.store, id, now)).toMatchObject({ events: 20, chunks: 1 });
+  expect(await counted()).toEqual({ events: 0, spent: '0' });
+});
+
+test('what a load found loaded already stays with the load that loaded it', async () => {
+  const lines = events(30);
+  const first = await file('e.ndjson', ndjson(lines.slice(0, 20)));
+  const earlier = await load(first);
+  const later = await load(await file('e.ndjson', ndjson(lines)));
+  const repeated = await load(first);
+  expect((await run(['unload', repeated])).stderr).toBe(
+    `load ${repeated}: there is nothing that only it has loaded\n`,
+  );
+  expect(await counted()).toEqual({ events: 30, spent: '3' });
+  await unload(db.store, later, now);
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+  await unload(db.store, earlier, now);
   expect(await counted()).toEqual({ events: 0, spent: '0' });
 });
