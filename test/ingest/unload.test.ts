@@ -2,7 +2,6 @@ import { expect, test, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
-import { unload } from '../../ingest/history/unload.ts';
 import { ndjson } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
 import { useUnloads } from '../support/unloads.ts';
@@ -12,7 +11,6 @@ vi.setConfig({ testTimeout: 300_000 });
 const db = useStore();
 const loads = useUnloads(db);
 const { file, run, events, withRejects, load, counted } = loads;
-const now = () => new Date();
 
 const stateOf = async (id: string) =>
   select(db.store, 'SELECT toString(state) AS state FROM loads FINAL WHERE load_id = {id:String}', { id });
@@ -81,35 +79,6 @@ test('its open rejected rows go with it, and come back with its file', async () 
   const again = await load(path);
   expect((await run(['rejects', again, '--json'])).stdout.trimEnd().split('\n')).toHaveLength(4);
   expect(await counted()).toEqual({ events: 16, spent: '1.6' });
-});
-
-test('a replay that is taken back leaves its rejected rows open, to be replayed again', async () => {
-  const path = await file('e.ndjson', withRejects(20));
-  const id = await load(path);
-  const corrected = async () => {
-    const { stdout } = await run(['rejects', id, '--json']);
-    const rows = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    for (const row of rows) row.event.quantity = 3;
-    return file('corrected.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'));
-  };
-  expect((await run(['replay', id, await corrected()])).code).toBe(0);
-  expect(await counted()).toEqual({ events: 20, spent: '2' });
-  const query = "SELECT max(load_id) AS replayed FROM loads WHERE kind = 'replay' AND file = {file:String}";
-  const [{ replayed } = { replayed: '' }] = await select<{ replayed: string }>(db.store, query, {
-    file: `replay of ${id}`,
-  });
-
-  expect((await run(['unload', replayed])).stderr).toContain('4 events deleted, 4 rejected rows open again');
-  expect(await counted()).toEqual({ events: 16, spent: '1.6' });
-  expect((await run(['replay', id, await corrected()])).stderr).toBe('4 rows replayed\n');
-  expect(await counted()).toEqual({ events: 20, spent: '2' });
-
-  // The load and then the replay: nothing of either is left open.
-  await unload(db.store, id, now);
-  expect(await counted()).toEqual({ events: 4, spent: '0.4' });
 });
 
 test('dismissed rows are not listed or waited for any more, also not after the file is loaded again', async () => {

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { ndjson } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
@@ -7,7 +8,7 @@ import { failingAt, unloadSteps, useUnloads } from '../support/unloads.ts';
 vi.setConfig({ testTimeout: 300_000 });
 
 const db = useStore();
-const { file, run, events, load, counted } = useUnloads(db);
+const { file, run, events, withRejects, load, counted } = useUnloads(db);
 const now = () => new Date();
 
 test.each(unloadSteps.flatMap((step) => (['before', 'after'] as const).map((when) => ({ when, step }))))(
@@ -72,4 +73,33 @@ test('what a load found loaded already stays with the load that loaded it', asyn
   expect(await counted()).toEqual({ events: 20, spent: '2' });
   await unload(db.store, earlier, now);
   expect(await counted()).toEqual({ events: 0, spent: '0' });
+});
+
+test('a replay that is taken back leaves its rejected rows open, to be replayed again', async () => {
+  const path = await file('e.ndjson', withRejects(20));
+  const id = await load(path);
+  const corrected = async () => {
+    const { stdout } = await run(['rejects', id, '--json']);
+    const rows = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    for (const row of rows) row.event.quantity = 3;
+    return file('corrected.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'));
+  };
+  expect((await run(['replay', id, await corrected()])).code).toBe(0);
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+  const query = "SELECT max(load_id) AS replayed FROM loads WHERE kind = 'replay' AND file = {file:String}";
+  const [{ replayed } = { replayed: '' }] = await select<{ replayed: string }>(db.store, query, {
+    file: `replay of ${id}`,
+  });
+
+  expect((await run(['unload', replayed])).stderr).toContain('4 events deleted, 4 rejected rows open again');
+  expect(await counted()).toEqual({ events: 16, spent: '1.6' });
+  expect((await run(['replay', id, await corrected()])).stderr).toBe('4 rows replayed\n');
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+
+  // The load and then the replay: nothing of either is left open.
+  await unload(db.store, id, now);
+  expect(await counted()).toEqual({ events: 4, spent: '0.4' });
 });
