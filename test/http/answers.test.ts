@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream';
 import { decompress } from 'fzstd';
 import pino from 'pino';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { reportFormats } from '../../src/report/formats.ts';
 import { insertLarge } from '../support/accounts.ts';
@@ -34,6 +34,12 @@ beforeAll(async () => {
     event({ event_time: '2026-03-05T00:00:00Z', revenue: '2', site_id: 'site' }),
     event({ event_time: '2026-03-06T00:00:00Z', publisher_id: '', ad_unit_id: '', device: 'tv' }),
   ]);
+  // Each service looks for the last load by a clock of its own.
+  for (const each of [service, without]) {
+    const lastLoad = async () =>
+      (await each.post('/v1/campaigns', 'nobody', march)).headers.get('last-modified');
+    await vi.waitUntil(lastLoad, { timeout: 20_000 });
+  }
 });
 
 const codings = ['identity', 'gzip', 'br', 'zstd'] as const;

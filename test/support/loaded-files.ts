@@ -4,28 +4,11 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { select } from '../../clickhouse/client.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents } from '../../ingest/load/load-events.ts';
 import { type TestLoader, useLoader } from './loader.ts';
+import type { Counted } from './recount.ts';
 import type { TestStore } from './store.ts';
 
 /** An event as it is stored; numbers as text. */
-export interface StoredEvent {
-  readonly event_id: string;
-  /** UTC, `yyyy-mm-dd hh:mm:ss.mmm`. */
-  readonly event_time: string;
-  readonly advertiser_id: string;
-  readonly campaign_id: string;
-  readonly creative_id: string;
-  readonly publisher_id: string;
-  readonly ad_unit_id: string;
-  readonly site_id: string;
-  readonly device: string;
-  readonly ad_requests: string;
-  readonly impressions: string;
-  readonly referrals: string;
-  readonly conversions: string;
-  readonly spend: string;
-  readonly revenue: string;
-  readonly confirmed: string;
-}
+export type StoredEvent = Readonly<Record<keyof Counted, string>>;
 
 const columns =
   'event_id event_time advertiser_id campaign_id creative_id publisher_id ad_unit_id site_id device ad_requests impressions referrals conversions spend revenue confirmed';
