@@ -142,11 +142,10 @@ export function expectTruth(db: TestStore, { seed, changes, services, cluster = 
       const of = (n: number) => truths[n]?.[question];
       const recent = truths.slice(oldest, newest + 1).map((truth) => truth[question] ?? '');
       if (recent.includes(text)) continue;
-      // While a change is under way, an answer may show half of it, and half of what unconfirms days may look like an
-      // older state; but its rows are nothing from before the last change.
-      const older = truths.slice(0, oldest).map((truth) => truth[question] ?? '');
-      const hasRows = (each: string) => rowsOf(each) === rowsOf(text);
-      if (newest > oldest && (recent.some(hasRows) || !older.some(hasRows))) continue;
+      // While a change is under way, an answer may show half of it, but nothing from before the last one. Half a load can
+      // look like an earlier confirmation taken back: rows that are not yet new, days that are unconfirmed again.
+      const isOld = truths.slice(0, oldest).some((truth) => truth[question] === text);
+      if (newest > oldest && (!isOld || isHalfway(text, recent))) continue;
       wrong.push(
         `${questions[question]?.path} of ${questions[question]?.account}, after ${told[oldest - 1]}, before ${told[oldest]} (${oldest} to ${newest}): ${text.slice(0, 300)} instead of ${of(oldest)?.slice(0, 300)}`,
       );
@@ -157,7 +156,21 @@ export function expectTruth(db: TestStore, { seed, changes, services, cluster = 
   });
 }
 
-const rowsOf = (answer: string): string => answer.replace(/"unconfirmed_revenue_dates":\[[^\]]*\]/, '');
+const dates = /"unconfirmed_revenue_dates":\[([^\]]*)\]/;
+const datesOf = (answer: string): string[] => (dates.exec(answer)?.[1] ?? '').split(',').filter(Boolean);
+
+/** Whether an answer has the rows of one of these, and no unconfirmed day that none of them has, nor lacks one of all. */
+function isHalfway(answer: string, truths: readonly string[]): boolean {
+  const rowsOf = (each: string) => each.replace(dates, '');
+  const found = datesOf(answer);
+  return (
+    truths.some((truth) => rowsOf(truth) === rowsOf(answer)) &&
+    found.every((day) => truths.some((truth) => datesOf(truth).includes(day))) &&
+    datesOf(truths[0] ?? '').every(
+      (day) => found.includes(day) || truths.some((truth) => !datesOf(truth).includes(day)),
+    )
+  );
+}
 
 let made = 0;
 const eventsOf = (account: string, n: number) =>
