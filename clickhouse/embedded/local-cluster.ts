@@ -15,6 +15,8 @@ export interface ClusterServer extends Server {
   kill(): Promise<void>;
   /** Starts it again on the same ports and files; resolves when it answers. */
   restart(): Promise<void>;
+  /** How many times the process ended by itself; it was started again each time. */
+  readonly aborts: number;
 }
 
 /** Several ClickHouse servers on loopback that form the cluster `adtally`, one shard each. For tests and benchmarks. */
@@ -102,11 +104,13 @@ async function startServer(
   };
   let engine = await start();
   let wanted = true;
+  let aborts = 0;
   // The embedded ClickHouse can abort where a server would only log that a peer went away in the middle of an
   // answer. A server would be restarted by its service manager, so this one is restarted here.
   const watch = (): void => {
     void engine.exited.then(async (how) => {
       if (!wanted) return;
+      aborts++;
       process.stderr.write(
         `a server of the cluster exited unexpectedly (${how}): ${await engine.lastWords}\n`,
       );
@@ -119,6 +123,9 @@ async function startServer(
     url: `http://127.0.0.1:${ports.http}`,
     user: 'adtally',
     password: access.passwords.adtally,
+    get aborts() {
+      return aborts;
+    },
     kill: async () => {
       wanted = false;
       process.kill(engine.pid, 'SIGKILL');
