@@ -12,6 +12,8 @@ COPY catalog catalog
 COPY src src
 COPY clickhouse clickhouse
 COPY ingest ingest
+# What adtally --version tells beside the version: --build-arg ADTALLY_COMMIT=$(git rev-parse HEAD)
+ARG ADTALLY_COMMIT
 RUN npm run build
 
 FROM ${NODE_IMAGE} AS dependencies

@@ -9,6 +9,7 @@ import type { Config } from '../config.ts';
 import { openLog } from '../observe/log.ts';
 import type { Service } from '../service.ts';
 import { type OpenStore, openStore } from '../store.ts';
+import { commandHere } from '../version.ts';
 import { config, say } from './command.ts';
 import { curlLines, loadDemo } from './demo/demo.ts';
 
@@ -51,7 +52,7 @@ async function runDemo(config: Config): Promise<void> {
     say(
       accounts.length
         ? '\nThe tokens above are shown only once. Try:\n'
-        : '\nNothing was loaded now, and tokens are shown only once. For a new one:\n\n  TOKEN=$(npm run -s adtally -- token create northwind-outdoor)\n',
+        : `\nNothing was loaded now, and tokens are shown only once. For a new one:\n\n  TOKEN=$(${commandHere()} token create northwind-outdoor)\n`,
     );
     say(`${curlLines(service.url, accounts, new Date())}\n`);
     log.info(`listening on ${service.url}; Ctrl-C stops`);

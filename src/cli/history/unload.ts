@@ -1,7 +1,7 @@
-import type { Store } from '../../clickhouse/client.ts';
-import { requireMigrated } from '../../clickhouse/migrate/migrate.ts';
-import { unload } from '../../ingest/history/unload.ts';
-import { counted, say, untilReportsShowIt } from './command.ts';
+import type { Store } from '../../../clickhouse/client.ts';
+import { requireMigrated } from '../../../clickhouse/migrate/migrate.ts';
+import { unload } from '../../../ingest/history/unload.ts';
+import { counted, say, untilReportsShowIt } from '../command.ts';
 
 /** `unload`: takes a load back and says what is gone. */
 export async function unloadLoad(store: Store, load: string): Promise<void> {

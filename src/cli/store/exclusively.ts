@@ -1,6 +1,6 @@
-import type { Store } from '../../clickhouse/client.ts';
-import { Load } from '../../ingest/ledger/load.ts';
-import { say } from './command.ts';
+import type { Store } from '../../../clickhouse/client.ts';
+import { Load } from '../../../ingest/ledger/load.ts';
+import { say } from '../command.ts';
 
 /**
  * Waits for running loads to end; loads that start meanwhile wait for this work. The load history lists it as a

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { catalog } from '../../catalog/catalog.ts';
-import type { Store } from '../../clickhouse/client.ts';
-import { growCluster, placeAccount } from '../../clickhouse/cluster/place-account.ts';
-import { accountId, positiveInteger } from './arguments.ts';
-import { counted, say, untilReportsShowIt, withStore } from './command.ts';
+import { catalog } from '../../../catalog/catalog.ts';
+import type { Store } from '../../../clickhouse/client.ts';
+import { growCluster, placeAccount } from '../../../clickhouse/cluster/place-account.ts';
+import { accountId, positiveInteger } from '../arguments.ts';
+import { counted, say, untilReportsShowIt, withStore } from '../command.ts';
 import { exclusively } from './exclusively.ts';
 
 /** `place` and `grow`: which shards of a cluster store an account. */

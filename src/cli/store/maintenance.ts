@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
-import { catalog } from '../../catalog/catalog.ts';
-import type { Store } from '../../clickhouse/client.ts';
-import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
-import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { type DayRange, everyDay, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import { type LedgerDifference, verifyLedger } from '../../ingest/history/verify-ledger.ts';
-import type { Config } from '../config.ts';
-import { day, requireRange } from './arguments.ts';
-import { config, counted, print, say, untilReportsShowIt, withStore } from './command.ts';
+import { catalog } from '../../../catalog/catalog.ts';
+import type { Store } from '../../../clickhouse/client.ts';
+import { checkSchema } from '../../../clickhouse/consistency/check-schema.ts';
+import { rebuildRollups } from '../../../clickhouse/consistency/rebuild-rollups.ts';
+import { type DayRange, everyDay, verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { migrate } from '../../../clickhouse/migrate/migrate.ts';
+import { migrateCluster } from '../../../clickhouse/migrate/migrate-cluster.ts';
+import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import type { Config } from '../../config.ts';
+import { day, requireRange } from '../arguments.ts';
+import { config, counted, print, say, untilReportsShowIt, withStore } from '../command.ts';
 import { exclusively } from './exclusively.ts';
 
 interface RangeFlags {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { requireLoad, writeLoad, writeLoads, writeRejects } from '../../ingest/history/load-history.ts';
-import { dismissRejects } from '../../ingest/rejects/rejected-rows.ts';
-import { positiveInteger, usage } from './arguments.ts';
-import { counted, say, withStore } from './command.ts';
-import { replayRejects } from './ingest/replay.ts';
+import { requireLoad, writeLoad, writeLoads, writeRejects } from '../../../ingest/history/load-history.ts';
+import { dismissRejects } from '../../../ingest/rejects/rejected-rows.ts';
+import { positiveInteger, usage } from '../arguments.ts';
+import { counted, say, withStore } from '../command.ts';
+import { replayRejects } from '../ingest/replay.ts';
 import { unloadLoad } from './unload.ts';
 
 interface RejectsFlags {

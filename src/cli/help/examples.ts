@@ -1,0 +1,88 @@
+import type { Command } from 'commander';
+
+/** Of each command, named by its words: command lines, each with what it is for. */
+export const examples: Readonly<Record<string, readonly (readonly [line: string, purpose: string])[]>> = {
+  serve: [
+    ['adtally serve', 'on the embedded ClickHouse, whose data is in .data'],
+    ['PORT=9000 DATA_DIR=/var/lib/adtally adtally serve', 'on another port and folder'],
+    ['CLICKHOUSE_URL=http://clickhouse:8123 adtally serve', 'on a ClickHouse server, after adtally migrate'],
+  ],
+  demo: [['adtally demo', 'a service with half a million events, and curl commands to paste']],
+  clickhouse: [
+    ['adtally clickhouse', 'keeps the embedded ClickHouse up, and says how to look at it'],
+    ['adtally clickhouse --native', 'for clickhouse-client, too'],
+  ],
+  'ingest events': [
+    ['adtally ingest events events.ndjson.gz', 'one file; again it changes nothing'],
+    ["adtally ingest events 'inbox/*.csv' --max-rejects 0.5%", 'many files, few bad rows'],
+    [
+      'adtally ingest events google.csv --mapping google-ads.json --dry-run',
+      'an export of others, only checked',
+    ],
+    ['zstdcat events.csv.zst | adtally ingest events --format csv -', 'from standard input'],
+  ],
+  'ingest campaigns': [['adtally ingest campaigns campaigns.csv', 'account_id,campaign_id,name']],
+  'ingest creatives': [['adtally ingest creatives creatives.csv', 'account_id,creative_id,headline']],
+  'ingest ad_units': [['adtally ingest ad_units ad_units.csv', 'account_id,ad_unit_id,name']],
+  'ingest sites': [['adtally ingest sites sites.csv', 'account_id,site_id,name']],
+  'ingest confirmations': [['adtally ingest confirmations confirmed.csv', 'account_id,day']],
+  confirm: [['adtally confirm acme --from 2026-10-01 --to 2026-10-31', 'the money of October is final']],
+  loads: [
+    ['adtally loads --limit 5', 'the last five'],
+    ['adtally loads show LOAD', 'one load, its days and what is open'],
+  ],
+  rejects: [
+    ['adtally rejects LOAD --csv > rejected.csv', 'to correct and replay'],
+    ['adtally rejects LOAD --dismiss', 'nobody will correct them'],
+  ],
+  replay: [['adtally replay LOAD rejected.csv', 'loads each corrected row once']],
+  unload: [['adtally unload LOAD', 'takes a wrong load back']],
+  'token create': [
+    ['adtally token create acme --expires 2027-01-31 --label nightly', 'prints the token, once'],
+    ['adtally token create acme --family campaigns', 'opens the reports of advertisers alone'],
+  ],
+  'token list': [['adtally token list acme --json', 'without the tokens themselves']],
+  'token revoke': [
+    ['adtally token revoke ID', 'an id of adtally token list'],
+    ['adtally token revoke --account acme', 'all of an account'],
+  ],
+  limit: [
+    ['adtally limit acme --requests 600', 'of each window'],
+    ['adtally limit acme --default', 'as all others'],
+  ],
+  migrate: [
+    ['CLICKHOUSE_URL=http://clickhouse:8123 adtally migrate', 'after an update, before the services'],
+  ],
+  check: [['adtally check', 'says in which the tables differ from this version']],
+  verify: [['adtally verify --from 2026-10-01 --to 2026-10-31', 'compares October with its raw events']],
+  rebuild: [['adtally rebuild --from 2026-10-01 --to 2026-10-31', 'recomputes October; reports go on']],
+  place: [['adtally place acme 1 2', 'shards 1 and 2 divide the future events of a very large account']],
+  grow: [['adtally grow', 'new accounts use shards that were added']],
+  completion: [
+    ['adtally completion bash > /etc/bash_completion.d/adtally', 'for all users of bash'],
+    ['source <(adtally completion zsh)', 'in ~/.zshrc'],
+    ['adtally completion fish > ~/.config/fish/completions/adtally.fish', 'for fish'],
+  ],
+};
+
+/** Writes the examples of every command below its help. */
+export function addExamples(program: Command): void {
+  for (const { command, words } of commandsOf(program)) {
+    const own = examples[words.join(' ')];
+    if (!own) continue;
+    const lines = own.map(([line, purpose]) => `  # ${purpose}\n  ${line}`);
+    command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
+  }
+}
+
+/** Every command below `parent`, with the words that name it. */
+export function* commandsOf(
+  parent: Command,
+  before: readonly string[] = [],
+): Generator<{ readonly command: Command; readonly words: readonly string[] }> {
+  for (const command of parent.commands) {
+    const words = [...before, command.name()];
+    yield { command, words };
+    yield* commandsOf(command, words);
+  }
+}

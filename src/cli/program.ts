@@ -1,0 +1,39 @@
+import { Command } from 'commander';
+import { describeVersion, runningVersion } from '../version.ts';
+import { addAccountCommands } from './accounts.ts';
+import { addCompletion } from './help/completion.ts';
+import { addExamples } from './help/examples.ts';
+import { addHistoryCommands } from './history/commands.ts';
+import { addIngestCommands } from './ingest/commands.ts';
+import { addServeCommands } from './serve.ts';
+import { addClusterCommands } from './store/cluster.ts';
+import { addMaintenanceCommands } from './store/maintenance.ts';
+
+const epilogue = `
+Settings are environment variables; most used are
+  CLICKHOUSE_URL      a ClickHouse server; without it the embedded one, whose data is in DATA_DIR (.data)
+  HOST, PORT          where the service listens (127.0.0.1, 8080)
+  REDIS_URL           shares request limits between services
+  REPORT_TIMEZONE     of days (UTC); fixed when the database is created
+README.md lists all of them.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 4 loaded but some rows were rejected.`;
+
+/** `adtally` with all of its commands; nothing runs before it parses a command line. */
+export function createProgram(): Command {
+  const program = new Command('adtally')
+    .description('Ad performance reports from ClickHouse: exact, complete, streamed.')
+    .version(describeVersion(runningVersion()), '-V, --version', 'print the version and the commit')
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true })
+    .addHelpText('after', epilogue);
+  addServeCommands(program.commandsGroup('Serve:'));
+  addIngestCommands(program.commandsGroup('Load:'));
+  addHistoryCommands(program.commandsGroup('Inspect loads:'));
+  addAccountCommands(program.commandsGroup('Accounts:'));
+  addMaintenanceCommands(program.commandsGroup('Maintain the database:'));
+  addClusterCommands(program.commandsGroup('Cluster:'));
+  addCompletion(program.commandsGroup('Shell:'));
+  addExamples(program);
+  return program;
+}

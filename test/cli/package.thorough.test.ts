@@ -1,0 +1,102 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkout, type Ended, listening, startProcess } from '../support/process.ts';
+
+/** `nobody`, where the tests run as root. */
+const nobody = 65_534;
+const asNobody = process.getuid?.() === 0;
+const maxPackedBytes = 500_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'adtally-package-'));
+const home = join(folder, 'home');
+const empty = join(folder, 'empty');
+let tarball = '';
+
+afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+
+/** Starts a program as a user without rights, in the folder of the installation, with a `HOME` that was empty. */
+function start(program: string, args: readonly string[], env: Record<string, string> = {}) {
+  const { PATH = '' } = process.env;
+  const inFolder = ['--chdir', empty, '-i', `PATH=${PATH}`, `HOME=${home}`];
+  const given = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const user = ['setpriv', '--reuid', `${nobody}`, '--regid', `${nobody}`, '--clear-groups'];
+  const [first = '', ...rest] = [...(asNobody ? user : []), 'env', ...inFolder, ...given, program, ...args];
+  return startProcess(first, rest);
+}
+
+async function run(program: string, args: readonly string[], env?: Record<string, string>): Promise<Ended> {
+  const ended = await start(program, args, env).ended;
+  expect(ended.code, ended.stderr).toBe(0);
+  return ended;
+}
+
+const adtally = './node_modules/.bin/adtally';
+
+beforeAll(async () => {
+  const packed = await startProcess('npm', ['pack', '--silent', '--pack-destination', folder]).ended;
+  expect(packed.code, packed.stderr).toBe(0);
+  tarball = join(folder, packed.stdout.trim().split('\n').at(-1) ?? '');
+  for (const made of [home, empty]) mkdirSync(made);
+  copyFileSync(tarball, join(folder, 'adtally.tgz'));
+  if (asNobody) {
+    for (const owned of [home, empty]) chownSync(owned, nobody, nobody);
+    chmodSync(folder, 0o755);
+  }
+  await run('npm', ['install', '--no-audit', '--no-fund', '../adtally.tgz']);
+}, 600_000);
+
+test('the package is small, and has neither sources nor tests', () => {
+  expect(statSync(tarball).size).toBeLessThan(maxPackedBytes);
+  const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
+  const wrong = files.filter(
+    (file) => !/^package\/(dist|examples)\/|^package\/[^/]+\.(md|json)$|LICENSE$/.test(file),
+  );
+  expect(wrong).toEqual([]);
+  expect(files.filter((file) => /\.ts$|\.map$|\/(test|bench)\//.test(file))).toEqual([]);
+});
+
+test('it tells its version with the commit it was built from', async () => {
+  const head = execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: checkout, encoding: 'utf8' });
+  expect((await run(adtally, ['--version'])).stdout).toMatch(
+    new RegExp(`^\\d+\\.\\d+\\.\\d+\\S* \\(${head.trim()}(, changed)?\\)\n$`),
+  );
+});
+
+test('a user without rights loads, serves and asks for a report on nothing but what npm installed', async () => {
+  const env = { DATA_DIR: join(empty, 'data'), PORT: '0', LOG_LEVEL: 'info' };
+  const demo = start(adtally, ['demo'], env);
+  const url = await listening(demo);
+  const [, token = ''] = await demo.said(/^northwind-outdoor\t(adt_\w+)$/m);
+  expect(await rows(url, token)).toBeGreaterThan(0);
+  expect((await demo.kill('SIGINT')).code).toBe(0);
+
+  const made = await run(adtally, ['token', 'create', 'northwind-outdoor', '--expires', '2099-01-01'], env);
+  expect(made.stdout).toMatch(/^adt_\w{36}\n$/);
+  const service = start(adtally, ['serve'], env);
+  expect(await rows(await listening(service), made.stdout.trim())).toBeGreaterThan(0);
+  expect((await service.kill('SIGTERM')).code).toBe(0);
+
+  // Everything was written below DATA_DIR.
+  const left = execFileSync('ls', ['-A', empty], { encoding: 'utf8' }).trim().split('\n');
+  expect(left.toSorted()).toEqual(['data', 'node_modules', 'package-lock.json', 'package.json']);
+}, 180_000);
+
+test('without the embedded engine it says what it needs', async () => {
+  rmSync(join(empty, 'node_modules/chdb'), { recursive: true });
+  const { code, stderr } = await start(adtally, ['serve'], { DATA_DIR: join(empty, 'other') }).ended;
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('set CLICKHOUSE_URL') });
+});
+
+async function rows(url: string, token: string): Promise<number> {
+  const answer = await fetch(`${url}/v1/campaigns`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{"start_time":"2000-01-01","end_time":"2100-01-01"}',
+  });
+  expect(answer.status).toBe(200);
+  const { result } = (await answer.json()) as { result: { rows: unknown[] } };
+  return result.rows.length;
+}
