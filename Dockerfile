@@ -1,7 +1,7 @@
 # The service and the commands of adtally, for a ClickHouse server of their own: CLICKHOUSE_URL is required,
 # because the embedded engine stays out of the image. Nothing is written: run it with a read-only root.
-# To pin it: --build-arg NODE_IMAGE=node:22-bookworm-slim@sha256:…, see docs/security.md.
-ARG NODE_IMAGE=node:22-bookworm-slim
+# To pin it: --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:…, see docs/security.md.
+ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app

@@ -116,7 +116,7 @@ export async function pendingMigrations(store: Store): Promise<Migration[]> {
     const migration = known.find((candidate) => candidate.version === version);
     if (!migration) {
       throw new NewerStore(
-        `the store has migration ${name}, which is newer than this adtally: update adtally`,
+        `the store has migration ${name}, which is newer than this adtally: update adtally, or go back to a backup of before, see docs/operations.md`,
       );
     }
     if (migration.checksum !== checksum && earlierTexts[name] !== checksum) {

@@ -135,7 +135,7 @@ describe('migrate', () => {
     await command('DROP TABLE tokens SYNC');
     const before = await schema();
     await expect(migrate(address)).rejects.toThrow(
-      'the store has migration 9000_future, which is newer than this adtally: update adtally',
+      'the store has migration 9000_future, which is newer than this adtally: update adtally, or go back to a backup of before, see docs/operations.md',
     );
     expect(await schema()).toEqual(before);
     const { code, said } = await migrateInProcess();

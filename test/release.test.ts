@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import manifest from '../package.json' with { type: 'json' };
+import { checkout } from './support/process.ts';
+
+const read = (file: string): string => readFileSync(join(checkout, file), 'utf8');
+
+test('the newest version in CHANGELOG.md is that of package.json', () => {
+  const versions = [...read('CHANGELOG.md').matchAll(/^## (\d+\.\d+\.\d+)/gm)].map(([, version]) => version);
+  expect(versions[0]).toBe(manifest.version);
+  expect(JSON.parse(read('package-lock.json'))).toMatchObject({ version: manifest.version });
+});
+
+test('a release runs every test first, on the oldest Node.js that package.json allows', () => {
+  const check = parse(read('.github/workflows/check.yml'));
+  const release = parse(read('.github/workflows/release.yml'));
+  expect(check.jobs.fast.strategy.matrix.node).toContain(manifest.engines.node.replace('>=', ''));
+  expect(release.jobs.check.uses).toBe('./.github/workflows/check.yml');
+  for (const job of ['package', 'image']) expect(release.jobs[job].needs).toBe('check');
+});
