@@ -6,23 +6,24 @@ import type { Logger } from 'pino';
 import { endpoints } from '../../catalog/breakdowns.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { InvalidRequest } from '../report/request.ts';
-import { type Accounts, authentication, challenge } from './access/authentication.ts';
+import { type Accounts, authentication, basicAuthentication, challenge } from './access/authentication.ts';
 import type { Caller } from './access/caller-address.ts';
 import type { Limiter } from './access/limiter.ts';
 import type { Refusal } from './access/login.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
 import { docs } from './docs/routes.ts';
 import type { HttpEnv } from './env.ts';
+import { exportRoutes } from './export/routes.ts';
 import { health, type OperatorDeps, operator } from './health.ts';
-import { callerLeft, observe } from './observe-requests.ts';
-import { requirePlainMessage, requirePlainPath } from './plain-message.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
 import { BrokenOff } from './report/gate/sending.ts';
 import { type ReportDeps, report, requireJson } from './report/handler.ts';
-import { requireHttp11 } from './report/http-version.ts';
 import type { ReportOutcomes } from './report/report-outcomes.ts';
 import { requestBody } from './report/request-body.ts';
 import { withAnswerHeaders } from './server/answer-headers.ts';
+import { requireHttp11 } from './server/http-version.ts';
+import { callerLeft, observe } from './server/observe-requests.ts';
+import { requirePlainMessage, requirePlainPath } from './server/plain-message.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'> {
   /** What is for the operator; absent where that has a port of its own. */
@@ -57,11 +58,15 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     log.warn({ err, request, outcome, query, ...(reason && { reason }) }, 'answer broken off');
   };
   const onFound = (status: string) => metrics.answers.inc({ cache: cacheLabel(status) });
-  const authenticated = authentication(deps.accounts, deps.failures, (reason) =>
-    metrics.refused.inc({ reason }),
-  );
+  const logins = {
+    accounts: deps.accounts,
+    failures: deps.failures,
+    onRefused: (reason: Refusal) => metrics.refused.inc({ reason }),
+  };
+  const authenticated = authentication(logins);
   const limited = rateLimit(deps.requests, deps.accounts);
   const body = requestBody(maxBodyBytes);
+  const reports = { ...deps, onBroken, onFound };
 
   app.use(requestId(), withAnswerHeaders);
   app.use((c, next) => {
@@ -107,19 +112,13 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       c.set('family', breakdown.family);
       return next();
     });
-    app.post(
-      path,
-      requireHttp11,
-      authenticated,
-      limited,
-      requireJson,
-      body,
-      report({ ...deps, onBroken, onFound }, endpoint),
-    );
+    app.post(path, requireHttp11, authenticated, limited, requireJson, body, report(reports, endpoint));
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
     });
   }
+  const byOtherTools = authentication(logins, [basicAuthentication(deps.accounts)]);
+  app.route('/', exportRoutes({ ...reports, authenticated: byOtherTools, limited, body }));
 
   app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
   app.onError((error, c) => {

@@ -23,6 +23,8 @@ export interface HttpEnv {
     endpoint: string | undefined;
     /** The family of that endpoint. */
     family: string | undefined;
+    /** Set for a report that is exported: what its data are like, if the store tells. */
+    exported: { readonly version: string | undefined } | undefined;
     /** What is logged about a report; its rows are counted after it has ended. */
     report:
       | {

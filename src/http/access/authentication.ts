@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
 import { HTTPException } from 'hono/http-exception';
 import type { HttpEnv } from '../env.ts';
@@ -16,33 +16,54 @@ export interface Accounts {
 /** The WWW-Authenticate challenge of every 401 (RFC 6750 §3). */
 export const challenge = 'Bearer realm="adtally"';
 
+/** A way to log in beside the contract's. */
+export interface OtherWay {
+  /** What a 401 says of it. */
+  readonly challenge?: string;
+  /** Undefined when the request does not use it. */
+  readonly login: (c: Context<HttpEnv>, known: boolean) => Promise<Login> | undefined;
+}
+
+export interface AuthenticationOptions {
+  readonly accounts: Accounts;
+  /** Counts failed logins by address. */
+  readonly failures: Limiter;
+  readonly onRefused: (reason: Refusal) => void;
+}
+
 /**
  * Lets a request with a valid login token pass and names its account; any other ends in 401 (contract §5).
  * Failed attempts are limited by address, apart from the accounts' quota: a valid token passes from any
  * address, and no number of failures counts against an account.
  */
 export function authentication(
-  accounts: Accounts,
-  failures: Limiter,
-  onRefused: (reason: Refusal) => void,
+  { accounts, failures, onRefused }: AuthenticationOptions,
+  otherWays: readonly OtherWay[] = [],
 ): MiddlewareHandler<HttpEnv> {
+  // Past the limit no caller causes a query for tokens.
+  const isKnownOnly = async (c: Context<HttpEnv>) => !(await failures.allows(networkOf(c.get('address'))));
+  const enter = (c: Context<HttpEnv>, login: Login): boolean => {
+    c.set('token', login.id);
+    if ('refused' in login) c.set('refused', login.refused);
+    else if (login.family !== null && login.family !== c.get('family')) c.set('refused', 'other_family');
+    else c.set('account', login.account);
+    return c.get('account') !== undefined;
+  };
   const authenticate = bearerAuth<HttpEnv>({
     realm: 'adtally',
     invalidAuthenticationHeader: { wwwAuthenticateHeader: `${challenge}, error="invalid_request"` },
     invalidToken: { wwwAuthenticateHeader: `${challenge}, error="invalid_token"` },
-    verifyToken: async (token, c) => {
-      // Past the limit no caller causes a query for tokens.
-      const known = !(await failures.allows(networkOf(c.get('address'))));
-      const login = await accounts.login(token, known);
-      c.set('token', login.id);
-      if ('refused' in login) c.set('refused', login.refused);
-      else if (login.family !== null && login.family !== c.get('family')) c.set('refused', 'other_family');
-      else c.set('account', login.account);
-      return c.get('account') !== undefined;
-    },
+    verifyToken: async (token, c) => enter(c, await accounts.login(token, await isKnownOnly(c))),
   });
+  const others = otherWays.flatMap((way) => way.challenge ?? []);
   return async function authenticationMiddleware(c, next) {
     try {
+      for (const way of otherWays) {
+        const login = way.login(c, await isKnownOnly(c));
+        if (!login) continue;
+        if (!enter(c, await login)) throw unauthorized([challenge, ...others]);
+        return await next();
+      }
       return await authenticate(c, next);
     } catch (error) {
       if (c.get('account') !== undefined) throw error;
@@ -54,7 +75,27 @@ export function authentication(
         onRefused(reason);
       }
       const verdict = await failures.consume(networkOf(c.get('address')));
-      throw verdict.allowed ? error : tooMany('too many failed logins from this address', verdict);
+      if (!verdict.allowed) throw tooMany('too many failed logins from this address', verdict);
+      const asked = error instanceof HTTPException && error.getResponse().headers.get('www-authenticate');
+      throw asked && others.length > 0 ? unauthorized([asked.replace(/, Basic .*/, ''), ...others]) : error;
     }
+  };
+}
+
+function unauthorized(challenges: readonly string[]): HTTPException {
+  const headers = { 'WWW-Authenticate': challenges.join(', ') };
+  return new HTTPException(401, { res: new Response(null, { headers }) });
+}
+
+/** Basic authentication (RFC 7617) with a login token as the password, for programs that keep nothing else. */
+export function basicAuthentication(accounts: Accounts): OtherWay {
+  return {
+    challenge: 'Basic realm="adtally", charset="UTF-8"',
+    login: (c, known) => {
+      const [, credentials] = /^basic +([a-z0-9+/=]+) *$/i.exec(c.req.header('authorization') ?? '') ?? [];
+      if (credentials === undefined) return undefined;
+      const [, ...password] = Buffer.from(credentials, 'base64').toString().split(':');
+      return accounts.login(password.join(':'), known);
+    },
   };
 }

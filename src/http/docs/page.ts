@@ -145,12 +145,14 @@ ${table(
 }
 
 function serviceSection(document: OpenApiDocument, tag: OpenApiDocument['tags'][number]): Html {
+  const operations = operationsOf(document, tag.name);
+  const isOpen = operations.every(({ operation }) => operation.security?.length === 0);
   return html`<section aria-labelledby="${anchor(tag.name)}"><h2 id="${anchor(tag.name)}">${title(tag.name)}</h2>
 <p>${inline(tag.description)}</p>
 ${table(
-  'Paths without a login token',
+  isOpen ? 'Paths without a login token' : 'Paths with a login token',
   ['path', 'answers', 'what it says'],
-  operationsOf(document, tag.name).map(({ path, method, operation }) => [
+  operations.map(({ path, method, operation }) => [
     html`<span class="method">${method.toUpperCase()}</span> ${code(path)}`,
     html`${Object.keys(operation.responses).join(', ')}`,
     inline(operation.summary),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { endpointName, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { reportBody } from '../../report/request.ts';
+import { basicLogin, exportPaths, exportTag } from './exports.ts';
 import { documentHeaders } from './headers.ts';
 import type { JsonSchema, Limits, OpenApiDocument } from './model.ts';
 import { reportOperation, servicePaths, serviceTag } from './operations.ts';
@@ -15,6 +16,12 @@ const bearer = {
   scheme: 'bearer',
   bearerFormat: 'adt_…',
   description: 'A login token opens one account. Ask the operator of the service for one.',
+};
+
+const basic = {
+  type: 'http',
+  scheme: 'basic',
+  description: 'For exports: any user name, the login token as the password.',
 };
 
 /**
@@ -43,11 +50,12 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
         name: family,
         description: `Reports for ${owner.replace('_id', '')}s, per ${entity.replaceAll('_', ' ')}.`,
       })),
+      { name: exportTag, description: 'The same reports as files, by GET.' },
       { name: serviceTag, description: 'What the service says about itself, to anyone.' },
     ],
-    paths: { ...Object.fromEntries(reportPaths), ...servicePaths(withOperator) },
+    paths: { ...Object.fromEntries(reportPaths), ...exportPaths(catalog), ...servicePaths(withOperator) },
     components: {
-      securitySchemes: { [loginToken]: bearer },
+      securitySchemes: { [loginToken]: bearer, [basicLogin]: basic },
       parameters: {
         'X-Request-Id': {
           name: 'X-Request-Id',
@@ -73,7 +81,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
         },
         Problem: problemSchema(),
       },
-      responses: problemResponses([...reportProblems, 'not_ready']),
+      responses: problemResponses([...reportProblems, 'not_found', 'range_not_satisfiable', 'not_ready']),
     },
     'x-limits': limits,
   };

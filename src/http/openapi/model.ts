@@ -16,7 +16,7 @@ export interface OpenApiDocument {
     readonly securitySchemes: Readonly<
       Record<string, { readonly type: string; readonly description: string }>
     >;
-    readonly parameters: Readonly<Record<string, HeaderParameter>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
     readonly headers: Readonly<Record<string, HeaderObject>>;
     readonly schemas: Readonly<Record<string, JsonSchema>>;
     readonly responses: Readonly<Record<string, ResponseObject>>;
@@ -40,15 +40,17 @@ export interface Limits {
   readonly sendTimeoutSeconds: number;
 }
 
-export interface HeaderParameter {
+export interface Parameter {
   readonly name: string;
-  readonly in: 'header';
+  readonly in: 'header' | 'path' | 'query';
+  readonly required?: boolean;
   readonly description: string;
   readonly schema: JsonSchema;
 }
 
 export interface PathItem {
   readonly get?: Operation;
+  readonly head?: Operation;
   readonly post?: Operation;
 }
 
@@ -59,8 +61,9 @@ export interface Operation {
   readonly description: string;
   /** Present on an alias: the path it is the same as. */
   readonly 'x-alias-of'?: string;
-  readonly security?: readonly [];
-  readonly parameters?: readonly Reference[];
+  /** Empty: takes no login token. */
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters?: readonly (Reference | Parameter)[];
   readonly requestBody?: { readonly required: true; readonly content: Content };
   readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
 }

@@ -24,10 +24,13 @@ const rowsOnly: Readonly<Record<Exclude<ReportFormatName, 'json'>, JsonSchema>> 
 export function sharedReportSchemas(): Record<string, JsonSchema> {
   return {
     ColumnType: { type: 'string', enum: columnTypes, description: 'How a column is formatted.' },
-    ...Object.fromEntries(
-      Object.entries(rowsOnly).map(([name, schema]) => [`${pascalCase(name)}Rows`, schema]),
-    ),
+    ...Object.fromEntries(Object.entries(rowsOnly).map(([name, schema]) => [formatSchemaName(name), schema])),
   };
+}
+
+/** The schema of the rows alone in a format. */
+export function formatSchemaName(format: string): string {
+  return `${pascalCase(format)}Rows`;
 }
 
 /** Schemas of one breakdown: its rows and its envelope (contract §2.2), with nothing beside what they list. */
@@ -100,9 +103,7 @@ export function reportResponse(catalog: Catalog, breakdown: Breakdown, name: str
     formatNames.map((format) => [
       reportFormats[format].mediaType,
       {
-        schema: schemaRef(
-          `${pascalCase(format === 'json' ? name : format)}${format === 'json' ? 'Report' : 'Rows'}`,
-        ),
+        schema: schemaRef(format === 'json' ? `${pascalCase(name)}Report` : formatSchemaName(format)),
         ...(examples[format] !== undefined && { example: examples[format] }),
       },
     ]),

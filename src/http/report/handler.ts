@@ -6,13 +6,15 @@ import type { Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
 import { rowColumns } from '../../report/columns.ts';
+import type { ReportFormatName } from '../../report/formats.ts';
 import type { Answers } from '../../report/kept/answers.ts';
 import { planReport, type ShardRouting } from '../../report/plan.ts';
 import { ReportSizes } from '../../report/report-sizes.ts';
-import { parseRequest } from '../../report/request.ts';
-import { streamReport } from '../../report/stream.ts';
+import { type DateRange, parseRequest } from '../../report/request.ts';
+import { type ContentCoding, streamReport } from '../../report/stream.ts';
 import { envelopeHead } from '../../report/template.ts';
 import type { HttpEnv } from '../env.ts';
+import { exportHeaders } from '../export/entity-tag.ts';
 import { Problem } from '../problems.ts';
 import type { ReportGate, Slot } from './gate/report-gate.ts';
 import { Sending } from './gate/sending.ts';
@@ -41,14 +43,31 @@ export interface ReportDeps {
   readonly onBroken: (error: unknown, requestId: string, queryId?: string) => void;
 }
 
-/** Answers one endpoint: body → plan → statement → bytes. */
-export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler<HttpEnv> {
+/** What a request asks for: in its body and by `Accept`, unless its address says it. */
+export interface Asked {
+  readonly formatOf: (c: Context<HttpEnv>) => ReportFormatName;
+  readonly codingOf: (c: Context<HttpEnv>) => ContentCoding;
+  readonly requestOf: (c: Context<HttpEnv>) => DateRange;
+}
+
+const inBody: Asked = {
+  formatOf: acceptedFormat,
+  codingOf: acceptedCoding,
+  requestOf: (c) => parseRequest(c.get('body')),
+};
+
+/** Answers one endpoint: request → plan → statement → bytes. */
+export function report(
+  deps: ReportDeps,
+  { path, breakdown }: Endpoint,
+  asked: Asked = inBody,
+): Handler<HttpEnv> {
   const columns = rowColumns(deps.catalog, breakdown);
   const sizes = new ReportSizes(deps.reader);
   return async function reportHandler(c) {
-    const format = acceptedFormat(c);
-    const coding = acceptedCoding(c);
-    const range = parseRequest(c.get('body'));
+    const format = asked.formatOf(c);
+    const coding = asked.codingOf(c);
+    const range = asked.requestOf(c);
     const lastUpdateTime = deps.lastUpdateTime();
     const account = c.get('account');
     const plan = planReport(breakdown, account, range, deps.routingOf(account));
@@ -56,7 +75,8 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
     const cache = found.status;
     deps.onFound(cache);
     const head = Buffer.from(format === 'json' ? envelopeHead(lastUpdateTime) : '');
-    const facts = { path, range, format, columns, lastUpdateTime, lastLoad: deps.lastLoad(), cache };
+    const lastLoad = deps.lastLoad();
+    const facts = { path, range, format, columns, lastUpdateTime, lastLoad, cache };
     if (found.answer) return sendKept(c, found, { ...facts, coding, head }, deps.sendTimeoutSeconds);
     const { ask } = found;
     const caller = callerOf(c);
@@ -88,7 +108,8 @@ export function report(deps: ReportDeps, { path, breakdown }: Endpoint): Handler
         rows,
         first_byte_ms: firstByteMs,
       });
-      const headers = reportHeaders({ ...facts, unconfirmedDates }, stream.coding);
+      const more = exportHeaders(c.get('exported'));
+      const headers = { ...reportHeaders({ ...facts, unconfirmedDates }, stream.coding), ...more };
       for (const [name, value] of Object.entries(headers)) c.header(name, value);
       const through = ask.collect(
         { unconfirmedDates, query: queryId, rows, tookMs: firstByteMs },

@@ -4,6 +4,8 @@ import type { Context } from 'hono';
 import type { FoundAnswer } from '../../report/kept/answers.ts';
 import type { ContentCoding } from '../../report/stream.ts';
 import type { HttpEnv } from '../env.ts';
+import { exportHeaders } from '../export/entity-tag.ts';
+import { partOf } from '../export/range.ts';
 import { type ReportFacts, reportHeaders } from './headers.ts';
 
 export interface KeptFacts extends Omit<ReportFacts, 'unconfirmedDates'> {
@@ -12,7 +14,7 @@ export interface KeptFacts extends Omit<ReportFacts, 'unconfirmedDates'> {
   readonly head: Buffer;
 }
 
-/** Sends an answer from memory: the same bytes as if it had been computed now. */
+/** Sends an answer from memory, the same bytes as if it had been computed now, or the part of it that is asked for. */
 export async function sendKept(
   c: Context<HttpEnv>,
   { answer, packed }: FoundAnswer,
@@ -25,12 +27,18 @@ export async function sendKept(
   const coding = head.length + answer.body.length === 0 ? 'identity' : accepted;
   const pieces = (await packed(coding, head.length)).after(head);
   const { query, rows, unconfirmedDates } = answer;
-  const headers = reportHeaders({ ...facts, unconfirmedDates }, coding);
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const exported = c.get('exported');
+  // The same bytes each time, of which a part makes sense.
+  const isStable = coding === 'identity' && facts.format !== 'json';
+  const more = exportHeaders(exported, isStable ? answer.body : undefined);
+  const part = exported && isStable ? partOf(c.req, answer.body.length, more.ETag) : undefined;
+  const headers = { ...reportHeaders({ ...facts, unconfirmedDates }, coding), ...more, ...part?.headers };
+  const sent = part ? [answer.body.subarray(part.start, part.end)] : pieces;
+  const length = sent.reduce((sum, piece) => sum + piece.length, 0);
   const others = Object.fromEntries(c.body(null).headers);
-  outgoing.writeHead(200, { ...others, ...headers, 'Content-Length': length });
+  outgoing.writeHead(part ? 206 : 200, { ...others, ...headers, 'Content-Length': length });
   outgoing.cork();
-  for (const piece of pieces) outgoing.write(piece);
+  for (const piece of sent) outgoing.write(piece);
   outgoing.end();
   const firstByteMs = Math.round(performance.now() - startedAt);
   const { format, cache } = facts;

@@ -20,6 +20,13 @@ export interface FoundAnswer {
   packed(coding: ContentCoding, headBytes: number): Promise<Packed>;
 }
 
+/** What is known of an answer before anybody computes it. */
+export interface Seen {
+  /** Other data may mean another answer: the same text stands for the same answer, in every process. */
+  readonly version?: string;
+  readonly kept?: FoundAnswer;
+}
+
 /** A report that has to be asked for. */
 export interface Asking {
   /** Whether it took only a moment when it was asked for last; undefined if that is unknown. */
@@ -89,6 +96,19 @@ export class Answers {
     const answer = await other;
     if (answer) return this.#found(`${status}; collapsed`, key, answer);
     return { status, ask: this.#ask(plan, daysState, to) };
+  }
+
+  /** What the answer would be now, if memory or the state of the store tells; asks ClickHouse for no report. */
+  async look(plan: Plan, format: ReportFormatName): Promise<Seen> {
+    const store = plan.routing?.replicated ? undefined : await this.#options.version.current();
+    if (!store) return {};
+    const key = keyOf(plan, format);
+    const kept = this.#memory.get(key);
+    return {
+      version: `${key} ${store.digestOfReport(plan)}`,
+      ...(kept?.answer &&
+        kept.state === store.ofReport(plan) && { kept: this.#found('hit', key, kept.answer) }),
+    };
   }
 
   #found(status: string, key: string, answer: Answer): FoundAnswer {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Plan } from '../plan.ts';
 
@@ -42,11 +43,20 @@ export class StoreState {
   }
 
   /** Two states for which this is the same text give the same report. */
-  ofReport({ breakdown, days }: Plan): string {
-    const { family, dimensions } = breakdown;
-    const rollup = this.#summary(rollupTable(family, dimensions), days);
-    const money = dimensions.length > 0 ? this.#summary(rollupTable(family, []), days) : '';
-    return `${rollup} ${money} ${this.#summary('confirmations')} ${this.#summary('names')}`;
+  ofReport(plan: Plan): string {
+    return sourcesOf(plan)
+      .map(({ table, days }) => this.#summary(table, days))
+      .join(' ');
+  }
+
+  /** Likewise, and in other processes, too, which number changes in another way. */
+  digestOfReport(plan: Plan): string {
+    const lines = sourcesOf(plan).flatMap(({ table, days }) =>
+      [...(this.#tables.get(table) ?? [])].flatMap(([key, piece]) =>
+        mayHold(piece, days) ? [`${table}\t${key}\t${piece.state}`] : [],
+      ),
+    );
+    return createHash('sha256').update(lines.sort().join('\n')).digest('base64url');
   }
 
   /** Likewise of the unconfirmed days of an account. */
@@ -59,10 +69,21 @@ export class StoreState {
     let count = 0;
     let change = 0;
     for (const piece of this.#tables.get(table)?.values() ?? []) {
-      if (days && piece.last !== anyDay && (piece.first > days.last || piece.last < days.first)) continue;
+      if (!mayHold(piece, days)) continue;
       count++;
       if (piece.change > change) change = piece.change;
     }
     return `${count}.${change}`;
   }
+}
+
+function mayHold({ first, last }: Piece, days: Plan['days'] | undefined): boolean {
+  return !days || last === anyDay || (first <= days.last && last >= days.first);
+}
+
+/** What a report is read from: its rollup, what tells unconfirmed days, and the names. */
+function sourcesOf({ breakdown, days }: Plan): { table: string; days?: Plan['days'] }[] {
+  const { family, dimensions } = breakdown;
+  const tables = new Set([dimensions, []].map((each) => rollupTable(family, each)));
+  return [...[...tables].map((table) => ({ table, days })), { table: 'confirmations' }, { table: 'names' }];
 }

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
-import type { HttpEnv } from './env.ts';
-import { Problem } from './problems.ts';
+import type { HttpEnv } from '../env.ts';
+import { Problem } from '../problems.ts';
 
 /**
  * Refuses what another program on the way may read in another way: no Host or several (RFC 9112 §3.2), and a

@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
-import type { Metrics } from '../observe/metrics.ts';
-import type { HttpEnv } from './env.ts';
-import type { ReportOutcomes } from './report/report-outcomes.ts';
+import type { Metrics } from '../../observe/metrics.ts';
+import type { HttpEnv } from '../env.ts';
+import type { ReportOutcomes } from '../report/report-outcomes.ts';
 
 /** The status logged for a request whose caller left before the answer began. */
 export const callerLeft = 499;

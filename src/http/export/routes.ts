@@ -1,0 +1,36 @@
+import { Hono, type MiddlewareHandler } from 'hono';
+import type { HttpEnv } from '../env.ts';
+import { Problem } from '../problems.ts';
+import { type ReportDeps, requireJson } from '../report/handler.ts';
+import { requireHttp11 } from '../server/http-version.ts';
+import { exportReport } from './export-report.ts';
+import { exportedReports } from './paths.ts';
+
+export interface ExportDeps extends ReportDeps {
+  readonly authenticated: MiddlewareHandler<HttpEnv>;
+  readonly limited: MiddlewareHandler<HttpEnv>;
+  readonly body: MiddlewareHandler<HttpEnv>;
+}
+
+/** Every report as a file, for tools that know GET: `/v1/export/campaigns/device_date.csv?start_time=…&end_time=…`. */
+export function exportRoutes(deps: ExportDeps): Hono<HttpEnv> {
+  const { authenticated, limited, body } = deps;
+  const app = new Hono<HttpEnv>();
+  for (const exported of exportedReports(deps.catalog)) {
+    const { path, endpoint } = exported;
+    const { unchanged, answer } = exportReport(deps, exported);
+    app.use(path, (c, next) => {
+      c.set('endpoint', path);
+      c.set('family', endpoint.breakdown.family);
+      return next();
+    });
+    app.get(path, requireHttp11, authenticated, unchanged, limited, answer);
+    app.on('QUERY', path, requireHttp11, authenticated, limited, requireJson, body, answer);
+    app.all(path, () => {
+      throw new Problem('method_not_allowed', 'an export takes GET', {
+        headers: { Allow: 'GET, HEAD, QUERY', 'Accept-Query': '"application/json"' },
+      });
+    });
+  }
+  return app;
+}

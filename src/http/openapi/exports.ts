@@ -1,0 +1,157 @@
+import { combinations } from '../../../catalog/breakdowns.ts';
+import type { Catalog, Family } from '../../../catalog/catalog.ts';
+import { reportFormats } from '../../report/formats.ts';
+import { exportFormats } from '../export/paths.ts';
+import { exampleRequest } from './examples.ts';
+import {
+  headerRefs,
+  type JsonSchema,
+  type Operation,
+  type Parameter,
+  type PathItem,
+  schemaRef,
+} from './model.ts';
+import { problemRefs, reportProblems } from './problems.ts';
+import { formatSchemaName } from './reports.ts';
+
+export const exportTag = 'exports';
+export const basicLogin = 'login_token_as_password';
+
+const security: Operation['security'] = [{ login_token: [] }, { [basicLogin]: [] }];
+const problems = [
+  ...reportProblems.filter((code) => !['not_acceptable', 'body_too_large'].includes(code)),
+  'not_found',
+  'range_not_satisfiable',
+] as const;
+
+/** Every report as a file by GET. The sixteen are told in two paths for each family. */
+export function exportPaths(catalog: Catalog): Record<string, PathItem> {
+  return Object.fromEntries(
+    Object.entries(catalog.families).flatMap(([name, family]) => {
+      const breakdown: Parameter = {
+        name: 'breakdown',
+        in: 'path',
+        required: true,
+        description: 'As in the path of the endpoint.',
+        schema: { type: 'string', enum: breakdownNames(family) },
+      };
+      return [
+        [`/v1/export/${name}.{format}`, item(`export_${name}`, `The report of ${name}`, [])],
+        [
+          `/v1/export/${name}/{breakdown}.{format}`,
+          item(`export_${name}_breakdown`, `A breakdown of ${name}`, [breakdown]),
+        ],
+      ];
+    }),
+  );
+}
+
+function breakdownNames(family: Family): string[] {
+  return combinations(family)
+    .flatMap((dimensions) => [dimensions, [...dimensions, 'date']])
+    .filter(({ length }) => length > 0)
+    .map((parts) => parts.join('_'));
+}
+
+function item(operationId: string, what: string, parameters: readonly Parameter[]): PathItem {
+  const headers = headerRefs([...exportHeaderNames]);
+  const content = Object.fromEntries(
+    exportFormats.map((format) => [
+      reportFormats[format].mediaType,
+      { schema: format === 'json' ? { type: 'object' } : schemaRef(formatSchemaName(format)) },
+    ]),
+  );
+  const operation = (method: string, summary: string, description: string): Operation => ({
+    operationId: `${method}_${operationId}`,
+    tags: [exportTag],
+    summary,
+    description,
+    security,
+    parameters: [
+      ...parameters,
+      formatParameter,
+      ...rangeParameters,
+      ...(method === 'get' ? conditions : []),
+      { $ref: '#/components/parameters/X-Request-Id' },
+    ],
+    responses: {
+      200: { description: 'The report, complete.', headers, ...(method === 'get' && { content }) },
+      ...(method === 'get' && {
+        206: {
+          description: 'The part that `Range` asks for.',
+          headers: headerRefs(partHeaderNames),
+          content,
+        },
+        304: { description: 'Nothing has changed; not counted as a request.', headers: headerRefs(['ETag']) },
+      }),
+      ...problemRefs(problems),
+    },
+  });
+  return {
+    get: operation(
+      'get',
+      `${what} as a file`,
+      'The rows of the endpoint of the same name, for tools that know only GET. Parameters that nobody knows are refused. QUERY (RFC 10008) takes the body of the endpoint instead of parameters.',
+    ),
+    head: operation(
+      'head',
+      `${what} as a file: headers alone`,
+      'Computes nothing: `Content-Length` is there when the answer is in memory.',
+    ),
+  };
+}
+
+const formatParameter: Parameter = {
+  name: 'format',
+  in: 'path',
+  required: true,
+  description: 'What the file is.',
+  schema: { type: 'string', enum: exportFormats },
+};
+
+const day: JsonSchema = { type: 'string', format: 'date' };
+const rangeParameters: readonly Parameter[] = [
+  {
+    name: 'start_time',
+    in: 'query',
+    required: true,
+    description: 'First day of the range.',
+    schema: { ...day, examples: [exampleRequest.start_time] },
+  },
+  {
+    name: 'end_time',
+    in: 'query',
+    required: true,
+    description: 'Last day of the range, included.',
+    schema: { ...day, examples: [exampleRequest.end_time] },
+  },
+];
+
+const conditions: readonly Parameter[] = [
+  {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'The `ETag` of an earlier answer: 304 if it would be the same.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'Range',
+    in: 'header',
+    description: 'A part of an answer that is in memory (`Accept-Ranges`), not of JSON; else ignored.',
+    schema: { type: 'string', examples: ['bytes=0-65535'] },
+  },
+];
+
+const exportHeaderNames = [
+  'X-Request-Id',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Last-Modified',
+  'Cache-Status',
+  'Vary',
+  'Content-Encoding',
+  'Content-Disposition',
+  'ETag',
+  'Accept-Ranges',
+] as const;
+const partHeaderNames = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'ETag', 'Content-Range'];

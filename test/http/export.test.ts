@@ -1,0 +1,256 @@
+import { request as send } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { exportedReports } from '../../src/http/export/paths.ts';
+import { reportFormats } from '../../src/report/formats.ts';
+import { event, load, loadRows } from '../support/events.ts';
+import { type TestService, useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const service = useService(db);
+const other = useService(db);
+const few = useService(db, { RATE_LIMIT_REQUESTS: '2' });
+const withoutMemory = useService(db, { ANSWER_CACHE_MEGABYTES: '0' });
+
+const march = { start_time: '2026-03-01', end_time: '2026-03-31' };
+const search = new URLSearchParams(march);
+const csv = `/v1/export/campaigns/device_date.csv?${search}`;
+
+beforeAll(async () => {
+  const account = { advertiser_id: 'both', publisher_id: 'both', site_id: 's', creative_id: 'c' };
+  await load(db.store, [
+    event({ ...account, spend: '1.25', revenue: '0.75', device: 'mobile' }),
+    event({ ...account, event_time: '2026-03-05T00:00:00Z', revenue: '2', device: 'tv' }),
+  ]);
+});
+
+interface Asking {
+  readonly method?: string;
+  readonly account?: string;
+  readonly headers?: Record<string, string>;
+  readonly from?: TestService;
+}
+
+async function ask(path: string, { method = 'GET', account = 'both', headers, from = service }: Asking = {}) {
+  const authorization = `Bearer ${await from.token(account)}`;
+  const all = { authorization, 'accept-encoding': 'identity', ...headers };
+  return fetch(`${from.url}${path}`, { method, headers: all });
+}
+
+const withoutTime = (answer: string) => answer.replace(/"last_update_time":"[^"]+"/, '');
+
+// All paths are made in one way: every report in one format, and two in all of them.
+const exports = exportedReports(catalog).filter(
+  ({ path, format }) => format === 'csv' || /campaigns\.|device_site_date/.test(path),
+);
+
+test.each(exports.map((each) => [each.path, each] as const))(
+  'GET %s is the answer of the endpoint',
+  async (path, { endpoint, format }) => {
+    const exported = await ask(`${path}?${search}`);
+    const accept = reportFormats[format].mediaType;
+    const posted = await service.post(endpoint.path, 'both', march, {
+      accept,
+      'accept-encoding': 'identity',
+    });
+    expect(exported.status).toBe(200);
+    expect(exported.headers.get('content-type')).toBe(posted.headers.get('content-type'));
+    const [get, post] = [await exported.arrayBuffer(), await posted.arrayBuffer()];
+    const [got = '', asked] = [get, post].map((bytes) => withoutTime(Buffer.from(bytes).toString('latin1')));
+    expect(got.length).toBeGreaterThan(50);
+    expect(got).toBe(asked);
+  },
+);
+
+test('the endpoints of the contract take POST only, and exports do not', async () => {
+  const get = await ask(`/v1/campaigns?${search}`);
+  expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
+  const post = await service.post(csv, 'both', march);
+  expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, QUERY']);
+});
+
+test.each([
+  ['a range that is missing', '', 'start_time'],
+  ['a day that does not exist', 'start_time=2026-02-30&end_time=2026-03-01', 'start_time'],
+  ['an inverted range', 'start_time=2026-03-02&end_time=2026-03-01', 'end_time'],
+  ['a parameter that is mistyped', `${search}&devise=mobile`, 'devise'],
+  ['a parameter given twice', `${search}&end_time=2026-03-31`, 'end_time'],
+  ['the name of something else', `${search}&__proto__=1`, '__proto__'],
+])('%s is refused and named', async (_, parameters, field) => {
+  const response = await ask(`/v1/export/campaigns.csv?${parameters}`, { headers: { 'if-none-match': '*' } });
+  expect(response.status).toBe(400);
+  expect(JSON.parse(await response.text())).toMatchObject({ code: 'invalid_request', field });
+});
+
+describe('HEAD', () => {
+  test('computes nothing, and tells the length once the answer is in memory', async () => {
+    const path = `/v1/export/ad_units/site_date.parquet?${search}`;
+    const account = 'asked first by HEAD';
+    const before = await ask(path, { method: 'HEAD', account });
+    expect([before.status, before.headers.get('content-length')]).toEqual([200, null]);
+    expect(before.headers.get('cache-status')).toBe('adtally; fwd=method');
+    const { headers } = await ask(path, { account });
+    expect(headers.get('cache-status')).toBe('adtally; fwd=uri-miss');
+    const after = await ask(path, { method: 'HEAD', account });
+    const whole = await (await ask(path, { account })).arrayBuffer();
+    expect(after.headers.get('content-length')).toBe(String(whole.byteLength));
+    expect(after.headers.get('accept-ranges')).toBe('bytes');
+    expect(await after.text()).toBe('');
+  });
+
+  test('of another account shows nothing of it', async () => {
+    await ask(csv);
+    const response = await ask(csv, { method: 'HEAD', account: 'nobody' });
+    expect([response.status, response.headers.get('content-length')]).toEqual([200, null]);
+  });
+});
+
+describe('a part', () => {
+  const path = `/v1/export/campaigns/creative_date.csv?${search}`;
+  const part = async (range: string, headers = {}) => {
+    const response = await ask(path, { headers: { range, ...headers } });
+    return { ...response, status: response.status, headers: response.headers, text: await response.text() };
+  };
+
+  test('is cut from the answer in memory, whatever coding is accepted', async () => {
+    const whole = await (await ask(path)).text();
+    const tag = (await ask(path)).headers.get('etag') ?? '';
+    expect(tag).toMatch(/^"/);
+    for (const [range, start, end] of [
+      ['bytes=0-9', 0, 10],
+      ['bytes=10-', 10, whole.length],
+      ['bytes=-7', whole.length - 7, whole.length],
+      [`bytes=5-${whole.length + 100}`, 5, whole.length],
+    ] as const) {
+      const got = await part(range, { 'accept-encoding': 'gzip', 'if-range': tag });
+      expect([got.status, got.text, got.headers.get('etag')]).toEqual([206, whole.slice(start, end), tag]);
+      expect(got.headers.get('content-range')).toBe(`bytes ${start}-${end - 1}/${whole.length}`);
+    }
+    for (const range of ['bytes=0-1,3-4', 'lines=0-1', 'bytes=-', 'bytes=9-3']) {
+      expect([range, await part(range)]).toMatchObject([range, { status: 200, text: whole }]);
+    }
+    expect(await part('bytes=0-1', { 'if-range': '"other"' })).toMatchObject({ status: 200, text: whole });
+    const behind = await part(`bytes=${whole.length}-`);
+    expect([behind.status, behind.headers.get('content-range')]).toEqual([416, `bytes */${whole.length}`]);
+  });
+
+  test('is not given of what may come out otherwise each time', async () => {
+    const json = path.replace('.csv', '.json');
+    await ask(json);
+    const again = await ask(json, { headers: { range: 'bytes=0-9' } });
+    expect([again.status, again.headers.get('etag')?.slice(0, 2)]).toEqual([200, 'W/']);
+    const computed = await ask(path, { headers: { range: 'bytes=0-9' }, from: withoutMemory });
+    expect(computed.status).toBe(200);
+    await Promise.all([again.text(), computed.text()]);
+  });
+});
+
+describe('304', () => {
+  test('says that nothing has changed, of whatever service, format and coding, and costs no request', async () => {
+    await load(db.store, [event({ advertiser_id: 'quiet' })]);
+    const asking = { account: 'quiet', from: few };
+    const first = await ask(csv, asking);
+    const tag = first.headers.get('etag') ?? '';
+    expect([first.status, first.headers.get('cache-control')]).toEqual([200, 'private, no-cache']);
+    await first.text();
+    for (let n = 0; n < 5; n++) {
+      const response = await ask(csv, { ...asking, headers: { 'if-none-match': `"x", ${tag}` } });
+      expect([response.status, await response.text()]).toEqual([304, '']);
+    }
+    for (const from of [service, other, withoutMemory]) {
+      for (const coding of ['gzip', 'identity']) {
+        const headers = { 'if-none-match': tag, 'accept-encoding': coding };
+        expect((await ask(csv, { account: 'quiet', from, headers })).status).toBe(304);
+      }
+    }
+    // Strong once it is in memory, and still of the same data.
+    const kept = (await ask(csv, asking)).headers.get('etag') ?? '';
+    expect(kept).not.toBe(tag);
+    const headers = { 'if-none-match': kept };
+    expect((await ask(csv, { ...asking, headers })).status).toBe(304);
+    expect((await ask(csv, asking)).status).toBe(429);
+  });
+
+  test('is of this report, range and account alone', async () => {
+    const tag = (await ask(csv)).headers.get('etag') ?? '';
+    for (const [path, account] of [
+      [csv.replace('.csv', '.ndjson'), 'both'],
+      [csv.replace('device_date', 'creative_date'), 'both'],
+      [csv.replace('03-31', '03-30'), 'both'],
+      [csv, 'nobody'],
+    ] as const) {
+      const response = await ask(path, { account, headers: { 'if-none-match': tag } });
+      expect([path, response.status]).toEqual([path, 200]);
+      await response.text();
+    }
+  });
+
+  test('no longer, as soon as rows, names or confirmations change', async () => {
+    const path = `/v1/export/ad_units/site.json?${search}`;
+    const asking = { account: 'moving' };
+    let tag = (await ask(path, asking)).headers.get('etag') ?? '';
+    const changes = [
+      () => load(db.store, [event({ publisher_id: 'moving', site_id: 's', revenue: '1' })]),
+      () => loadRows(db.store, 'sites', [['moving', 's', 'Site']]),
+      () => loadRows(db.store, 'confirmations', [['moving', '2026-03-01']]),
+    ];
+    for (const change of changes) {
+      expect((await ask(path, { ...asking, headers: { 'if-none-match': tag } })).status).toBe(304);
+      await change();
+      const response = await ask(path, { ...asking, headers: { 'if-none-match': tag } });
+      expect(response.status).toBe(200);
+      tag = response.headers.get('etag') ?? '';
+      await response.text();
+    }
+  });
+
+  test('is for those alone who have a token', async () => {
+    const response = await fetch(`${service.url}${csv}`, { headers: { 'if-none-match': '*' } });
+    expect(response.status).toBe(401);
+  });
+});
+
+describe('a token as the password', () => {
+  const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
+
+  test('opens exports, and no endpoint of the contract', async () => {
+    const headers = basic(`anybody:${await service.token('both')}`);
+    expect((await ask(csv, { headers })).status).toBe(200);
+    expect((await service.post('/v1/campaigns', 'both', march, headers)).status).toBe(401);
+  });
+
+  test.each([
+    ['a wrong one', { authorization: 'Basic YTpi' }],
+    ['none', { authorization: '' }],
+    ['no base64', { authorization: 'Basic ä%' }],
+    ['a token that is none', { authorization: 'Bearer adt_x' }],
+  ])('%s is asked for again, in both ways', async (_, { authorization }) => {
+    const headers: Record<string, string> = /ä/.test(authorization)
+      ? { authorization: 'Basic %' }
+      : { authorization };
+    const response = await fetch(`${service.url}${csv}`, { headers });
+    expect(response.status).toBe(401);
+    const asked = response.headers.get('www-authenticate');
+    expect(asked).toMatch(/^Bearer realm="adtally".*, Basic realm="adtally", charset="UTF-8"$/);
+    expect(JSON.parse(await response.text()).code).toBe('unauthorized');
+  });
+});
+
+test('QUERY takes the body of the endpoint', async () => {
+  const token = await service.token('both');
+  const query = (path: string, body: unknown) =>
+    new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      send(`${service.url}${path}`, { method: 'QUERY', headers }, async (answer) =>
+        resolve({ status: answer.statusCode, body: await text(answer) }),
+      )
+        .once('error', reject)
+        .end(JSON.stringify(body));
+    });
+  const [path = ''] = csv.split('?');
+  expect(await query(path, march)).toEqual({ status: 200, body: await (await ask(csv)).text() });
+  expect(await query(path, {})).toMatchObject({ status: 400 });
+  expect(await query(csv, march)).toMatchObject({ status: 400 });
+});
