@@ -35,6 +35,7 @@ export async function sendKept(
   const headers = { ...reportHeaders({ ...facts, unconfirmedDates }, coding), ...more, ...part?.headers };
   const sent = part ? [answer.body.subarray(part.start, part.end)] : pieces;
   const length = sent.reduce((sum, piece) => sum + piece.length, 0);
+  if (c.req.method === 'HEAD') return c.body(null, 200, { ...headers, 'Content-Length': String(length) });
   const others = Object.fromEntries(c.body(null).headers);
   outgoing.writeHead(part ? 206 : 200, { ...others, ...headers, 'Content-Length': length });
   outgoing.cork();
