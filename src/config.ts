@@ -77,6 +77,7 @@ const environment = z.object({
   ).default(100),
   REPORT_TIMEOUT_SECONDS: timeout.default(300),
   SEND_TIMEOUT_SECONDS: timeout.default(60),
+  LINK_SECRET: z.string().min(32, 'is shorter than 32 characters').optional(),
   LOG_LEVEL: z
     .enum(logLevels, { error: `is not a log level: one of ${logLevels.join(', ')}` })
     .default('info'),
@@ -114,6 +115,8 @@ export type Config = Readonly<{
   reportTimeoutSeconds: number;
   /** How long a caller may leave an answer unread. */
   sendTimeoutSeconds: number;
+  /** What links to reports are signed with. */
+  linkSecret?: string;
   logLevel: (typeof logLevels)[number];
 }>;
 
@@ -121,7 +124,7 @@ export type Config = Readonly<{
 export class ConfigError extends Error {}
 
 /** Variables that hold a secret. With `_FILE` behind the name they name a file that holds it. */
-const secrets = ['CLICKHOUSE_PASSWORD', 'CLICKHOUSE_NAMES_PASSWORD', 'REDIS_URL'] as const;
+const secrets = ['CLICKHOUSE_PASSWORD', 'CLICKHOUSE_NAMES_PASSWORD', 'REDIS_URL', 'LINK_SECRET'] as const;
 
 /**
  * Reads the configuration from environment variables, and from the files that some of them name; an empty value counts
@@ -135,7 +138,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     const issue = parsed.error.issues[0];
     const name = String(issue?.path[0]);
     // An address can hold a password.
-    const value = name.endsWith('_URL') ? '' : `=${present[name]}`;
+    const value = /_(URL|SECRET)$/.test(name) ? '' : `=${present[name]}`;
     throw new ConfigError(`${name}${value}: ${issue?.message}`);
   }
   const values = parsed.data;
@@ -174,6 +177,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     answerTrustMs: values.ANSWER_TRUST_MS,
     reportTimeoutSeconds: values.REPORT_TIMEOUT_SECONDS,
     sendTimeoutSeconds: values.SEND_TIMEOUT_SECONDS,
+    ...(values.LINK_SECRET && { linkSecret: values.LINK_SECRET }),
     logLevel: values.LOG_LEVEL,
   });
 }

@@ -5,6 +5,7 @@ import { connect } from '../clickhouse/client.ts';
 import { requireTimezone } from '../clickhouse/migrate/migrate.ts';
 import { Reader } from '../clickhouse/reader.ts';
 import { isTransient, retrying } from '../clickhouse/retry.ts';
+import { linksOf } from './accounts/links.ts';
 import type { Config } from './config.ts';
 import { AccountCache } from './http/access/account-cache.ts';
 import { callersBehind } from './http/access/caller-address.ts';
@@ -110,6 +111,7 @@ export async function startService(
       catalog,
       answers,
       accounts,
+      links: linksOf(config),
       callerOf: callersBehind(config.trustedProxies),
       log,
       timeoutSeconds: config.reportTimeoutSeconds,

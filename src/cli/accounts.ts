@@ -2,10 +2,13 @@ import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
+import { linksOf } from '../accounts/links.ts';
 import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
 import { createToken, isWellFormed, listTokens, revokeTokens, tokensRestoredAt } from '../accounts/tokens.ts';
+import { ConfigError } from '../config.ts';
+import { InvalidRequest } from '../report/request.ts';
 import { accountId, instant, positiveInteger, usage } from './arguments.ts';
-import { line, print, say, withStore } from './command.ts';
+import { config, line, print, say, withStore } from './command.ts';
 
 interface LimitFlags {
   readonly requests?: number;
@@ -37,6 +40,13 @@ export function addAccountCommands(program: Command): void {
       withStore((store) => printTokens(store, account, json)),
     );
   token
+    .command('link')
+    .description('print a link to one report, for whoever has no token; it ends with the token that makes it')
+    .argument('<token>', 'its id in the list')
+    .argument('<address>', 'path and parameters of an export')
+    .option('--expires <time>', 'when it expires, yyyy-mm-dd or ISO 8601; in a week unless given', instant)
+    .action(printLink);
+  token
     .command('revoke')
     .description('revoke a token, or all of an account; services refuse them within 5 seconds')
     .argument('[token]', 'its id in the list, the token itself, or - for a token on standard input')
@@ -58,6 +68,31 @@ async function createAndPrint(
 ): Promise<void> {
   await withStore(async (store) => print(await createToken(store, { account, ...flags })));
   if (!flags.expires) say('this token never expires; --expires gives it an end');
+}
+
+async function printLink(id: string, address: string, flags: { expires?: Date }): Promise<void> {
+  const { linkOf } = await import('../http/export/link-of.ts');
+  const links = linksOf(config());
+  await withStore(async (store) => {
+    const token = (await listTokens(store)).find((each) => each.id === id);
+    if (!token || token.revoked !== null) {
+      throw new Error(`there is no valid token ${id}; list them with: adtally token list`);
+    }
+    if (token.family && !address.startsWith(`/v1/export/${token.family}`)) {
+      throw usage(`token ${id} opens only the reports of ${token.family}`);
+    }
+    const made = asUsage(() => linkOf({ links, catalog }, token, address, flags.expires));
+    if (made === undefined) throw new ConfigError('LINK_SECRET: is needed to make links');
+    print(made.link);
+  });
+}
+
+function asUsage<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof InvalidRequest ? usage(error.message) : error;
+  }
 }
 
 async function printTokens(store: Store, only: string | undefined, json: boolean): Promise<void> {

@@ -4,15 +4,23 @@ import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
 import { endpoints } from '../../catalog/breakdowns.ts';
+import type { Links } from '../accounts/links.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { InvalidRequest } from '../report/request.ts';
-import { type Accounts, authentication, basicAuthentication, challenge } from './access/authentication.ts';
+import {
+  type Accounts,
+  authentication,
+  basicAuthentication,
+  challenge,
+  linkAuthentication,
+} from './access/authentication.ts';
 import type { Caller } from './access/caller-address.ts';
 import type { Limiter } from './access/limiter.ts';
 import type { Refusal } from './access/login.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
 import { docs } from './docs/routes.ts';
 import type { HttpEnv } from './env.ts';
+import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { health, type OperatorDeps, operator } from './health.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
@@ -28,7 +36,9 @@ import { requirePlainMessage, requirePlainPath } from './server/plain-message.ts
 export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'> {
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
-  readonly accounts: Accounts & LimitLookup;
+  readonly accounts: Accounts & LimitLookup & { hashOf(id: string): string | undefined };
+  /** Signs addresses of reports. */
+  readonly links: Links;
   readonly callerOf: (incoming: IncomingMessage) => Caller;
   /** Counts requests by account. */
   readonly requests: Limiter;
@@ -117,8 +127,14 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
     });
   }
-  const byOtherTools = authentication(logins, [basicAuthentication(deps.accounts)]);
-  app.route('/', exportRoutes({ ...reports, authenticated: byOtherTools, limited, body }));
+  const byPassword = basicAuthentication(deps.accounts);
+  const byLink = linkAuthentication(deps.accounts, deps.links);
+  const forExports = { ...reports, limited, body };
+  app.route(
+    '/',
+    exportRoutes({ ...forExports, authenticated: authentication(logins, [byLink, byPassword]) }),
+  );
+  app.route('/', linkRoutes({ ...forExports, authenticated: authentication(logins, [byPassword]) }));
 
   app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
   app.onError((error, c) => {

@@ -78,7 +78,7 @@ test('the document is valid OpenAPI 3.1, and a broken one would be noticed', asy
 });
 
 test('it has every endpoint of the contract, and tells the aliases', () => {
-  const reports = Object.entries(document.paths).filter(([, { post }]) => post);
+  const reports = Object.entries(document.paths).filter(([, { post }]) => post && post.tags[0] !== 'exports');
   expect(reports.map(([name]) => name).sort()).toEqual([...paths].sort());
   expect(
     reports.flatMap(([name, { post }]) => (post?.['x-alias-of'] ? [[name, post['x-alias-of']]] : [])),

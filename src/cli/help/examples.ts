@@ -42,6 +42,12 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
     ['adtally token create acme --family campaigns', 'opens the reports of advertisers alone'],
   ],
   'token list': [['adtally token list acme --json', 'without the tokens themselves']],
+  'token link': [
+    [
+      "adtally token link ID '/v1/export/campaigns.csv?start_time=2026-10-01&end_time=2026-10-31'",
+      'for a spreadsheet; valid for a week',
+    ],
+  ],
   'token revoke': [
     ['adtally token revoke ID', 'an id of adtally token list'],
     ['adtally token revoke --account acme', 'all of an account'],

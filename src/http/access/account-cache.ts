@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Store } from '../../../clickhouse/client.ts';
+import type { LinkClaim } from '../../accounts/links.ts';
 import { type AccountLimit, listLimits } from '../../accounts/request-limits.ts';
 import { hashToken, isWellFormed, listTokens, type StoredToken } from '../../accounts/tokens.ts';
 import { readStates } from '../../accounts/versions.ts';
@@ -27,6 +28,7 @@ export class AccountCache {
   readonly #now: () => number;
   readonly #copy: Refreshed<void>;
   readonly #tokens = new KnownRows<StoredToken>(({ hash }) => hash);
+  #tokensById: ReadonlyMap<string, StoredToken> = new Map();
   readonly #limits = new KnownRows<AccountLimit>(({ account }) => account);
 
   constructor({ store, refreshMs = 1_500, now = Date.now, onError }: AccountCacheOptions) {
@@ -52,13 +54,35 @@ export class AccountCache {
   async login(token: string, known = false): Promise<Login> {
     if (!isWellFormed(token)) return { refused: 'malformed' };
     const hash = hashToken(token);
-    // A refresh that is already under way may have read the tokens before this one was stored.
-    const unknown = !known && !this.#tokens.has(hash);
-    if (unknown) await this.#copy.settled();
-    if (!this.#copy.isCurrent || (unknown && !this.#tokens.has(hash))) await this.#copy.refresh();
-    const stored = this.#tokens.get(hash);
+    const stored = await this.#find(() => this.#tokens.get(hash), known);
     if (!stored || !timingSafeEqual(Buffer.from(stored.hash), Buffer.from(hash)))
       return { refused: 'unknown' };
+    return this.#enter(stored);
+  }
+
+  /** The account of the token that made a link, or why it opens none. @param known as for `login` */
+  async follow(link: LinkClaim, known = false): Promise<Login> {
+    const stored = await this.#find(() => this.#tokensById.get(link.token), known);
+    if (!stored) return { refused: 'unknown' };
+    const { id } = stored;
+    if (!link.isMadeBy(stored.hash)) return { refused: 'forged_link', id };
+    return link.expires.getTime() <= this.#now() ? { refused: 'expired_link', id } : this.#enter(stored);
+  }
+
+  /** The hash of the token of that id, if it is known. */
+  hashOf(id: string): string | undefined {
+    return this.#tokensById.get(id)?.hash;
+  }
+
+  async #find(look: () => StoredToken | undefined, known: boolean): Promise<StoredToken | undefined> {
+    // A refresh that is already under way may have read the tokens before this one was stored.
+    const unknown = !known && !look();
+    if (unknown) await this.#copy.settled();
+    if (!this.#copy.isCurrent || (unknown && !look())) await this.#copy.refresh();
+    return look();
+  }
+
+  #enter(stored: StoredToken): Login {
     const { id, account, family } = stored;
     if (stored.revoked !== null) return { refused: 'revoked', id };
     const expired = stored.expires !== null && Date.parse(stored.expires) <= this.#now();
@@ -72,9 +96,10 @@ export class AccountCache {
 
   async #fetchChanges(): Promise<void> {
     const states = await readStates(this.#store);
-    await Promise.all([
+    const [changed] = await Promise.all([
       this.#tokens.follow(states.tokens, (since) => listTokens(this.#store, { since })),
       this.#limits.follow(states.limits, (since) => listLimits(this.#store, { since })),
     ]);
+    if (changed) this.#tokensById = new Map([...this.#tokens.values()].map((token) => [token.id, token]));
   }
 }

@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
 import { HTTPException } from 'hono/http-exception';
+import type { LinkClaim, Links } from '../../accounts/links.ts';
 import type { HttpEnv } from '../env.ts';
 import { networkOf } from './caller-address.ts';
 import type { Limiter } from './limiter.ts';
@@ -11,6 +12,8 @@ import { tooMany } from './rate-limit.ts';
 export interface Accounts {
   /** @param known look only among the tokens that are already known */
   login(token: string, known?: boolean): Promise<Login>;
+  /** Likewise with what a link claims. */
+  follow(link: LinkClaim, known?: boolean): Promise<Login>;
 }
 
 /** The WWW-Authenticate challenge of every 401 (RFC 6750 §3). */
@@ -96,6 +99,18 @@ export function basicAuthentication(accounts: Accounts): OtherWay {
       if (credentials === undefined) return undefined;
       const [, ...password] = Buffer.from(credentials, 'base64').toString().split(':');
       return accounts.login(password.join(':'), known);
+    },
+  };
+}
+
+/** A link to the one report of its address, which only reads. */
+export function linkAuthentication(accounts: Accounts, links: Links): OtherWay {
+  return {
+    login: (c, known) => {
+      if (c.req.method !== 'GET' && c.req.method !== 'HEAD') return undefined;
+      const link = links.read(c.req.url);
+      if (link === null) return Promise.resolve({ refused: 'forged_link' });
+      return link && accounts.follow(link, known);
     },
   };
 }

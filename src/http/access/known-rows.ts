@@ -21,18 +21,24 @@ export class KnownRows<Row extends Versioned> {
     return this.#rows.get(key);
   }
 
+  values(): Iterable<Row> {
+    return this.#rows.values();
+  }
+
   /**
    * Reads what has changed: the latest rows, or all of them if those do not explain the state, because one was deleted
    * or its version is that of another clock.
    * @param read the rows of this version and later ones, or all
+   * @returns whether anything has
    */
-  async follow(state: TableState, read: (since: string | undefined) => Promise<Row[]>): Promise<void> {
-    if (state === this.#state) return;
+  async follow(state: TableState, read: (since: string | undefined) => Promise<Row[]>): Promise<boolean> {
+    if (state === this.#state) return false;
     this.#add(await read(this.#latest()));
-    if (state === this.#state) return;
+    if (state === this.#state) return true;
     const all = await read(undefined);
     this.#rows = new Map();
     this.#add(all);
+    return true;
   }
 
   #add(rows: readonly Row[]): void {

@@ -1,5 +1,13 @@
 /** Why a login is refused, for the log and the metrics; the caller is not told. */
-export type Refusal = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked' | 'other_family';
+export type Refusal =
+  | 'missing'
+  | 'malformed'
+  | 'unknown'
+  | 'expired'
+  | 'revoked'
+  | 'other_family'
+  | 'forged_link'
+  | 'expired_link';
 
 /** The account that a token opens and the token's id, or why it opens none. */
 export type Login =

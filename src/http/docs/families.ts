@@ -32,7 +32,7 @@ export function answersOf(entry: PathOperation | undefined): Content {
 /** The tags whose endpoints are reports, and those of the service itself. */
 export function tagsByKind(document: OpenApiDocument) {
   const isFamily = ({ name }: { name: string }) =>
-    operationsOf(document, name).some(({ operation }) => operation.requestBody);
+    operationsOf(document, name).every(({ operation }) => operation.requestBody);
   return {
     families: document.tags.filter(isFamily),
     others: document.tags.filter((tag) => !isFamily(tag)),

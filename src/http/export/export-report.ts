@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
+import { linkParameter } from '../../accounts/links.ts';
 import { rowColumns } from '../../report/columns.ts';
 import { compileReport } from '../../report/compile.ts';
 import type { Seen } from '../../report/kept/answers.ts';
@@ -84,6 +85,8 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
 /** @throws {InvalidRequest} */
 function requestOf(c: Context<HttpEnv>): DateRange {
   const { searchParams } = new URL(c.req.url);
+  // Whoever came by a link has shown that it is right.
+  if (c.req.method !== 'QUERY') searchParams.delete(linkParameter);
   if (c.req.method !== 'QUERY') return parseRequest(JSON.stringify(fieldsOf(searchParams)));
   const [name] = searchParams.keys();
   if (name !== undefined) throw new InvalidRequest(name.slice(0, 100), 'belongs into the body of a QUERY');

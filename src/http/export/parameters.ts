@@ -21,3 +21,12 @@ export function fieldsOf(parameters: URLSearchParams): Record<string, unknown> {
   }
   return fields;
 }
+
+/** The parameters that say the same as the fields of a body; what no report knows is left out. */
+export function parametersOf(fields: Readonly<Record<string, unknown>>): URLSearchParams {
+  const parameters = new URLSearchParams();
+  for (const name of Object.keys(single)) {
+    if (fields[name] !== undefined) parameters.set(name, String(fields[name]));
+  }
+  return parameters;
+}

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { endpointName, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { reportBody } from '../../report/request.ts';
-import { basicLogin, exportPaths, exportTag } from './exports.ts';
+import { basicLogin, exportPaths, exportTag, linkSchema } from './exports.ts';
 import { documentHeaders } from './headers.ts';
 import type { JsonSchema, Limits, OpenApiDocument } from './model.ts';
 import { reportOperation, servicePaths, serviceTag } from './operations.ts';
@@ -73,6 +73,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
           ),
         ),
         ...sharedReportSchemas(),
+        Link: linkSchema,
         Health: {
           type: 'object',
           properties: { status: { type: 'string', const: 'ok' } },

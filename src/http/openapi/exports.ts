@@ -27,7 +27,7 @@ const problems = [
 /** Every report as a file by GET. The sixteen are told in two paths for each family. */
 export function exportPaths(catalog: Catalog): Record<string, PathItem> {
   return Object.fromEntries(
-    Object.entries(catalog.families).flatMap(([name, family]) => {
+    Object.entries(catalog.families).flatMap(([name, family]): [string, PathItem][] => {
       const breakdown: Parameter = {
         name: 'breakdown',
         in: 'path',
@@ -41,6 +41,8 @@ export function exportPaths(catalog: Catalog): Record<string, PathItem> {
           `/v1/export/${name}/{breakdown}.{format}`,
           item(`export_${name}_breakdown`, `A breakdown of ${name}`, [breakdown]),
         ],
+        [`/v1/links/${name}.{format}`, { post: makeLink(name, []) }],
+        [`/v1/links/${name}/{breakdown}.{format}`, { post: makeLink(`${name}_breakdown`, [breakdown]) }],
       ];
     }),
   );
@@ -100,6 +102,61 @@ function item(operationId: string, what: string, parameters: readonly Parameter[
     ),
   };
 }
+
+function makeLink(name: string, parameters: readonly Parameter[]): Operation {
+  return {
+    operationId: `link_${name}`,
+    tags: [exportTag],
+    summary: 'A link to that file, for programs that cannot log in',
+    description:
+      'Takes the body of the endpoint and `expires`, a day or a time within 366 days, in a week unless given. Whoever has the link has this report, and its requests count as those of the account, until then or until the token that made it ends.',
+    security,
+    parameters: [...parameters, formatParameter, { $ref: '#/components/parameters/X-Request-Id' }],
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: {
+            allOf: [
+              schemaRef('ReportRequest'),
+              { type: 'object', properties: { expires: { type: 'string', examples: ['2026-12-01'] } } },
+            ],
+          },
+          example: { ...exampleRequest, expires: '2026-12-01T00:00:00Z' },
+        },
+      },
+    },
+    responses: {
+      200: {
+        description: 'Path and parameters of the link.',
+        headers: headerRefs(['X-Request-Id', 'RateLimit', 'RateLimit-Policy']),
+        content: { 'application/json': { schema: schemaRef('Link') } },
+      },
+      ...problemRefs(reportProblems.filter((code) => !/acceptable|too_old|too_many/.test(code))),
+    },
+  };
+}
+
+export const linkSchema: JsonSchema = {
+  type: 'object',
+  properties: {
+    result: {
+      type: 'object',
+      properties: {
+        link: {
+          type: 'string',
+          format: 'uri-reference',
+          description: 'To be put behind the address of the service.',
+        },
+        expires: { type: 'string', format: 'date-time' },
+      },
+      required: ['link', 'expires'],
+      additionalProperties: false,
+    },
+  },
+  required: ['result'],
+  additionalProperties: false,
+};
 
 const formatParameter: Parameter = {
   name: 'format',

@@ -1,0 +1,31 @@
+import type { Catalog } from '../../../catalog/catalog.ts';
+import { defaultLinkMs, type LinkMaker, type Links, linkParameter, maxLinkMs } from '../../accounts/links.ts';
+import { InvalidRequest, parseRequest } from '../../report/request.ts';
+import { fieldsOf } from './parameters.ts';
+import { exportedReports } from './paths.ts';
+
+/**
+ * An address of an export as a link, for a week unless `expires` says otherwise; undefined where links are not set up.
+ * @throws {InvalidRequest} when there is no such export, or the time is past or more than 366 days away
+ */
+export function linkOf(
+  { links, catalog }: { readonly links: Links; readonly catalog: Catalog },
+  token: LinkMaker,
+  address: string,
+  expires: Date | undefined,
+): { link: string; expires: Date } | undefined {
+  const { pathname, searchParams } = new URL(address, 'http://adtally');
+  if (!exportedReports(catalog).some(({ path }) => path === pathname) || searchParams.has(linkParameter)) {
+    throw new InvalidRequest(
+      'address',
+      'must be the path of an export with its parameters, such as /v1/export/campaigns.csv?start_time=2026-10-01&end_time=2026-10-31',
+    );
+  }
+  parseRequest(JSON.stringify(fieldsOf(searchParams)));
+  const now = Date.now();
+  const until = new Date(Math.floor((expires?.getTime() ?? now + defaultLinkMs) / 1000) * 1000);
+  if (+until <= now) throw new InvalidRequest('expires', 'must not be in the past');
+  if (+until > now + maxLinkMs) throw new InvalidRequest('expires', 'must be within 366 days');
+  const link = links.make(token, address, until);
+  return link === undefined ? undefined : { link, expires: until };
+}

@@ -1,0 +1,67 @@
+import { type Handler, Hono } from 'hono';
+import { z } from 'zod';
+import type { Links } from '../../accounts/links.ts';
+import { InvalidRequest, parseRequest } from '../../report/request.ts';
+import type { HttpEnv } from '../env.ts';
+import { Problem } from '../problems.ts';
+import { requireJson } from '../report/handler.ts';
+import { linkOf } from './link-of.ts';
+import { parametersOf } from './parameters.ts';
+import { exportedReports } from './paths.ts';
+import type { ExportDeps } from './routes.ts';
+
+export interface LinkDeps extends Omit<ExportDeps, 'accounts'> {
+  readonly links: Links;
+  readonly accounts: { hashOf(id: string): string | undefined };
+}
+
+/** The path that makes links to an export: `/v1/links/campaigns/device_date.csv`. */
+export function linkPath(exported: string): string {
+  return exported.replace('/v1/export/', '/v1/links/');
+}
+
+/** For each export a path that makes links to it, for programs that cannot log in, which only a login token can ask. */
+export function linkRoutes(deps: LinkDeps): Hono<HttpEnv> {
+  const { authenticated, limited, body } = deps;
+  const app = new Hono<HttpEnv>();
+  for (const { path, endpoint } of exportedReports(deps.catalog)) {
+    const from = linkPath(path);
+    app.use(from, (c, next) => {
+      c.set('endpoint', from);
+      c.set('family', endpoint.breakdown.family);
+      return next();
+    });
+    app.post(from, authenticated, limited, requireJson, body, makeLink(deps, path));
+    app.all(from, () => {
+      throw new Problem('method_not_allowed', 'a link is made by POST', { headers: { Allow: 'POST' } });
+    });
+  }
+  return app;
+}
+
+const expiry = z.object({
+  expires: z.union([z.iso.date(), z.iso.datetime({ offset: true })]).optional(),
+});
+
+/** Answers with a link to the report that the body asks for; `expires` is the only field more. */
+function makeLink({ links, accounts, catalog }: LinkDeps, path: string): Handler<HttpEnv> {
+  return function linkHandler(c) {
+    parseRequest(c.get('body'));
+    const fields = JSON.parse(c.get('body'));
+    const id = c.get('token');
+    const hash = id === undefined ? undefined : accounts.hashOf(id);
+    if (id === undefined || hash === undefined) throw new Error('the token of a request is not known');
+    const address = `${path}?${parametersOf(fields)}`;
+    const made = linkOf({ links, catalog }, { id, hash }, address, expiryOf(fields));
+    if (made === undefined) throw new Problem('not_found', 'this service makes no links');
+    const { link, expires } = made;
+    return c.json({ result: { link, expires: expires.toISOString().replace('.000', '') } });
+  };
+}
+
+/** @throws {InvalidRequest} */
+function expiryOf(fields: unknown): Date | undefined {
+  const { success, data } = expiry.safeParse(fields);
+  if (!success) throw new InvalidRequest('expires', 'must be a time such as 2027-01-31T12:00:00Z');
+  return data.expires === undefined ? undefined : new Date(data.expires);
+}
