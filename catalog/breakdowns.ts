@@ -60,6 +60,16 @@ export function dimensionOf(catalog: Catalog, name: string): Dimension {
   return dimension;
 }
 
+/** Where a caller asks which days of a family changed. */
+export function changesPath(family: string): string {
+  return `/v1/${family}/changes`;
+}
+
+/** The table that says when the days of an account last changed in the reports of a family. */
+export function changesTable(family: string): string {
+  return `${family}_changes`;
+}
+
 /** The table that answers a breakdown, dated or not: rollups are always by day. */
 export function rollupTable(family: string, dimensions: readonly string[]): string {
   return [family, ...dimensions, 'date'].join('_');

@@ -1,4 +1,4 @@
-import { combinations, dimensionOf, familyOf, rollupTable } from '../catalog/breakdowns.ts';
+import { changesTable, combinations, dimensionOf, familyOf, rollupTable } from '../catalog/breakdowns.ts';
 import type { Catalog, Family, Measure } from '../catalog/catalog.ts';
 
 export interface Column {
@@ -8,6 +8,7 @@ export interface Column {
 
 /** One pre-aggregated table and the view that fills it, as derived from the catalog. */
 export interface Rollup {
+  readonly family: string;
   readonly table: string;
   readonly columns: readonly Column[];
   /** Begins with account and day, so a report reads one contiguous range. */
@@ -67,6 +68,7 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
       ];
 
   return {
+    family: familyName,
     table,
     columns: [
       { name: 'account_id', type: 'String' },
@@ -80,6 +82,16 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
     select: [...select, `GROUP BY ${sortingKey.join(', ')}`].join(' '),
     ...(!missing && { owner: family.owner }),
   };
+}
+
+/** The table of a family that says when the days of an account last changed, and the view by which loads fill it. */
+export function changes(catalog: Catalog): { table: string; view: string; select: string }[] {
+  return Object.keys(catalog.families).map((family) => ({
+    table: changesTable(family),
+    view: `${changesTable(family)}_view`,
+    // The coarsest rollup has the fewest rows.
+    select: `SELECT account_id, day, now64(6, 'UTC') AS changed_at FROM ${rollupTable(family, [])} GROUP BY account_id, day`,
+  }));
 }
 
 /** The SELECT of the view in a cluster, where publishers' events are read from a separate table. */

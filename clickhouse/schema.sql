@@ -53,6 +53,7 @@ CREATE TABLE ad_units
     `ad_unit_id` String,
     `name` String,
     `version` DateTime64(9, 'UTC'),
+    `changed_at` DateTime64(6, 'UTC') DEFAULT version,
     CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
     CONSTRAINT ad_unit_id CHECK ((lengthUTF8(ad_unit_id) >= 1) AND (lengthUTF8(ad_unit_id) <= 128)) AND isValidUTF8(ad_unit_id),
     CONSTRAINT name CHECK ((lengthUTF8(name) >= 1) AND (lengthUTF8(name) <= 1024)) AND isValidUTF8(name)
@@ -60,6 +61,16 @@ CREATE TABLE ad_units
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, ad_unit_id)
 SETTINGS index_granularity = 8192;
+
+CREATE TABLE ad_units_changes
+(
+    `account_id` String,
+    `day` Date,
+    `changed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (account_id, day)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
 
 CREATE TABLE ad_units_date
 (
@@ -147,6 +158,7 @@ CREATE TABLE campaigns
     `campaign_id` String,
     `name` String,
     `version` DateTime64(9, 'UTC'),
+    `changed_at` DateTime64(6, 'UTC') DEFAULT version,
     CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
     CONSTRAINT campaign_id CHECK ((lengthUTF8(campaign_id) >= 1) AND (lengthUTF8(campaign_id) <= 128)) AND isValidUTF8(campaign_id),
     CONSTRAINT name CHECK ((lengthUTF8(name) >= 1) AND (lengthUTF8(name) <= 1024)) AND isValidUTF8(name)
@@ -154,6 +166,16 @@ CREATE TABLE campaigns
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, campaign_id)
 SETTINGS index_granularity = 8192;
+
+CREATE TABLE campaigns_changes
+(
+    `account_id` String,
+    `day` Date,
+    `changed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (account_id, day)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
 
 CREATE TABLE campaigns_creative_date
 (
@@ -239,6 +261,8 @@ CREATE TABLE confirmations
     `account_id` String,
     `day` Date,
     `confirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    `campaigns_changed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    `ad_units_changed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
     CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
     CONSTRAINT day CHECK day > '1970-12-31'
 )
@@ -252,6 +276,7 @@ CREATE TABLE creatives
     `creative_id` String,
     `headline` String,
     `version` DateTime64(9, 'UTC'),
+    `changed_at` DateTime64(6, 'UTC') DEFAULT version,
     CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
     CONSTRAINT creative_id CHECK ((lengthUTF8(creative_id) >= 1) AND (lengthUTF8(creative_id) <= 128)) AND isValidUTF8(creative_id),
     CONSTRAINT headline CHECK ((lengthUTF8(headline) >= 1) AND (lengthUTF8(headline) <= 1024)) AND isValidUTF8(headline)
@@ -413,6 +438,7 @@ CREATE TABLE sites
     `site_id` String,
     `name` String,
     `version` DateTime64(9, 'UTC'),
+    `changed_at` DateTime64(6, 'UTC') DEFAULT version,
     CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
     CONSTRAINT site_id CHECK ((lengthUTF8(site_id) >= 1) AND (lengthUTF8(site_id) <= 128)) AND isValidUTF8(site_id),
     CONSTRAINT name CHECK ((lengthUTF8(name) >= 1) AND (lengthUTF8(name) <= 1024)) AND isValidUTF8(name)
@@ -440,7 +466,7 @@ AS SELECT
     max(max_date) AS last_day,
     concat(toString(max(max_block_number)), ' ', toString(sum(toUInt64OrZero(splitByChar('_', p.name)[5]) * ((max_block_number - min_block_number) + 1)))) AS state
 FROM system.parts AS p
-WHERE active AND (endsWith(`table`, '_date') OR (`table` IN ('confirmations', 'migrations')))
+WHERE active AND (endsWith(`table`, '_date') OR endsWith(`table`, '_changes') OR (`table` IN ('confirmations', 'migrations')))
 GROUP BY
     database,
     `table`,
@@ -483,7 +509,7 @@ CREATE DICTIONARY ad_unit_names
     `name_json` String
 )
 PRIMARY KEY account_id, ad_unit_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM ad_units FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM ad_units FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM ad_units AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
@@ -495,7 +521,7 @@ CREATE DICTIONARY campaign_names
     `name_json` String
 )
 PRIMARY KEY account_id, campaign_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM campaigns FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM campaigns FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM campaigns AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
@@ -507,7 +533,7 @@ CREATE DICTIONARY creative_headlines
     `headline_json` String
 )
 PRIMARY KEY account_id, creative_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM creatives FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM creatives FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM creatives AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
@@ -519,9 +545,11 @@ CREATE DICTIONARY site_names
     `name_json` String
 )
 PRIMARY KEY account_id, site_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM sites FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM sites FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM sites AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
+
+CREATE MATERIALIZED VIEW ad_units_changes_view TO ad_units_changes AS SELECT account_id, day, now64(6, 'UTC') AS changed_at FROM ad_units_date GROUP BY account_id, day;
 
 CREATE MATERIALIZED VIEW ad_units_date_view TO ad_units_date AS SELECT account_id, day, ad_unit_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_date AS r GROUP BY account_id, day, ad_unit_id;
 
@@ -530,6 +558,8 @@ CREATE MATERIALIZED VIEW ad_units_device_date_view TO ad_units_device_date AS SE
 CREATE MATERIALIZED VIEW ad_units_device_site_date_view TO ad_units_device_site_date AS SELECT publisher_id AS account_id, day, ad_unit_id, device, site_id, sum(e.revenue) AS estimated_revenue, sum(e.ad_requests) AS ad_requests, sum(e.impressions) AS impressions, sum(e.referrals) AS referrals, maxIf(loaded_at, (revenue != 0) AND (NOT confirmed)) AS unconfirmed_at FROM events AS e WHERE publisher_id != '' GROUP BY account_id, day, ad_unit_id, device, site_id;
 
 CREATE MATERIALIZED VIEW ad_units_site_date_view TO ad_units_site_date AS SELECT account_id, day, ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_site_date AS r GROUP BY account_id, day, ad_unit_id, site_id;
+
+CREATE MATERIALIZED VIEW campaigns_changes_view TO campaigns_changes AS SELECT account_id, day, now64(6, 'UTC') AS changed_at FROM campaigns_date GROUP BY account_id, day;
 
 CREATE MATERIALIZED VIEW campaigns_creative_date_view TO campaigns_creative_date AS SELECT account_id, day, campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_creative_date AS r GROUP BY account_id, day, campaign_id, creative_id;
 

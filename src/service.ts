@@ -22,6 +22,8 @@ import { ReportOutcomes } from './http/report/report-outcomes.ts';
 import { listen } from './http/server/listen.ts';
 import { throttledErrorLog } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
+import { defaultHoldBackMs } from './report/changes/changed-until.ts';
+import { Changes } from './report/changes/changes.ts';
 import { Answers } from './report/kept/answers.ts';
 import { StoreVersion } from './report/kept/store-version.ts';
 import { timestampIn } from './report/time/timestamp.ts';
@@ -110,6 +112,12 @@ export async function startService(
       reader,
       catalog,
       answers,
+      changes: new Changes({
+        reader,
+        store,
+        catalog,
+        holdBackMs: defaultHoldBackMs + config.answerTrustMs,
+      }),
       accounts,
       links: linksOf(config),
       callerOf: callersBehind(config.trustedProxies),

@@ -3,7 +3,7 @@ import { type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
 import { shardingKeys } from '../migrate/migration-files.ts';
-import { type Column, type Rollup, rollupPartition, rollups, selectInCluster } from '../rollups.ts';
+import { type Column, changes, type Rollup, rollupPartition, rollups, selectInCluster } from '../rollups.ts';
 
 interface Table {
   name: string;
@@ -18,7 +18,9 @@ interface Table {
 
 /** Tables that the service reads apart from those of reports, with their columns. */
 const serviceTables = {
-  confirmations: ['account_id', 'day', 'confirmed_at'],
+  confirmations: ['account_id', 'day', 'confirmed_at', 'campaigns_changed_at', 'ad_units_changed_at'],
+  campaigns_changes: ['account_id', 'day', 'changed_at'],
+  ad_units_changes: ['account_id', 'day', 'changed_at'],
   tokens: [
     'id',
     'account_id',
@@ -117,7 +119,14 @@ async function localDifferences(
       ];
     }),
   );
-  return [...eventDifferences(catalog, columnsOf('events')), ...differences.flat()];
+  const written = changes(catalog).map(async (each) =>
+    viewDifferences(each, await singleLine(store, each.select), tables.get(each.view)),
+  );
+  return [
+    ...eventDifferences(catalog, columnsOf('events')),
+    ...differences.flat(),
+    ...(await Promise.all(written)).flat(),
+  ];
 }
 
 /** Differences in the database that the service reads: name dictionaries and the tables of the service. */
@@ -182,7 +191,11 @@ function tableDifferences(
   return differences;
 }
 
-function viewDifferences(rollup: Rollup, wanted: string, view: Table | undefined): string[] {
+function viewDifferences(
+  rollup: Pick<Rollup, 'table' | 'view'>,
+  wanted: string,
+  view: Table | undefined,
+): string[] {
   if (!view) return [`${rollup.view}: the view is missing, so loads do not reach ${rollup.table}`];
   if (view.engine !== 'MaterializedView' || view.target !== rollup.table) {
     return [`${rollup.view}: does not write to ${rollup.table}, so loads do not reach it`];

@@ -5,6 +5,7 @@ import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
 import { type Rollup, rollupPartition, rollups } from '../rollups.ts';
+import { recordDifferences } from './record-changes.ts';
 import { type DayRange, daySlices, everyDay } from './verify-rollups.ts';
 
 export interface RebuildStep {
@@ -103,6 +104,9 @@ async function rebuildOn(
   await store.command({ query: `CREATE TABLE ${staging} AS ${table} ${engine}` });
   const select = part ? selectOfShard(rollup, part) : rollup.select;
   for (const days of runs.flat()) await fill(store, staging, { ...rollup, select }, days);
+  // Before the exchange: a rebuild that is killed right after it finds no difference when it is repeated. Of whole
+  // months, because the old rollup can have days of which there are no events.
+  for (const month of touched) await recordDifferences(store, rollup, staging, month);
   beforeExchange?.();
   if (replicated) await replaceMonths(store, table, staging, touched);
   else {

@@ -1,3 +1,5 @@
+import { changesTable } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
@@ -33,6 +35,25 @@ export async function markWithdrawn(
     UNION ALL
     SELECT DISTINCT chunk, day, {loadId:String} FROM chunk_days WHERE chunk IN {chunks:Array(String)}`;
   await retrying(() => store.command({ query, query_params: { chunks, loadId: load.id } }), retries);
+}
+
+/**
+ * Records the days of chunks as changed now. Of a chunk that was sent only once the views have done so; of one that an
+ * earlier attempt left in doubt they did when it came, and callers may have been told since that they know all until now.
+ */
+export async function recordDaysChanged(
+  { store, retries }: Ledger,
+  chunks: readonly string[],
+): Promise<void> {
+  for (const [family, { owner }] of Object.entries(catalog.families)) {
+    const query = `
+      INSERT INTO ${changesTable(family)} (account_id, day, changed_at)
+      SELECT ${owner} AS account_id, day, now64(6, 'UTC') FROM events
+      WHERE chunk IN {chunks:Array(String)} AND ${owner} != ''
+        AND day IN (SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)})
+      GROUP BY account_id, day`;
+    await retrying(() => store.command({ query, query_params: { chunks } }), retries);
+  }
 }
 
 /**

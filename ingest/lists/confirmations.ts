@@ -4,6 +4,7 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import type { Format } from '../input/file-format.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { loadLookupList, lookupLists } from './lookup-lists.ts';
+import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
 
 /** An account and its days; what is absent does not limit. */
 export interface ConfirmationRange {
@@ -26,9 +27,13 @@ export async function confirmDays(
   const range = { account, from, to };
   const before = await unconfirmedDays(store, range);
   const { time, running } = await confirmationTime(store);
+  const confirmedAt = "toDateTime64({time:String}, 6, 'UTC')";
+  const inRange = 'account_id = {account:String} AND day BETWEEN {from:Date} AND {to:Date}';
   await store.command({
-    query: `INSERT INTO confirmations (account_id, day, confirmed_at)
-            SELECT {account:String}, arrayJoin(arrayMap(n -> {from:Date} + n, range(toUInt32({to:Date} - {from:Date} + 1)))), toDateTime64({time:String}, 6, 'UTC')`,
+    query: `INSERT INTO confirmations (account_id, day, confirmed_at, ${newlyConfirmedColumns.join(', ')})
+            SELECT {account:String} AS account_id, each AS day, ${confirmedAt},
+              ${newlyConfirmed('(account_id, day)', confirmedAt, inRange).join(', ')}
+            FROM (SELECT arrayJoin(arrayMap(n -> {from:Date} + n, range(toUInt32({to:Date} - {from:Date} + 1)))) AS each)`,
     query_params: { ...range, time },
     clickhouse_settings: { wait_end_of_query: 1 },
   });

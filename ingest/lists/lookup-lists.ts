@@ -3,11 +3,17 @@ import { finished } from 'node:stream/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
-import { insertTargetOnAllNodes, reloadDictionary } from '../../clickhouse/cluster/on-nodes.ts';
+import {
+  everyCopyOf,
+  insertTargetOnAllNodes,
+  nodeTables,
+  reloadDictionary,
+} from '../../clickhouse/cluster/on-nodes.ts';
 import { readInput } from '../input/byte-source.ts';
 import { type Format, formatOf } from '../input/file-format.ts';
 import { InputError } from '../input/input-error.ts';
 import { confirmationTime } from './confirmation-time.ts';
+import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
 
 /** Strict readers: nothing unknown is dropped and nothing half-parsed is stored. */
 const readerSettings: ClickHouseSettings = {
@@ -28,26 +34,45 @@ const readerSettings: ClickHouseSettings = {
   input_format_parquet_allow_missing_columns: 1,
 };
 
+/** The names that are there already. */
+interface StoredNames {
+  /** SQL of a table that has a row for each copy of a name. */
+  readonly source: string;
+  /** How many copies there are of each. */
+  readonly copies: number;
+}
+
 /** A small list that is loaded as a whole: its columns in the file, and the SQL that stores them. */
 export interface LookupList {
   readonly table: string;
   readonly columns: readonly string[];
-  /** SQL of what is stored for `columns`, and then for `latest`. */
-  readonly select: string;
-  /** The column that says which row is the latest. */
-  readonly latest: 'version' | 'confirmed_at';
+  /** What is stored beside them; the first says which row is the latest. */
+  readonly added: readonly ['version' | 'confirmed_at', ...string[]];
+  /** SQL that selects `columns` and `added` from the rows of a file. */
+  readonly select: (rows: string, stored: StoredNames) => string;
   /** Reloaded after a load, so that reports show the names at once. */
   readonly dictionary?: string;
 }
 
-// The line number in nanoseconds makes the last of two lines with one id win.
-const loadOrder = "now64(9, 'UTC') + toIntervalNanosecond(rowNumberInAllBlocks())";
-
+/**
+ * The line number in nanoseconds makes the last of two lines with one id win. A name that is there already keeps the
+ * time at which it last changed.
+ */
 const names = (table: string, id: string, name: string, dictionary: string): LookupList => ({
   table,
   columns: ['account_id', id, name],
-  select: `account_id, ${id}, ${name}, ${loadOrder}`,
-  latest: 'version',
+  added: ['version', 'changed_at'],
+  select: (rows, { source, copies }) => `
+    SELECT account_id, ${id}, f.${name}, now64(9, 'UTC') + toIntervalNanosecond(n),
+      if(s.copies = ${copies} AND s.least = last AND s.greatest = last, s.changed_at, nowInBlock64(6, 'UTC'))
+    FROM (
+      SELECT *, argMax(${name}, n) OVER (PARTITION BY account_id, ${id}) AS last
+      FROM (SELECT *, rowNumberInAllBlocks() AS n FROM ${rows})) AS f
+    LEFT JOIN (
+      SELECT account_id, ${id}, min(t.${name}) AS least, max(t.${name}) AS greatest, max(t.changed_at) AS changed_at,
+        count() AS copies
+      FROM ${source} AS t FINAL GROUP BY account_id, ${id}) AS s USING (account_id, ${id})
+    ORDER BY n`,
   dictionary,
 });
 
@@ -59,9 +84,15 @@ export const lookupLists = {
   confirmations: {
     table: 'confirmations',
     columns: ['account_id', 'day'],
-    select:
-      "account_id, if(match(day, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND toString(toDateOrZero(day)) = day, toDate(day), throwIf(1, 'day')), toDateTime64({confirmedAt:String}, 6, 'UTC')",
-    latest: 'confirmed_at',
+    added: ['confirmed_at', ...newlyConfirmedColumns],
+    select: (rows) => {
+      const confirmedAt = "toDateTime64({confirmedAt:String}, 6, 'UTC')";
+      const changed = newlyConfirmed('(account_id, toDateOrZero(day))', confirmedAt);
+      return `
+        SELECT account_id, if(match(day, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND toString(toDateOrZero(day)) = day, toDate(day), throwIf(1, 'day')),
+          ${[confirmedAt, ...changed].join(', ')}
+        FROM ${rows}`;
+    },
   },
 } as const satisfies Record<string, LookupList>;
 
@@ -86,14 +117,18 @@ export async function loadLookupList(
   // Confirmations are stored with their account, names on every node.
   const target = list.dictionary ? await insertTargetOnAllNodes(store, list.table) : list.table;
   const params =
-    list.latest === 'confirmed_at'
+    list.added[0] === 'confirmed_at'
       ? { confirmedAt: confirmedAt ?? (await confirmationTime(store)).time }
       : {};
+  const stored = {
+    source: await everyCopyOf(store, list.table),
+    copies: (await nodeTables(store, list.table)).length || 1,
+  };
   const content = readInput(file, fileFormat.compression, () => {});
   try {
     const { stream, summary } = await store.exec({
-      query: `INSERT INTO ${target} (${list.columns.join(', ')}, ${list.latest})
-              SELECT ${list.select} FROM input('${input}') FORMAT ${fileFormat.format.clickhouse}`,
+      query: `INSERT INTO ${target} (${[...list.columns, ...list.added].join(', ')})
+              ${list.select(`input('${input}')`, stored)} FORMAT ${fileFormat.format.clickhouse}`,
       values: Readable.from(content, { objectMode: false }),
       query_params: params,
       clickhouse_settings: {

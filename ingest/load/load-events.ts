@@ -2,7 +2,7 @@ import type { Store } from '../../clickhouse/client.ts';
 import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { chunksOf } from '../chunks/read-chunks.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
-import { type DeliveredChunk, markLoaded } from '../delivery/chunk-outcome.ts';
+import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
 import { deliverChunk } from '../delivery/deliver-chunk.ts';
 import { Sender } from '../delivery/sender.ts';
@@ -118,6 +118,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       const delivery = { store, ledger, sender, load, rejectLimit };
       const sent = await deliverChunk(delivery, chunk, claim, claimed);
       if (load) {
+        const interrupted =
+          sender.interruptions > claimed.interruptions || load.heartbeatLapsedSince(claimed.at);
+        if (claim.how !== 'send' || interrupted) await recordDaysChanged(ledger, [chunk.id]);
         const doubted = await recordDelivery(ledger, load, chunk, sent);
         if (doubted) unsettled.push(doubted);
       }

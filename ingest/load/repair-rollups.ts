@@ -3,7 +3,7 @@ import type { Store } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { claimsOf } from '../delivery/chunk-claims.ts';
-import { type DeliveredChunk, markLoaded } from '../delivery/chunk-outcome.ts';
+import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { nextStep, repairTable } from '../delivery/chunk-states.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
@@ -43,6 +43,12 @@ export async function repairRollupsOf(
         allowUnsettledChunks: true,
         beforeExchange: () => repair.assertTurnHeld(),
       });
+    }
+    if (own.length > 0) {
+      await recordDaysChanged(
+        ledger,
+        own.map(({ chunk }) => chunk.id),
+      );
     }
     for (const delivered of own) await markLoaded(ledger, load, delivered);
     await repair.finish();

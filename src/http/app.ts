@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
-import { endpoints } from '../../catalog/breakdowns.ts';
+import { changesPath, endpoints } from '../../catalog/breakdowns.ts';
 import type { Links } from '../accounts/links.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { InvalidRequest } from '../report/request.ts';
@@ -24,6 +24,7 @@ import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { health, type OperatorDeps, operator } from './health.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
+import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { BrokenOff } from './report/gate/sending.ts';
 import { type ReportDeps, report, requireJson } from './report/handler.ts';
 import type { ReportOutcomes } from './report/report-outcomes.ts';
@@ -33,7 +34,7 @@ import { requireHttp11 } from './server/http-version.ts';
 import { callerLeft, observe } from './server/observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from './server/plain-message.ts';
 
-export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'> {
+export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, ChangesDeps {
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
   readonly accounts: Accounts & LimitLookup & { hashOf(id: string): string | undefined };
@@ -115,14 +116,25 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       throw new Problem('method_not_allowed', 'this path takes GET', { headers: { Allow: 'GET, HEAD' } });
     });
   }
-  for (const endpoint of endpoints(deps.catalog)) {
-    const { path, breakdown } = endpoint;
+  const asked = [
+    ...endpoints(deps.catalog).map((endpoint) => ({
+      path: endpoint.path,
+      family: endpoint.breakdown.family,
+      answer: report(reports, endpoint),
+    })),
+    ...Object.keys(deps.catalog.families).map((family) => ({
+      path: changesPath(family),
+      family,
+      answer: changesOf(deps, family),
+    })),
+  ];
+  for (const { path, family, answer } of asked) {
     app.use(path, (c, next) => {
       c.set('endpoint', path);
-      c.set('family', breakdown.family);
+      c.set('family', family);
       return next();
     });
-    app.post(path, requireHttp11, authenticated, limited, requireJson, body, report(reports, endpoint));
+    app.post(path, requireHttp11, authenticated, limited, requireJson, body, answer);
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
     });

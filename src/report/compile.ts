@@ -8,7 +8,7 @@ import { type Envelope, templateOf } from './template.ts';
 import { named } from './values.ts';
 
 // The owner and the days of the range: every statement of a report reads through this one condition.
-const owned = 'account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}';
+export const owned = 'account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}';
 
 /**
  * The statement whose answer is the whole response body, in JSON with the envelope (contract §2.2), rows ordered
@@ -77,19 +77,19 @@ function readInOrder({ breakdown, routing }: Plan): boolean {
   return breakdown.day && routing?.shards !== 'all';
 }
 
-/** The settings of every statement of a report. */
-function readSettings(plan: Plan): Record<string, number | string> {
-  return { ...shardSettings(plan), additional_table_filters: ownRowsOnly(plan) };
+/** The settings of every statement of a report; `more` tables are read beside those of reports. */
+export function readSettings(plan: Plan, more: readonly string[] = []): Record<string, number | string> {
+  return { ...shardSettings(plan), additional_table_filters: ownRowsOnly(plan, more) };
 }
 
 /**
  * A second line behind `owned`: ClickHouse adds it to each table that a report may read, whatever the text of the
  * statement says. The account is in hex, so that no id can end the literal. It takes no CPU that could be measured.
  */
-function ownRowsOnly({ breakdown, account }: Plan): string {
+function ownRowsOnly({ breakdown, account }: Plan, more: readonly string[]): string {
   const owner = `account_id = unhex(\\'${Buffer.from(account).toString('hex')}\\')`;
   const tables = [breakdown.dimensions, []].map((dimensions) => rollupTable(breakdown.family, dimensions));
-  return `{${[...new Set([...tables, 'confirmations'])].map((table) => `'${table}':'${owner}'`).join()}}`;
+  return `{${[...new Set([...tables, 'confirmations', ...more])].map((table) => `'${table}':'${owner}'`).join()}}`;
 }
 
 /** A report of one shard fails rather than read more, and no report skips a shard that is down. */
@@ -139,6 +139,6 @@ export function compileSizeCheck(plan: Plan): ReadStatement {
   };
 }
 
-function parameters({ account, days }: Plan): Record<string, string> {
+export function parameters({ account, days }: Plan): Record<string, string> {
   return { account, first: days.first, last: days.last };
 }

@@ -30,14 +30,20 @@ export class InvalidRequest extends Error {
 
 /** @throws {InvalidRequest} when the body is not JSON, not an object, or a date is missing, invalid or inverted */
 export function parseRequest(body: string): DateRange {
+  const { start_time, end_time } = parseBody(reportBody, body);
+  return { start: start_time, end: end_time };
+}
+
+/** @throws {InvalidRequest} when the body is not JSON, not an object, or a field is missing or invalid */
+export function parseBody<Fields>(schema: z.ZodType<Fields>, body: string): Fields {
   let json: unknown;
   try {
     json = JSON.parse(body);
   } catch {
     throw new InvalidRequest(undefined, 'the body is not valid JSON');
   }
-  const parsed = reportBody.safeParse(json);
-  if (parsed.success) return { start: parsed.data.start_time, end: parsed.data.end_time };
+  const parsed = schema.safeParse(json);
+  if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const field = issue?.path[0];
   if (field === undefined) throw new InvalidRequest(undefined, 'the body must be a JSON object');

@@ -78,7 +78,9 @@ test('the document is valid OpenAPI 3.1, and a broken one would be noticed', asy
 });
 
 test('it has every endpoint of the contract, and tells the aliases', () => {
-  const reports = Object.entries(document.paths).filter(([, { post }]) => post && post.tags[0] !== 'exports');
+  const reports = Object.entries(document.paths).filter(
+    ([, { post }]) => post && !['exports', 'changes'].includes(post.tags[0] ?? ''),
+  );
   expect(reports.map(([name]) => name).sort()).toEqual([...paths].sort());
   expect(
     reports.flatMap(([name, { post }]) => (post?.['x-alias-of'] ? [[name, post['x-alias-of']]] : [])),
@@ -96,6 +98,18 @@ test('it has every endpoint of the contract, and tells the aliases', () => {
 });
 
 describe('what the service answers is what the document says', () => {
+  test.each(['campaigns', 'ad_units'])('of the changes of %s', async (family) => {
+    const name = `/v1/${family}/changes`;
+    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
+    const account = family === 'ad_units' ? 'publisher' : 'advertiser';
+    const response = await service.post(name, account, { changed_since: '2026-01-01T00:00:00Z' });
+    const answer = (await response.json()) as { result: { days: object[] } };
+    expect(answer.result.days).toHaveLength(2);
+    expect(await faults(answer, ...place, 'schema')).toEqual([]);
+    expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
+    expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
+  });
+
   test.each(paths)('%s', async (name) => {
     const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
     const account = name.includes('ad_units') ? 'publisher' : 'advertiser';

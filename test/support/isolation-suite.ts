@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { ChangesAnswer } from '../../src/report/changes/changes.ts';
 import { type EventLine, event, load, loadRows } from './events.ts';
 import { answer, lines, Oracle, type Range } from './oracle.ts';
 import { useService } from './service.ts';
@@ -106,6 +107,22 @@ export function isolateAccounts(pathsOf: (account: number) => readonly string[])
       },
     );
 
+    it.each(accounts.map((account, n) => [printable(account), account, n] as const))(
+      '%s sees its own changed days, and nobody else’s',
+      async (_, account, n) => {
+        const result = await changed(n % 2 ? 'campaigns' : 'ad_units', account);
+        expect(result.days.map(({ day }) => day)).toEqual([dayOf(n), '2026-06-30']);
+        expect(result.days.map(({ unconfirmed }) => unconfirmed)).toEqual([n % 2 === 0, false]);
+        expect(result.names_changed_at).toMatch(/^20/);
+      },
+    );
+
+    const changed = async (family: string, account: string): Promise<ChangesAnswer> => {
+      const body = { changed_since: '1970-01-01T00:00:00Z' };
+      const response = await service.post(`/v1/${family}/changes`, account, body);
+      return JSON.parse(await response.text()).result;
+    };
+
     it('without anything of its own sees nothing, whatever its id looks like', async () => {
       const strangers = ['acc', 'acct-', 'acct-100', 'ac%', '%%', "' OR ''='", 'x'.repeat(126), 'Ss', '1'];
       for (const [n, stranger] of strangers.entries()) {
@@ -113,6 +130,7 @@ export function isolateAccounts(pathsOf: (account: number) => readonly string[])
           const { rows, unconfirmed_revenue_dates } = await answer(service, path, stranger, range);
           expect([rows, unconfirmed_revenue_dates], `${path} of ${stranger}`).toEqual([[], []]);
         }
+        expect(await changed('campaigns', stranger)).toMatchObject({ days: [], names_changed_at: null });
       }
     });
 

@@ -67,6 +67,8 @@ const dates = [
   '2149-06-07',
   '2026-3-1',
   '2026-03-01T00:00:00Z',
+  '0000-01-01T00:00:00+23:59',
+  '9999-12-31T23:59:59.9999999999999Z',
   '+002026-03-01',
   '２０２６-03-01',
   '',
@@ -92,6 +94,7 @@ export function malformed(random: () => number, token: string): Buffer {
     const fields: Record<string, unknown> = {
       start_time: mostly('2026-03-01', value),
       end_time: mostly('2026-03-31', value),
+      changed_since: mostly('2026-03-01T00:00:00.000001+01:00', value),
     };
     if (random() < 0.3) fields[one(['account', '__proto__', 'limit', 'account_id', one(pieces)])] = value();
     return JSON.stringify(fields);
@@ -166,7 +169,7 @@ export function malformed(random: () => number, token: string): Buffer {
       ]),
     );
   }
-  const line = `${mostly('POST', () => one(methods))} ${mostly('/v1/campaigns', () => one(paths))} ${random() < 0.95 ? 'HTTP/1.1' : one(['HTTP/1.0', 'HTTP/2.0', 'HTTP/9.9', 'http/1.1', ''])}`;
+  const line = `${mostly('POST', () => one(methods))} ${mostly(one(['/v1/campaigns', '/v1/campaigns', '/v1/campaigns/changes']), () => one(paths))} ${random() < 0.95 ? 'HTTP/1.1' : one(['HTTP/1.0', 'HTTP/2.0', 'HTTP/9.9', 'http/1.1', ''])}`;
   const head = [line, ...headers, '', ''].join(random() < 0.97 ? '\r\n' : '\n');
   const bytes = Buffer.concat([Buffer.from(head, random() < 0.5 ? 'utf8' : 'latin1'), Buffer.from(body)]);
   // Bits turn over on the way.

@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { changesTag } from '../openapi/changes.ts';
 import type { Content, JsonSchema, OpenApiDocument, Operation } from '../openapi/model.ts';
 import { code, type Html, inline, sample, table } from './prose.ts';
 
@@ -32,7 +33,7 @@ export function answersOf(entry: PathOperation | undefined): Content {
 /** The tags whose endpoints are reports, and those of the service itself. */
 export function tagsByKind(document: OpenApiDocument) {
   const isFamily = ({ name }: { name: string }) =>
-    operationsOf(document, name).every(({ operation }) => operation.requestBody);
+    name !== changesTag && operationsOf(document, name).every(({ operation }) => operation.requestBody);
   return {
     families: document.tags.filter(isFamily),
     others: document.tags.filter((tag) => !isFamily(tag)),
@@ -80,7 +81,8 @@ export function envelopeFields(document: OpenApiDocument, entry: PathOperation |
 }
 
 export function jsonType({ type, format }: JsonSchema): string {
-  return format ? `${type} (${format})` : String(type ?? 'array');
+  const types = [type ?? 'array'].flat().join(' or ');
+  return format ? `${types} (${format})` : types;
 }
 
 function endpoint(document: OpenApiDocument, entry: PathOperation, base: readonly string[]): Html {

@@ -1,6 +1,8 @@
 import { html, raw } from 'hono/html';
+import { changesTag } from '../openapi/changes.ts';
 import type { OpenApiDocument } from '../openapi/model.ts';
 import { errors, formats, limits } from './answers.ts';
+import { changesSection } from './changes.ts';
 import {
   anchor,
   answersOf,
@@ -33,7 +35,7 @@ export function docsPage(document: OpenApiDocument): Html {
     ['formats', 'Formats'],
     ['errors', 'Errors'],
     ['limits', 'Limits'],
-    ...others.map(({ name }) => [anchor(name), title(name)] as const),
+    ...others.map(({ name }) => [anchor(name), name === changesTag ? 'Changed days' : title(name)] as const),
   ] as const;
   return html`<!doctype html>
 <html lang="en">
@@ -64,7 +66,7 @@ ${envelopeSection(document)}
 ${formats(document)}
 ${errors(document)}
 ${limits(document)}
-${others.map((tag) => serviceSection(document, tag))}
+${others.map((tag) => (tag.name === changesTag ? changesSection : serviceSection)(document, tag))}
 </main>
 </div>
 <footer>${info.title} ${info.version}. Licence: ${info.license.name}.</footer>

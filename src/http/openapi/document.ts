@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { endpointName, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { reportBody } from '../../report/request.ts';
+import { changesPaths, changesSchemas, changesTag } from './changes.ts';
 import { basicLogin, exportPaths, exportTag, linkSchema } from './exports.ts';
 import { documentHeaders } from './headers.ts';
 import type { JsonSchema, Limits, OpenApiDocument } from './model.ts';
@@ -50,10 +51,19 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
         name: family,
         description: `Reports for ${owner.replace('_id', '')}s, per ${entity.replaceAll('_', ' ')}.`,
       })),
+      {
+        name: changesTag,
+        description: 'Which days changed, for those who keep a copy and fetch what is new.',
+      },
       { name: exportTag, description: 'The same reports as files, by GET.' },
       { name: serviceTag, description: 'What the service says about itself, to anyone.' },
     ],
-    paths: { ...Object.fromEntries(reportPaths), ...exportPaths(catalog), ...servicePaths(withOperator) },
+    paths: {
+      ...Object.fromEntries(reportPaths),
+      ...changesPaths(catalog),
+      ...exportPaths(catalog),
+      ...servicePaths(withOperator),
+    },
     components: {
       securitySchemes: { [loginToken]: bearer, [basicLogin]: basic },
       parameters: {
@@ -74,6 +84,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
         ),
         ...sharedReportSchemas(),
         Link: linkSchema,
+        ...changesSchemas(),
         Health: {
           type: 'object',
           properties: { status: { type: 'string', const: 'ok' } },

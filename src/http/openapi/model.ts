@@ -97,7 +97,7 @@ export interface HeaderObject {
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
   readonly $ref?: string;
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly format?: string;
   readonly description?: string;
   readonly required?: readonly string[];

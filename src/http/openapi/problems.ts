@@ -5,7 +5,7 @@ import { headerRefs, type JsonSchema, type Reference, type ResponseObject, schem
 /** When a problem arises, and one as a caller may see it. */
 const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; field?: string }>> = {
   invalid_request: {
-    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, or the range is inverted. `field` is the field at fault.',
+    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, or the range is inverted; or `changed_since` is missing or is not a time. `field` is the field at fault.',
     detail: 'end_time must not be before start_time',
     field: 'end_time',
   },

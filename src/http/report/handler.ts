@@ -129,7 +129,7 @@ export function report(
  * A signal that the caller is gone. It watches the connection, because an answer that waits behind another on the same
  * connection, or whose caller left before anybody looked, would never be notified.
  */
-function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => void } {
+export function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => void } {
   const { socket } = c.env.incoming;
   const gone = new AbortController();
   const onClose = () => gone.abort();

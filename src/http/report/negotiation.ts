@@ -50,6 +50,13 @@ export function acceptedFormat(c: Context): ReportFormatName {
   return formatOf(c.req.header('accept'));
 }
 
+/** @throws {Problem} `not_acceptable` when the caller does not take JSON */
+export function requireJsonAccepted(c: Context): void {
+  const accept = c.req.header('accept') || undefined;
+  if (new Negotiator({ headers: { accept } }).mediaType(['application/json'])) return;
+  throw new Problem('not_acceptable', 'this comes as application/json');
+}
+
 /**
  * The coding the caller prefers by `Accept-Encoding` (RFC 9110 §12.5.3), among equals the fastest; identity
  * if it accepts none of ours.

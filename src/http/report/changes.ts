@@ -1,0 +1,34 @@
+import type { Handler } from 'hono';
+import { type Changes, changesBody } from '../../report/changes/changes.ts';
+import { parseBody } from '../../report/request.ts';
+import type { HttpEnv } from '../env.ts';
+import { callerOf, type ReportDeps } from './handler.ts';
+import { requireJsonAccepted } from './negotiation.ts';
+
+export interface ChangesDeps extends Pick<ReportDeps, 'gate' | 'routingOf'> {
+  readonly changes: Changes;
+}
+
+/** Answers which days of a family changed since a time. */
+export function changesOf({ changes, gate, routingOf }: ChangesDeps, family: string): Handler<HttpEnv> {
+  return async function changesHandler(c) {
+    requireJsonAccepted(c);
+    const { changed_since: since } = parseBody(changesBody, c.get('body'));
+    const account = c.get('account');
+    const { signal, forget } = callerOf(c);
+    // It reads little, but what a report of a day reads is not more.
+    const slot = await gate
+      .enter(account, async () => true, signal)
+      .catch((error: unknown) => {
+        forget();
+        throw error;
+      });
+    try {
+      const result = await changes.since({ family, account, since, routing: routingOf(account) }, signal);
+      return c.json({ result }, 200, { Vary: 'Accept' });
+    } finally {
+      slot.leave();
+      forget();
+    }
+  };
+}

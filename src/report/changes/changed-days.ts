@@ -1,0 +1,48 @@
+import { changesTable, rollupTable } from '../../../catalog/breakdowns.ts';
+import type { ReadStatement } from '../../../clickhouse/reader.ts';
+import { owned, parameters, readSettings } from '../compile.ts';
+import type { Plan } from '../plan.ts';
+
+/** A day of which a caller who knows all until some time does not know the present rows or whether it is confirmed. */
+export interface ChangedDay {
+  /** `yyyy-mm-dd` */
+  readonly day: string;
+  /** When it last changed: RFC 3339, to the microsecond. */
+  readonly changed_at: string;
+  /** Whether it has revenue that is unconfirmed. */
+  readonly unconfirmed: boolean;
+}
+
+const time = (micros: string) => `fromUnixTimestamp64Micro({${micros}:Int64}, 'UTC')`;
+const epoch = "toDateTime64(0, 6, 'UTC')";
+
+/**
+ * The statement that lists the days of an account that changed after `since`, ascending. Days whose last event was taken
+ * back are among them.
+ * @param since microseconds since 1970
+ * @param recordedSince changes are recorded since then; who asks for more gets every day that there is
+ */
+export function compileChangedDays(plan: Plan, since: string, recordedSince: string): ReadStatement {
+  const { family } = plan.breakdown;
+  const all = BigInt(since) < BigInt(recordedSince);
+  const each = (changed: string, unconfirmed: string, confirmed: string) =>
+    `SELECT day, ${changed} AS changed, ${unconfirmed} AS unconfirmed_at, ${confirmed} AS confirmed_at`;
+  const query = [
+    "SELECT day, replaceOne(toString(changed_at), ' ', 'T') || 'Z' AS changed_at, unconfirmed FROM (",
+    'SELECT day, max(changed) AS changed_at, toBool(max(unconfirmed_at) > max(confirmed_at)) AS unconfirmed FROM (',
+    each('d.changed_at', epoch, epoch),
+    `FROM ${changesTable(family)} AS d WHERE ${owned}`,
+    'UNION ALL',
+    each(`c.${family}_changed_at`, epoch, 'c.confirmed_at'),
+    `FROM confirmations AS c WHERE ${owned}`,
+    'UNION ALL',
+    each(all ? time('recordedSince') : epoch, 'r.unconfirmed_at', epoch),
+    `FROM ${rollupTable(family, [])} AS r WHERE ${owned})`,
+    `GROUP BY day HAVING changed_at > ${time('since')}) ORDER BY day`,
+  ].join('\n');
+  return {
+    query,
+    params: { ...parameters(plan), since, ...(all && { recordedSince }) },
+    settings: { max_threads: 1, ...readSettings(plan, [changesTable(family)]) },
+  };
+}

@@ -1,0 +1,76 @@
+import { familyOf } from '../../../catalog/breakdowns.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
+
+/** How much a caller knows who reads the changes from now on. */
+export interface KnownUntil {
+  /** No change that he does not see now will have this time or an earlier one; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
+  readonly changedUntil: string;
+  /** When a name in his reports last changed, likewise; empty if none ever has. */
+  readonly namesChangedAt: string;
+}
+
+/**
+ * What is told as known is so much older than now. A kept answer may be as old as ANSWER_TRUST_MS, a confirmation is
+ * visible a moment after its time, and the clocks of the servers of a cluster differ.
+ */
+export const defaultHoldBackMs = 10_000;
+
+/** So long after a load was last heard of, one of its statements may still run in ClickHouse. */
+const lingers = 'INTERVAL 1 MINUTE';
+
+/** Dictionaries of names are read again within a minute, also on a node that the loader did not reach. */
+const namesShow = 'INTERVAL 2 MINUTE';
+
+const never = "toDateTime64('2299-01-01', 6, 'UTC')";
+
+/**
+ * A load, and a rebuild is one, takes its turn before it sends anything, so the times at which its days change are
+ * later: nothing from the earliest turn on is known until that load has ended. Who takes a turn after this has looked
+ * changes days later than that. What a load leaves half done is noted as changed once more by the one that completes it
+ * (`recordDaysChanged`).
+ */
+const earliestTurn = `
+  SELECT min(l.turn) FROM (
+    SELECT turn FROM loads AS r FINAL
+    WHERE state IN ('running', 'failed') AND r.version > now64(6) - ${lingers} AND toUInt64(turn) > 0
+    UNION ALL SELECT ${never}) AS l`;
+
+/**
+ * To be read before the changes: what comes in between is then seen now, and once more next time.
+ * @throws when ClickHouse cannot be asked, or takes longer for it than is held back
+ */
+export async function knownUntil(
+  store: Store,
+  catalog: Catalog,
+  { account, family }: { readonly account: string; readonly family: string },
+  holdBackMs = defaultHoldBackMs,
+): Promise<KnownUntil> {
+  const query = `
+    SELECT toString(least(
+        now64(6, 'UTC') - toIntervalMillisecond({holdBackMs:UInt32}),
+        (${earliestTurn}) - INTERVAL 1 MICROSECOND,
+        if(namesAt > now64(6, 'UTC') - ${namesShow}, namesAt - INTERVAL 1 MICROSECOND, ${never}))) AS changedUntil,
+      if(toUInt64(namesAt) > 0, toString(namesAt), '') AS namesChangedAt
+    FROM (SELECT arrayMax([${namesChangedAt(catalog, family).join(', ')}]) AS namesAt)`;
+  const [row] = await select<KnownUntil>(
+    store,
+    query,
+    { account, holdBackMs },
+    { max_execution_time: Math.max(1, Math.floor(holdBackMs / 2_000)), log_queries: 0 },
+  );
+  if (!row) throw new Error('ClickHouse did not tell until when changes are known');
+  return row;
+}
+
+/** SQL of the times at which names that the rows of a family show last changed, by kind. */
+function namesChangedAt(catalog: Catalog, family: string): string[] {
+  const { entity, dimensions } = familyOf(catalog, family);
+  const columns = [entity, ...dimensions].flatMap((name) => catalog.dimensions[name]?.columns ?? []);
+  return columns
+    .flatMap(({ name }) => name ?? [])
+    .map(
+      ({ dictionary, attribute }) =>
+        `toDateTime64OrZero(dictGetOrDefault('${dictionary}', '${attribute}', ('', {account:String}), ''), 6, 'UTC')`,
+    );
+}

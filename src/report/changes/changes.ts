@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
+import type { Reader } from '../../../clickhouse/reader.ts';
+import { everyDay, planReport, type ShardRouting } from '../plan.ts';
+import { type ChangedDay, compileChangedDays } from './changed-days.ts';
+import { changedSince, microsecondsOf } from './changed-since.ts';
+import { knownUntil } from './changed-until.ts';
+
+/** The request body of the changes of a family; unknown fields are ignored. */
+export const changesBody = z.object({ changed_since: changedSince });
+
+/** What changed in the reports of an account, times as RFC 3339 writes them, to the microsecond. */
+export interface ChangesAnswer {
+  /** To be handed back as `changed_since` next time. */
+  readonly changed_until: string;
+  /** When a name in the reports last became another one; null if no name was ever loaded. */
+  readonly names_changed_at: string | null;
+  /** Ascending. */
+  readonly days: readonly ChangedDay[];
+}
+
+export interface ChangesOptions {
+  readonly reader: Reader;
+  readonly store: Store;
+  readonly catalog: Catalog;
+  /** How much older than now the time is that is told as known. */
+  readonly holdBackMs: number;
+}
+
+export interface ChangesQuestion {
+  readonly family: string;
+  readonly account: string;
+  /** Valid by `changedSince`. */
+  readonly since: string;
+  readonly routing: ShardRouting | undefined;
+}
+
+/** The migration since which changes are recorded. */
+const recording = 17;
+
+/** Which days changed. Who asks again with `changed_until` misses none, and may see one again that changed just before. */
+export class Changes {
+  readonly #options: ChangesOptions;
+  #recordedSince: string | undefined;
+
+  constructor(options: ChangesOptions) {
+    this.#options = options;
+  }
+
+  /** @throws when ClickHouse, or a shard of it, cannot be asked */
+  async since(
+    { family, account, since, routing }: ChangesQuestion,
+    signal: AbortSignal,
+  ): Promise<ChangesAnswer> {
+    const { store, catalog, holdBackMs, reader } = this.#options;
+    const recordedSince = await this.#beginning();
+    const known = await knownUntil(store, catalog, { account, family }, holdBackMs);
+    const breakdown = { family, dimensions: [], day: true };
+    const range = { start: everyDay.first, end: everyDay.last };
+    const plan = planReport(breakdown, account, range, routing);
+    const days = compileChangedDays(plan, microsecondsOf(since), recordedSince);
+    return {
+      changed_until: rfc3339(known.changedUntil),
+      names_changed_at: known.namesChangedAt === '' ? null : rfc3339(known.namesChangedAt),
+      days: await reader.rows<ChangedDay>(days, { signal }),
+    };
+  }
+
+  /** Microseconds since 1970. */
+  async #beginning(): Promise<string> {
+    if (this.#recordedSince !== undefined) return this.#recordedSince;
+    const query = `SELECT toString(toUnixTimestamp64Micro(toDateTime64(max(applied_at), 6))) AS at
+      FROM migrations WHERE version = ${recording}`;
+    const [row] = await select<{ at: string }>(this.#options.store, query);
+    if (!row) throw new Error('ClickHouse did not tell since when changes are recorded');
+    this.#recordedSince = row.at;
+    return row.at;
+  }
+}
+
+/** @param time `yyyy-mm-dd hh:mm:ss.ffffff` */
+function rfc3339(time: string): string {
+  return `${time.replace(' ', 'T')}Z`;
+}

@@ -1,0 +1,56 @@
+import { expect } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import { Reader } from '../../clickhouse/reader.ts';
+import { Changes, type ChangesAnswer } from '../../src/report/changes/changes.ts';
+import type { TestService } from './service.ts';
+import type { TestStore } from './store.ts';
+
+export interface AskedChanges {
+  /** Over HTTP; with `holdBackMs` not over HTTP, so that nothing else holds the answer back. */
+  changes(family: string, account: string, since: string, holdBackMs?: number): Promise<ChangesAnswer>;
+  /** The days alone. */
+  listed(family: string, account: string, since: string, holdBackMs?: number): Promise<string[]>;
+  /** As a caller writes a time. */
+  storeTime(): Promise<string>;
+  /** The ids of the loads of events, in their order. */
+  loadsOf(): Promise<string[]>;
+}
+
+export function useChanges(service: TestService, db: TestStore): AskedChanges {
+  async function changes(
+    family: string,
+    account: string,
+    since: string,
+    holdBackMs?: number,
+  ): Promise<ChangesAnswer> {
+    if (holdBackMs === undefined) {
+      const response = await service.post(`/v1/${family}/changes`, account, { changed_since: since });
+      const text = await response.text();
+      expect(response.status, text).toBe(200);
+      return JSON.parse(text).result;
+    }
+    const reader = new Reader(db.address, 30_000);
+    const routing = undefined;
+    try {
+      return await new Changes({ reader, store: db.store, catalog, holdBackMs }).since(
+        { family, account, since, routing },
+        new AbortController().signal,
+      );
+    } finally {
+      reader.close();
+    }
+  }
+  return {
+    changes,
+    listed: async (...asked) => (await changes(...asked)).days.map(({ day }) => day),
+    storeTime: async () => {
+      const [row] = await select<{ now: string }>(db.store, "SELECT toString(now64(6, 'UTC')) AS now");
+      return `${row?.now.replace(' ', 'T')}Z`;
+    },
+    loadsOf: async () => {
+      const query = "SELECT load_id AS id FROM loads FINAL WHERE kind = 'events' ORDER BY turn";
+      return (await select<{ id: string }>(db.store, query)).map(({ id }) => id);
+    },
+  };
+}
