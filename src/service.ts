@@ -102,7 +102,6 @@ export async function startService(
         onError: logError('state of the store not read: every report is computed'),
       }),
       maxBytes: config.answerCacheMegabytes * 2 ** 20,
-      onError: logError('answer not kept'),
     });
     const quota = { ...config.rateLimit, ...(redis && { redis }) };
     const metrics = measure(readiness, gate, answers, redis);

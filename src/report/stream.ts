@@ -5,6 +5,7 @@ import type { Reader } from '../../clickhouse/reader.ts';
 import { compileReport } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
 import type { Plan } from './plan.ts';
+import type { Envelope } from './template.ts';
 
 export type ContentCoding = 'identity' | 'zstd' | 'gzip' | 'br';
 
@@ -31,10 +32,8 @@ export interface StreamOptions {
   readonly format: ReportFormatName;
   readonly coding: ContentCoding;
   readonly timeoutSeconds: number;
-  /** `yyyy-mm-dd hh:mm:ss TZ` */
-  readonly lastUpdateTime: string;
-  /** `yyyy-mm-dd`, ascending: the days of the range whose revenue is unconfirmed. */
-  readonly unconfirmedDates: readonly string[];
+  /** Of JSON; absent: the body is what lies between its head and its end. */
+  readonly envelope?: Envelope;
   /** Aborting it cancels the statement, also before the first byte. */
   readonly signal: AbortSignal;
   /** Small reports go first while ClickHouse computes several. */
@@ -56,8 +55,8 @@ export async function streamReport(
   plan: Plan,
   options: StreamOptions,
 ): Promise<ReportStream> {
-  const { lastUpdateTime, unconfirmedDates, queryId, signal, coding, traceparent } = options;
-  const report = compileReport(catalog, plan, { lastUpdateTime, unconfirmedDates }, options.format);
+  const { envelope, queryId, signal, coding, traceparent } = options;
+  const report = compileReport(catalog, plan, envelope, options.format);
   const settings = {
     ...report.settings,
     max_execution_time: options.timeoutSeconds,

@@ -18,7 +18,7 @@ export interface Envelope {
 export function templateOf(
   columns: readonly RowColumn[],
   plan: Plan,
-  envelope: Envelope,
+  envelope: Envelope | undefined,
 ): { selected: string; settings: Record<string, string> } {
   // Of an undated report the range is the same on every row: literal text.
   const literals = columns.filter(({ source }) => source.kind === 'range' && !plan.breakdown.day);
@@ -50,16 +50,20 @@ export function envelopeHead(lastUpdateTime: string): string {
   return `{"result":{"last_update_time":${JSON.stringify(lastUpdateTime)},`;
 }
 
-function envelopeTemplate(
-  columns: readonly RowColumn[],
-  { lastUpdateTime, unconfirmedDates }: Envelope,
-): string {
+/** How a JSON report ends: all of it that depends on the unconfirmed days. */
+export function envelopeEnd(unconfirmedDates: readonly string[]): string {
+  return `${JSON.stringify(unconfirmedDates)}}}`;
+}
+
+/** @param envelope absent: what lies between {@link envelopeHead} and {@link envelopeEnd} */
+function envelopeTemplate(columns: readonly RowColumn[], envelope: Envelope | undefined): string {
   const metadata = columns.map(({ id, type }) => ({ id, type }));
   return [
-    `${asLiteral(envelopeHead(lastUpdateTime))}"rows":[`,
+    `${envelope ? asLiteral(envelopeHead(envelope.lastUpdateTime)) : ''}"rows":[`,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
     '${data}',
-    `],"column_metadata":${literal(metadata)},"unconfirmed_revenue_dates":${literal(unconfirmedDates)}}}`,
+    `],"column_metadata":${literal(metadata)},"unconfirmed_revenue_dates":`,
+    envelope ? asLiteral(envelopeEnd(envelope.unconfirmedDates)) : '',
   ].join('');
 }
 

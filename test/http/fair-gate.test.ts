@@ -2,10 +2,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { AnswerPace, type PaceRules } from '../../src/http/report/gate/pace.ts';
 import { ReportGate, type Slot } from '../../src/http/report/gate/report-gate.ts';
+import type { Size } from '../../src/http/report/gate/report-queue.ts';
 import type { Answer, BrokenOff } from '../../src/http/report/gate/sending.ts';
 
-const large = async () => false;
-const small = async () => true;
+const large = 'large';
+const small = 'small';
 const patient = () => new AbortController().signal;
 const pace: PaceRules = {
   tickMs: 20,
@@ -90,7 +91,7 @@ describe('nobody shuts out the others', () => {
     const gate = new ReportGate({ maxConcurrent: 8, waitMs: 60_000, pace });
     const places: Slot[] = [];
     const waiting: Promise<Slot>[] = [];
-    const ask = (account: string, size: typeof small) => {
+    const ask = (account: string, size: Size) => {
       const entering = gate.enter(account, size, patient());
       waiting.push(entering);
       void entering.then((place) => {

@@ -3,7 +3,7 @@ import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
-import { compileReport, compileSizeCheck, compileUnconfirmedDates } from '../../src/report/compile.ts';
+import { compileReport, compileUnconfirmedDates } from '../../src/report/compile.ts';
 import { planReport } from '../../src/report/plan.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
@@ -43,6 +43,5 @@ test.each(endpoints(catalog))(
     expect(JSON.stringify(rows)).not.toContain('another');
     const dates = await careless(compileUnconfirmedDates(plan));
     expect(dates).toEqual([{ day: '2026-03-02' }, { day: '2026-03-03' }]);
-    expect(await careless(compileSizeCheck(plan))).toEqual([{ small: 1 }]);
   },
 );

@@ -1,4 +1,4 @@
-import type { Duplex, Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
@@ -7,9 +7,9 @@ import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
 import { rowColumns } from '../../report/columns.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
-import type { Answers } from '../../report/kept/answers.ts';
-import { planReport, type ShardRouting } from '../../report/plan.ts';
-import { ReportSizes } from '../../report/report-sizes.ts';
+import type { Answers, Asking, FoundAnswer } from '../../report/kept/answers.ts';
+import { slowMs } from '../../report/kept/known-sizes.ts';
+import { type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
 import { type DateRange, parseRequest } from '../../report/request.ts';
 import { type ContentCoding, streamReport } from '../../report/stream.ts';
 import { envelopeHead } from '../../report/template.ts';
@@ -18,7 +18,7 @@ import { exportHeaders } from '../export/entity-tag.ts';
 import { Problem } from '../problems.ts';
 import type { ReportGate, Slot } from './gate/report-gate.ts';
 import { Sending } from './gate/sending.ts';
-import { reportHeaders } from './headers.ts';
+import { type ReportFacts, reportHeaders } from './headers.ts';
 import { HoldBack } from './hold-back.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
 import { sendKept } from './send-kept.ts';
@@ -63,7 +63,6 @@ export function report(
   asked: Asked = inBody,
 ): Handler<HttpEnv> {
   const columns = rowColumns(deps.catalog, breakdown);
-  const sizes = new ReportSizes(deps.reader);
   return async function reportHandler(c) {
     const format = asked.formatOf(c);
     const coding = asked.codingOf(c);
@@ -71,58 +70,113 @@ export function report(
     const lastUpdateTime = deps.lastUpdateTime();
     const account = c.get('account');
     const plan = planReport(breakdown, account, range, deps.routingOf(account));
+    const startedAt = performance.now();
     const found = await deps.answers.find(plan, format);
     const cache = found.status;
     deps.onFound(cache);
     const head = Buffer.from(format === 'json' ? envelopeHead(lastUpdateTime) : '');
     const lastLoad = deps.lastLoad();
     const facts = { path, range, format, columns, lastUpdateTime, lastLoad, cache };
-    if (found.answer) return sendKept(c, found, { ...facts, coding, head }, deps.sendTimeoutSeconds);
+    const kept = { ...facts, coding, head, startedAt };
+    if (found.answer) return sendKept(c, found, kept, deps.sendTimeoutSeconds);
     const { ask } = found;
     const caller = callerOf(c);
-    const { signal } = caller;
+    const computing = { c, deps, plan, format, signal: caller.signal };
     let slot: Slot | undefined;
     try {
-      slot = await deps.gate.enter(account, async () => ask.wasSmall ?? sizes.isSmall(plan), signal);
-      const startedAt = performance.now();
-      const queryId = crypto.randomUUID();
-      const unconfirmedDates = await ask.unconfirmedDates(signal);
-      const stream = await streamReport(deps.reader, deps.catalog, plan, {
-        queryId,
-        format,
-        coding,
-        timeoutSeconds: deps.timeoutSeconds,
-        lastUpdateTime,
-        unconfirmedDates,
-        signal,
-        small: slot.size === 'small',
-        traceparent: c.get('traceparent'),
-      });
-      const firstByteMs = Math.round(performance.now() - startedAt);
-      const rows = {};
-      c.set('report', {
-        format,
-        coding: stream.coding,
-        cache,
-        query: queryId,
-        rows,
-        first_byte_ms: firstByteMs,
-      });
-      const more = exportHeaders(c.get('exported'));
-      const headers = { ...reportHeaders({ ...facts, unconfirmedDates }, stream.coding), ...more };
-      for (const [name, value] of Object.entries(headers)) c.header(name, value);
-      const through = ask.collect(
-        { unconfirmedDates, query: queryId, rows, tookMs: firstByteMs },
-        stream.coding,
-        head,
-      );
-      return await send(c, [stream.body, ...through], signal, deps, slot);
+      slot = await deps.gate.enter(account, ask.size, caller.signal);
+      let whole = ask.mayBeKept ? await collected(computing, ask, slot.size) : tooLong;
+      if (slot.size === 'small' && typeof whole === 'string') {
+        // It turned out to be large: it starts over.
+        slot.leave();
+        slot = await deps.gate.enter(account, 'large', caller.signal);
+        if (whole === slow) whole = await collected(computing, ask, slot.size);
+      }
+      if (typeof whole === 'string') return await streamed(computing, ask, slot, { ...facts, coding });
+      slot.sends(new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds));
+      return await sendKept(c, whole, kept, deps.sendTimeoutSeconds);
     } finally {
       ask.end();
       slot?.leave();
       caller.forget();
     }
   };
+}
+
+interface Computing {
+  readonly c: Context<HttpEnv>;
+  readonly deps: ReportDeps;
+  readonly plan: Plan;
+  readonly format: ReportFormatName;
+  /** Of the caller. */
+  readonly signal: AbortSignal;
+}
+
+const slow = 'slow';
+const tooLong = 'too long';
+
+/**
+ * The whole answer, if it is short: rows and unconfirmed days are asked for at once. What has a place of a small one is
+ * given up when it takes long.
+ */
+async function collected(
+  { c, deps, plan, format, signal }: Computing,
+  ask: Asking,
+  size: Slot['size'],
+): Promise<FoundAnswer | typeof slow | typeof tooLong> {
+  const givenUp = new AbortController();
+  const timer = setTimeout(() => {
+    ask.isSlow();
+    if (size === 'small') givenUp.abort();
+  }, slowMs);
+  const query = crypto.randomUUID();
+  try {
+    const report = streamReport(deps.reader, deps.catalog, plan, {
+      queryId: query,
+      format,
+      coding: 'identity',
+      timeoutSeconds: deps.timeoutSeconds,
+      signal: AbortSignal.any([signal, givenUp.signal]),
+      small: size === 'small',
+      traceparent: c.get('traceparent'),
+    });
+    const body = report.then((stream) => stream.body);
+    return (await ask.collect(body, ask.unconfirmedDates(signal), { query, rows: {} })) ?? tooLong;
+  } catch (error) {
+    if (givenUp.signal.aborted && !signal.aborted) return slow;
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Passes on what ClickHouse writes while it writes it. */
+async function streamed(
+  { c, deps, plan, format, signal }: Computing,
+  ask: Asking,
+  slot: Slot,
+  { coding: accepted, ...facts }: Omit<ReportFacts, 'unconfirmedDates'> & { readonly coding: ContentCoding },
+): Promise<Response> {
+  const startedAt = performance.now();
+  const queryId = crypto.randomUUID();
+  const { lastUpdateTime, cache } = facts;
+  const unconfirmedDates = await ask.unconfirmedDates(signal);
+  const { body, coding } = await streamReport(deps.reader, deps.catalog, plan, {
+    queryId,
+    format,
+    coding: accepted,
+    timeoutSeconds: deps.timeoutSeconds,
+    envelope: { lastUpdateTime, unconfirmedDates },
+    signal,
+    small: false,
+    traceparent: c.get('traceparent'),
+  });
+  const first_byte_ms = Math.round(performance.now() - startedAt);
+  c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
+  const more = exportHeaders(c.get('exported'));
+  const headers = { ...reportHeaders({ ...facts, unconfirmedDates }, coding), ...more };
+  for (const [name, value] of Object.entries(headers)) c.header(name, value);
+  return send(c, body, signal, deps, slot);
 }
 
 /**
@@ -145,7 +199,7 @@ export function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: ()
  */
 async function send(
   c: Context<HttpEnv>,
-  streams: readonly [Readable, ...Duplex[]],
+  body: Readable,
   signal: AbortSignal,
   deps: ReportDeps,
   slot: Slot,
@@ -155,7 +209,7 @@ async function send(
   const sending = new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds);
   slot.sends(sending);
   try {
-    await pipeline([...streams, new HoldBack(), outgoing], { signal });
+    await pipeline([body, new HoldBack(), outgoing], { signal });
   } catch (error) {
     const query = signal.aborted || sending.reason ? undefined : c.get('report')?.query;
     deps.onBroken(sending.reason ?? error, c.get('requestId'), query);

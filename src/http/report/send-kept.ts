@@ -12,16 +12,17 @@ export interface KeptFacts extends Omit<ReportFacts, 'unconfirmedDates'> {
   readonly coding: ContentCoding;
   /** What the body begins with: new for each request. */
   readonly head: Buffer;
+  /** When it was looked for, as performance.now() tells. */
+  readonly startedAt: number;
 }
 
-/** Sends an answer from memory, the same bytes as if it had been computed now, or the part of it that is asked for. */
+/** Sends an answer that is in memory, or the part of it that is asked for: the same bytes, whenever it was computed. */
 export async function sendKept(
   c: Context<HttpEnv>,
   { answer, packed }: FoundAnswer,
-  { head, coding: accepted, ...facts }: KeptFacts,
+  { head, startedAt, coding: accepted, ...facts }: KeptFacts,
   sendTimeoutSeconds: number,
 ): Promise<Response> {
-  const startedAt = performance.now();
   const { incoming, outgoing } = c.env;
   // An empty body is not valid in any coding.
   const coding = head.length + answer.body.length === 0 ? 'identity' : accepted;
@@ -44,7 +45,7 @@ export async function sendKept(
   const firstByteMs = Math.round(performance.now() - startedAt);
   const { format, cache } = facts;
   c.set('report', { format, coding, cache, query, rows, first_byte_ms: firstByteMs });
-  // It takes no place, and what is left of it is small: a caller that is slow harms nobody, but has an end.
+  // What is left of it is small: a caller that is slow harms nobody, but has an end.
   if (outgoing.writableLength > 0 && !outgoing.destroyed) {
     outgoing.setTimeout(sendTimeoutSeconds * 1000, () => incoming.socket.resetAndDestroy());
     await once(outgoing, 'close');

@@ -1,11 +1,14 @@
+import type { Readable } from 'node:stream';
 import { rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
 import type { ReportFormatName } from '../formats.ts';
 import type { Plan } from '../plan.ts';
 import type { ContentCoding } from '../stream.ts';
-import { Collector, maxAnswerBytes } from './collector.ts';
+import { envelopeEnd } from '../template.ts';
+import { collect, maxAnswerBytes } from './collect.ts';
+import { KnownSizes, slowMs } from './known-sizes.ts';
 import { type Answer, type AnswerFacts, type Memory, openMemory } from './memory.ts';
-import { type Packed, pack, unpack } from './packed.ts';
+import { type Packed, pack } from './packed.ts';
 import type { StoreVersion } from './store-version.ts';
 import { UnconfirmedDays } from './unconfirmed-days.ts';
 
@@ -27,16 +30,26 @@ export interface Seen {
   readonly kept?: FoundAnswer;
 }
 
-/** A report that has to be asked for. */
+/** A report that has to be computed. */
 export interface Asking {
-  /** Whether it took only a moment when it was asked for last; undefined if that is unknown. */
-  readonly wasSmall: boolean | undefined;
+  /** What it is taken for: small, until it or one like it turned out to be large. */
+  readonly size: 'small' | 'large';
+  /** Whether it may be short enough to be collected and kept. */
+  readonly mayBeKept: boolean;
   /** The unconfirmed days of its range, from memory if possible. */
   unconfirmedDates(signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * What the answer goes through, which keeps it once it is whole, if it is small. Nothing if it was too large before.
+   * The whole answer, kept if it can be; undefined if it is too long.
+   * @param body what the statement writes, uncompressed, without what follows from the time of the request and the days
+   * @throws when the body breaks off or the days cannot be read
    */
-  collect(facts: AnswerFacts, coding: ContentCoding, head: Buffer): Collector[];
+  collect(
+    body: Promise<Readable>,
+    dates: Promise<readonly string[]>,
+    facts: Pick<AnswerFacts, 'query' | 'rows'>,
+  ): Promise<FoundAnswer | undefined>;
+  /** To be called when it has been at work for long. */
+  isSlow(): void;
   /** To be called in the end, however it ends: others may be waiting. */
   end(): void;
 }
@@ -46,7 +59,6 @@ export interface AnswersOptions {
   readonly version: StoreVersion;
   /** For everything that is kept; 0 keeps nothing. */
   readonly maxBytes: number;
-  readonly onError: (error: unknown) => void;
 }
 
 /**
@@ -57,6 +69,7 @@ export class Answers {
   readonly #options: AnswersOptions;
   readonly #memory: Memory;
   readonly #days: UnconfirmedDays;
+  readonly #sizes = new KnownSizes();
   readonly #underWay = new Map<string, Promise<Answer | undefined>>();
 
   constructor(options: AnswersOptions) {
@@ -78,24 +91,21 @@ export class Answers {
     const { version, maxBytes } = this.#options;
     // The metadata of one replica do not tell what another one answers.
     const store = maxBytes > 0 && !plan.routing?.replicated ? await version.current() : undefined;
-    if (!store) return { status: 'fwd=bypass', ask: this.#ask(plan) };
+    const asked = { plan, format };
+    if (!store) return this.#ask(asked, 'fwd=bypass');
     const key = keyOf(plan, format);
     const state = store.ofReport(plan);
     const kept = this.#memory.get(key);
     if (kept?.answer && kept.state === state) return this.#found('hit', key, kept.answer);
     const status = kept?.answer ? 'fwd=stale' : 'fwd=uri-miss';
-    const daysState = store.ofUnconfirmedDays(plan);
-    const wasSmall = kept && (kept.answer ? kept.answer.tookMs < smallMs || undefined : false);
-    const to = { key, state, collects: true, wasSmall };
-    // Nobody waits for an answer that is likely to be too large again.
-    if (kept && !kept.answer)
-      return { status, ask: this.#ask(plan, daysState, { ...to, collects: kept.state !== state }) };
+    const to = { key, state, daysState: store.ofUnconfirmedDays(plan) };
+    // Nobody waits for an answer that is likely to be too long to be kept.
+    if (this.#sizes.has('too long', plan, format)) return this.#ask(asked, status, to);
     const flight = `${state} ${key}`;
     const other = this.#underWay.get(flight);
-    if (!other) return { status, ask: this.#ask(plan, daysState, { ...to, flight }) };
+    if (!other) return this.#ask(asked, status, { ...to, flight });
     const answer = await other;
-    if (answer) return this.#found(`${status}; collapsed`, key, answer);
-    return { status, ask: this.#ask(plan, daysState, to) };
+    return answer ? this.#found(`${status}; collapsed`, key, answer) : this.#ask(asked, status, to);
   }
 
   /** What the answer would be now, if memory or the state of the store tells; asks ClickHouse for no report. */
@@ -111,8 +121,13 @@ export class Answers {
     };
   }
 
-  #found(status: string, key: string, answer: Answer): FoundAnswer {
-    return { status, answer, packed: (coding, headBytes) => this.#pack(key, answer, coding, headBytes) };
+  /** @param key under which it is kept; absent if it is not */
+  #found(status: string, key: string | undefined, answer: Answer): FoundAnswer {
+    return {
+      status,
+      answer,
+      packed: (coding, headBytes) => this.#pack(key ?? '', answer, coding, headBytes),
+    };
   }
 
   async #pack(key: string, answer: Answer, coding: ContentCoding, headBytes: number): Promise<Packed> {
@@ -127,35 +142,36 @@ export class Answers {
     return packed;
   }
 
-  /**
-   * @param daysState what the unconfirmed days depend on
-   * @param to where the answer is to be kept
-   */
-  #ask(plan: Plan, daysState?: string, to?: Destination): Asking {
+  #ask({ plan, format }: Asked, status: string, to?: Destination): Found {
+    const sizes = this.#sizes;
+    const mayBeKept = !sizes.has('too long', plan, format);
     const settle = to?.flight === undefined ? () => {} : this.#begin(to.flight);
-    let whole = false;
-    return {
-      wasSmall: to?.wasSmall,
-      unconfirmedDates: (signal) => this.#days.of(plan, daysState, signal),
-      collect: (facts, coding, head) => {
-        if (!to?.collects) return [];
-        const onTooLarge = () => {
-          this.#memory.set(to.key, { state: to.state });
+    const ask: Asking = {
+      size: mayBeKept && !sizes.has('slow', plan, format) ? 'small' : 'large',
+      mayBeKept,
+      unconfirmedDates: (signal) => this.#days.of(plan, to?.daysState, signal),
+      collect: async (body, dates, facts) => {
+        const startedAt = performance.now();
+        const [rows, unconfirmedDates] = await Promise.all([
+          body.then((stream) => collect(stream, maxAnswerBytes, facts.query)),
+          dates,
+        ]);
+        if (!rows) {
+          sizes.add('too long', plan, format);
           settle();
-        };
-        const onWhole = (bytes: Buffer) => {
-          whole = true;
-          this.#keep(to, { ...facts, coding, head, bytes }).then(settle, (error: unknown) => {
-            settle();
-            this.#options.onError(error);
-          });
-        };
-        return [new Collector({ onTooLarge, onWhole })];
+          return undefined;
+        }
+        if (performance.now() - startedAt < slowMs) sizes.delete('slow', plan, format);
+        const end = format === 'json' ? envelopeEnd(unconfirmedDates) : '';
+        const answer = { ...facts, unconfirmedDates, body: Buffer.concat([rows, Buffer.from(end)]) };
+        if (to) this.#memory.set(to.key, { state: to.state, answer });
+        settle(answer);
+        return this.#found(status, to?.key, answer);
       },
-      end: () => {
-        if (!whole) settle();
-      },
+      isSlow: () => sizes.add('slow', plan, format),
+      end: settle,
     };
+    return { status, ask };
   }
 
   /** Others wait for this answer until the returned function is called. */
@@ -165,33 +181,24 @@ export class Answers {
       resolve = settle;
     });
     this.#underWay.set(flight, answer);
-    return (answer) => {
-      this.#underWay.delete(flight);
-      resolve(answer);
+    return (whole) => {
+      if (this.#underWay.get(flight) === answer) this.#underWay.delete(flight);
+      resolve(whole);
     };
-  }
-
-  async #keep(
-    { key, state }: Destination,
-    { coding, head, bytes, ...facts }: AnswerFacts & { coding: ContentCoding; head: Buffer; bytes: Buffer },
-  ): Promise<Answer | undefined> {
-    const text = await unpack(coding, bytes, maxAnswerBytes);
-    if (!text) this.#memory.set(key, { state });
-    if (!text?.subarray(0, head.length).equals(head)) return undefined;
-    const answer = { ...facts, body: Buffer.from(text.subarray(head.length)) };
-    this.#memory.set(key, { state, answer });
-    return answer;
   }
 }
 
-/** A report that took no longer is small: a busy ClickHouse takes ten times as long for it as an idle one. */
-const smallMs = 100;
+interface Asked {
+  readonly plan: Plan;
+  readonly format: ReportFormatName;
+}
 
+/** Where an answer is kept. */
 interface Destination {
   readonly key: string;
-  readonly wasSmall: boolean | undefined;
   readonly state: string;
-  readonly collects: boolean;
+  /** What the unconfirmed days depend on. */
+  readonly daysState: string;
   /** What others who wait for the answer look for. */
   readonly flight?: string;
 }

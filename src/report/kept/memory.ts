@@ -13,8 +13,6 @@ export interface AnswerFacts {
   /** The statement that it comes from. */
   readonly query: string;
   readonly rows: RowCount;
-  /** Until its first byte was there. */
-  readonly tookMs: number;
 }
 
 /** A whole report: what follows the head, and what else is said of it. */
@@ -25,7 +23,6 @@ export interface Answer extends AnswerFacts {
 /** What was true when the store was in `state`. */
 export interface Kept {
   readonly state: string;
-  /** Absent for a report that was too large to be kept. */
   readonly answer?: Answer;
   /** The answer in other codings, and the length of the head that each was packed for. */
   readonly packed?: ReadonlyMap<ContentCoding, { readonly packed: Packed; readonly headBytes: number }>;

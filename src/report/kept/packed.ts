@@ -1,6 +1,5 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { Decompress } from 'fzstd';
 import type { ContentCoding } from '../stream.ts';
 
 /**
@@ -15,7 +14,6 @@ export interface Packed {
 
 const deflateRaw = promisify(zlib.deflateRaw);
 const brotli = promisify(zlib.brotliCompress);
-const unpackers = { gzip: promisify(zlib.gunzip), br: promisify(zlib.brotliDecompress) };
 
 /** @param headBytes the length of the heads to come; Brotli has to know */
 export async function pack(coding: ContentCoding, body: Buffer, headBytes: number): Promise<Packed> {
@@ -29,35 +27,6 @@ export async function pack(coding: ContentCoding, body: Buffer, headBytes: numbe
     case 'br':
       return headBytes === 0 ? wholeBrotli(body) : brotliAfterHead(body, headBytes);
   }
-}
-
-/** What was packed; undefined when it is longer than `maxBytes`. @throws when it is not in this coding */
-export async function unpack(
-  coding: ContentCoding,
-  packed: Buffer,
-  maxBytes: number,
-): Promise<Buffer | undefined> {
-  if (coding === 'identity') return packed.length > maxBytes ? undefined : packed;
-  if (coding === 'zstd') return unpackZstd(packed, maxBytes);
-  try {
-    return await unpackers[coding](packed, { maxOutputLength: maxBytes });
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE') return undefined;
-    throw error;
-  }
-}
-
-function unpackZstd(packed: Buffer, maxBytes: number): Buffer | undefined {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
-  const stream = new Decompress((piece) => {
-    pieces.push(piece);
-    bytes += piece.length;
-  });
-  for (let at = 0; at < packed.length && bytes <= maxBytes; at += 16_384) {
-    stream.push(packed.subarray(at, at + 16_384), at + 16_384 >= packed.length);
-  }
-  return bytes > maxBytes ? undefined : Buffer.concat(pieces);
 }
 
 /** RFC 1952, RFC 1951 §3.2.4. */

@@ -16,7 +16,7 @@ export interface ReportGateOptions {
 }
 
 export interface Slot {
-  /** The size the report was admitted as; large if nobody needed to know. */
+  /** The size that the report was admitted as. */
   readonly size: Size;
   /** From now on the gate looks how fast the caller takes the answer. */
   sends(answer: Answer): void;
@@ -26,7 +26,8 @@ export interface Slot {
 
 /**
  * Limits how many reports run at a time, overall and per account, with a short queue for each size. Large reports leave
- * some places free, overall and of an account, so that a small one is never stuck behind them.
+ * some places free, overall and of an account, so that a small one is never stuck behind them. A report of which nobody
+ * knows enters as small; when it turns out to be large, it leaves and enters again.
  *
  * Nobody can shut out the others:
  * - No account takes more than half of the places, nor the last one if it has a report already. A place that gets free
@@ -83,16 +84,10 @@ export class ReportGate {
 
   /**
    * Waits for a slot.
-   * @param isSmall called only when slots are scarce and it decides between two queues
+   * @param size large if the report is known to be; what enters as small must not stay for long
    * @throws {Problem} `too_many_reports` when the queue is full or the wait too long
    */
-  async enter(account: string, isSmall: () => Promise<boolean>, signal: AbortSignal): Promise<Slot> {
-    // The size matters neither when there is room for a large report nor when both queues are full.
-    let size: Size = 'large';
-    if (!this.#fits(account, size)) {
-      if (this.#queue.isFull(account, 'small') && this.#queue.isFull(account, 'large')) throw this.#refusal();
-      size = (await isSmall()) ? 'small' : 'large';
-    }
+  async enter(account: string, size: Size, signal: AbortSignal): Promise<Slot> {
     if (this.#fits(account, size)) return this.#take(account, size);
     const slot = this.#queue.wait(account, size, signal);
     this.#breakOffSlow();

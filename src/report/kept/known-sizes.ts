@@ -1,0 +1,43 @@
+import { LRUCache } from 'lru-cache';
+import { rollupTable } from '../../../catalog/breakdowns.ts';
+import type { ReportFormatName } from '../formats.ts';
+import type { Plan } from '../plan.ts';
+
+/** What a report turned out to be: longer than what is kept, or still at work after a long time. */
+export type Turned = 'too long' | 'slow';
+
+/** A report that takes longer is large. A busy ClickHouse takes ten times as long as an idle one: 5 to 50 ms for a small one. */
+export const slowMs = 1_000;
+
+/** As data and machines change, so does what is large. */
+const rememberMs = 600_000;
+const maxRemembered = 10_000;
+
+/**
+ * Reports that turned out to be large. Nobody asks ClickHouse how large one is: each begins as small, unless a report
+ * of the same account and breakdown over as many days or fewer turned out otherwise.
+ */
+export class KnownSizes {
+  /** The fewest days that it was seen with. */
+  readonly #seen = new LRUCache<string, number>({ max: maxRemembered, ttl: rememberMs });
+
+  has(turned: Turned, plan: Plan, format: ReportFormatName): boolean {
+    return (this.#seen.get(keyOf(turned, plan, format)) ?? Number.POSITIVE_INFINITY) <= daysOf(plan);
+  }
+
+  add(turned: Turned, plan: Plan, format: ReportFormatName): void {
+    if (!this.has(turned, plan, format)) this.#seen.set(keyOf(turned, plan, format), daysOf(plan));
+  }
+
+  delete(turned: Turned, plan: Plan, format: ReportFormatName): void {
+    this.#seen.delete(keyOf(turned, plan, format));
+  }
+}
+
+function daysOf({ days }: Plan): number {
+  return (Date.parse(days.last) - Date.parse(days.first)) / 86_400_000;
+}
+
+function keyOf(turned: Turned, { breakdown, account }: Plan, format: ReportFormatName): string {
+  return `${turned} ${format} ${rollupTable(breakdown.family, breakdown.dimensions)} ${breakdown.day} ${account}`;
+}

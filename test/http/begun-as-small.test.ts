@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { insertLarge } from '../support/accounts.ts';
+import { event, load } from '../support/events.ts';
+import { useService } from '../support/service.ts';
+import { type Passing, useStatementsBetween } from '../support/statements-between.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+/** Statements for reports of the account in question, in the order in which they were sent. */
+let sent: Passing[] = [];
+let hold: (passing: Passing) => Promise<void> | void = () => {};
+const between = useStatementsBetween(
+  () => db.address.url,
+  (passing) => {
+    if (passing.settings.get('param_account') === null) return;
+    sent.push(passing);
+    return hold(passing);
+  },
+);
+const service = useService({
+  get address() {
+    return { ...db.address, url: between.url };
+  },
+  get store() {
+    return db.store;
+  },
+  get shards() {
+    return db.shards;
+  },
+});
+
+beforeAll(async () => {
+  await load(db.store, [
+    event({ advertiser_id: 'little', spend: '1' }),
+    event({ advertiser_id: 'sluggish', spend: '2' }),
+  ]);
+  await insertLarge(db.store, ['large'], 20_000);
+});
+beforeEach(() => {
+  sent = [];
+  hold = () => {};
+});
+
+const finest = '/v1/campaigns/breakdowns/device_creative_date';
+const isReport = ({ query }: Passing) => query.includes('FORMAT Template');
+const priorities = () => sent.filter(isReport).map(({ settings }) => settings.get('priority'));
+
+test('a first answer takes two statements at once: neither waits for the other, and none asks how large it is', async () => {
+  let bothSent: () => void = () => {};
+  const both = new Promise<void>((resolve) => {
+    bothSent = resolve;
+  });
+  hold = () => {
+    if (sent.length === 2) bothSent();
+    return both;
+  };
+  const first = await service.report('/v1/campaigns', 'little', '2026-03-01', '2026-03-31');
+  expect(first).toMatchObject({ rows: [{ spent: 1 }], unconfirmed_revenue_dates: ['2026-03-01'] });
+  expect(sent.map(isReport).toSorted()).toEqual([false, true]);
+  await service.report('/v1/campaigns', 'little', '2026-03-01', '2026-03-30');
+  expect(sent).toHaveLength(3);
+});
+
+test('what is too long to be kept starts over as large, and the next like it begins as large', async () => {
+  const ask = async (end: string, start = '2026-01-01') =>
+    (await service.report(finest, 'large', start, end)).rows.length;
+  expect(await ask('2026-01-05')).toBe(20_000);
+  expect(priorities()).toEqual(['1', '2']);
+  expect(await ask('2026-12-31')).toBe(20_000);
+  expect(priorities()).toEqual(['1', '2', '2']);
+  expect(await ask('2026-03-02', '2026-03-01')).toBe(0);
+  expect(priorities()).toEqual(['1', '2', '2', '1']);
+});
+
+test('what takes long starts over as large, and is kept all the same', async () => {
+  hold = async (passing) => {
+    if (isReport(passing) && passing.settings.get('priority') === '1' && !passing.left.aborted)
+      await once(passing.left, 'abort');
+  };
+  const ask = async (end: string) => service.report('/v1/campaigns', 'sluggish', '2026-03-01', end);
+  const first = await ask('2026-03-02');
+  expect(first).toMatchObject({ rows: [{ spent: 2 }], unconfirmed_revenue_dates: ['2026-03-01'] });
+  expect(priorities()).toEqual(['1', '2']);
+  expect((await ask('2026-03-02')).rows).toEqual(first.rows);
+  expect(priorities()).toEqual(['1', '2']);
+});

@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll } from 'vitest';
+
+/** A statement on its way to ClickHouse. */
+export interface Passing {
+  readonly query: string;
+  readonly settings: URLSearchParams;
+  /** Aborted when whoever sent it has left. */
+  readonly left: AbortSignal;
+}
+
+/**
+ * A way to ClickHouse on which each statement first waits for `hold`.
+ * @param addressOf of ClickHouse, once the tests begin
+ */
+export function useStatementsBetween(
+  addressOf: () => string,
+  hold: (passing: Passing) => Promise<void> | void,
+): { readonly url: string } {
+  const server = createServer(async (incoming, outgoing) => {
+    const leaving = new AbortController();
+    const body = await buffer(incoming);
+    outgoing.once('close', () => leaving.abort());
+    const { searchParams, search } = new URL(incoming.url ?? '/', 'http://localhost');
+    await hold({ query: body.toString(), settings: searchParams, left: leaving.signal });
+    const onward = request(
+      `${addressOf()}/${search}`,
+      { method: incoming.method, headers: incoming.headers, signal: leaving.signal },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+        answer.on('error', () => outgoing.destroy()).pipe(outgoing);
+      },
+    );
+    onward.on('error', () => outgoing.destroy()).end(body);
+  });
+  let url = '';
+  beforeAll(async () => {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return {
+    get url() {
+      return url;
+    },
+  };
+}
