@@ -31,7 +31,6 @@ test.each([
         unconfirmedDates: [`2026-${n}`],
         query: `query-${n}`,
         rows: { known: n },
-        tookMs: 1,
       };
       memory.set(key, { state, answer });
     }
