@@ -13,7 +13,7 @@ let hold: (passing: Passing) => Promise<void> | void = () => {};
 const between = useStatementsBetween(
   () => db.address.url,
   (passing) => {
-    if (passing.settings.get('param_account') === null) return;
+    if (!passing.query.includes('account_id = {account:String} AND day')) return;
     sent.push(passing);
     return hold(passing);
   },

@@ -19,7 +19,7 @@ export interface KeptFacts extends Omit<ReportFacts, 'unconfirmedDates'> {
 /** Sends an answer that is in memory, or the part of it that is asked for: the same bytes, whenever it was computed. */
 export async function sendKept(
   c: Context<HttpEnv>,
-  { answer, packed }: FoundAnswer,
+  { answer, isKept, packed }: FoundAnswer,
   { head, startedAt, coding: accepted, ...facts }: KeptFacts,
   sendTimeoutSeconds: number,
 ): Promise<Response> {
@@ -30,15 +30,16 @@ export async function sendKept(
   const { query, rows, unconfirmedDates } = answer;
   const exported = c.get('exported');
   // The same bytes each time, of which a part makes sense.
-  const isStable = coding === 'identity' && facts.format !== 'json';
+  const isStable = isKept && coding === 'identity' && facts.format !== 'json';
   const more = exportHeaders(exported, isStable ? answer.body : undefined);
   const part = exported && isStable ? partOf(c.req, answer.body.length, more.ETag) : undefined;
   const headers = { ...reportHeaders({ ...facts, unconfirmedDates }, coding), ...more, ...part?.headers };
   const sent = part ? [answer.body.subarray(part.start, part.end)] : pieces;
   const length = sent.reduce((sum, piece) => sum + piece.length, 0);
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...headers, 'Content-Length': String(length) });
-  const others = Object.fromEntries(c.body(null).headers);
-  outgoing.writeHead(part ? 206 : 200, { ...others, ...headers, 'Content-Length': length });
+  for (const [name, value] of Object.entries(headers)) c.header(name, value);
+  c.header('Content-Length', String(length));
+  outgoing.writeHead(part ? 206 : 200, Object.fromEntries(c.body(null).headers));
   outgoing.cork();
   for (const piece of sent) outgoing.write(piece);
   outgoing.end();

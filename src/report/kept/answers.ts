@@ -20,6 +20,8 @@ export type Found =
 export interface FoundAnswer {
   readonly status: string;
   readonly answer: Answer;
+  /** Whether others get the same bytes, as long as they are true. */
+  readonly isKept: boolean;
   packed(coding: ContentCoding, headBytes: number): Promise<Packed>;
 }
 
@@ -126,6 +128,7 @@ export class Answers {
     return {
       status,
       answer,
+      isKept: key !== undefined,
       packed: (coding, headBytes) => this.#pack(key ?? '', answer, coding, headBytes),
     };
   }
