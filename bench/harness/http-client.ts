@@ -114,6 +114,16 @@ export async function callRepeatedly(
   return times;
 }
 
+/** A side that counts the repetitions in a second. */
+export const rateSide = (name: string, requests: Repeated, options: CallOptions): Side => ({
+  name,
+  run: async () => {
+    const startedAt = performance.now();
+    const times = await callRepeatedly(requests, options);
+    return times.length / ((performance.now() - startedAt) / 1000);
+  },
+});
+
 function requestOnce({ url, headers, body }: HttpRequest, agent: Agent): Promise<void> {
   return new Promise((resolve, reject) => {
     const sent = request(

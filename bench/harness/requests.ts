@@ -80,6 +80,11 @@ export function plainStatement(report: Report): ReadStatement {
   return { query: query.replace(/\nFORMAT \w+$/, ''), params, settings: plainNumbers };
 }
 
+/** The statement of the unconfirmed days without a FORMAT. */
+export function plainDatesStatement({ breakdown, account, period }: Report): ReadStatement {
+  return compileUnconfirmedDates(planReport(breakdown, account, period));
+}
+
 function statementOf({ breakdown, account, period }: Report, format: 'json' | 'ndjson'): ReadStatement {
   const envelope = { lastUpdateTime: '2026-01-01 00:00:00 UTC', unconfirmedDates: [] };
   return compileReport(catalog, planReport(breakdown, account, period), envelope, format);

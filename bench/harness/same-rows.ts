@@ -8,6 +8,11 @@ export function rowsOf(answer: string): Row[] {
   return JSON.parse(answer).result.rows;
 }
 
+/** The unconfirmed days of such an answer. */
+export function datesOf(answer: string): string[] {
+  return JSON.parse(answer).result.unconfirmed_revenue_dates;
+}
+
 /** The rows of an answer with a JSON object on each line. */
 export function linesOf(answer: string): Row[] {
   return answer

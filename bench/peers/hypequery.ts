@@ -3,7 +3,8 @@ import { Hono } from 'hono';
 import { addRoutes, type Peer } from './peer.ts';
 
 interface Schema {
-  campaigns_date: Columns;
+  campaigns_date: Columns & { unconfirmed_at: 'DateTime' };
+  confirmations: { account_id: 'String'; day: 'Date'; confirmed_at: 'DateTime' };
   campaigns_device_creative_date: Columns & { device: 'String'; creative_id: 'String' };
 }
 interface Columns {
@@ -50,12 +51,31 @@ export const hypequery: Peer = {
         .where('day', 'gte', period.start)
         .where('day', 'lte', period.end)
         .groupBy([...keys]);
+      const money = db
+        .table('campaigns_date')
+        .select(['day'])
+        .max('unconfirmed_at', 'at')
+        .where('account_id', 'eq', account)
+        .where('day', 'gte', period.start)
+        .where('day', 'lte', period.end)
+        .groupBy(['day'])
+        .orderBy('day')
+        .execute();
+      const confirmations = db
+        .table('confirmations')
+        .select(['day'])
+        .max('confirmed_at', 'at')
+        .where('account_id', 'eq', account)
+        .where('day', 'gte', period.start)
+        .where('day', 'lte', period.end)
+        .groupBy(['day'])
+        .execute();
       const owner = `'${account.replace(/[\\']/g, '\\$&')}'`;
       const name = (dictionary: string, attribute: string, key: string, otherwise: string) =>
         `dictGetOrDefault('${dictionary}', '${attribute}', (${owner}, ${key}), ${otherwise})`;
       const per = (count: string, times: string) =>
         `if(${count} = 0, toDecimal128(0, 7), round(toDecimal128(${times}spent_, 7) / greatest(${count}, 1), 6))`;
-      const rows = await keys
+      const report = keys
         .reduce(
           (query, key) => query.orderBy(key),
           db
@@ -89,12 +109,18 @@ export const hypequery: Peer = {
           output_format_json_quote_decimals: 0,
         })
         .execute();
+      const [rows, unconfirmed, confirmed] = await Promise.all([report, money, confirmations]);
+      const confirmedAt = new Map(confirmed.map(({ day, at }) => [String(day), String(at)]));
       return Response.json({
         result: {
           last_update_time: '2026-01-01 00:00:00 UTC',
           rows,
           column_metadata: [],
-          unconfirmed_revenue_dates: [],
+          unconfirmed_revenue_dates: unconfirmed
+            .filter(
+              ({ day, at }) => String(at) > (confirmedAt.get(String(day)) ?? '1970-01-01 00:00:00.000000'),
+            )
+            .map(({ day }) => day),
         },
       });
     });

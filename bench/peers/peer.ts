@@ -43,7 +43,7 @@ export interface PeerRequest {
   readonly period: Period;
 }
 
-/** Adds the routes of the two reports that peers answer. */
+/** Adds the routes of the two reports that peers answer, in full but for what describes the columns. */
 export function addRoutes(app: Hono, answer: (request: PeerRequest) => Promise<Response>): Hono {
   for (const size of Object.keys(paths) as Size[]) {
     app.post(paths[size], async (c) => {
@@ -57,5 +57,6 @@ export function addRoutes(app: Hono, answer: (request: PeerRequest) => Promise<R
 /** The envelope of the contract around the text of the rows. */
 export const envelope = {
   before: '{"result":{"last_update_time":"2026-01-01 00:00:00 UTC","rows":',
-  after: ',"column_metadata":[],"unconfirmed_revenue_dates":[]}}',
+  after: (unconfirmedDates: readonly string[]) =>
+    `,"column_metadata":[],"unconfirmed_revenue_dates":${JSON.stringify(unconfirmedDates)}}}`,
 } as const;

@@ -26,10 +26,14 @@ export const postgresql: Peer = {
         );
         const names = columns.map(([name]) => name).join(', ');
         const sums = columns.map(([name, type]) =>
-          type === 'bigint' || type === 'numeric' ? `sum(r.${name}) AS ${name}` : name,
+          type === 'bigint' || type === 'numeric'
+            ? `sum(r.${name}) AS ${name}`
+            : type === 'timestamptz'
+              ? `max(r.${name}) AS ${name}`
+              : name,
         );
         const { stream } = await store.exec({
-          query: `SELECT ${sums.join(', ')} FROM ${table} AS r GROUP BY ${sums.filter((sum) => !sum.startsWith('sum')).join(', ')}
+          query: `SELECT ${sums.join(', ')} FROM ${table} AS r GROUP BY ${sums.filter((sum) => !/^(sum|max)/.test(sum)).join(', ')}
                   ORDER BY ${key} FORMAT TabSeparated`,
         });
         await pipeline(stream, await sql.unsafe(`COPY ${table} (${names}) FROM STDIN`).writable());
@@ -49,6 +53,9 @@ export const postgresql: Peer = {
   async serve({ url = '' }) {
     const sql = postgres(url, { max: 64 });
     return addRoutes(new Hono(), async (asked) => {
+      const dates = sql.unsafe(datesOf(asked)).values();
+      // It is looked at when the rows have ended.
+      dates.catch(() => undefined);
       const rows = await sql.unsafe(copy(asked)).readable();
       const body = new PassThrough();
       body.write(`${envelope.before}[`);
@@ -69,9 +76,13 @@ export const postgresql: Peer = {
         if (size >= 1 << 16) flush();
       });
       rows.on('error', (error) => body.destroy(error));
-      rows.on('end', () => {
+      rows.on('end', async () => {
         flush();
-        body.end(`]${envelope.after}`);
+        try {
+          body.end(`]${envelope.after((await dates).map(([day]) => String(day)))}`);
+        } catch (error) {
+          body.destroy(error instanceof Error ? error : new Error(String(error)));
+        }
       });
       const web = Readable.toWeb(body) as ReadableStream<Uint8Array>;
       return new Response(web, { headers: { 'content-type': 'application/json' } });
@@ -106,8 +117,23 @@ const tables = [
   ],
   [
     'campaigns_date',
-    [['account_id', 'text'], ['day', 'date'], ['campaign_id', 'text'], ...sums],
+    [
+      ['account_id', 'text'],
+      ['day', 'date'],
+      ['campaign_id', 'text'],
+      ...sums,
+      ['unconfirmed_at', 'timestamptz'],
+    ],
     'account_id, day, campaign_id',
+  ],
+  [
+    'confirmations',
+    [
+      ['account_id', 'text'],
+      ['day', 'date'],
+      ['confirmed_at', 'timestamptz'],
+    ],
+    'account_id, day',
   ],
   [
     'campaigns_device_creative_date',
@@ -125,8 +151,19 @@ const tables = [
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
+const owned = ({ account, period }: PeerRequest) =>
+  `account_id = ${quoted(account)} AND day BETWEEN ${quoted(period.start)} AND ${quoted(period.end)}`;
+
+function datesOf(asked: PeerRequest): string {
+  return `SELECT to_char(day, 'YYYY-MM-DD') FROM (
+      SELECT day, max(unconfirmed_at) AS unconfirmed_at FROM campaigns_date WHERE ${owned(asked)} GROUP BY day) AS u
+    LEFT JOIN (SELECT day, confirmed_at FROM confirmations WHERE ${owned(asked)}) AS c USING (day)
+    WHERE unconfirmed_at > coalesce(confirmed_at, 'epoch') ORDER BY day`;
+}
+
 /** CSV with a quote and a delimiter that JSON text never contains: lines come out as they are. */
-function copy({ size, account, period }: PeerRequest): string {
+function copy(asked: PeerRequest): string {
+  const { size, period } = asked;
   const finest = size === 'finest';
   const per = (count: string, times = 1) =>
     `CASE WHEN ${count} = 0 THEN 0 ELSE trim_scale(round(${times} * spent / ${count}, 6)) END`;
@@ -145,10 +182,9 @@ function copy({ size, account, period }: PeerRequest): string {
     'referrals',
     'spent',
   ];
-  const owned = `account_id = ${quoted(account)} AND day BETWEEN ${quoted(period.start)} AND ${quoted(period.end)}`;
   const rows = finest
-    ? `SELECT * FROM campaigns_device_creative_date WHERE ${owned}`
-    : `SELECT account_id, campaign_id, ${sums.map(([name]) => `sum(${name}) AS ${name}`).join(', ')} FROM campaigns_date WHERE ${owned} GROUP BY 1, 2`;
+    ? `SELECT * FROM campaigns_device_creative_date WHERE ${owned(asked)}`
+    : `SELECT account_id, campaign_id, ${sums.map(([name]) => `sum(${name}) AS ${name}`).join(', ')} FROM campaigns_date WHERE ${owned(asked)} GROUP BY 1, 2`;
   return `COPY (SELECT ',' || row_to_json(r)::text FROM (SELECT ${columns.join(', ')} FROM (${rows}) AS s
     LEFT JOIN campaigns AS c USING (account_id, campaign_id)
     ${finest ? 'LEFT JOIN creatives AS h USING (account_id, creative_id)' : ''}

@@ -1,8 +1,9 @@
-import { callRepeatedly, type Repeated, read, transfer } from '../harness/http-client.ts';
+import assert from 'node:assert/strict';
+import { callRepeatedly, type Repeated, rateSide, read, transfer } from '../harness/http-client.ts';
 import { median, ratio, runInTurn, type Side } from '../harness/measure.ts';
 import { type ServerProcess, startServer } from '../harness/processes.ts';
 import { type Report, reportRequest } from '../harness/requests.ts';
-import { assertSameRows, rowsOf } from '../harness/same-rows.ts';
+import { assertSameRows, datesOf, rowsOf } from '../harness/same-rows.ts';
 import {
   type Bench,
   largest,
@@ -65,11 +66,9 @@ async function compare(
 ): Promise<Outcome[]> {
   const askPeer = (asked: Report) => reportRequest(theirs.url, asked, { [accountHeader]: asked.account });
   for (const asked of [smallest, base, largest]) {
-    assertSameRows(
-      rowsOf(await read(ours.request(asked))),
-      rowsOf(await read(askPeer(asked))),
-      `${name}, ${asked.path}`,
-    );
+    const [answer, other] = [await read(ours.request(asked)), await read(askPeer(asked))];
+    assertSameRows(rowsOf(answer), rowsOf(other), `${name}, ${asked.path}`);
+    assert.deepEqual(datesOf(other), datesOf(answer), `${name}, ${asked.path}: unconfirmed days`);
   }
   const transferSide = (asked: () => Report): Side[] => [
     { name: 'adtally', run: async () => (await transfer(ours.request(asked()))).seconds },
@@ -107,6 +106,20 @@ async function compare(
       ? [{ goal: 'postgresAgain', value: ratio(again ?? [], peer ?? []).median } as const]
       : []),
   ];
+  const many: Outcome[] = [];
+  for (const callers of bench.quick ? [8] : [8, 32, 256]) {
+    bench.progress(`${name}: smallest report, ${callers} callers`);
+    const options = { callers, seconds: bench.callSeconds / 2 };
+    const sides = await runInTurn(
+      [
+        rateSide('adtally, first', () => ours.request(neverAsked(smallest)), options),
+        rateSide('adtally, again', ours.request(smallest), options),
+        rateSide(name, () => askPeer(neverAsked(smallest)), options),
+      ],
+      bench.runs,
+    );
+    many.push({ what: `${name}: smallest report, ${callers} callers`, unit: 'requests/s', sides });
+  }
   const faster = ratio(large[1]?.samples ?? [], large[0]?.samples ?? []).median;
   const goal = goalOf[key];
   return [
@@ -120,6 +133,7 @@ async function compare(
     },
     { what: `${name}: base report, 90 days, first`, unit: 's', sides: middle },
     { what: `${name}: smallest report`, unit: 'ms', sides: small, goals: smallGoals },
+    ...many,
     {
       what: `${name}: peak memory, one caller of the largest report`,
       unit: 'MB',
