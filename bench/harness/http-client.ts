@@ -81,6 +81,8 @@ export interface CallOptions {
   readonly seconds: number;
   /** Ends the calls early. */
   readonly signal?: AbortSignal;
+  /** Called with each answer's request and milliseconds. */
+  readonly onAnswer?: (request: HttpRequest, ms: number) => void;
 }
 
 /** One request, or several that are sent one after the other and timed together; a function makes each repetition's. */
@@ -92,7 +94,7 @@ export type Repeated = HttpRequest | readonly HttpRequest[] | (() => HttpRequest
  */
 export async function callRepeatedly(
   requests: Repeated,
-  { callers, seconds, signal }: CallOptions,
+  { callers, seconds, signal, onAnswer }: CallOptions,
 ): Promise<number[]> {
   const sequenceOf = () => (typeof requests === 'function' ? [requests()] : [requests].flat());
   const agent = new Agent({ keepAlive: true, maxSockets: callers });
@@ -103,7 +105,10 @@ export async function callRepeatedly(
       const sequence = sequenceOf();
       const startedAt = performance.now();
       for (const request of sequence) await requestOnce(request, agent);
-      times.push(performance.now() - startedAt);
+      const ms = performance.now() - startedAt;
+      times.push(ms);
+      const [request] = sequence;
+      if (request) onAnswer?.(request, ms);
     }
   };
   try {

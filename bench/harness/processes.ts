@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -25,7 +25,7 @@ export async function compile(): Promise<string> {
   try {
     const tsc = join(checkout, 'node_modules/.bin/tsc');
     await run(tsc, ['-p', join(checkout, 'bench/tsconfig.json'), '--outDir', folder]);
-    await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+    await cp(join(checkout, 'package.json'), join(folder, 'package.json'));
     for (const data of ['migrations', 'config']) {
       await cp(join(checkout, 'clickhouse', data), join(folder, 'clickhouse', data), { recursive: true });
     }
@@ -82,12 +82,17 @@ export async function startServer(
 }
 
 /** `adtally serve` with limits too high to matter, because the other side has none. */
-export function startService(folder: string, address: Address): Promise<ServerProcess> {
+export function startService(
+  folder: string,
+  address: Address,
+  env: Readonly<Record<string, string>> = {},
+): Promise<ServerProcess> {
   return startServer(folder, ['src/cli.js', 'serve'], {
     ...storeEnvironment(address),
     PORT: '0',
     RATE_LIMIT_REQUESTS: '1000000000',
     MAX_CONCURRENT_REPORTS: '128',
+    ...env,
   });
 }
 

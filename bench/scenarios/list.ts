@@ -3,6 +3,7 @@ import { edge } from './edge.ts';
 import { ingest } from './ingest.ts';
 import { shapes } from './ingest-shapes.ts';
 import { memory } from './memory.ts';
+import { mix } from './mix.ts';
 import { comparePeers } from './peers.ts';
 import { reports } from './reports.ts';
 import { rollups } from './rollups.ts';
@@ -11,6 +12,7 @@ import { scale } from './scale.ts';
 export const scenarios: Readonly<Record<string, { readonly about: string; readonly run: Scenario }>> = {
   edge: { about: 'the largest and the smallest report against ClickHouse directly', run: edge },
   peers: { about: 'a hand-written Node API, hypequery, DuckDB, PostgreSQL', run: comparePeers },
+  mix: { about: 'a thousand accounts, nine of ten reports small, while a loader runs', run: mix },
   reports: { about: 'every endpoint, 1, 30 and 365 days, small and large account', run: reports },
   rollups: { about: 'rollups against raw events', run: rollups },
   scale: { about: 'the same reports at a hundredth, a tenth and all of the events', run: scale },
