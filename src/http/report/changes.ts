@@ -17,12 +17,10 @@ export function changesOf({ changes, gate, routingOf }: ChangesDeps, family: str
     const account = c.get('account');
     const { signal, forget } = callerOf(c);
     // It reads little, but what a report of a day reads is not more.
-    const slot = await gate
-      .enter(account, async () => true, signal)
-      .catch((error: unknown) => {
-        forget();
-        throw error;
-      });
+    const slot = await gate.enter(account, 'small', signal).catch((error: unknown) => {
+      forget();
+      throw error;
+    });
     try {
       const result = await changes.since({ family, account, since, routing: routingOf(account) }, signal);
       return c.json({ result }, 200, { Vary: 'Accept' });
