@@ -1,0 +1,107 @@
+"""One request, and the bytes of its answer: all of them, or an exception."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import time
+import zlib
+from typing import Any, Iterator, Mapping, Optional
+from urllib.parse import urlsplit
+
+from .errors import AdtallyError, IncompleteAnswer
+
+PIECE_BYTES = 64 * 1024
+FIRST_PAUSE_SECONDS = 0.5
+MAX_PAUSE_SECONDS = 60.0
+
+
+class Answer:
+    """An answer that has begun. Closing it ends the report on the service, too."""
+
+    def __init__(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
+        self._connection = connection
+        self._response = response
+
+    def pieces(self) -> Iterator[bytes]:
+        """The body, unpacked. Raises IncompleteAnswer behind the last piece when it broke off."""
+        response = self._response
+        expected = response.getheader("content-length")
+        is_packed = response.getheader("content-encoding") == "gzip"
+        unpacking = zlib.decompressobj(wbits=31) if is_packed else None
+        read = 0
+        try:
+            while True:
+                piece = response.read1(PIECE_BYTES)
+                if not piece:
+                    break
+                read += len(piece)
+                yield unpacking.decompress(piece) if unpacking else piece
+        except (http.client.HTTPException, ConnectionError, zlib.error) as error:
+            raise IncompleteAnswer("the answer broke off") from error
+        finally:
+            self.close()
+        # The standard library takes the end of a connection for the end of the answer.
+        if expected is not None and read != int(expected):
+            raise IncompleteAnswer(f"the answer has {read} of {expected} bytes")
+        if unpacking and read and not unpacking.eof:
+            raise IncompleteAnswer("the packed answer has no end")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def ask(
+    url: str, token: str, body: Mapping[str, Any], accept: str, timeout: float, tries: int
+) -> Answer:
+    """Sends the request until it is answered, or refused for good."""
+    tried = 0
+    while True:
+        tried += 1
+        try:
+            return _ask_once(url, token, json.dumps(body).encode(), accept, timeout)
+        except (AdtallyError, http.client.HTTPException, ConnectionError) as failure:
+            if tried >= tries or not _is_passing(failure):
+                raise
+            pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 1.5 ** (tried - 1)) * random.uniform(1, 1.25)
+            asked: Optional[float] = getattr(failure, "retry_after", None)
+            time.sleep(pause if asked is None else asked)
+
+
+def _ask_once(url: str, token: str, body: bytes, accept: str, timeout: float) -> Answer:
+    address = urlsplit(url)
+    is_tls = address.scheme == "https"
+    connect = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
+    connection = connect(address.hostname or "", address.port, timeout=timeout)
+    try:
+        headers = {
+            "authorization": f"Bearer {token}",
+            "content-type": "application/json",
+            "accept": accept,
+            "accept-encoding": "gzip",
+        }
+        connection.request("POST", address.path, body, headers)
+        response = connection.getresponse()
+        if response.status == 200:
+            return Answer(connection, response)
+        raise _refusal(response)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _refusal(response: http.client.HTTPResponse) -> AdtallyError:
+    text = response.read()
+    is_problem = (response.getheader("content-type") or "").startswith("application/problem+json")
+    after = response.getheader("retry-after") or ""
+    return AdtallyError(
+        response.status, json.loads(text) if is_problem else {}, float(after) if after.isdigit() else None
+    )
+
+
+def _is_passing(failure: Exception) -> bool:
+    """Whether the same request may succeed in a moment."""
+    if not isinstance(failure, AdtallyError):
+        return True
+    return failure.status in (429, 502, 503, 504) or failure.code == "internal_error"

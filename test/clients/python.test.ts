@@ -1,0 +1,188 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { tableFromIPC } from 'apache-arrow';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
+import { event, load } from '../support/events.ts';
+import { checkout } from '../support/process.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const service = useService(db);
+const server = useBrokenServer();
+const march = "'2026-03-01', '2026-03-31'";
+const row = '{"campaign":"a","spent":1.50}\n';
+
+beforeAll(() =>
+  load(db.store, [
+    event({ device: 'mobile', spend: '1.25' }),
+    event({ device: 'tv', campaign_id: 'größer', spend: '123456789.000001' }),
+  ]),
+);
+
+const run = promisify(execFile);
+
+/** Runs lines of Python with a `client`, and what they print as JSON with `show`. */
+async function python(url: string, token: string, ...lines: readonly string[]): Promise<unknown[]> {
+  const program = [
+    'import json, sys, threading, time',
+    'from adtally import Adtally, AdtallyError, IncompleteAnswer',
+    'def show(value): print(json.dumps(value, default=str))',
+    'def client(**options): return Adtally(sys.argv[1], sys.argv[2], **options)',
+    'def rows_of(rows):',
+    '    got = []',
+    '    try:',
+    '        for row in rows: got.append(row)',
+    '    except Exception as error: return [len(got), type(error).__name__, str(error)]',
+    '    return [len(got), None, None]',
+    ...lines,
+  ].join('\n');
+  const PYTHONPATH = `${checkout}clients/python`;
+  const env = { PATH: process.env.PATH, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1', PYTHONUTF8: '1' };
+  const { stdout } = await run('python3', ['-c', program, url, token], { env, timeout: 50_000 });
+  return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+}
+
+const ask = async (...lines: readonly string[]) =>
+  python(`${service.url}/`, await service.token('advertiser'), ...lines);
+
+test('rows, report and Arrow table say the same, and amounts are exact', async () => {
+  const [rows, exact, report, days, arrow] = await ask(
+    `rows = list(client().rows('campaigns/device_date', ${march}))`,
+    'show([[row["campaign"], row["device"], row["spent"]] for row in rows])',
+    'show(type(rows[1]["spent"]).__name__)',
+    `report = client().report('campaigns/device_date', ${march})`,
+    'show(report.rows == rows and len(report.column_metadata) == len(rows[0]))',
+    'show([report.unconfirmed_revenue_dates, report.last_update_time[:2]])',
+    `show(client().arrow_bytes('campaigns/device_date', ${march}).hex())`,
+  );
+  expect(rows).toEqual([
+    ['campaign', 'mobile', '1.25'],
+    ['größer', 'tv', '123456789.000001'],
+  ]);
+  expect([exact, report, days]).toEqual(['Decimal', true, [['2026-03-01'], '20']]);
+  const table = tableFromIPC(Buffer.from(String(arrow), 'hex'));
+  expect(table.toArray().map((each) => each.campaign)).toEqual(['campaign', 'größer']);
+});
+
+test('a copy that follows the changed days is as the report, also after a day has changed', async () => {
+  const program = [
+    'from adtally import changed_rows',
+    'from adtally.incremental import intervals',
+    'copy = {}',
+    'def follow(since):',
+    '    until, changed = changed_rows(client(), "campaigns/device_date", since)',
+    '    fetched = []',
+    '    for part in changed:',
+    '        for day in [day for day in copy if part.first_day <= day <= part.last_day]: del copy[day]',
+    '        for row in part.rows: copy.setdefault(row["start_time"], []).append(row)',
+    '        fetched.append([part.first_day, part.last_day])',
+    '    return until, fetched',
+    'until, fetched = follow("1970-01-01T00:00:00Z")',
+    'show(fetched)',
+    `whole = list(client().rows("campaigns/device_date", ${march}))`,
+    'show([row for day in sorted(copy) for row in copy[day]] == whole)',
+    'show(follow("2100-01-01T00:00:00Z")[1])',
+    'show(list(intervals(["2026-02-28", "2026-03-01", "2026-03-03"])))',
+    'try: changed_rows(client(), "campaigns/device", until)',
+    'except ValueError: show("not by day")',
+  ];
+  expect(await ask(...program)).toEqual([
+    [['2026-03-01', '2026-03-01']],
+    true,
+    [],
+    [
+      ['2026-02-28', '2026-03-01'],
+      ['2026-03-03', '2026-03-03'],
+    ],
+    'not by day',
+  ]);
+});
+
+test('a refusal says why, and no rows are no error', async () => {
+  const [refused, login, none] = await ask(
+    'try: client().report("campaigns", "2026-03-01", "2026-02-30")',
+    'except AdtallyError as error: show([error.status, error.code, error.field, bool(error.request_id)])',
+    'try: list(Adtally(sys.argv[1], "adt_none").rows("campaigns", "2026-03-01", "2026-03-01"))',
+    'except AdtallyError as error: show(error.code)',
+    `show(rows_of(client().rows('campaigns', '2020-01-01', '2020-01-01')))`,
+  );
+  expect(refused).toEqual([400, 'invalid_request', 'end_time', true]);
+  expect([login, none]).toEqual(['unauthorized', [0, null, null]]);
+});
+
+describe('an answer that is not whole', () => {
+  const cut = 'x'.repeat(1_000);
+  test.each([
+    ['broken off between rows', breaksOff(row, row)],
+    ['broken off in a row', breaksOff(row, row, row.slice(0, 9))],
+    ['ended in a row', ends(row, row, row.slice(0, 9))],
+    [
+      'shorter than it said',
+      (response: Parameters<ReturnType<typeof ends>>[0]) => {
+        response.writeHead(200, { 'content-length': String(2 * row.length + cut.length) });
+        response.write(row + row, () => response.destroy());
+      },
+    ],
+  ])('raises behind its last row: %s', async (_, way) => {
+    server.answers(way);
+    const [rows] = await python(server.url, 'adt_x', `show(rows_of(client().rows('campaigns', ${march})))`);
+    expect(rows).toEqual([2, 'IncompleteAnswer', expect.any(String)]);
+    expect(server.requests).toBe(1);
+  });
+
+  test('raises as a report and as a table, too', async () => {
+    server.answers(ends('{"result":{"rows":[{"campaign":"a"}'));
+    const shown = await python(
+      server.url,
+      'adt_x',
+      'for method in (client().report, client().arrow_bytes):',
+      `    try: method('campaigns', ${march})`,
+      '    except IncompleteAnswer: show("incomplete")',
+    );
+    expect(shown).toEqual(['incomplete', 'incomplete']);
+  });
+});
+
+test('what passes is tried again, when the service says; what is wrong is not', async () => {
+  server.answers(
+    refuses(429, 'rate_limited', { 'retry-after': '1' }),
+    (response) => response.destroy(),
+    ends(row),
+  );
+  const [rows, seconds] = await python(
+    server.url,
+    'adt_x',
+    'began = time.monotonic()',
+    `show(rows_of(client().rows('campaigns', ${march})))`,
+    'show(time.monotonic() - began)',
+  );
+  expect(rows).toEqual([1, null, null]);
+  expect(seconds).toBeGreaterThan(1.4);
+  server.answers(refuses(400, 'invalid_request'));
+  const [refused] = await python(server.url, 'adt_x', `show(rows_of(client().rows('campaigns', ${march})))`);
+  expect([refused, server.requests]).toEqual([[0, 'AdtallyError', 'refused: invalid_request'], 1]);
+});
+
+test('a service that stops is not waited for, and a loop that is left ends its report', async () => {
+  let closed = 0;
+  server.answers((response) => {
+    response.once('close', () => {
+      closed += 1;
+    });
+    response.writeHead(200).write(row);
+  });
+  const [stalled, left] = await python(
+    server.url,
+    'adt_x',
+    `show(rows_of(client(timeout=0.3).rows('campaigns', ${march})))`,
+    `rows = client().rows('campaigns', ${march})`,
+    'show(next(rows)["campaign"])',
+    'rows.close()',
+    'time.sleep(0.1)',
+  );
+  expect(stalled).toEqual([1, expect.stringMatching(/timeout/i), expect.any(String)]);
+  expect(left).toBe('a');
+  await expect.poll(() => closed).toBe(2);
+});
