@@ -74,8 +74,8 @@ const dates = [
   '',
 ];
 
-/** One request that is wrong in some way, or in several. */
-export function malformed(random: () => number, token: string): Buffer {
+/** One request that is wrong in some way, or in several; of a given version, or mostly of HTTP/1.1. */
+export function malformed(random: () => number, token: string, version?: string): Buffer {
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
   const mostly = <T>(usual: T, other: () => T): T => (random() < 0.75 ? usual : other());
   const noise = (length: number) =>
@@ -169,7 +169,10 @@ export function malformed(random: () => number, token: string): Buffer {
       ]),
     );
   }
-  const line = `${mostly('POST', () => one(methods))} ${mostly(one(['/v1/campaigns', '/v1/campaigns', '/v1/campaigns/changes']), () => one(paths))} ${random() < 0.95 ? 'HTTP/1.1' : one(['HTTP/1.0', 'HTTP/2.0', 'HTTP/9.9', 'http/1.1', ''])}`;
+  const spoken =
+    version ?? (random() < 0.95 ? 'HTTP/1.1' : one(['HTTP/1.0', 'HTTP/2.0', 'HTTP/9.9', 'http/1.1', '']));
+  const usual = one(['/v1/campaigns', '/v1/campaigns', '/v1/campaigns/changes']);
+  const line = `${mostly('POST', () => one(methods))} ${mostly(usual, () => one(paths))} ${spoken}`;
   const head = [line, ...headers, '', ''].join(random() < 0.97 ? '\r\n' : '\n');
   const bytes = Buffer.concat([Buffer.from(head, random() < 0.5 ? 'utf8' : 'latin1'), Buffer.from(body)]);
   // Bits turn over on the way.
