@@ -19,6 +19,7 @@ export const problemStatus = {
   headers_too_large: 431,
   internal_error: 500,
   report_timeout: 500,
+  method_unknown: 501,
   not_ready: 503,
 } as const;
 

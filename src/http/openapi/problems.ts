@@ -63,6 +63,10 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     when: 'The report took longer than the time limit.',
     detail: 'the report took too long; ask for a shorter range',
   },
+  method_unknown: {
+    when: 'HTTP has no such method, or Node.js does not know it. The connection is closed.',
+    detail: 'there is no such method',
+  },
   not_ready: {
     when: 'ClickHouse cannot be reached, or its tables are not up to date.',
     detail: 'the store cannot be reached',
@@ -71,9 +75,9 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
 
 const codes = Object.keys(problemStatus) as ProblemCode[];
 
-/** Every way an endpoint of the contract can fail: not by its path, and the others are of other paths. */
+/** Every way an endpoint of the contract can fail: not by its path or method, and the others are of other paths. */
 export const reportProblems = codes.filter(
-  (code) => !['not_found', 'not_ready', 'range_not_satisfiable'].includes(code),
+  (code) => !['not_found', 'method_unknown', 'not_ready', 'range_not_satisfiable'].includes(code),
 );
 
 const headersByStatus: Readonly<Record<number, readonly string[]>> = {

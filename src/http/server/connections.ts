@@ -54,15 +54,30 @@ export class Connections {
     });
   }
 
-  /** Whether an answer on this connection has begun and not ended. */
+  /** Whether an answer has begun to a request that is still arriving, and not ended. */
   isAnswering(socket: Socket): boolean {
-    return [...(this.#open.get(socket)?.running ?? [])].some(({ outgoing }) => outgoing.headersSent);
+    return this.#running(socket).some(({ incoming, outgoing }) => !incoming.complete && outgoing.headersSent);
+  }
+
+  /** Resolves when the requests that have arrived are answered; their caller may leave before, which ends it as well. */
+  async answered(socket: Socket): Promise<void> {
+    const arrived = this.#running(socket).filter(({ incoming }) => incoming.complete);
+    if (arrived.length === 0) return;
+    await new Promise<void>((resolve) => {
+      let left = arrived.length;
+      for (const { outgoing } of arrived) outgoing.once('close', () => --left === 0 && resolve());
+      socket.once('close', resolve);
+    });
   }
 
   /** Whether the caller is still sending a request that was fully answered. */
   isAnswered(socket: Socket): boolean {
     const last = this.#open.get(socket)?.last;
     return last !== undefined && !last.incoming.complete && last.outgoing.writableEnded;
+  }
+
+  #running(socket: Socket): readonly Exchange[] {
+    return [...(this.#open.get(socket)?.running ?? [])];
   }
 
   /** Accepts nothing new, lets running answers finish for up to `limitSeconds`, and resolves when all is closed. */

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { ConfigError } from '../../config.ts';
 import type { HttpEnv } from '../env.ts';
 import { Connections } from './connections.ts';
-import { refuseMalformed, responseToFailure } from './malformed.ts';
+import { refuseAsterisk, refuseMalformed, responseToFailure } from './malformed.ts';
 
 /**
  * A request is two dates: a caller that needs longer than this to send one is stalling. Idle connections outlast the
@@ -42,7 +42,7 @@ export function listen(
   const errorHandler = responseToFailure((err, request) => log.error({ err, request }, 'request failed'));
   // Node itself reads the rest of a body, for as long as the request may take.
   const options = { hostname: host, errorHandler, autoCleanupIncoming: false };
-  server.on('request', getRequestListener(app.fetch, options));
+  server.on('request', refuseAsterisk(getRequestListener(app.fetch, options)));
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(readable(error, host, `${setting}=${port}`)),

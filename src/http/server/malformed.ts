@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Server, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestError } from '@hono/node-server';
 import { Problem, problemBody, problemStatus } from '../problems.ts';
@@ -15,9 +15,10 @@ const failed = new Problem(
   'internal_error',
   'the request failed; the request id finds the reason in the log',
 );
-const noTunnel = new Problem('method_not_allowed', 'this service is no proxy', {
-  headers: { Allow: 'GET, HEAD, POST' },
-});
+const allowed = { headers: { Allow: 'GET, HEAD, POST' } };
+const noTunnel = new Problem('method_not_allowed', 'this service is no proxy', allowed);
+const noOptions = new Problem('method_not_allowed', 'this service takes no OPTIONS', allowed);
+const unknownMethod = new Problem('method_unknown', 'there is no such method');
 
 /** How long the rest of such a message is read; a caller that is slow on purpose gains no more. */
 const lingerMs = 5_000;
@@ -36,24 +37,52 @@ export function responseToFailure(onFailure: (error: unknown, request: string) =
 }
 
 /**
- * Answers with problem details also what Node.js refuses before it is a request, and closes the connection. If an
- * answer has begun, the connection is destroyed: nothing may look like its end. If the request was already answered,
- * there is nothing more to send.
+ * Answers with problem details also what Node.js refuses before it is a request, after everything that came before it,
+ * and closes the connection. If an answer to it has begun, the connection is destroyed: nothing may look like its end.
+ * If it was already answered, there is nothing more to send.
  */
 export function refuseMalformed(server: Server, connections: Connections): void {
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+  const refuse = async (socket: Socket, problem: Problem) => {
+    socket.removeAllListeners('data');
+    socket.on('data', () => {}).on('error', () => undefined);
+    await connections.answered(socket);
     if (connections.isAnswering(socket) || !socket.writable) return void socket.destroy();
     if (connections.isAnswered(socket)) socket.end();
-    else socket.end(messageOf(refusals[error.code ?? ''] ?? malformed));
-    socket.removeAllListeners('data');
-    socket.on('data', () => {});
+    else socket.end(messageOf(problem));
     linger(socket, lingerMs);
+  };
+  server.on('clientError', (error: ParserError, socket: Socket) => refuse(socket, refusalOf(error)));
+  server.on('connect', (_, socket: Socket) => refuse(socket, noTunnel));
+}
+
+/** Hands requests on; `OPTIONS *` asks for no path, so no route can answer it (RFC 9110 §9.3.7). */
+export function refuseAsterisk(listener: (incoming: IncomingMessage, outgoing: ServerResponse) => unknown) {
+  return function serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    if (incoming.method !== 'OPTIONS' || incoming.url !== '*') return void listener(incoming, outgoing);
+    const { status, body, headers } = answer(noOptions);
+    outgoing.writeHead(status, headers).end(body);
+  };
+}
+
+/** The line of a request, from somewhere in its method on. */
+const requestLine = /[!#$%&'*+.^_`|~\w-]+ [!-~]+ HTTP\/1\.\d\r?\n/y;
+
+/** What is refused before it is a request; 501 if it would be one with a method that Node.js knows (RFC 9110 §9.1). */
+function refusalOf({ code = '', rawPacket, bytesParsed = 0 }: ParserError): Problem {
+  if (code !== 'HPE_INVALID_METHOD' || !rawPacket) return refusals[code] ?? malformed;
+  // It stops at the first byte that no method has there, or one further.
+  const from = Math.max(0, bytesParsed - 1);
+  const text = rawPacket.toString('latin1', from, from + 20_000);
+  const isUnknown = [0, 1].some((at) => {
+    requestLine.lastIndex = at;
+    return requestLine.test(text);
   });
-  server.on('connect', (_, socket: Socket) => {
-    if (connections.isAnswering(socket)) return void socket.destroy();
-    socket.on('error', () => undefined).end(messageOf(noTunnel));
-    linger(socket.resume(), lingerMs);
-  });
+  return isUnknown ? unknownMethod : malformed;
+}
+
+interface ParserError extends NodeJS.ErrnoException {
+  readonly rawPacket?: Buffer;
+  readonly bytesParsed?: number;
 }
 
 /** An answer as it goes over the wire. */
