@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { content, statusesOf, useCalledService } from '../support/called-service.ts';
+import { receivedAnswers } from '../support/received-answers.ts';
 import { useStore } from '../support/store.ts';
 
 const { exchange, message } = useCalledService(useStore());
@@ -56,6 +57,14 @@ test.each([
 ])('%s is refused after the requests before it are answered', async (_, refused, status) => {
   const answer = await exchange(`${message()}${message([], '{}')}${message()}${refused}`);
   expect(statusesOf(answer)).toEqual([200, 400, 200, status]);
+});
+
+test('a caller that neither waits for 100 Continue nor for answers gets whole answers', async () => {
+  const expecting = message(['Expect: 100-continue']);
+  const answer = await exchange(`${message()}${expecting}${expecting}${message(['Connection: close'])}`);
+  expect(receivedAnswers(answer).map(({ status, body }) => ({ status, ...JSON.parse(body) }))).toEqual(
+    Array(4).fill({ status: 200, result: expect.objectContaining({ rows: [] }) }),
+  );
 });
 
 test('what is smuggled behind a request that is not understood is not carried out', async () => {

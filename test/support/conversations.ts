@@ -75,6 +75,7 @@ function pipelined(random: () => number, token: string, id: string): Conversatio
     [{ headers: [own, json], body: range, path: '/v1/ad_units/breakdowns/date' }, [200, 429]],
     [{ headers: [own, json, 'Accept: text/csv', 'Accept-Encoding: gzip'], body: range }, [200, 429]],
     [{ headers: [own, json, 'Transfer-Encoding: chunked'], chunked: true, body: range }, [200, 429]],
+    [{ headers: [own, json, 'Expect: 100-continue'], body: range }, [200, 429]],
     [{ headers: [own, json], body: '{"start_time":"2026-03-01"}' }, [400]],
     [{ headers: [json], body: range }, [401]],
     [{ headers: [own], body: range }, [415]],

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
@@ -14,10 +14,21 @@ export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
     if ((incoming.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw packed();
     if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
     const waits = /^100-continue$/i.test(incoming.headers.expect ?? '') && incoming.httpVersion !== '1.0';
-    if (waits) outgoing.writeContinue();
+    if (waits) await writeContinue(incoming, outgoing);
     c.set('body', await read(incoming, maxBytes, tooLarge));
     await next();
   };
+}
+
+/** Waits until no other answer comes first on the connection: Node.js would write this into the content of the own one. */
+async function writeContinue(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  if (!outgoing.socket) {
+    await new Promise((resolve, reject) => {
+      outgoing.once('socket', resolve);
+      incoming.once('close', () => reject(callerLeft()));
+    });
+  }
+  outgoing.writeContinue();
 }
 
 /** RFC 9110 §12.5.3 */
@@ -43,7 +54,11 @@ function read(incoming: IncomingMessage, maxBytes: number, tooLarge: () => Error
     incoming.once('error', reject);
     // An error notes where it was made, which takes longer than reading the body: only where one is needed.
     incoming.once('close', () => {
-      if (!incoming.readableEnded) reject(new Error('the caller went away'));
+      if (!incoming.readableEnded) reject(callerLeft());
     });
   });
+}
+
+function callerLeft(): Error {
+  return new Error('the caller went away');
 }

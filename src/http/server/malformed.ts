@@ -42,7 +42,11 @@ export function responseToFailure(onFailure: (error: unknown, request: string) =
  * If it was already answered, there is nothing more to send.
  */
 export function refuseMalformed(server: Server, connections: Connections): void {
+  const refused = new WeakSet<Socket>();
   const refuse = async (socket: Socket, problem: Problem) => {
+    // Whatever follows is malformed as well.
+    if (refused.has(socket)) return;
+    refused.add(socket);
     socket.removeAllListeners('data');
     socket.on('data', () => {}).on('error', () => undefined);
     await connections.answered(socket);
