@@ -154,7 +154,7 @@ describe('names', () => {
     expect(await listed('campaigns', 'named', since)).toEqual([]);
   });
 
-  it('that have just changed hold changed_until back, because not every node may show them', async () => {
+  it('that have just changed are told again next time, because not every node may show them', async () => {
     await loadRows(db.store, 'ad_units', [['renamed', 'u', `Now ${Date.now()}`]]);
     const { names_changed_at: at, changed_until: until } = await changes('ad_units', 'renamed', longAgo, 0);
     expect(at && until < at).toBe(true);

@@ -6,9 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { unload } from '../../ingest/history/unload.ts';
+import { confirmDays } from '../../ingest/lists/confirmations.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { type EventLine, event, ndjson } from './events.ts';
-import { type Ask, Follower, reportOf } from './follower.ts';
+import { type EventLine, event, loadRows, ndjson } from './events.ts';
+import { type Ask, Follower, reportOf, statementsEnded } from './follower.ts';
 import { environmentOf, listening, useCommands } from './process.ts';
 import { seededRandom } from './random.ts';
 import type { TestStore } from './store.ts';
@@ -103,6 +106,7 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
     return path;
   };
   const loaded: string[] = [];
+  const unfinished: (readonly string[])[] = [];
   const run = async (args: readonly string[]) => {
     for (let attempt = 1; ; attempt++) {
       const { code, stderr } = await commands.run(args, env);
@@ -119,6 +123,11 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
     await command.kill('SIGKILL');
     // After the engine was killed, half of a chunk may be there until the load is repeated.
     if (engine || below(3) > 0) await run(args);
+    else unfinished.push(args);
+  };
+  /** No rebuild runs while a chunk is in doubt. */
+  const finish = async () => {
+    for (const args of unfinished.splice(0)) await run(args);
   };
   const ingest = (path: string) => ['ingest', 'events', '--quiet', '--chunk-bytes', '40000', path];
   const load = async (count: number, days: number) => {
@@ -126,6 +135,8 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
     loaded.push(path);
     return path;
   };
+  const loadHere = (path: string) =>
+    retrying(() => loadEvents({ store: db.store, file: path, chunkBytes: 40_000, now: () => new Date() }));
   const loadIds = async () => {
     const query = `SELECT load_id AS id FROM loads AS l FINAL WHERE kind = 'events' AND state = 'loaded'`;
     return (await select<{ id: string }>(db.store, query)).map(({ id }) => id);
@@ -134,37 +145,41 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
     const ids = await loadIds();
     return ids[below(ids.length)];
   };
-  const range = () => {
+  const range = (): [string, string] => {
     const first = below(daysInUse - 20);
-    return ['--from', dayOf(first), '--to', dayOf(first + 1 + below(19))];
+    return [dayOf(first), dayOf(first + 1 + below(19))];
   };
-  const unloadAny = async (work: (args: readonly string[]) => Promise<void>) => {
-    const id = await anyLoad();
-    if (id !== undefined) await work(['unload', id]);
-  };
-
-  const kinds: Record<string, () => Promise<void>> = {
-    load: async () => run(ingest(await load(20, 3))),
-    'larger load': async () => run(ingest(await load(1_500, 40))),
+  const kinds: Record<string, () => Promise<unknown>> = {
+    load: async () => loadHere(await load(20, 3)),
+    'larger load': async () => loadHere(await load(1_500, 40)),
     'killed load': async () => killed(ingest(await load(3_000, 40))),
-    'repeated load': async () => run(ingest(loaded[below(loaded.length)] ?? (await load(20, 3)))),
-    unload: () => unloadAny(run),
-    'killed unload': () => unloadAny(killed),
-    confirm: () => run(['confirm', account, ...range()]),
-    'confirmed list': async () => {
-      const lines = Array.from({ length: 5 }, () => `${account},${dayOf(below(daysInUse))}`);
-      await run([
-        'ingest',
+    'repeated load': async () => loadHere(loaded[below(loaded.length)] ?? (await load(20, 3))),
+    unload: async () => {
+      const id = await anyLoad();
+      if (id !== undefined) await unload(db.store, id, () => new Date());
+    },
+    'killed unload': async () => {
+      const id = await anyLoad();
+      if (id !== undefined) await killed(['unload', id]);
+    },
+    confirm: () => confirmDays(db.store, account, ...range()),
+    'confirmed list': () =>
+      loadRows(
+        db.store,
         'confirmations',
-        await fileOf('days.csv', ['account_id,day', ...lines].join('\n')),
-      ]);
+        Array.from({ length: 5 }, () => [account, dayOf(below(daysInUse))]),
+      ),
+    rename: () =>
+      loadRows(
+        db.store,
+        'campaigns',
+        [0, 1].map((n) => [account, `c${n}`, `name ${below(3)}`]),
+      ),
+    rebuild: async () => {
+      const [from, to] = range();
+      await finish();
+      await run(['rebuild', '--from', from, '--to', to]);
     },
-    rename: async () => {
-      const lines = [0, 1].map((n) => `${account},c${n},name ${below(3)}`);
-      const header = 'account_id,campaign_id,name';
-      await run(['ingest', 'campaigns', await fileOf('campaigns.csv', [header, ...lines].join('\n'))]);
-    },
-    rebuild: () => run(['rebuild', ...range()]),
     'rebuild of what was lost': async () => {
       for (const shard of db.shards) {
         await shard.command({
@@ -172,6 +187,7 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
           clickhouse_settings: { mutations_sync: '2' },
         });
       }
+      await finish();
       await killed(['rebuild']);
       await run(['rebuild']);
     },
@@ -181,17 +197,19 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
 
   test(`followers keep up: seed ${seed}, ${rounds} rounds`, { timeout: 7_200_000 }, async () => {
     const followers = followed.map(([family, breakdown]) => new Follower(ask, family, breakdown));
+    /** By round, of all followers: what they would have fetched each time they asked. */
     let lookBackBytes = 0;
     const told: string[] = [];
     for (let round = 1; round <= rounds; round++) {
       const kind = names[round <= names.length ? round - 1 : below(names.length)] ?? 'load';
       told.push(kind);
       let over = false;
+      const before = followers.map(({ asked }) => asked);
       const asking = Promise.all(
         followers.map(async (follower) => {
           // In the middle of it, too.
           while (!over) {
-            await delay(below(600));
+            await delay(below(1_200));
             if (!over) await follower.follow();
           }
         }),
@@ -202,7 +220,7 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
         over = true;
         await asking;
       }
-      await statementsEnded();
+      await statementsEnded(db);
       for (const [n, follower] of followers.entries()) {
         await follower.follow();
         const differences = await follower.differences();
@@ -210,25 +228,14 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
         const [family, breakdown] = followed[n] ?? ['', ''];
         const first = dayOf(daysInUse - lookBackDays);
         const path = `/v1/${family}/breakdowns/${breakdown}`;
-        lookBackBytes += (await reportOf(ask, path, first, dayOf(daysInUse))).bytes;
+        lookBackBytes +=
+          (await reportOf(ask, path, first, dayOf(daysInUse))).bytes * (follower.asked - (before[n] ?? 0));
       }
     }
     const bytes = followers.reduce((sum, follower) => sum + follower.bytes, 0);
     const days = followers.reduce((sum, follower) => sum + follower.daysPulled, 0);
     console.log(
-      `${rounds} rounds: ${bytes} bytes and ${days} days pulled by the followers, ${lookBackBytes} bytes by pulling ${lookBackDays} days once a round`,
+      `${rounds} rounds: the followers pulled ${bytes} bytes, ${days} days; ${lookBackDays} days each time are ${lookBackBytes} bytes`,
     );
   });
-
-  /** A killed loader leaves statements that still run. */
-  async function statementsEnded(): Promise<void> {
-    for (;;) {
-      const query = `SELECT count() AS running FROM system.processes WHERE query_kind IN ('Insert', 'Alter', 'Exchange', 'Rename')`;
-      const counts = await Promise.all(
-        db.shards.map((shard) => retrying(() => select<{ running: string }>(shard, query))),
-      );
-      if (counts.flat().every(({ running }) => Number(running) === 0)) return;
-      await delay(50);
-    }
-  }
 }

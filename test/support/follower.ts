@@ -1,4 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { select } from '../../clickhouse/client.ts';
+import { retrying } from '../../clickhouse/retry.ts';
 import type { ChangesAnswer } from '../../src/report/changes/changes.ts';
+import type { TestStore } from './store.ts';
 
 interface Row {
   readonly start_time: string;
@@ -16,6 +20,7 @@ export class Follower {
   /** By day: its rows in their order. */
   readonly rows = new Map<string, string[]>();
   readonly unconfirmed = new Set<string>();
+  asked = 0;
   bytes = 0;
   daysPulled = 0;
 
@@ -36,14 +41,16 @@ export class Follower {
     const renamed = names_changed_at !== null && Date.parse(names_changed_at) >= Date.parse(this.#since);
     const wanted = new Set(days.map(({ day }) => day));
     if (renamed) for (const day of this.rows.keys()) wanted.add(day);
-    await this.#pull(wanted);
+    await this.#pull(wanted, renamed ? undefined : this.#since);
     this.#since = changed_until;
+    this.asked++;
   }
 
-  async #pull(wanted: ReadonlySet<string>): Promise<void> {
+  /** @param since of the days whose rows are to come; undefined: of all in between */
+  async #pull(wanted: ReadonlySet<string>, since: string | undefined): Promise<void> {
     if (wanted.size === 0) return;
     const days = [...wanted].sort();
-    const pulled = await reportOf(this.#ask, this.#path, days[0] ?? '', days.at(-1) ?? '');
+    const pulled = await reportOf(this.#ask, this.#path, days[0] ?? '', days.at(-1) ?? '', since);
     this.bytes += pulled.bytes;
     this.daysPulled += wanted.size;
     for (const day of wanted) {
@@ -78,8 +85,14 @@ export class Follower {
 }
 
 /** The rows of a report by their days. */
-export async function reportOf(ask: Ask, path: string, start_time: string, end_time: string) {
-  const { result, bytes } = await ask(path, { start_time, end_time });
+export async function reportOf(
+  ask: Ask,
+  path: string,
+  start_time: string,
+  end_time: string,
+  changed_since?: string,
+) {
+  const { result, bytes } = await ask(path, { start_time, end_time, changed_since });
   const report = result as { rows: Row[]; unconfirmed_revenue_dates: string[] };
   const rows = new Map<string, string[]>();
   for (const row of report.rows) {
@@ -88,4 +101,16 @@ export async function reportOf(ask: Ask, path: string, start_time: string, end_t
     rows.set(row.start_time, of);
   }
   return { rows, unconfirmed: report.unconfirmed_revenue_dates, bytes };
+}
+
+/** A killed loader leaves statements that still run. */
+export async function statementsEnded(db: TestStore): Promise<void> {
+  const query = `SELECT count() AS running FROM system.processes WHERE query_kind IN ('Insert', 'Alter', 'Exchange', 'Rename')`;
+  for (;;) {
+    const counts = await Promise.all(
+      db.shards.map((shard) => retrying(() => select<{ running: string }>(shard, query))),
+    );
+    if (counts.flat().every(({ running }) => Number(running) === 0)) return;
+    await delay(50);
+  }
 }

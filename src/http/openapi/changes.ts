@@ -72,7 +72,7 @@ export function changesSchemas(): Record<string, JsonSchema> {
         changed_until: time('To be handed back as `changed_since` next time.'),
         names_changed_at: {
           ...time(
-            'When a name that reports show last became another one; null if none was ever loaded. If it is later than `changed_since`, rows of every day may show other names.',
+            'By when every server showed the last change of a name in the reports, which takes a minute and a half; null if no name was ever loaded. If it is later than `changed_since`, the rows of every day may show other names: fetch them all.',
           ),
           type: ['string', 'null'],
         },

@@ -6,7 +6,7 @@ import { type Store, select } from '../../../clickhouse/client.ts';
 export interface KnownUntil {
   /** No change that he does not see now will have this time or an earlier one; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
   readonly changedUntil: string;
-  /** When a name in his reports last changed, likewise; empty if none ever has. */
+  /** By when every server showed the last change of a name in his reports, likewise; empty if there was none. */
   readonly namesChangedAt: string;
 }
 
@@ -19,8 +19,8 @@ export const defaultHoldBackMs = 10_000;
 /** So long after a load was last heard of, one of its statements may still run in ClickHouse. */
 const lingers = 'INTERVAL 1 MINUTE';
 
-/** Dictionaries of names are read again within a minute, also on a node that the loader did not reach. */
-const namesShow = 'INTERVAL 2 MINUTE';
+/** Dictionaries of names are read again within a minute, also on a node that the loader of the names did not reach. */
+const namesShowWithin = 'INTERVAL 90 SECOND';
 
 const never = "toDateTime64('2299-01-01', 6, 'UTC')";
 
@@ -49,9 +49,8 @@ export async function knownUntil(
   const query = `
     SELECT toString(least(
         now64(6, 'UTC') - toIntervalMillisecond({holdBackMs:UInt32}),
-        (${earliestTurn}) - INTERVAL 1 MICROSECOND,
-        if(namesAt > now64(6, 'UTC') - ${namesShow}, namesAt - INTERVAL 1 MICROSECOND, ${never}))) AS changedUntil,
-      if(toUInt64(namesAt) > 0, toString(namesAt), '') AS namesChangedAt
+        (${earliestTurn}) - INTERVAL 1 MICROSECOND)) AS changedUntil,
+      if(toUInt64(namesAt) > 0, toString(namesAt + ${namesShowWithin}), '') AS namesChangedAt
     FROM (SELECT arrayMax([${namesChangedAt(catalog, family).join(', ')}]) AS namesAt)`;
   const [row] = await select<KnownUntil>(
     store,

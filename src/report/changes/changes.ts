@@ -14,7 +14,7 @@ export const changesBody = z.object({ changed_since: changedSince });
 export interface ChangesAnswer {
   /** To be handed back as `changed_since` next time. */
   readonly changed_until: string;
-  /** When a name in the reports last became another one; null if no name was ever loaded. */
+  /** By when every server showed the last change of a name in the reports; null if no name was ever loaded. */
   readonly names_changed_at: string | null;
   /** Ascending. */
   readonly days: readonly ChangedDay[];
