@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import { z } from 'zod';
 import { addNetwork } from './http/access/caller-address.ts';
+import type { PageDeps } from './http/page/routes.ts';
+import { pageConfig, pageVariables } from './http/page/settings.ts';
 
 const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER) =>
   z
@@ -78,6 +80,7 @@ const environment = z.object({
   REPORT_TIMEOUT_SECONDS: timeout.default(300),
   SEND_TIMEOUT_SECONDS: timeout.default(60),
   LINK_SECRET: z.string().min(32, 'is shorter than 32 characters').optional(),
+  ...pageVariables,
   LOG_LEVEL: z
     .enum(logLevels, { error: `is not a log level: one of ${logLevels.join(', ')}` })
     .default('info'),
@@ -117,6 +120,8 @@ export type Config = Readonly<{
   sendTimeoutSeconds: number;
   /** What links to reports are signed with. */
   linkSecret?: string;
+  /** How the page for people looks, and who may frame it. */
+  page: PageDeps;
   logLevel: (typeof logLevels)[number];
 }>;
 
@@ -178,6 +183,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     reportTimeoutSeconds: values.REPORT_TIMEOUT_SECONDS,
     sendTimeoutSeconds: values.SEND_TIMEOUT_SECONDS,
     ...(values.LINK_SECRET && { linkSecret: values.LINK_SECRET }),
+    page: pageConfig(values),
     logLevel: values.LOG_LEVEL,
   });
 }

@@ -119,6 +119,7 @@ export async function startService(
       }),
       accounts,
       links: linksOf(config),
+      page: config.page,
       callerOf: callersBehind(config.trustedProxies),
       log,
       timeoutSeconds: config.reportTimeoutSeconds,

@@ -11,7 +11,7 @@ import type { Service } from '../service.ts';
 import { type OpenStore, openStore } from '../store.ts';
 import { commandHere } from '../version.ts';
 import { config, say } from './command.ts';
-import { curlLines, loadDemo } from './demo/demo.ts';
+import { curlLines, loadDemo, pageLinks } from './demo/demo.ts';
 
 /** `serve`, `demo` and `clickhouse`: they run until a signal. */
 export function addServeCommands(program: Command): void {
@@ -51,8 +51,8 @@ async function runDemo(config: Config): Promise<void> {
     for (const { account, token } of accounts) say(`${account}\t${token}`);
     say(
       accounts.length
-        ? '\nThe tokens above are shown only once. Try:\n'
-        : `\nNothing was loaded now, and tokens are shown only once. For a new one:\n\n  TOKEN=$(${commandHere()} token create northwind-outdoor)\n`,
+        ? `\nThe tokens above are shown only once. These links open the reports in a browser, signed in:\n\n${pageLinks(service.url, accounts)}\n\nOr try:\n`
+        : `\nNothing was loaded now, and tokens are shown only once. For a new one:\n\n  TOKEN=$(${commandHere()} token create northwind-outdoor)\n\nIt signs you in at ${service.url}/app, too. Or try:\n`,
     );
     say(`${curlLines(service.url, accounts, new Date())}\n`);
     log.info(`listening on ${service.url}; Ctrl-C stops`);

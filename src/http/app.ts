@@ -23,6 +23,7 @@ import type { HttpEnv } from './env.ts';
 import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { health, type OperatorDeps, operator } from './health.ts';
+import { type PageDeps, page } from './page/routes.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { BrokenOff } from './report/gate/sending.ts';
@@ -40,6 +41,8 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   readonly accounts: Accounts & LimitLookup & { hashOf(id: string): string | undefined };
   /** Signs addresses of reports. */
   readonly links: Links;
+  /** How the page for people looks, and who may frame it. */
+  readonly page: PageDeps;
   readonly callerOf: (incoming: IncomingMessage) => Caller;
   /** Counts requests by account. */
   readonly requests: Limiter;
@@ -110,8 +113,9 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       },
     }),
   );
+  app.route('/', page(deps.page));
   const ofOperator = deps.operator ? ['/readyz', '/metrics'] : [];
-  for (const path of ['/healthz', ...ofOperator, '/openapi.json', '/docs']) {
+  for (const path of ['/', '/app', '/healthz', ...ofOperator, '/openapi.json', '/docs']) {
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this path takes GET', { headers: { Allow: 'GET, HEAD' } });
     });

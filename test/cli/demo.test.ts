@@ -31,6 +31,7 @@ test('the first start prints tokens and curl lines that work as they are; the ne
   );
   expect(new Set(tokens).size).toBe(accounts.length);
   expect(tokens).not.toContain(undefined);
+  for (const token of tokens) expect(printed).toContain(`${url}/app#token=${token}\n`);
   expect((await first.kill('SIGINT')).code).toBe(0);
   expect(engineUrl()).toBeUndefined();
 

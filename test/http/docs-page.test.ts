@@ -57,7 +57,7 @@ test.each(['/docs', '/openapi.json'])(
   },
 );
 
-test.each(['/docs', '/openapi.json', '/healthz', '/readyz', '/metrics'])(
+test.each(['/docs', '/app', '/openapi.json', '/healthz', '/readyz', '/metrics'])(
   '%s takes GET alone, and says so',
   async (name) => {
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { TestProject } from 'vitest/node';
 import { compile, embedded } from './compiled.ts';
+import { hasProgram } from './programs.ts';
 import { makeRunFolder } from './run-folder.ts';
 
 declare module 'vitest' {
@@ -115,7 +116,7 @@ async function startClickHouse(): Promise<Started<{ url: string; user: string; p
 
 async function startRedis(): Promise<Started<string>> {
   if (process.env.REDIS_URL) return { value: process.env.REDIS_URL, stop: async () => {} };
-  if (hasRedisServer()) return startRedisServer();
+  if (hasProgram('redis-server')) return startRedisServer();
   const { GenericContainer } = await import('testcontainers');
   const container = await new GenericContainer(redisImage)
     .withExposedPorts(6379)
@@ -149,24 +150,6 @@ async function startRedisServer(): Promise<Started<string>> {
       await once(server, 'exit');
     },
   };
-}
-
-function hasRedisServer(): boolean {
-  if (succeeds('redis-server', ['--version'])) return true;
-  if (process.getuid?.() !== 0 || !succeeds('apt-get', ['--version'])) return false;
-  return (
-    succeeds('apt-get', ['update', '-qq']) &&
-    succeeds('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'redis-server'])
-  );
-}
-
-function succeeds(command: string, args: string[]): boolean {
-  try {
-    execFileSync(command, args, { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function freePort(): Promise<number> {

@@ -58,6 +58,11 @@ export async function loadDemo(
   return accounts;
 }
 
+/** Links that open the page for people signed in. What stands behind # is not sent to anyone. */
+export function pageLinks(url: string, accounts: readonly DemoAccount[]): string {
+  return accounts.map(({ account, token }) => `${account}\t${url}/app#token=${token}`).join('\n');
+}
+
 /** `curl` commands to paste, for three endpoints. */
 export function curlLines(url: string, accounts: readonly DemoAccount[], now: Date): string {
   const tokenOf = (account: string) => accounts.find((demo) => demo.account === account)?.token ?? '$TOKEN';

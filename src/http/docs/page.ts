@@ -53,7 +53,7 @@ export function docsPage(document: OpenApiDocument): Html {
 <header class="masthead">
 <h1>${info.title}</h1>
 <p class="summary">${info.summary}</p>
-<ul class="facts"><li>Version ${info.version}</li><li><a href="/openapi.json">openapi.json</a></li></ul>
+<ul class="facts"><li>Version ${info.version}</li><li><a href="/openapi.json">openapi.json</a></li><li><a href="/app">Reports as a page</a></li></ul>
 </header>
 <div class="columns">
 <nav aria-label="Contents"><ul>

@@ -60,6 +60,9 @@ export function servicePaths(withOperator: boolean): Record<string, PathItem> {
     '/docs': {
       get: open('docs', 'This document as a page that can try it', 'text/html', { type: 'string' }),
     },
+    '/app': {
+      get: open('app', 'The reports as a page for people', 'text/html', { type: 'string' }),
+    },
   };
 }
 

@@ -1,0 +1,121 @@
+import { dimensionsOf } from '../state/fields.ts';
+import { type DayRange, isPreset, presets } from '../state/ranges.ts';
+import { type Comparison, comparisons, daysOf, type Grain, grains, type State } from '../state/state.ts';
+import { text } from '../text.ts';
+import { button, el, menu, segments, set } from '../view/dom.ts';
+import { rangeText } from '../view/locale.ts';
+
+export type Choose = (change: Partial<State>) => void;
+
+/** What the report is of: days, the comparison, and what rows are broken down by. */
+export class Controls {
+  readonly element = el('div', { class: 'controls', role: 'group', 'aria-label': text.choose });
+  private readonly choose: Choose;
+  private readonly today: string;
+  private readonly dimensions = el('div');
+  private readonly grain;
+  private readonly compare;
+  private readonly range;
+  private family = '';
+  private toggles = new Map<string, HTMLInputElement>();
+
+  /** @param optional whether the service takes the optional fields of a request */
+  constructor(choose: Choose, today: string, optional: boolean) {
+    this.choose = choose;
+    this.today = today;
+    this.range = rangeMenu((range) => choose({ range }), today);
+    this.grain = segments(
+      text.each,
+      'grain',
+      grains
+        .filter((grain) => optional || grain === 'total' || grain === 'day')
+        .map((grain) => [grain, text.grains[grain]] as const),
+      (grain) => choose({ grain: grain as Grain }),
+    );
+    this.compare = el(
+      'select',
+      { id: 'compare', onchange: () => choose({ compare: this.compare.value as Comparison }) },
+      ...comparisons.map((name) => el('option', { value: name }, text.compare[name])),
+    );
+    this.element.append(
+      this.range.element,
+      ...(optional
+        ? [el('label', { class: 'field', for: 'compare' }, el('span', {}, text.compare.label), this.compare)]
+        : []),
+      this.grain.element,
+      el('fieldset', { class: 'segments toggles' }, el('legend', {}, text.by), this.dimensions),
+    );
+  }
+
+  show(state: State): void {
+    this.range.show(state);
+    this.grain.show(state.grain);
+    this.compare.value = state.compare;
+    if (state.family !== this.family) this.makeToggles(state.family);
+    for (const [name, input] of this.toggles) input.checked = state.dimensions.includes(name);
+    const { start, end } = daysOf(state, this.today);
+    set(this.element, 'data-days', `${start}/${end}`);
+  }
+
+  private makeToggles(family: string): void {
+    this.family = family;
+    const names = dimensionsOf(family);
+    const onchange = () =>
+      this.choose({ dimensions: names.filter((name) => this.toggles.get(name)?.checked) });
+    this.toggles = new Map(
+      names.map((name) => [name, el('input', { type: 'checkbox', value: name, onchange })]),
+    );
+    this.dimensions.replaceChildren(
+      ...[...this.toggles].map(([name, input]) =>
+        el('label', {}, input, el('span', {}, text.dimensions[name] ?? name)),
+      ),
+    );
+  }
+}
+
+function rangeMenu(onchoose: (range: State['range']) => void, today: string) {
+  const label = el('span', { class: 'summary' });
+  const dates = el('span', { class: 'dates' });
+  const start = el('input', { type: 'date', id: 'first-day', required: true });
+  const end = el('input', { type: 'date', id: 'last-day', required: true });
+  const said = el('p', { class: 'said', role: 'alert' });
+  const take = (range: State['range']) => {
+    details.open = false;
+    details.querySelector('summary')?.focus();
+    onchoose(range);
+  };
+  const named = Object.keys(presets)
+    .filter(isPreset)
+    .map((name) => [name, button(text.range.presets[name], () => take(name), { class: 'preset' })] as const);
+  const form = el(
+    'form',
+    {
+      class: 'dates',
+      onsubmit: (event: Event) => {
+        event.preventDefault();
+        const range: DayRange = { start: start.value, end: end.value };
+        said.textContent = range.start > range.end ? text.range.inverted : '';
+        if (range.start <= range.end) take(range);
+      },
+    },
+    el('label', { for: 'first-day' }, text.range.first, start),
+    el('label', { for: 'last-day' }, text.range.last, end),
+    said,
+    el('button', { class: 'primary' }, text.range.apply),
+  );
+  const details = menu(
+    el('span', { class: 'field' }, el('span', {}, text.range.label), label, dates),
+    el('div', {}, el('div', { class: 'presets' }, ...named.map(([, each]) => each)), form),
+    'range',
+  );
+  const show = (state: State) => {
+    const days = daysOf(state, today);
+    const { range } = state;
+    dates.textContent = rangeText(days.start, days.end);
+    label.textContent = typeof range === 'string' ? text.range.presets[range] : '';
+    start.value = days.start;
+    end.value = days.end;
+    for (const [name, each] of named) set(each, 'aria-pressed', String(name === range));
+  };
+  return { element: details, show };
+}

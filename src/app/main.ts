@@ -1,0 +1,85 @@
+import { families } from './state/fields.ts';
+import { remembered } from './state/memory.ts';
+import { forgetToken, keepToken, keptToken, type Session, tokenOfLink } from './state/session.ts';
+import { fromHash, ofFamily, type State, toHash, withoutOptions } from './state/state.ts';
+import { text } from './text.ts';
+import { el, segments } from './view/dom.ts';
+import { header } from './view/header.ts';
+import { Notice } from './view/notice.ts';
+import { enter, signIn } from './view/sign-in.ts';
+import { Workbench } from './view/workbench.ts';
+
+const root = document.getElementById('app');
+let bench: Workbench | undefined;
+let session: Session | undefined;
+
+/** The state of the address, in a family that the token opens. */
+function stateOf(open: Session): State {
+  const [first = families[0] ?? ''] = open.families;
+  const state = fromHash(location.hash, first);
+  const opened = open.families.includes(state.family) ? state : ofFamily(state, first);
+  const allowed = open.optional ? opened : withoutOptions(opened);
+  if (new URLSearchParams(location.hash.slice(1)).has('show')) return allowed;
+  const metrics = remembered<string[]>(`metrics-${allowed.family}`, []).filter((id) =>
+    allowed.metrics.includes(id),
+  );
+  return metrics.length ? { ...allowed, metrics } : allowed;
+}
+
+function leave(reason: string): void {
+  forgetToken();
+  session = undefined;
+  bench = undefined;
+  root?.replaceChildren(signIn(reason, open));
+  root?.querySelector<HTMLElement>('#token')?.focus();
+}
+
+function open(opened: Session): void {
+  keepToken(opened.token);
+  session = opened;
+  const state = stateOf(opened);
+  history.replaceState(null, '', toHash(state));
+  const made = new Workbench(opened, state, leave);
+  bench = made;
+  const report = segments(
+    text.familiesLabel,
+    'family',
+    opened.families.map((family) => [family, text.families[family] ?? family] as const),
+    (family) => made.choose(ofFamily(fromHash(location.hash, family), family)),
+  );
+  report.element.classList.add('families');
+  report.show(state.family);
+  addEventListener('popstate', () => report.show(made.family));
+  root?.replaceChildren(
+    el('a', { class: 'skip', href: '#main', onclick: skip }, text.skip),
+    header(opened.families.length > 1 ? report.element : undefined, () => leave(text.signIn.reasons.out)),
+    made.element,
+  );
+}
+
+/** The address holds the state, so that a link to a part of the page would lose it. */
+function skip(event: Event): void {
+  event.preventDefault();
+  const main = document.getElementById('main');
+  main?.setAttribute('tabindex', '-1');
+  main?.focus();
+}
+
+async function start(): Promise<void> {
+  const token = tokenOfLink() || keptToken();
+  if (!token) return leave('');
+  keepToken(token);
+  const entered = await enter(token);
+  if (!('failure' in entered)) return open(entered);
+  if (entered.failure.reason === 'unauthorized') return leave(text.signIn.reasons.ended);
+  const notice = new Notice();
+  root?.replaceChildren(el('main', { id: 'main', class: 'door' }, notice.element));
+  notice.fail(entered.failure, () => void start());
+}
+
+addEventListener('popstate', () => {
+  if (new URLSearchParams(location.hash.slice(1)).has('token')) void start();
+  else if (bench && session) bench.go(stateOf(session));
+});
+
+void start();

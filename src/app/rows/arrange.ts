@@ -1,0 +1,72 @@
+import type { ArrowRows } from '../arrow/arrow.ts';
+import { type Column, NumberColumn, TextColumn } from '../arrow/columns.ts';
+
+export interface Arrangement {
+  /** A column, absent: the order of the service. */
+  readonly sort?: { readonly column: string; readonly descending: boolean };
+  /** Rows that have this in a text, whatever its case. */
+  readonly find: string;
+}
+
+/** The rows to show, in their order. */
+export function arrange(rows: ArrowRows, { sort, find }: Arrangement, locale: string): Uint32Array {
+  const found = matching(rows, find.trim().toLocaleLowerCase(locale));
+  const column = sort && rows.columns.find(({ id }) => id === sort.column);
+  return column ? sorted(found, column, sort.descending, locale) : found;
+}
+
+function matching(rows: ArrowRows, wanted: string): Uint32Array {
+  const all = Uint32Array.from({ length: rows.rows }, (_, row) => row);
+  if (wanted === '') return all;
+  // Each text is looked at once, however many rows have it.
+  const hits = rows.columns
+    .filter((column) => column instanceof TextColumn)
+    .map((column) => ({
+      codes: column.codes,
+      hit: column.dictionary.texts.map((text) => text.toLocaleLowerCase().includes(wanted)),
+    }));
+  return all.filter((row) => hits.some(({ codes, hit }) => hit[codes[row] ?? 0]));
+}
+
+/** Equal rows stay in the order of the service, in both directions. */
+function sorted(found: Uint32Array, column: Column, descending: boolean, locale: string): Uint32Array {
+  if (column instanceof TextColumn) return byRank(found, column, descending, locale);
+  if (!(column instanceof NumberColumn)) return found;
+  // The rows were found in ascending order.
+  const keys = new Float64Array((found.at(-1) ?? -1) + 1);
+  let exact = true;
+  for (const row of found) {
+    const key = Number(column.value(row));
+    keys[row] = key;
+    exact &&= Math.abs(key) <= Number.MAX_SAFE_INTEGER;
+  }
+  const sign = descending ? -1 : 1;
+  const compare = (a: number, b: number) => ((keys[a] ?? 0) - (keys[b] ?? 0)) * sign || a - b;
+  const compareExactly = (a: number, b: number) => {
+    const [x, y] = [column.value(a), column.value(b)];
+    return x === y ? a - b : x < y ? -sign : sign;
+  };
+  return found.sort(exact ? compare : compareExactly);
+}
+
+/** Texts are compared once each; the rows are then counted into place. */
+function byRank(found: Uint32Array, column: TextColumn, descending: boolean, locale: string): Uint32Array {
+  const { texts } = column.dictionary;
+  const collator = new Intl.Collator(locale, { numeric: true });
+  const order = [...texts.keys()].sort((a, b) => collator.compare(texts[a] ?? '', texts[b] ?? ''));
+  if (descending) order.reverse();
+  const rank = new Uint32Array(texts.length);
+  for (const [place, code] of order.entries()) rank[code] = place;
+  const starts = new Uint32Array(texts.length + 1);
+  const rankOf = (row: number) => rank[column.codes[row] ?? 0] ?? 0;
+  for (const row of found) starts[rankOf(row) + 1] = (starts[rankOf(row) + 1] ?? 0) + 1;
+  for (let n = 1; n < starts.length; n++) starts[n] = (starts[n] ?? 0) + (starts[n - 1] ?? 0);
+  const placed = new Uint32Array(found.length);
+  for (const row of found) {
+    const place = rankOf(row);
+    const at = starts[place] ?? 0;
+    placed[at] = row;
+    starts[place] = at + 1;
+  }
+  return placed;
+}

@@ -1,0 +1,44 @@
+import type { Message, Methods, Progress } from './protocol.ts';
+
+/** The text of the worker's script, which the build puts here. */
+declare const WORKER_SCRIPT: string;
+
+/** The worker, seen from the page. */
+export class Rows {
+  onProgress: (progress: Progress) => void = () => {};
+  private readonly worker: Worker;
+  private readonly waiting = new Map<
+    number,
+    { resolve: (result: never) => void; reject: (error: Error) => void }
+  >();
+  private calls = 0;
+
+  constructor() {
+    // Part of this page, so that page and worker are of one version whatever answers the next request.
+    const url = URL.createObjectURL(new Blob([WORKER_SCRIPT], { type: 'text/javascript' }));
+    this.worker = new Worker(url);
+    this.worker.addEventListener('message', ({ data }: MessageEvent<Message>) => this.take(data));
+  }
+
+  call<M extends keyof Methods>(
+    method: M,
+    argument: Parameters<Methods[M]>[0],
+  ): Promise<ReturnType<Methods[M]>> {
+    const id = ++this.calls;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ id, method, argument });
+    });
+  }
+
+  private take(message: Message): void {
+    if ('progress' in message) {
+      this.onProgress(message.progress);
+      return;
+    }
+    const caller = this.waiting.get(message.id);
+    this.waiting.delete(message.id);
+    if ('error' in message) caller?.reject(new Error(message.error));
+    else caller?.resolve(message.result as never);
+  }
+}

@@ -1,0 +1,57 @@
+import { type Metric, partOf } from '../state/fields.ts';
+import { decimalText } from './decimal.ts';
+import type { Figure } from './sums.ts';
+
+/** Figures as people of a locale read them, exact to the last digit. */
+export class Figures {
+  private readonly formats = new Map<string, Intl.NumberFormat>();
+  private readonly locale: string;
+  private readonly metrics: ReadonlyMap<string, Metric>;
+
+  constructor(locale: string, metrics: readonly Metric[]) {
+    this.locale = locale;
+    this.metrics = new Map(metrics.map((metric) => [metric.id, metric]));
+  }
+
+  /** @param digits behind the point at least, so that a column stands in line */
+  text(column: string, { units, scale }: Figure, digits = 0): string {
+    const format = this.format(column, `exact${digits}`, () => ({
+      minimumFractionDigits: digits,
+      maximumFractionDigits: 6,
+    }));
+    // A string keeps every digit, which a number would not.
+    return format.format(decimalText(units, scale) as `${number}`);
+  }
+
+  /** Of money the cents, of shares a tenth of a percent. */
+  short(column: string, { units, scale }: Figure): string {
+    const { metric } = partOf(column);
+    const digits = scale === 0 ? 0 : this.metrics.get(metric)?.money ? 2 : 1;
+    const format = this.format(column, 'short', () => ({
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    }));
+    return format.format(decimalText(units, scale) as `${number}`);
+  }
+
+  private format(column: string, kind: string, options: () => Intl.NumberFormatOptions): Intl.NumberFormat {
+    const { metric, part } = partOf(column);
+    const share = this.isShare(metric);
+    const key = `${kind}/${share}/${part === 'change'}/${this.metrics.get(metric)?.money}`;
+    const known = this.formats.get(key);
+    if (known) return known;
+    const made = new Intl.NumberFormat(this.locale, {
+      ...(share && { style: 'percent' }),
+      ...(part === 'change' && { signDisplay: 'exceptZero' }),
+      ...options(),
+    });
+    this.formats.set(key, made);
+    return made;
+  }
+
+  /** A ratio of counts, such as a fill rate: shown in percent. */
+  private isShare(metric: string): boolean {
+    const known = this.metrics.get(metric);
+    return known?.ratio !== undefined && !known.money;
+  }
+}

@@ -1,0 +1,105 @@
+import type { Arrangement } from './arrange.ts';
+
+/** Why there is no report, as the page has to know it. */
+export interface Failure {
+  readonly reason: 'unauthorized' | 'limited' | 'refused' | 'failed' | 'broken' | 'unreachable';
+  readonly detail: string;
+  readonly requestId: string;
+  /** When to ask again, where the service says so. */
+  readonly retrySeconds?: number;
+  /** How many rows had come when the transfer broke. */
+  readonly rows: number;
+}
+
+/** What a report says beside its rows. */
+export interface Facts {
+  /** `yyyy-mm-dd hh:mm:ss TZ`, the time of the request where the days are counted. */
+  readonly asked: string;
+  /** When the last data was loaded, in ms since 1970. */
+  readonly loadedAt?: number;
+  /** Days whose money may still change: first and last of each run. */
+  readonly unconfirmed: readonly (readonly [string, string])[];
+  /** The other period, first and last day. */
+  readonly comparedTo?: readonly [string, string];
+}
+
+export interface ReportRequest {
+  readonly url: string;
+  readonly token: string;
+  readonly body: unknown;
+  readonly family: string;
+  readonly locale: string;
+}
+
+export interface ColumnFacts {
+  readonly id: string;
+  readonly kind: 'text' | 'number';
+  /** The longest of its cells. */
+  readonly widest: string;
+}
+
+export interface Arranged {
+  readonly rows: number;
+  readonly columns: readonly ColumnFacts[];
+  /** By column: as text for people, and exact in whole units of 10^-scale. */
+  readonly totals: Readonly<Record<string, Total>>;
+}
+
+export interface Total {
+  readonly text: string;
+  /** For a glance: without the last digits. */
+  readonly short: string;
+  /** The decimal as the service writes it. */
+  readonly exact: string;
+  /** Against the compared period; absent without one, or where there is nothing to compare with. */
+  readonly percent?: number;
+}
+
+export interface ChartPoint {
+  readonly start: string;
+  readonly end: string;
+  readonly label: string;
+  readonly value: number;
+  readonly text: string;
+  readonly before?: number;
+  readonly beforeText?: string;
+}
+
+export interface Slice {
+  /** By column, then row: what the cells say. */
+  readonly cells: readonly (readonly string[])[];
+  /** By row: whether money of its days may still change. */
+  readonly unconfirmed: readonly boolean[];
+}
+
+/** What the page asks of the worker, and what it gets. */
+export interface Methods {
+  load(
+    request: ReportRequest,
+  ): { rows: number; bytes: number; facts: Facts } | { failure: Failure } | 'superseded';
+  arrange(arrangement: Arrangement): Arranged;
+  slice(range: { from: number; to: number; columns: readonly string[] }): Slice;
+  chart(options: { metric: string; dated: boolean; most: number }): ChartPoint[];
+  /** Of another report than the one shown: one that no filter narrows. */
+  values(options: { request: ReportRequest; column: string; find: string; most: number }): string[];
+}
+
+export type Call = {
+  [M in keyof Methods]: {
+    readonly id: number;
+    readonly method: M;
+    readonly argument: Parameters<Methods[M]>[0];
+  };
+}[keyof Methods];
+
+export interface Progress {
+  readonly rows: number;
+  readonly bytes: number;
+  readonly columns: readonly ColumnFacts[];
+  readonly facts: Facts;
+}
+
+export type Message =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly error: string }
+  | { readonly progress: Progress };

@@ -1,0 +1,65 @@
+import type { Arranged } from '../rows/protocol.ts';
+import type { State } from '../state/state.ts';
+import { text } from '../text.ts';
+import { el } from '../view/dom.ts';
+import { columnLabel } from '../view/labels.ts';
+import { changeText } from '../view/locale.ts';
+
+/** The totals: a card for each figure, which also chooses what the chart shows. */
+export class Cards {
+  readonly element = el('fieldset', { class: 'cards' }, el('legend', { class: 'unseen' }, text.totals));
+  private readonly onchoose: (metric: string) => void;
+  private cards = new Map<string, Card>();
+
+  constructor(onchoose: (metric: string) => void) {
+    this.onchoose = onchoose;
+  }
+
+  /** @param totals absent while rows are arriving: totals of some would look like those of all */
+  show(state: State, totals: Arranged['totals'] | undefined): void {
+    if ([...this.cards.keys()].join() !== state.metrics.join()) {
+      this.cards = new Map(state.metrics.map((metric) => [metric, makeCard(metric, this.onchoose)]));
+      this.element.replaceChildren(
+        ...[...this.element.children].slice(0, 1),
+        ...[...this.cards.values()].map(({ element }) => element),
+      );
+    }
+    this.element.setAttribute('aria-busy', String(totals === undefined));
+    for (const [metric, card] of this.cards) {
+      const total = totals?.[metric];
+      card.input.checked = metric === state.chart;
+      card.value.textContent = total?.short ?? '–';
+      card.value.title = total?.text ?? '';
+      const change = totals?.[`${metric}_change`];
+      card.change.hidden = state.compare === 'none';
+      card.change.textContent = !change
+        ? '\u00a0'
+        : total?.percent === undefined
+          ? change.short
+          : total.percent === 0
+            ? text.unchanged
+            : changeText(total.percent);
+      card.change.title = change?.text ?? '';
+    }
+  }
+}
+
+interface Card {
+  readonly element: HTMLElement;
+  readonly input: HTMLInputElement;
+  readonly value: HTMLElement;
+  readonly change: HTMLElement;
+}
+
+function makeCard(metric: string, onchoose: (metric: string) => void): Card {
+  const input = el('input', {
+    type: 'radio',
+    name: 'chart',
+    value: metric,
+    onchange: () => onchoose(metric),
+  });
+  const value = el('output', { class: 'value' });
+  const change = el('span', { class: 'change' });
+  const name = el('span', { class: 'name', title: text.meanings[metric] }, columnLabel(metric));
+  return { element: el('label', { class: 'card' }, input, name, value, change), input, value, change };
+}

@@ -1,0 +1,46 @@
+import type { Rows } from '../rows/client.ts';
+import type { Arranged } from '../rows/protocol.ts';
+import type { State } from '../state/state.ts';
+import { text } from '../text.ts';
+import { el } from '../view/dom.ts';
+import { columnLabel } from '../view/labels.ts';
+import { countText } from '../view/locale.ts';
+import { shownColumns } from './table.ts';
+
+/** More would be a book. */
+const mostRows = 1000;
+
+/** Prints totals, chart and the first rows, which stand in a plain table for that time. */
+export async function printRows(rows: Rows, state: State, arranged: Arranged | undefined): Promise<void> {
+  if (arranged) {
+    const columns = shownColumns(state, arranged.columns);
+    const { cells } = await rows.call('slice', { from: 0, to: mostRows, columns });
+    const count = cells[0]?.length ?? 0;
+    const table = el(
+      'table',
+      { class: 'printed' },
+      el(
+        'caption',
+        {},
+        count < arranged.rows
+          ? text.table.printed(countText(count), countText(arranged.rows))
+          : text.table.rows(countText(count)),
+      ),
+      el(
+        'thead',
+        {},
+        el('tr', {}, ...columns.map((id) => el('th', { scope: 'col' }, columnLabel(id, state.grain)))),
+      ),
+      el(
+        'tbody',
+        {},
+        ...Array.from({ length: count }, (_, row) =>
+          el('tr', {}, ...cells.map((column) => el('td', {}, column[row] ?? ''))),
+        ),
+      ),
+    );
+    document.body.append(table);
+    addEventListener('afterprint', () => table.remove(), { once: true });
+  }
+  print();
+}

@@ -1,0 +1,61 @@
+import { factsOf, failureOf } from '../rows/headers.ts';
+import type { Failure } from '../rows/protocol.ts';
+import { families } from './fields.ts';
+import type { Session } from './session.ts';
+
+/**
+ * Finds out what a token opens: it asks each family for its one largest row of all time.
+ * A family without rows is left out where another one has some.
+ */
+export async function logIn(token: string): Promise<Session | { failure: Failure }> {
+  const answers = await Promise.all(families.map((family) => probe(family, token)));
+  const opened = answers.flatMap((answer) => ('failure' in answer ? [] : [answer]));
+  const failures = answers.flatMap((answer) => ('failure' in answer ? [answer.failure] : []));
+  // Only "not this family" is an answer to what the token opens.
+  const failure =
+    failures.find(({ reason }) => reason !== 'unauthorized') ?? (opened[0] ? undefined : failures[0]);
+  const [first] = opened;
+  if (failure || !first)
+    return { failure: failure ?? { reason: 'failed', detail: '', requestId: '', rows: 0 } };
+  const filled = opened.filter(({ hasRows }) => hasRows);
+  return {
+    token,
+    families: (filled.length ? filled : opened).map(({ family }) => family),
+    today: first.today,
+    optional: first.optional,
+  };
+}
+
+type Probed =
+  | { readonly family: string; readonly today: string; readonly hasRows: boolean; readonly optional: boolean }
+  | { readonly failure: Failure };
+
+async function probe(family: string, token: string): Promise<Probed> {
+  let response: Response;
+  try {
+    response = await fetch(`/v1/${family}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        accept: 'application/x-ndjson',
+      },
+      body: JSON.stringify({ start_time: '1970-01-01', end_time: '2148-12-31', limit: 1 }),
+      cache: 'no-store',
+      credentials: 'omit',
+    });
+  } catch (error) {
+    const failure: Failure = { reason: 'unreachable', detail: String(error), requestId: '', rows: 0 };
+    return { failure };
+  }
+  if (!response.ok) return { failure: await failureOf(response) };
+  const today = factsOf(response.headers).asked.slice(0, 10);
+  // Said of an answer with a limit, by a service that knows limits.
+  const optional = response.headers.has('adtally-row-count');
+  try {
+    return { family, today, optional, hasRows: (await response.text()) !== '' };
+  } catch (error) {
+    const failure: Failure = { reason: 'broken', detail: String(error), requestId: '', rows: 0 };
+    return { failure };
+  }
+}

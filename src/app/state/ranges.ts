@@ -1,0 +1,46 @@
+/** Days as `yyyy-mm-dd`, first and last. */
+export interface DayRange {
+  readonly start: string;
+  readonly end: string;
+}
+
+const dayMs = 86_400_000;
+
+function addDays(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
+}
+
+/** Whether the text is a day of the calendar. */
+export function isDay(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text;
+}
+
+const monthStart = (day: string, months = 0): string => {
+  const [year = 0, month = 1] = day.split('-').map(Number);
+  return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);
+};
+const lastDays = (today: string, days: number): DayRange => ({
+  start: addDays(today, -days),
+  end: addDays(today, -1),
+});
+
+/** Ranges by name. Those of a number of days end yesterday, the last day that is over. */
+export const presets = {
+  yesterday: (today: string) => lastDays(today, 1),
+  last_7_days: (today: string) => lastDays(today, 7),
+  last_28_days: (today: string) => lastDays(today, 28),
+  last_90_days: (today: string) => lastDays(today, 90),
+  this_month: (today: string) => ({ start: monthStart(today), end: today }),
+  last_month: (today: string) => ({ start: monthStart(today, -1), end: addDays(monthStart(today), -1) }),
+  this_quarter: (today: string) => ({
+    start: monthStart(today, -((Number(today.slice(5, 7)) - 1) % 3)),
+    end: today,
+  }),
+  last_365_days: (today: string) => lastDays(today, 365),
+} as const satisfies Record<string, (today: string) => DayRange>;
+
+export type Preset = keyof typeof presets;
+
+export function isPreset(name: string): name is Preset {
+  return Object.hasOwn(presets, name);
+}

@@ -1,0 +1,27 @@
+import { daysOf, type State } from './state.ts';
+
+/** The endpoint that has what is asked for. */
+export function pathOf({ family, dimensions, grain }: State): string {
+  const by = [...dimensions, ...(grain === 'total' ? [] : ['date'])];
+  return by.length ? `/v1/${family}/breakdowns/${by.join('_')}` : `/v1/${family}`;
+}
+
+/** The body of the request. */
+export function bodyOf(state: State, today: string) {
+  const { start, end } = daysOf(state, today);
+  return {
+    start_time: start,
+    end_time: end,
+    ...(state.grain !== 'total' && state.grain !== 'day' && { time_grain: state.grain }),
+    ...(Object.keys(state.filters).length > 0 && { filters: state.filters }),
+    ...(state.compare !== 'none' && { compare_to: state.compare }),
+  };
+}
+
+/** Whether both states are answered by the same rows. */
+export function sameRows(one: State, other: State, today: string): boolean {
+  return (
+    pathOf(one) === pathOf(other) &&
+    JSON.stringify(bodyOf(one, today)) === JSON.stringify(bodyOf(other, today))
+  );
+}

@@ -1,0 +1,36 @@
+/** The login token of this tab, and what it opens. It is kept until the tab is closed, and never in an address. */
+export interface Session {
+  readonly token: string;
+  /** Families that it opens. */
+  readonly families: readonly string[];
+  /** `yyyy-mm-dd` where the days are counted. */
+  readonly today: string;
+  /** Whether the service takes the optional fields of a request: filters, comparison, weeks and months. */
+  readonly optional: boolean;
+}
+
+const key = 'adtally-token';
+
+export function keptToken(): string {
+  return sessionStorage.getItem(key) ?? '';
+}
+
+export function keepToken(token: string): void {
+  sessionStorage.setItem(key, token);
+}
+
+export function forgetToken(): void {
+  sessionStorage.removeItem(key);
+}
+
+/** The token of a link (`#token=…`), which is taken out of the address and of the history at once. */
+export function tokenOfLink(): string {
+  const fields = new URLSearchParams(location.hash.slice(1));
+  const token = fields.get('token') ?? '';
+  if (fields.has('token')) {
+    fields.delete('token');
+    const rest = fields.size > 0 ? `#${fields}` : '';
+    history.replaceState(null, '', location.pathname + location.search + rest);
+  }
+  return token.trim();
+}

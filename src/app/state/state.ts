@@ -1,0 +1,119 @@
+import { dimensionsOf, families, mainMetric, metricsOf, textFields } from './fields.ts';
+import { type DayRange, isDay, isPreset, type Preset, presets } from './ranges.ts';
+
+export const grains = ['total', 'day', 'week', 'month'] as const;
+export type Grain = (typeof grains)[number];
+
+export const comparisons = ['none', 'previous_period', 'previous_year'] as const;
+export type Comparison = (typeof comparisons)[number];
+
+/** All that a person has chosen; the address of the page holds it, and nothing else. */
+export interface State {
+  readonly family: string;
+  /** Beside the campaign or ad unit. */
+  readonly dimensions: readonly string[];
+  readonly grain: Grain;
+  readonly range: Preset | DayRange;
+  readonly compare: Comparison;
+  /** By text field: the values to keep. */
+  readonly filters: Readonly<Record<string, readonly string[]>>;
+  /** Figures shown, in their order. */
+  readonly metrics: readonly string[];
+  readonly chart: string;
+  readonly sort?: { readonly column: string; readonly descending: boolean };
+  readonly find: string;
+}
+
+export function initialState(family: string): State {
+  return {
+    family,
+    dimensions: [],
+    grain: 'day',
+    range: 'last_28_days',
+    compare: 'none',
+    filters: {},
+    metrics: metricsOf(family).map(({ id }) => id),
+    chart: mainMetric(family),
+    find: '',
+  };
+}
+
+/** The other report with as much of the choice as it has, too. */
+export function ofFamily(state: State, family: string): State {
+  if (family === state.family) return state;
+  const { grain, range, compare } = state;
+  const dimensions = state.dimensions.filter((name) => dimensionsOf(family).includes(name));
+  const { device } = state.filters;
+  return { ...initialState(family), dimensions, grain, range, compare, filters: device ? { device } : {} };
+}
+
+/** The state without what only the optional fields of a request can ask for. */
+export function withoutOptions(state: State): State {
+  return { ...state, compare: 'none', filters: {}, grain: state.grain === 'total' ? 'total' : 'day' };
+}
+
+export function daysOf({ range }: State, today: string): DayRange {
+  return typeof range === 'string' ? presets[range](today) : range;
+}
+
+/** The state as the part of an address behind `#`; what is as at the start is left out. */
+export function toHash(state: State): string {
+  const initial = initialState(state.family);
+  const fields = new URLSearchParams({ report: state.family });
+  const set = (name: string, value: string, usual: string) => {
+    if (value !== usual) fields.set(name, value);
+  };
+  set('by', state.dimensions.join(','), '');
+  set('each', state.grain, initial.grain);
+  const { range } = state;
+  set('days', typeof range === 'string' ? range : `${range.start}/${range.end}`, String(initial.range));
+  set('compare', state.compare, initial.compare);
+  for (const [field, values] of Object.entries(state.filters)) {
+    for (const value of values) fields.append(`only.${field}`, value);
+  }
+  set('show', state.metrics.join(','), initial.metrics.join(','));
+  set('chart', state.chart, initial.chart);
+  set('sort', state.sort ? `${state.sort.descending ? '-' : ''}${state.sort.column}` : '', '');
+  set('find', state.find, '');
+  return `#${fields}`;
+}
+
+/** The state that an address holds; what cannot be read is as at the start. */
+export function fromHash(hash: string, family: string): State {
+  const fields = new URLSearchParams(hash.replace(/^#/, ''));
+  const named = fields.get('report') ?? '';
+  const initial = initialState(families.includes(named) ? named : family);
+  const list = (name: string) => (fields.get(name) ?? '').split(',').filter(Boolean);
+  const metrics = metricsOf(initial.family).map(({ id }) => id);
+  const shown = list('show').filter((id, n, all) => metrics.includes(id) && all.indexOf(id) === n);
+  const [, sign = '', column = ''] = /^(-?)(\w+)$/.exec(fields.get('sort') ?? '') ?? [];
+  const chart = fields.get('chart') ?? '';
+  return {
+    ...initial,
+    dimensions: dimensionsOf(initial.family).filter((name) => list('by').includes(name)),
+    grain: grains.find((grain) => grain === fields.get('each')) ?? initial.grain,
+    range: rangeOf(fields.get('days') ?? '') ?? initial.range,
+    compare: comparisons.find((name) => name === fields.get('compare')) ?? initial.compare,
+    filters: filtersOf(fields, initial.family),
+    metrics: shown.length ? shown : initial.metrics,
+    chart: metrics.includes(chart) ? chart : initial.chart,
+    ...(column && { sort: { column, descending: sign === '-' } }),
+    find: fields.get('find') ?? '',
+  };
+}
+
+function rangeOf(text: string): State['range'] | undefined {
+  if (isPreset(text)) return text;
+  const [start = '', end = ''] = text.split('/');
+  return isDay(start) && isDay(end) && start <= end ? { start, end } : undefined;
+}
+
+function filtersOf(fields: URLSearchParams, family: string): State['filters'] {
+  const known = textFields(family, dimensionsOf(family));
+  return Object.fromEntries(
+    known.flatMap((field) => {
+      const values = [...new Set(fields.getAll(`only.${field}`))];
+      return values.length ? [[field, values]] : [];
+    }),
+  );
+}

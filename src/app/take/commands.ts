@@ -1,0 +1,57 @@
+import { bodyOf, pathOf } from '../state/request.ts';
+import type { State } from '../state/state.ts';
+import { askedOf } from './download.ts';
+
+/** The same report elsewhere. The token is never part of it: it stands in the variable TOKEN. */
+export const commands = { curl, python, duckdb };
+
+function curl(state: State, today: string, origin: string): string {
+  return [
+    `curl -sS --fail --compressed ${shell(origin + pathOf(state))} \\`,
+    `  -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' -H 'accept: text/csv' \\`,
+    `  -d ${shell(JSON.stringify(askedOf(state, today)))} -o report.csv`,
+  ].join('\n');
+}
+
+function python(state: State, today: string, origin: string): string {
+  // JSON of texts, numbers and lists is a literal of Python, too.
+  return [
+    'import json, os, urllib.request',
+    '',
+    `body = ${JSON.stringify(askedOf(state, today), null, 2)}`,
+    'request = urllib.request.Request(',
+    `    ${JSON.stringify(origin + pathOf(state))},`,
+    '    json.dumps(body).encode(),',
+    '    {"authorization": "Bearer " + os.environ["TOKEN"], "content-type": "application/json"},',
+    ')',
+    'with urllib.request.urlopen(request) as answer:',
+    '    rows = json.load(answer)["result"]["rows"]',
+    'print(len(rows), "rows")',
+  ].join('\n');
+}
+
+function duckdb(state: State, today: string, origin: string): string {
+  const { filters = {}, ...fields } = bodyOf(state, today);
+  const parameters = new URLSearchParams(fields);
+  for (const [field, values] of Object.entries(filters)) {
+    for (const value of values) parameters.append(`filters.${field}`, value);
+  }
+  const file = pathOf(state).replace('/v1/', '/v1/export/').replace('/breakdowns/', '/');
+  const { sort } = state;
+  return [
+    'INSTALL httpfs; LOAD httpfs;',
+    "CREATE OR REPLACE SECRET adtally (TYPE http, EXTRA_HTTP_HEADERS MAP {'Authorization': 'Bearer ' || getenv('TOKEN')});",
+    `SELECT * FROM read_parquet(${sql(`${origin}${file}.parquet?${parameters}`)})`,
+    ...(sort ? [`ORDER BY ${sort.column}${sort.descending ? ' DESC' : ''}`] : []),
+  ]
+    .join('\n')
+    .concat(';');
+}
+
+function sql(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+function shell(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,90 @@
+import { failureOf } from '../rows/headers.ts';
+import { bodyOf, pathOf } from '../state/request.ts';
+import type { Session } from '../state/session.ts';
+import type { State } from '../state/state.ts';
+import { excelSafe } from './excel.ts';
+
+export const downloadFormats = {
+  csv: 'text/csv',
+  excel: 'text/csv',
+  parquet: 'application/vnd.apache.parquet',
+  ndjson: 'application/x-ndjson',
+} as const;
+
+export type DownloadFormat = keyof typeof downloadFormats;
+
+type Outcome =
+  | { readonly name: string }
+  | { readonly failure: 'unauthorized' | 'limited' | 'refused' | 'failed' | 'broken' | 'unreachable' };
+
+/** What a download or a command asks for: every row with the chosen columns, filters and order. */
+export function askedOf(state: State, today: string) {
+  return {
+    ...bodyOf(state, today),
+    metrics: state.metrics,
+    ...(state.sort && {
+      order_by: [{ field: state.sort.column, direction: state.sort.descending ? 'desc' : 'asc' }],
+    }),
+  };
+}
+
+/** Saves the report as a file; one that breaks off is not saved. */
+export async function download(
+  state: State,
+  session: Session,
+  format: DownloadFormat,
+  { onProgress, signal }: { onProgress: (bytes: number) => void; signal: AbortSignal },
+): Promise<Outcome> {
+  let response: Response;
+  try {
+    response = await fetch(pathOf(state), {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${session.token}`,
+        'content-type': 'application/json',
+        accept: downloadFormats[format],
+      },
+      body: JSON.stringify(askedOf(state, session.today)),
+      cache: 'no-store',
+      credentials: 'omit',
+      signal,
+    });
+  } catch {
+    return { failure: 'unreachable' };
+  }
+  if (!response.ok || !response.body) return { failure: (await failureOf(response)).reason };
+  const name =
+    /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? `report.${format}`;
+  try {
+    const parts = await collect(response.body, format, onProgress);
+    save(new Blob(parts, { type: downloadFormats[format] }), name);
+    return { name };
+  } catch {
+    return { failure: 'broken' };
+  }
+}
+
+async function collect(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  format: DownloadFormat,
+  onProgress: (bytes: number) => void,
+): Promise<Blob[]> {
+  let bytes = 0;
+  const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, controller) {
+      bytes += chunk.length;
+      onProgress(bytes);
+      controller.enqueue(chunk);
+    },
+  });
+  const all = body.pipeThrough(counted);
+  return [await new Response(format === 'excel' ? excelSafe(all) : all).blob()];
+}
+
+function save(file: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(file);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

@@ -1,0 +1,106 @@
+import type { Rows } from '../rows/client.ts';
+import type { Arranged } from '../rows/protocol.ts';
+import { printRows } from '../see/print.ts';
+import type { Session } from '../state/session.ts';
+import type { State } from '../state/state.ts';
+import { text } from '../text.ts';
+import { button, el, menu } from '../view/dom.ts';
+import { locale } from '../view/locale.ts';
+import { commands } from './commands.ts';
+import { type DownloadFormat, download, downloadFormats } from './download.ts';
+
+export interface Taken {
+  readonly state: State;
+  readonly arranged: Arranged | undefined;
+}
+
+/** The menu for taking the report along: files, commands, the address, paper. */
+export class TakeMenu {
+  readonly element: HTMLDetailsElement;
+  private readonly rows: Rows;
+  private readonly session: Session;
+  private readonly taken: () => Taken;
+  private readonly onEnd: (reason: string) => void;
+  private readonly said = el('p', { class: 'said', role: 'status' });
+  private readonly shown = el('textarea', {
+    readonly: true,
+    hidden: true,
+    rows: 6,
+    'aria-label': text.take.copy,
+  });
+  private running: AbortController | undefined;
+
+  constructor(rows: Rows, session: Session, taken: () => Taken, onEnd: (reason: string) => void) {
+    this.onEnd = onEnd;
+    this.rows = rows;
+    this.session = session;
+    this.taken = taken;
+    const formats = Object.keys(downloadFormats) as DownloadFormat[];
+    const copies = Object.keys(text.take.copies) as (keyof typeof text.take.copies)[];
+    this.element = menu(
+      text.take.label,
+      el(
+        'div',
+        {},
+        el('h3', {}, text.take.download),
+        el(
+          'div',
+          { class: 'choices' },
+          ...formats.map((format) => button(text.take.formats[format], () => void this.download(format))),
+        ),
+        el('p', { class: 'hint' }, text.take.withShown),
+        el('h3', {}, text.take.copy),
+        el(
+          'div',
+          { class: 'choices' },
+          ...copies.map((what) => button(text.take.copies[what], () => void this.copy(what))),
+        ),
+        el('p', { class: 'hint' }, text.take.linkHint),
+        button(text.take.print, () => void this.print(), { class: 'wide' }),
+        this.said,
+        this.shown,
+      ),
+      'take',
+    );
+  }
+
+  private async download(format: DownloadFormat): Promise<void> {
+    this.running?.abort();
+    const running = new AbortController();
+    this.running = running;
+    const { state } = this.taken();
+    const onProgress = (bytes: number) => {
+      this.said.textContent = text.take.loading(text.bytes(bytes, locale));
+    };
+    onProgress(0);
+    const result = await download(state, this.session, format, { onProgress, signal: running.signal });
+    if (running.signal.aborted) return;
+    if ('name' in result) this.said.textContent = text.take.done(result.name);
+    else if (result.failure === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
+    else if (result.failure === 'broken') this.said.textContent = text.take.failed;
+    else this.said.textContent = text.problems[result.failure].title;
+  }
+
+  private async copy(what: keyof typeof text.take.copies): Promise<void> {
+    const { state } = this.taken();
+    const content =
+      what === 'link' ? location.href : commands[what](state, this.session.today, location.origin);
+    this.shown.hidden = true;
+    try {
+      await navigator.clipboard.writeText(content);
+      this.said.textContent = text.take.copied(text.take.copies[what]);
+    } catch {
+      // Not allowed in this frame, or over plain HTTP: the reader copies by hand.
+      this.said.textContent = text.take.notCopied;
+      this.shown.value = content;
+      this.shown.hidden = false;
+      this.shown.select();
+    }
+  }
+
+  private async print(): Promise<void> {
+    const { state, arranged } = this.taken();
+    this.element.open = false;
+    await printRows(this.rows, state, arranged);
+  }
+}

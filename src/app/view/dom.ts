@@ -1,0 +1,76 @@
+type Child = Node | string | undefined | false;
+type Properties = Record<string, string | number | boolean | ((event: never) => void) | undefined>;
+
+/**
+ * An element with attributes, listeners (`onclick`) and children. `text` comes in as text, never as markup: names of
+ * campaigns are not ours.
+ */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  properties: Properties = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (typeof value === 'function') element.addEventListener(key.slice(2), value as EventListener);
+    else set(element, key, value);
+  }
+  element.append(...children.filter((child) => child !== undefined && child !== false));
+  return element;
+}
+
+/** Sets an attribute; `false` and undefined take it away. */
+export function set(element: Element, name: string, value: string | number | boolean | undefined): void {
+  if (value === undefined || value === false) element.removeAttribute(name);
+  else element.setAttribute(name, value === true ? '' : String(value));
+}
+
+/** A button for one action. */
+export function button(label: string, onclick: () => void, properties: Properties = {}): HTMLButtonElement {
+  return el('button', { type: 'button', onclick, ...properties }, label);
+}
+
+/**
+ * A menu: a button that unfolds a panel. It folds again with Escape, a click elsewhere, and when the focus leaves it.
+ */
+export function menu(label: HTMLElement | string, panel: HTMLElement, name: string): HTMLDetailsElement {
+  const summary = el('summary', {}, label);
+  const details = el('details', { class: `menu ${name}` }, summary, panel);
+  panel.classList.add('panel');
+  const fold = () => details.removeAttribute('open');
+  details.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || !details.open) return;
+    fold();
+    summary.focus();
+  });
+  details.addEventListener('focusout', ({ relatedTarget }) => {
+    if (relatedTarget instanceof Node && !details.contains(relatedTarget)) fold();
+  });
+  document.addEventListener('pointerdown', ({ target }) => {
+    if (target instanceof Node && !details.contains(target)) fold();
+  });
+  return details;
+}
+
+/** One choice of a few, side by side: radio buttons that look like one control. */
+export function segments(
+  legend: string,
+  name: string,
+  choices: readonly (readonly [value: string, label: string])[],
+  onchoose: (value: string) => void,
+): { element: HTMLFieldSetElement; show: (value: string) => void } {
+  const inputs = choices.map(([value, label]) => {
+    const input = el('input', { type: 'radio', name, value, onchange: () => onchoose(value) });
+    return { input, label: el('label', {}, input, el('span', {}, label)) };
+  });
+  const element = el(
+    'fieldset',
+    { class: 'segments' },
+    el('legend', {}, legend),
+    el('div', {}, ...inputs.map(({ label }) => label)),
+  );
+  const show = (value: string) => {
+    for (const { input } of inputs) input.checked = input.value === value;
+  };
+  return { element, show };
+}

@@ -1,0 +1,23 @@
+/** The reader's language and ways of writing numbers and days. */
+export const locale = navigator.languages[0] ?? 'en';
+
+const days = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
+const shortDays = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
+const counts = new Intl.NumberFormat(locale);
+const changes = new Intl.NumberFormat(locale, {
+  style: 'percent',
+  signDisplay: 'exceptZero',
+  maximumFractionDigits: 1,
+});
+
+/** `yyyy-mm-dd` for people. */
+const dayText = (day: string): string => days.format(Date.parse(day));
+export const shortDayText = (day: string): string => shortDays.format(Date.parse(day));
+export const rangeText = (start: string, end: string): string =>
+  start === end ? dayText(start) : days.formatRange(Date.parse(start), Date.parse(end));
+/** A moment where the reader is. */
+export const momentText = (time: number): string => moments.format(time);
+export const countText = (count: number): string => counts.format(count);
+/** @param percent of the compared period */
+export const changeText = (percent: number): string => changes.format(percent / 100);

@@ -1,0 +1,73 @@
+import type { Failure } from '../rows/protocol.ts';
+import { logIn } from '../state/login.ts';
+import type { Session } from '../state/session.ts';
+import { text } from '../text.ts';
+import { brand } from './brand.ts';
+import { el } from './dom.ts';
+import { countdown } from './notice.ts';
+
+/** The form for the login token. @param reason why it is shown, where there is one */
+export function signIn(reason: string, onSession: (session: Session) => void): HTMLElement {
+  const said = el('p', { class: 'said', role: 'alert' }, reason);
+  const input = el('input', {
+    id: 'token',
+    name: 'token',
+    type: 'password',
+    required: true,
+    autocomplete: 'off',
+    spellcheck: 'false',
+    placeholder: 'adt_…',
+    'aria-describedby': 'token-hint',
+  });
+  const submit = el('button', { class: 'primary' }, text.signIn.submit);
+  let stop = () => {};
+  const onsubmit = async (event: Event) => {
+    event.preventDefault();
+    stop();
+    const token = input.value.trim();
+    submit.disabled = true;
+    submit.textContent = text.signIn.working;
+    said.textContent = '';
+    const session = await enter(token);
+    submit.disabled = false;
+    submit.textContent = text.signIn.submit;
+    if (!('failure' in session)) return onSession(session);
+    stop = tell(said, session.failure, () => form.requestSubmit());
+    input.focus();
+  };
+  const form = el(
+    'form',
+    { onsubmit, class: 'sign-in' },
+    el('div', { class: 'brand' }, brand()),
+    el('h1', {}, text.signIn.heading),
+    el('p', { class: 'lead' }, text.signIn.lead),
+    said,
+    el('label', { for: 'token' }, text.signIn.label),
+    input,
+    el('p', { id: 'token-hint', class: 'hint' }, text.signIn.hint),
+    submit,
+    el('p', { class: 'hint' }, text.signIn.kept),
+    el('p', { class: 'hint' }, el('a', { href: '/docs' }, text.documentation)),
+  );
+  return el('main', { id: 'main', class: 'door' }, form);
+}
+
+/** What the token opens. */
+export async function enter(token: string): Promise<Session | { failure: Failure }> {
+  // Other characters cannot stand in a header.
+  if (/^[\x21-\x7e]+$/.test(token)) return logIn(token);
+  return { failure: { reason: 'unauthorized', detail: '', requestId: '', rows: 0 } };
+}
+
+function tell(said: HTMLElement, failure: Failure, again: () => void): () => void {
+  if (failure.reason === 'unauthorized') {
+    said.textContent = text.signIn.reasons.wrong;
+    return () => {};
+  }
+  const { title, detail } = text.problems[failure.reason];
+  said.textContent = `${title}. ${detail}`;
+  if (failure.reason !== 'limited') return () => {};
+  const counter = el('span');
+  said.append(' ', counter);
+  return countdown(counter, failure.retrySeconds ?? 10, again);
+}

@@ -1,0 +1,245 @@
+import { Controls } from '../choose/controls.ts';
+import { Filters } from '../choose/filters.ts';
+import { MetricsMenu } from '../choose/metrics.ts';
+import { Rows } from '../rows/client.ts';
+import type { Arranged, Facts, Failure, Progress, ReportRequest } from '../rows/protocol.ts';
+import { Cards } from '../see/cards.ts';
+import { Chart } from '../see/chart.ts';
+import { Freshness } from '../see/freshness.ts';
+import { RowTable } from '../see/table.ts';
+import { Toolbar } from '../see/toolbar.ts';
+import { dimensionOfField } from '../state/fields.ts';
+import { bodyOf, pathOf, sameRows } from '../state/request.ts';
+import type { Session } from '../state/session.ts';
+import { initialState, type State, toHash } from '../state/state.ts';
+import { TakeMenu } from '../take/menu.ts';
+import { text } from '../text.ts';
+import { el } from './dom.ts';
+import { countText, locale } from './locale.ts';
+import { Notice } from './notice.ts';
+
+const barsShown = 8;
+
+/** The report: what is chosen, and what comes of it. Every change of the choice is a step of the history. */
+export class Workbench {
+  readonly element = el('main', { id: 'main', class: 'bench' });
+  private readonly session: Session;
+  private readonly onEnd: (reason: string) => void;
+  private readonly rows = new Rows();
+  private readonly notice = new Notice();
+  private readonly chart = new Chart();
+  private readonly freshness = new Freshness();
+  private readonly cards: Cards;
+  private readonly controls: Controls;
+  private readonly filters: Filters;
+  private readonly metrics: MetricsMenu;
+  private readonly toolbar: Toolbar;
+  private readonly table: RowTable;
+  private readonly take: TakeMenu;
+  private readonly figures = el('div', { class: 'figures' });
+  private readonly sheet = el('section', { class: 'sheet', 'aria-label': text.table.label });
+  private state: State;
+  private facts: Facts | undefined;
+  private arranged: Arranged | undefined;
+  private all = 0;
+  private turn = 0;
+
+  constructor(session: Session, state: State, onEnd: (reason: string) => void) {
+    this.session = session;
+    this.state = state;
+    this.onEnd = onEnd;
+    const choose = (change: Partial<State>) => this.choose(change);
+    this.controls = new Controls(choose, session.today, session.optional);
+    this.filters = new Filters(this.rows, choose, (state, field) => this.requestOfValues(state, field));
+    this.metrics = new MetricsMenu(choose, () => {
+      this.table.resetWidths();
+      this.draw();
+    });
+    this.take = new TakeMenu(
+      this.rows,
+      session,
+      () => ({ state: this.state, arranged: this.arranged }),
+      onEnd,
+    );
+    this.toolbar = new Toolbar((find) => this.choose({ find }, true));
+    this.cards = new Cards((chart) => this.choose({ chart }));
+    this.table = new RowTable(this.rows, {
+      onsort: (column) => this.choose({ sort: nextSort(this.state.sort, column) }),
+      onfilter: (field, value) => {
+        if (session.optional) this.filters.toggle(field, value);
+      },
+    });
+    if (session.optional) this.controls.element.append(this.filters.details);
+    this.toolbar.actions.append(this.metrics.element, this.take.element);
+    this.figures.append(this.cards.element, this.chart.element);
+    this.sheet.append(
+      this.toolbar.element,
+      el('div', { class: 'rows' }, this.table.element),
+      this.freshness.element,
+    );
+    this.element.append(
+      this.controls.element,
+      this.filters.element,
+      this.notice.element,
+      this.figures,
+      this.sheet,
+    );
+    this.rows.onProgress = (progress) => void this.arriving(progress);
+    this.show();
+    void this.load();
+  }
+
+  /** The state of an address that the reader went back or forward to. */
+  go(state: State): void {
+    this.become(state);
+  }
+
+  get family(): string {
+    return this.state.family;
+  }
+
+  /** @param here the step of the history stays the same, as while a word is typed */
+  choose(change: Partial<State>, here = false): void {
+    const state = { ...this.state, ...change };
+    const hash = toHash(state);
+    if (here) history.replaceState(null, '', hash);
+    else if (hash !== location.hash) history.pushState(null, '', hash);
+    this.become(state);
+  }
+
+  private become(state: State): void {
+    const before = this.state;
+    this.state = state;
+    this.show();
+    if (state.family !== before.family || !sameRows(before, state, this.session.today)) void this.load();
+    else if (state.find !== before.find || state.sort !== before.sort) void this.arrange();
+    else {
+      this.draw();
+      if (state.chart !== before.chart) void this.drawChart();
+    }
+  }
+
+  private show(): void {
+    this.controls.show(this.state);
+    this.filters.show(this.state);
+    this.metrics.show(this.state);
+    this.toolbar.show(this.state);
+    this.cards.show(this.state, this.arranged?.totals);
+    void this.filters.refresh();
+  }
+
+  private async load(): Promise<void> {
+    const turn = ++this.turn;
+    this.arranged = undefined;
+    this.element.setAttribute('aria-busy', 'true');
+    this.element.classList.add('asking');
+    this.toolbar.say(text.progress.asking);
+    this.cards.show(this.state, undefined);
+    // For whoever looks at the page with the tools of the browser.
+    performance.mark('asked');
+    const result = await this.rows.call('load', this.request(this.state));
+    if (result === 'superseded' || turn !== this.turn) return;
+    this.element.setAttribute('aria-busy', 'false');
+    this.element.classList.remove('asking');
+    if ('failure' in result) return this.fail(result.failure);
+    this.notice.hide();
+    this.facts = result.facts;
+    this.all = result.rows;
+    performance.mark('all rows');
+    await this.arrange(true);
+    this.toolbar.announce(text.progress.done(rowsText(result.rows)));
+  }
+
+  private async arriving({ rows, bytes, columns, facts }: Progress): Promise<void> {
+    this.notice.hide();
+    this.facts = facts;
+    this.reveal(true);
+    this.toolbar.say(text.progress.arriving(countText(rows), text.bytes(bytes, locale)), true);
+    const first = this.element.classList.contains('asking');
+    if (first) this.table.toTop();
+    this.element.classList.remove('asking');
+    await this.table.show(this.state, { columns, rows });
+    if (first) performance.mark('first rows');
+  }
+
+  private async arrange(fresh = false): Promise<void> {
+    const turn = this.turn;
+    if (!fresh && !this.arranged) return;
+    const { sort, find } = this.state;
+    const arranged = await this.rows.call('arrange', { find, ...(sort && { sort }) });
+    if (turn !== this.turn) return;
+    this.arranged = arranged;
+    this.reveal(arranged.rows > 0);
+    if (arranged.rows === 0) this.notice.say(this.all > 0 ? text.problems.notFound : text.problems.empty);
+    else this.notice.hide();
+    const count = rowsText(arranged.rows);
+    this.toolbar.say(
+      arranged.rows === this.all ? count : text.table.found(countText(arranged.rows), countText(this.all)),
+    );
+    this.cards.show(this.state, arranged.totals);
+    if (this.facts) this.freshness.show(this.state, this.facts);
+    this.table.toTop();
+    this.draw();
+    await this.drawChart();
+  }
+
+  private draw(): void {
+    if (this.arranged) void this.table.show(this.state, this.arranged);
+  }
+
+  private async drawChart(): Promise<void> {
+    const { chart, grain } = this.state;
+    const { facts, turn } = this;
+    if (!this.arranged || !facts) return;
+    const points = await this.rows.call('chart', {
+      metric: chart,
+      dated: grain !== 'total',
+      most: barsShown,
+    });
+    if (turn === this.turn && chart === this.state.chart) this.chart.show(this.state, points, facts);
+  }
+
+  private fail(failure: Failure): void {
+    if (failure.reason === 'unauthorized') {
+      this.onEnd(text.signIn.reasons.ended);
+      return;
+    }
+    this.reveal(false);
+    this.all = 0;
+    this.toolbar.say('');
+    this.notice.fail(failure, () => void this.load());
+  }
+
+  /** What is not the whole report, or nothing, has no table, totals or chart. */
+  private reveal(there: boolean): void {
+    this.figures.hidden = !there;
+    this.sheet.classList.toggle('without-rows', !there);
+    if (!there) this.chart.clear();
+  }
+
+  private request(state: State): ReportRequest {
+    return {
+      url: location.origin + pathOf(state),
+      token: this.session.token,
+      body: bodyOf(state, this.session.today),
+      family: state.family,
+      locale,
+    };
+  }
+
+  private requestOfValues({ family, range }: State, field: string): ReportRequest {
+    const dimension = dimensionOfField(family, field);
+    const dimensions = dimension ? [dimension] : [];
+    return this.request({ ...initialState(family), grain: 'total', range, dimensions });
+  }
+}
+
+function rowsText(count: number): string {
+  return count === 1 ? text.table.oneRow : text.table.rows(countText(count));
+}
+
+/** Largest first for the first click, then smallest first, then the order of the service again. */
+function nextSort(sort: State['sort'], column: string): State['sort'] {
+  if (sort?.column !== column) return { column, descending: true };
+  return sort.descending ? { column, descending: false } : undefined;
+}

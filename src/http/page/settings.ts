@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { type Branding, readLogo } from './branding.ts';
+import type { PageDeps } from './routes.ts';
+
+/** Environment variables of the page; each message completes the sentence that begins with the variable and its value. */
+export const pageVariables = {
+  BRAND_NAME: z.string().trim().max(60, 'is longer than 60 characters').default('adtally'),
+  BRAND_COLOR: z
+    .string()
+    .regex(/^#[0-9a-f]{6}$/i, 'is not a colour, such as #0b5f6b')
+    .optional(),
+  BRAND_LOGO: z.string().transform(logoOf).optional(),
+  FRAME_ANCESTORS: z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter(Boolean))
+    .refine(areOrigins, 'is not a list of origins, such as https://panel.example.com')
+    .default([]),
+};
+
+interface PageValues {
+  readonly BRAND_NAME: string;
+  readonly BRAND_COLOR?: string | undefined;
+  readonly BRAND_LOGO?: string | undefined;
+  readonly FRAME_ANCESTORS: readonly string[];
+}
+
+/** What the variables say, frozen. */
+export function pageConfig(values: PageValues): PageDeps {
+  const brand: Branding = {
+    name: values.BRAND_NAME,
+    ...(values.BRAND_COLOR && { colour: values.BRAND_COLOR }),
+    ...(values.BRAND_LOGO && { logo: values.BRAND_LOGO }),
+  };
+  return Object.freeze({
+    brand: Object.freeze(brand),
+    frameAncestors: Object.freeze(values.FRAME_ANCESTORS),
+  });
+}
+
+function logoOf(file: string, context: z.RefinementCtx): string {
+  try {
+    return readLogo(file);
+  } catch (error) {
+    const known = error instanceof Error && !('code' in error);
+    const reason = known ? error.message : 'cannot be read';
+    context.addIssue({ code: 'custom', message: reason });
+    return z.NEVER;
+  }
+}
+
+/** Hosts with a scheme; neither paths nor keywords, and nothing that would end a header. */
+function areOrigins(origins: readonly string[]): boolean {
+  return origins.every((origin) => /^https?:\/\/(\*\.)?[a-z0-9.-]+(:\d+)?$/i.test(origin));
+}

@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { event, load, loadRows } from '../support/events.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+import { useBrowser } from './browser.ts';
+import { daysAgo, visibleRows, whole } from './pages.ts';
+
+const db = useStore();
+const service = useService(db, { BRAND_COLOR: '#ff6600', BRAND_NAME: 'Fjord' });
+const browser = useBrowser();
+const rules = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const arabic = 'أحذية الشتاء';
+const long = `${'Größe '.repeat(170)}Ende`;
+
+beforeAll(async () => {
+  await load(
+    db.store,
+    ['a', 'b', 'c'].flatMap((campaign_id, n) =>
+      Array.from({ length: 40 }, (_, day) =>
+        event({
+          event_id: `${campaign_id}-${day}`,
+          event_time: `${daysAgo(day + 1)}T10:00:00Z`,
+          advertiser_id: 'acme',
+          publisher_id: 'acme',
+          campaign_id,
+          spend: `${n + 1}.5`,
+        }),
+      ),
+    ),
+  );
+  await loadRows(db.store, 'campaigns', [
+    ['acme', 'a', arabic],
+    ['acme', 'b', long],
+  ]);
+});
+
+async function violations(page: Page): Promise<string[]> {
+  // As a script of the page its policy would refuse it: it comes in from outside.
+  const results = await page.evaluate(async (source) => {
+    const module = { exports: {} as typeof axe };
+    new Function('module', 'exports', source)(module, module.exports);
+    return (window as unknown as { axe: typeof axe }).axe?.run() ?? module.exports.run();
+  }, rules);
+  return results.violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`),
+  );
+}
+
+const open = async (hash: string, options = {}) => {
+  const page = await browser.open(`${service.url}/app#token=${await service.token('acme')}${hash}`, {
+    bypassCSP: true,
+    ...options,
+  });
+  await whole(page);
+  return page;
+};
+
+test('the door has nothing that axe finds', async () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.open(`${service.url}/app`, { bypassCSP: true, colorScheme });
+    await page.getByLabel('Login token').waitFor();
+    expect(await violations(page)).toEqual([]);
+  }
+});
+
+test('nor has the report with every menu open, in light and dark', async () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await open('&by=device', {
+      colorScheme,
+    });
+    for (const menu of ['.range', '.columns', '.take']) {
+      await page.locator(`${menu} > summary`).click();
+      expect(await violations(page), menu).toEqual([]);
+    }
+    await page.keyboard.press('Escape');
+    await page.locator('.as-table summary').click();
+    expect(await violations(page)).toEqual([]);
+  }
+});
+
+test('nor the largest values on a phone, nor a report without rows', async () => {
+  const phone = await open('&each=total', { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+  await phone.locator('.bars').waitFor();
+  expect(await violations(phone)).toEqual([]);
+  const scrolls = () => document.documentElement.scrollWidth > document.documentElement.clientWidth;
+  expect(await phone.evaluate(scrolls)).toBe(false);
+  const empty = await open('&days=2001-01-01/2001-01-02');
+  await empty.getByText('No rows').waitFor();
+  expect(await violations(empty)).toEqual([]);
+});
+
+test('names of 1,024 characters and from right to left keep to their cells', async () => {
+  const page = await open('&each=total');
+  const names = new Set((await visibleRows(page)).map(({ Campaign }) => Campaign));
+  expect(names).toContain(long);
+  const widest = await page.evaluate(() =>
+    Math.max(
+      ...[...document.querySelectorAll('regular-table td')].map((cell) => cell.getBoundingClientRect().width),
+    ),
+  );
+  expect(widest).toBeLessThan(600);
+  const counted = await page.locator('regular-table table').getAttribute('aria-rowcount');
+  expect(counted).toBe(String(3 + 2));
+});

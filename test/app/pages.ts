@@ -1,0 +1,58 @@
+import type { Page } from 'playwright-core';
+
+/** Days before today, `yyyy-mm-dd`; the services of the tests count days in UTC. */
+export function daysAgo(days: number): string {
+  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+}
+
+/** Waits until the report is there, whole: its totals are computed last. */
+export async function whole(page: Page): Promise<void> {
+  await page.locator('main.bench[aria-busy=false]').waitFor();
+  // Hidden where there are no rows.
+  await page.locator('fieldset.cards[aria-busy=false]').waitFor({ state: 'attached' });
+  await settled(page);
+}
+
+/** Waits until the table shows what it was last asked to show. */
+export async function settled(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const table = document.querySelector('regular-table') as unknown as { flush(): Promise<void> } | null;
+    await table?.flush();
+  });
+}
+
+/** Clicks one of the choices that stand side by side. */
+export function choose(page: Page, label: string): Promise<void> {
+  return page.locator('.segments label', { hasText: new RegExp(`^${label}$`) }).click();
+}
+
+/** The rows of the table in sight: what each cell says, by the label of its column. */
+export async function visibleRows(page: Page): Promise<Record<string, string>[]> {
+  await settled(page);
+  return page.evaluate(() => {
+    const table = document.querySelector('regular-table table') as HTMLTableElement;
+    const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => cell.textContent ?? '');
+    return [...(table.tBodies[0]?.rows ?? [])].map((row) =>
+      Object.fromEntries([...row.cells].map((cell, n) => [names[n] ?? '', cell.textContent ?? ''])),
+    );
+  });
+}
+
+/** The row of totals, by the label of the column. */
+export function totalsRow(page: Page): Promise<Record<string, string>> {
+  return page.evaluate(() => {
+    const [names, totals] =
+      (document.querySelector('regular-table table') as HTMLTableElement).tHead?.rows ?? [];
+    return Object.fromEntries(
+      [...(names?.cells ?? [])].map((cell, n) => [
+        cell.textContent ?? '',
+        totals?.cells[n]?.textContent ?? '',
+      ]),
+    );
+  });
+}
+
+/** A number as the page writes it for an English reader, with the digits that were given. */
+export function plain(shown: string): string {
+  return shown.replaceAll(',', '');
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { decimalText, percentChange, ratio } from '../../src/app/rows/decimal.ts';
+import { presets } from '../../src/app/state/ranges.ts';
+import { bodyOf, pathOf } from '../../src/app/state/request.ts';
+import { fromHash, initialState, ofFamily, type State, toHash } from '../../src/app/state/state.ts';
+import { CellGuard } from '../../src/app/take/excel.ts';
+import { contrast, readableColours } from '../../src/http/page/branding.ts';
+
+describe('decimals of the page', () => {
+  test('are written with every digit', () => {
+    expect(decimalText(1_234_500_000n, 6)).toBe('1234.5');
+    expect(decimalText(-1n, 6)).toBe('-0.000001');
+    expect(decimalText(0n, 6)).toBe('0');
+    expect(decimalText(2n ** 90n, 0)).toBe(String(2n ** 90n));
+  });
+
+  test('divide as the service does: cut off after 7 places, then rounded half away from zero', () => {
+    expect(ratio(2_000_000n, 6, 3n, 1)).toBe(666_667n);
+    expect(ratio(-2_000_000n, 6, 3n, 1)).toBe(-666_667n);
+    expect(ratio(1n, 0, 3n, 1)).toBe(333_333n);
+    expect(ratio(11_729_836n, 6, 2444n, 1000)).toBe(4_799_442n);
+    expect(ratio(1n, 6, 0n, 1000)).toBe(0n);
+  });
+
+  test('change by so many percent', () => {
+    expect(percentChange(150n, 100n)).toBe(50);
+    expect(percentChange(-50n, -100n)).toBe(50);
+    expect(percentChange(1n, 0n)).toBeUndefined();
+  });
+});
+
+describe('the address', () => {
+  const state: State = {
+    ...initialState('campaigns'),
+    dimensions: ['device', 'creative'],
+    grain: 'week',
+    range: { start: '2026-01-31', end: '2026-02-28' },
+    compare: 'previous_year',
+    filters: { campaign: ['a,b&c=d', '', 'ä #'], device: ['mobile'] },
+    metrics: ['spent', 'cpm'],
+    chart: 'cpm',
+    sort: { column: 'spent_change', descending: true },
+    find: 'x y',
+  };
+
+  test('holds the whole state of the page', () => {
+    expect(fromHash(toHash(state), 'ad_units')).toEqual(state);
+    expect(toHash(initialState('ad_units'))).toBe('#report=ad_units');
+  });
+
+  test('that nobody can read is that of the start', () => {
+    const nonsense =
+      '#report=x&by=site,&each=hour&days=2026-02-30/2026-03-01&compare=1&show=a&chart=b&sort=%00';
+    expect(fromHash(nonsense, 'campaigns')).toEqual(initialState('campaigns'));
+  });
+
+  test('becomes a request', () => {
+    expect(pathOf(state)).toBe('/v1/campaigns/breakdowns/device_creative_date');
+    expect(pathOf({ ...state, dimensions: [], grain: 'total' })).toBe('/v1/campaigns');
+    expect(bodyOf(state, '2026-11-22')).toEqual({
+      start_time: '2026-01-31',
+      end_time: '2026-02-28',
+      time_grain: 'week',
+      filters: state.filters,
+      compare_to: 'previous_year',
+    });
+    expect(bodyOf(initialState('campaigns'), '2026-11-22')).toEqual({
+      start_time: '2026-10-25',
+      end_time: '2026-11-21',
+    });
+  });
+
+  test('of the other family keeps what that has, too', () => {
+    const { dimensions, filters, range } = ofFamily(state, 'ad_units');
+    expect({ dimensions, filters, range }).toEqual({
+      dimensions: ['device'],
+      filters: { device: ['mobile'] },
+      range: state.range,
+    });
+  });
+});
+
+test.each([
+  ['this_quarter', '2026-05-15', '2026-04-01', '2026-05-15'],
+  ['last_month', '2026-01-31', '2025-12-01', '2025-12-31'],
+  ['last_month', '2024-03-31', '2024-02-01', '2024-02-29'],
+  ['this_month', '2026-12-01', '2026-12-01', '2026-12-01'],
+  ['yesterday', '2026-01-01', '2025-12-31', '2025-12-31'],
+  ['last_365_days', '2026-11-22', '2025-11-22', '2026-11-21'],
+] as const)('%s as of %s is %s to %s', (name, today, start, end) => {
+  expect(presets[name](today)).toEqual({ start, end });
+});
+
+describe('CSV for Excel', () => {
+  const guarded = (csv: string, cut = csv.length) => {
+    const guard = new CellGuard();
+    let out = '';
+    for (let at = 0; at < csv.length; at += cut) out += guard.push(csv.slice(at, at + cut));
+    return out;
+  };
+
+  test('has no cell that runs, wherever the stream is cut', () => {
+    const csv = '"campaign","spent"\n"=1+1",-2.5\n"a ""=b"", +c","\n@d"\n"-5"\n"""=x"\n';
+    const safe = '"campaign","spent"\n"\'=1+1",-2.5\n"a ""=b"", +c","\n@d"\n"\'-5"\n"""=x"\n';
+    for (let cut = 1; cut <= csv.length; cut++) expect(guarded(csv, cut), `cut at ${cut}`).toBe(safe);
+  });
+});
+
+test('any colour of a network can be read, on light and on dark', () => {
+  const rgb = (colour: string) =>
+    [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)) as [number, number, number];
+  for (let n = 0; n < 200; n++) {
+    const { light, dark } = readableColours(`#${randomBytes(3).toString('hex')}`);
+    expect(contrast(rgb(light), [255, 255, 255])).toBeGreaterThan(4.5);
+    expect(contrast(rgb(dark), [25, 29, 34])).toBeGreaterThan(4.5);
+  }
+});

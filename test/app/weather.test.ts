@@ -1,0 +1,110 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { insertLarge } from '../support/accounts.ts';
+import { event, load } from '../support/events.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+import { useBrowser } from './browser.ts';
+import { choose, daysAgo, visibleRows, whole } from './pages.ts';
+
+/** What becomes of an answer between the service and the browser. */
+type Weather = 'fair' | 'cut' | 'failed';
+
+const db = useStore();
+const service = useService(db);
+const limited = useService(db, { RATE_LIMIT_REQUESTS: '4', RATE_LIMIT_WINDOW_SECONDS: '5' });
+const browser = useBrowser();
+let weather: Weather = 'fair';
+let between: Server;
+let url = '';
+
+beforeAll(async () => {
+  await load(db.store, [
+    event({ event_id: 'w', event_time: `${daysAgo(1)}T10:00:00Z`, advertiser_id: 'acme', spend: '2.25' }),
+  ]);
+  await insertLarge(db.store, ['acme'], 20_000);
+  between = createServer(pass).listen(0, '127.0.0.1');
+  await once(between, 'listening');
+  url = `http://127.0.0.1:${(between.address() as AddressInfo).port}`;
+});
+beforeEach(() => {
+  weather = 'fair';
+});
+afterAll(() => {
+  between.closeAllConnections();
+  between.close();
+});
+
+function pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const isReport =
+    incoming.method === 'POST' && !['/v1/campaigns', '/v1/ad_units'].includes(incoming.url ?? '');
+  if (isReport && weather === 'failed') {
+    outgoing.writeHead(500, { 'content-type': 'application/problem+json', 'x-request-id': 'of-the-gateway' });
+    outgoing.end('{"detail":"the gateway is out of order"}');
+    return;
+  }
+  const { headers, method } = incoming;
+  const onward = request(service.url + incoming.url, { method, headers }, (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+    if (!isReport || weather !== 'cut') {
+      answer.pipe(outgoing);
+      return;
+    }
+    // The first piece arrives, then the connection is gone.
+    answer.once('data', (piece) => outgoing.write(piece, () => outgoing.destroy()));
+  });
+  incoming.pipe(onward);
+}
+
+const year = 'by=device,creative&days=2026-01-01/2026-01-31';
+
+test('a transfer that breaks off says so and shows no part of the report; the next one is whole', async () => {
+  weather = 'cut';
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}&${year}`);
+  await page.getByText('The transfer broke off').waitFor();
+  expect(await page.locator('regular-table').isVisible()).toBe(false);
+  expect(await page.locator('.cards').isVisible()).toBe(false);
+  weather = 'fair';
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await whole(page);
+  await page.getByText('20,000 rows', { exact: true }).waitFor();
+  expect(browser.complaints).toEqual([]);
+});
+
+test('a failure of the service names the request, and offers to try again', async () => {
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}`);
+  await whole(page);
+  weather = 'failed';
+  await choose(page, 'Device');
+  await page.getByText('The report failed').waitFor();
+  await page.getByText('Request of-the-gateway').waitFor();
+  expect(await page.locator('regular-table').isVisible()).toBe(false);
+  weather = 'fair';
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await whole(page);
+  expect(await visibleRows(page)).toHaveLength(1);
+});
+
+test('without a connection the page waits for it, and then goes on by itself', async () => {
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}`);
+  await whole(page);
+  await page.context().setOffline(true);
+  await choose(page, 'Device');
+  await page.getByText('The service cannot be reached').waitFor();
+  await page.context().setOffline(false);
+  await whole(page);
+  await page.locator('regular-table').waitFor();
+});
+
+test('past the request limit it counts down, and then goes on by itself', async () => {
+  const page = await browser.open(`${limited.url}/app#token=${await limited.token('acme')}`);
+  await whole(page);
+  await choose(page, 'Device');
+  await whole(page);
+  await choose(page, 'Creative');
+  await page.getByText(/Trying again in \d/).waitFor();
+  await whole(page);
+  expect(await visibleRows(page)).toHaveLength(1);
+});
