@@ -1,10 +1,13 @@
 import { once } from 'node:events';
+import { connect as dial } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { insertLarge } from '../support/accounts.ts';
 import { openReport } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { readAt } from '../support/slow-callers.ts';
 import { useStore } from '../support/store.ts';
+
+const range = '{"start_time":"2026-01-01","end_time":"2026-12-31"}';
 
 describe('with two places', () => {
   const db = useStore();
@@ -17,9 +20,19 @@ describe('with two places', () => {
         'content-type': 'application/json',
         'accept-encoding': 'identity',
       },
-      body: '{"start_time":"2026-01-01","end_time":"2026-12-31"}',
+      body: range,
       ...(signal && { signal }),
     });
+  const message = async (account: string) =>
+    [
+      'POST /v1/campaigns/breakdowns/device_creative_date HTTP/1.1',
+      'Host: localhost',
+      `Authorization: Bearer ${await service.token(account)}`,
+      'Content-Type: application/json',
+      `Content-Length: ${range.length}`,
+      '',
+      range,
+    ].join('\r\n');
   const gauge = async (name: string) => {
     const metrics = await (await fetch(`${service.url}/metrics`)).text();
     return Number(new RegExp(`^adtally_reports_${name} (\\d+)$`, 'm').exec(metrics)?.[1]);
@@ -31,8 +44,10 @@ describe('with two places', () => {
   };
   const nothingHeld = () =>
     expect
-      .poll(async () => [await gauge('running'), await gauge('waiting')], { timeout: 10_000 })
-      .toEqual([0, 0]);
+      .poll(async () => [await gauge('running'), await gauge('held'), await gauge('waiting')], {
+        timeout: 10_000,
+      })
+      .toEqual([0, 0, 0]);
 
   beforeAll(async () => {
     await insertLarge(db.store, ['huge', 'vast']);
@@ -77,5 +92,21 @@ describe('with two places', () => {
     for (let n = 0; n < 6; n++) (await openLarge(n % 2 ? 'vast' : 'huge')).destroy();
     await nothingHeld();
     expect(JSON.parse(await (await ask('huge')).text()).result.rows).toHaveLength(200_000);
+  });
+
+  test('a caller that goes away with several answers on one connection takes no place with it', async () => {
+    await nothingHeld();
+    for (let round = 0; round < 3; round++) {
+      const socket = dial(Number(new URL(service.url).port), '127.0.0.1').pause();
+      for (const account of ['huge', 'vast']) socket.write(await message(account));
+      await expect
+        .poll(async () => (await gauge('running')) + (await gauge('held')), { timeout: 20_000 })
+        .toBe(2);
+      // The second one has begun as well, behind the first.
+      await expect.poll(() => gauge('held'), { timeout: 20_000 }).toBe(2);
+      socket.destroy();
+      await nothingHeld();
+    }
+    expect(JSON.parse(await (await ask('vast')).text()).result.rows).toHaveLength(200_000);
   });
 });

@@ -6,6 +6,14 @@ interface Exchange {
   readonly outgoing: ServerResponse;
 }
 
+interface Connection {
+  /** The exchanges that are not fully answered yet. */
+  readonly running: Set<Exchange>;
+  last?: Exchange;
+  /** Called whenever an answer has ended. */
+  onAnswered?: () => void;
+}
+
 /** How long a stop waits for a request that may be on its way, and for the rest of one that has begun to arrive. */
 const unreadMs = 200;
 const restMs = 2_000;
@@ -17,15 +25,14 @@ const pauseMs = 5_000;
 /** Tracks what is under way on every connection of a server. */
 export class Connections {
   readonly #server: Server;
-  /** The exchanges that are not fully answered yet, and the latest one. */
-  readonly #open = new Map<Socket, { readonly running: Set<Exchange>; last?: Exchange }>();
+  readonly #open = new Map<Socket, Connection>();
   #stopping = false;
 
   constructor(server: Server) {
     this.#server = server;
     server.on('connection', (socket) => {
       this.#open.set(socket, { running: new Set() });
-      socket.once('close', () => this.#open.delete(socket));
+      socket.once('close', () => this.#forget(socket));
       const closeNow = socket.destroySoon;
       // Called by Node.js after the last answer of a connection.
       socket.destroySoon = () => {
@@ -45,7 +52,10 @@ export class Connections {
       const exchange = { incoming, outgoing };
       connection.last = exchange;
       connection.running.add(exchange);
-      outgoing.once('close', () => connection.running.delete(exchange));
+      outgoing.once('close', () => {
+        connection.running.delete(exchange);
+        connection.onAnswered?.();
+      });
     };
     server.on('request', begin);
     server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
@@ -59,21 +69,29 @@ export class Connections {
     return this.#running(socket).some(({ incoming, outgoing }) => !incoming.complete && outgoing.headersSent);
   }
 
-  /** Resolves when the requests that have arrived are answered; their caller may leave before, which ends it as well. */
+  /** Resolves when the requests that have arrived are answered, or their caller has left. */
   async answered(socket: Socket): Promise<void> {
     const arrived = this.#running(socket).filter(({ incoming }) => incoming.complete);
-    if (arrived.length === 0) return;
-    await new Promise<void>((resolve) => {
-      let left = arrived.length;
-      for (const { outgoing } of arrived) outgoing.once('close', () => --left === 0 && resolve());
-      socket.once('close', resolve);
-    });
+    for (;;) {
+      const connection = this.#open.get(socket);
+      if (!connection || !arrived.some((exchange) => connection.running.has(exchange))) return;
+      await new Promise<void>((resolve) => {
+        connection.onAnswered = resolve;
+      });
+    }
   }
 
   /** Whether the caller is still sending a request that was fully answered. */
   isAnswered(socket: Socket): boolean {
     const last = this.#open.get(socket)?.last;
     return last !== undefined && !last.incoming.complete && last.outgoing.writableEnded;
+  }
+
+  /** Ends also the answers that were waiting behind others: Node.js forgets them, and whoever writes one never knows. */
+  #forget(socket: Socket): void {
+    const running = this.#running(socket);
+    this.#open.delete(socket);
+    for (const { outgoing } of running) if (!outgoing.socket) outgoing.destroy().emit('close');
   }
 
   #running(socket: Socket): readonly Exchange[] {
