@@ -16,19 +16,19 @@ export async function refuseLoadedOtherwise(
   { firstLine, firstLineHash, otherwise }: SendableChunk,
 ): Promise<void> {
   if (otherwise.length === 0) return;
-  const query = `
-    SELECT c.load_id AS loadId, c.chunk IN (
-        SELECT chunk FROM chunk_days WHERE chunk IN {chunks:Array(String)}
-        UNION DISTINCT
-        SELECT chunk FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}) AS stored
-    FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk IN {chunks:Array(String)}
-    GROUP BY load_id, chunk ORDER BY toUInt64(max(c.loaded_at)) > 0 DESC, load_id DESC`;
   const params = { head: firstLineHash, chunks: otherwise.map(({ id }) => id) };
-  const claims = await retrying(
-    () => select<{ loadId: string; stored: 0 | 1 }>(ledger.store, query, params),
-    ledger.retries,
-  );
-  const loaded = claims.find(({ stored }) => stored === 1)?.loadId;
+  const ask = <Row>(query: string) =>
+    retrying(() => select<Row>(ledger.store, query, params), ledger.retries);
+  // Two statements: shards cannot look into both tables for each group.
+  const stored = await ask<{ chunk: string }>(`
+    SELECT chunk FROM chunk_days WHERE chunk IN {chunks:Array(String)}
+    UNION DISTINCT
+    SELECT chunk FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}`);
+  const claims = await ask<{ loadId: string; chunk: string }>(`
+    SELECT c.load_id AS loadId, c.chunk AS chunk FROM load_chunks AS c
+    WHERE head = unhex({head:String}) AND chunk IN {chunks:Array(String)}
+    GROUP BY load_id, chunk ORDER BY toUInt64(max(c.loaded_at)) > 0 DESC, load_id DESC`);
+  const loaded = claims.find(({ chunk }) => stored.some((each) => each.chunk === chunk))?.loadId;
   const load = loaded ?? (await firstAlive(ledger, claims));
   if (load === undefined) return;
   throw new InputError(

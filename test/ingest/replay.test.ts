@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { replay } from '../../ingest/rejects/replay.ts';
 import { heldAt } from '../support/held.ts';
 import { now, replayedAs, useRejectedLoads } from '../support/rejected-loads.ts';
-import { useStore } from '../support/store.ts';
+import { onEveryShard, useStore } from '../support/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -33,12 +33,9 @@ test('a replay of which only a part was marked is not replayed again', async () 
   const { load } = await loadWithRejects(50);
   const path = await corrected(load, 'csv', () => 3);
   expect((await run('replay', load, path)).code).toBe(0);
-  await db.store.command({
-    query:
-      'ALTER TABLE rejected_rows UPDATE replayed_at = toDateTime64(0, 3) WHERE load_id = {load:String} AND line > 20',
-    query_params: { load },
-    clickhouse_settings: { mutations_sync: '2' },
-  });
+  const unmark =
+    'ALTER TABLE rejected_rows UPDATE replayed_at = toDateTime64(0, 3) WHERE load_id = {load:String} AND line > 20';
+  await onEveryShard(db, unmark, { load });
   expect(await run('replay', load, path)).toMatchObject({
     stderr: expect.stringMatching(/^0 rows replayed, 10/),
   });
@@ -62,10 +59,7 @@ test('rows that were replayed stay so when the file is loaded again by a loader 
   const { path, load } = await loadWithRejects(50);
   expect((await run('replay', load, await corrected(load, 'csv', () => 3))).code).toBe(0);
   // As after a crash between keeping the rejected rows and marking their chunk as loaded.
-  await db.store.command({
-    query: 'ALTER TABLE load_chunks DELETE WHERE 1',
-    clickhouse_settings: { mutations_sync: '2' },
-  });
+  await onEveryShard(db, 'ALTER TABLE load_chunks DELETE WHERE 1');
   await run('ingest', 'events', path);
   expect((await run('rejects', '--json')).stdout).not.toContain(loads.account);
   expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });

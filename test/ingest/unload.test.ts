@@ -3,7 +3,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { ndjson } from '../support/events.ts';
-import { useStore } from '../support/store.ts';
+import { onEveryShard, useStore } from '../support/store.ts';
 import { useUnloads } from '../support/unloads.ts';
 
 vi.setConfig({ testTimeout: 300_000 });
@@ -42,7 +42,7 @@ test('a load is taken back exactly, also where others share its days, and its fi
 test('it is refused, and nothing changed, where raw events of other loads have been dropped', async () => {
   const may = { event_time: '2026-05-05T12:00:00Z' };
   await load(await file('old.ndjson', ndjson(events(30, may))));
-  await db.store.command({ query: 'ALTER TABLE events DROP PARTITION 202605' });
+  await onEveryShard(db, 'ALTER TABLE events DROP PARTITION 202605');
   const id = await load(await file('late.ndjson', ndjson(events(20, may))));
   const { code, stderr } = await run(['unload', id]);
   expect(code).toBe(1);
@@ -51,9 +51,9 @@ test('it is refused, and nothing changed, where raw events of other loads have b
   expect(await select(db.store, kept)).toEqual([{ spent: '5' }]);
   // The other tests compare every rollup with the events.
   for (const { table } of rollups(catalog)) {
-    await db.store.command({ query: `ALTER TABLE ${table} DROP PARTITION 202605` });
+    await onEveryShard(db, `ALTER TABLE ${table} DROP PARTITION 202605`);
   }
-  await db.store.command({ query: 'ALTER TABLE events DROP PARTITION 202605' });
+  await onEveryShard(db, 'ALTER TABLE events DROP PARTITION 202605');
 });
 
 test.each([

@@ -4,7 +4,7 @@ import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { type EventLine, event, load } from './events.ts';
-import type { TestStore } from './store.ts';
+import { onEveryShard, type TestStore } from './store.ts';
 
 export interface ChunksInDoubt {
   /** Three hundred events of three months. */
@@ -21,13 +21,12 @@ export interface ChunksInDoubt {
 
 /** A store that is empty before each test. */
 export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
-  const mutate = (query: string) =>
-    test.store.command({ query, clickhouse_settings: { mutations_sync: '2' } });
+  const mutate = (query: string) => onEveryShard(test, query);
 
   const tables = ['events', ...rollups(catalog).map(({ table }) => table)];
   beforeEach(async () => {
     for (const table of [...tables, 'loads', 'load_chunks', 'chunk_days', 'withdrawn_chunks'])
-      await test.store.command({ query: `TRUNCATE TABLE ${table}` });
+      await mutate(`TRUNCATE TABLE ${table}`);
   });
 
   const events = (): EventLine[] =>
@@ -60,7 +59,7 @@ export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
   async function leaveInDoubtAtRestart(lines: readonly EventLine[], sentAt = '2026-01-01'): Promise<void> {
     // Otherwise the engine removes a part half a minute after a test deletes its last row, and forgets its name.
     for (const table of tables) {
-      await test.store.command({ query: `ALTER TABLE ${table} MODIFY SETTING remove_empty_parts = 0` });
+      await mutate(`ALTER TABLE ${table} MODIFY SETTING remove_empty_parts = 0`);
     }
     await load(test.store, lines, 40_000);
     await mutate(

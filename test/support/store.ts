@@ -16,7 +16,19 @@ export interface TestStore {
 }
 
 /** `TEST_SHARDS=3 npx vitest run test/ingest` runs the same tests on a cluster. */
-const shards = Number(process.env.TEST_SHARDS ?? 1);
+export const shards = Number(process.env.TEST_SHARDS ?? 1);
+
+/** What a Distributed table does not take, such as a mutation: on every part of the table. */
+export async function onEveryShard(
+  test: TestStore,
+  query: string,
+  params: Record<string, unknown> = {},
+): Promise<void> {
+  const settings = { mutations_sync: '2' } as const;
+  for (const shard of test.shards) {
+    await shard.command({ query, query_params: params, clickhouse_settings: settings });
+  }
+}
 
 /** A migrated database of its own for the tests of one file, dropped at the end. */
 export function useStore(reportTimezone?: string): TestStore {
