@@ -14,6 +14,13 @@ export interface ConfirmationRange {
   readonly to?: string;
 }
 
+/** Whether any event of the account was ever loaded. */
+export async function isKnownAccount(store: Store, account: string): Promise<boolean> {
+  const tables = Object.keys(catalog.families).map((name) => rollupTable(name, []));
+  const query = tables.map((table) => `(SELECT 1 FROM ${table} WHERE account_id = {account:String} LIMIT 1)`);
+  return (await select(store, query.join(' UNION ALL '), { account })).length > 0;
+}
+
 /**
  * Marks an account's revenue as confirmed for the days `from` to `to`. Returns how many days that is, and how many of
  * them were unconfirmed before.

@@ -14,6 +14,7 @@ import { type Format, formatOf } from '../input/file-format.ts';
 import { InputError } from '../input/input-error.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
+import { withoutEmptyLines } from './without-empty-lines.ts';
 
 /** Strict readers: nothing unknown is dropped and nothing half-parsed is stored. */
 const readerSettings: ClickHouseSettings = {
@@ -124,11 +125,15 @@ export async function loadLookupList(
     source: await everyCopyOf(store, list.table),
     copies: (await nodeTables(store, list.table)).length || 1,
   };
-  const content = readInput(file, fileFormat.compression, () => {});
+  const { name, clickhouse } = fileFormat.format;
+  const content = withoutEmptyLines(
+    readInput(file, fileFormat.compression, () => {}),
+    name,
+  );
   try {
     const { stream, summary } = await store.exec({
       query: `INSERT INTO ${target} (${[...list.columns, ...list.added].join(', ')})
-              ${list.select(`input('${input}')`, stored)} FORMAT ${fileFormat.format.clickhouse}`,
+              ${list.select(`input('${input}')`, stored)} FORMAT ${clickhouse}`,
       values: Readable.from(content, { objectMode: false }),
       query_params: params,
       clickhouse_settings: {

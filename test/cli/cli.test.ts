@@ -120,6 +120,16 @@ test('confirm says how many days it confirmed, and reports no longer show them a
   expect(done).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('3 days confirmed') });
   expect(await select(db.store, before, { account })).toEqual([{ days: 3 }]);
   expect(await select(db.store, unconfirmed, { account })).toEqual([{ days: 0 }]);
+  const again = await adtally(`confirm ${account} --from 2026-02-27 --to 2026-03-01`);
+  expect(again.stderr).not.toContain('there are no events');
+});
+
+test('confirm says that it knows no events of an account, which may be misspelled', async () => {
+  const { code, stderr } = await adtally('confirm nobdy --from 2026-02-27 --to 2026-03-01');
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringContaining('there are no events of an account nobdy: is that its id?'),
+  });
 });
 
 test('migrate can be repeated; check passes then, and names what somebody changed by hand', async () => {

@@ -1,5 +1,6 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
 import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
 import { type LoadResult, loadEvents } from '../../ingest/load/load-events.ts';
 import { event, ndjson } from '../support/events.ts';
@@ -92,6 +93,29 @@ test('names load from "CSV (Macintosh)" and from UTF-16', async () => {
       2,
     );
   }
+});
+
+test('an empty line in a list of names is no record', async () => {
+  const { creatives } = lookupLists;
+  const named = async (name: string, content: string) => {
+    const lines = await loadLookupList(db.store, creatives, await file(name, content));
+    const headlines = 'SELECT creative_id AS id, headline FROM creatives FINAL ORDER BY id';
+    return [
+      lines,
+      ...(await select<{ id: string; headline: string }>(db.store, headlines)).map((row) => row.headline),
+    ];
+  };
+  const head = 'account_id,creative_id,headline';
+  const one = `\n\n${head}\n\n${account},c1,One\n\n\n${account},c2,"A ""quoted""\n\nheadline"\n\n`;
+  expect(await named('a.csv', one)).toEqual([2, 'One', 'A "quoted"\n\nheadline']);
+  const two = `${head}\r\n\r\n${account},c1,5" wide\r\n\r\n${account},c2,"Two"\r\n\r\n`;
+  expect(await named('b.csv', two)).toEqual([2, '5" wide', 'Two']);
+  const three = `${head.replaceAll(',', '\t')}\n\n${account}\tc1\t"\n\n${account}\tc2\tTwo\n\n`;
+  expect(await named('c.tsv', three)).toEqual([2, '"', 'Two']);
+  const lines = ['c1', 'c2'].map((creative_id) =>
+    JSON.stringify({ account_id: account, creative_id, headline: creative_id }),
+  );
+  expect(await named('d.ndjson', `\n${lines.join('\n\n')}\n\n`)).toEqual([2, 'c1', 'c2']);
 });
 
 test('packed standard input loads', async () => {

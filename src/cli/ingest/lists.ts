@@ -1,7 +1,7 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import type { Format } from '../../../ingest/input/file-format.ts';
-import { confirmDays, confirmList } from '../../../ingest/lists/confirmations.ts';
+import { confirmDays, confirmList, isKnownAccount } from '../../../ingest/lists/confirmations.ts';
 import { type LookupList, loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 
@@ -34,6 +34,10 @@ export async function confirmAccount(
   const { days, changed, running } = await confirmDays(store, account, range.from, range.to);
   await untilReportsShowIt();
   sayConfirmed(account, days, changed, running);
+  // It may be known only tomorrow; more likely it is misspelled.
+  if (changed === 0 && !(await isKnownAccount(store, account))) {
+    say(`there are no events of an account ${account}: is that its id?`);
+  }
 }
 
 function sayConfirmed(what: string, days: number, changed: number, running: string | undefined): void {
