@@ -29,6 +29,7 @@ function stateOf(open: Session): State {
 function leave(reason: string): void {
   forgetToken();
   session = undefined;
+  bench?.close();
   bench = undefined;
   root?.replaceChildren(signIn(reason, open));
   root?.querySelector<HTMLElement>('#token')?.focus();
@@ -39,6 +40,7 @@ function open(opened: Session): void {
   session = opened;
   const state = stateOf(opened);
   history.replaceState(null, '', toHash(state));
+  bench?.close();
   const made = new Workbench(opened, state, leave);
   bench = made;
   const report = segments(

@@ -31,6 +31,11 @@ export class Rows {
     });
   }
 
+  /** Ends the worker, and with it all rows. */
+  close(): void {
+    this.worker.terminate();
+  }
+
   private take(message: Message): void {
     if ('progress' in message) {
       this.onProgress(message.progress);

@@ -117,3 +117,9 @@ function filtersOf(fields: URLSearchParams, family: string): State['filters'] {
     }),
   );
 }
+
+/** Largest first for the first click, then smallest first, then the order of the service again. */
+export function nextSort(sort: State['sort'], column: string): State['sort'] {
+  if (sort?.column !== column) return { column, descending: true };
+  return sort.descending ? { column, descending: false } : undefined;
+}

@@ -12,7 +12,7 @@ const changes = new Intl.NumberFormat(locale, {
 });
 
 /** `yyyy-mm-dd` for people. */
-const dayText = (day: string): string => days.format(Date.parse(day));
+export const dayText = (day: string): string => days.format(Date.parse(day));
 export const shortDayText = (day: string): string => shortDays.format(Date.parse(day));
 export const rangeText = (start: string, end: string): string =>
   start === end ? dayText(start) : days.formatRange(Date.parse(start), Date.parse(end));

@@ -11,7 +11,7 @@ import { Toolbar } from '../see/toolbar.ts';
 import { dimensionOfField } from '../state/fields.ts';
 import { bodyOf, pathOf, sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
-import { initialState, type State, toHash } from '../state/state.ts';
+import { initialState, nextSort, type State, toHash } from '../state/state.ts';
 import { TakeMenu } from '../take/menu.ts';
 import { text } from '../text.ts';
 import { el } from './dom.ts';
@@ -92,6 +92,13 @@ export class Workbench {
   /** The state of an address that the reader went back or forward to. */
   go(state: State): void {
     this.become(state);
+  }
+
+  /** Nothing of the report stays, and nothing is asked any more. */
+  close(): void {
+    this.turn++;
+    this.notice.hide();
+    this.rows.close();
   }
 
   get family(): string {
@@ -177,7 +184,6 @@ export class Workbench {
       arranged.rows === this.all ? count : text.table.found(countText(arranged.rows), countText(this.all)),
     );
     this.cards.show(this.state, arranged.totals);
-    if (this.facts) this.freshness.show(this.state, this.facts);
     this.table.toTop();
     this.draw();
     await this.drawChart();
@@ -196,7 +202,10 @@ export class Workbench {
       dated: grain !== 'total',
       most: barsShown,
     });
-    if (turn === this.turn && chart === this.state.chart) this.chart.show(this.state, points, facts);
+    if (turn !== this.turn || chart !== this.state.chart) return;
+    this.chart.show(this.state, points, facts);
+    const whole = grain === 'day' && this.arranged?.rows === this.all;
+    this.freshness.show(this.state, facts, whole ? points.at(-1)?.end : undefined);
   }
 
   private fail(failure: Failure): void {
@@ -236,10 +245,4 @@ export class Workbench {
 
 function rowsText(count: number): string {
   return count === 1 ? text.table.oneRow : text.table.rows(countText(count));
-}
-
-/** Largest first for the first click, then smallest first, then the order of the service again. */
-function nextSort(sort: State['sort'], column: string): State['sort'] {
-  if (sort?.column !== column) return { column, descending: true };
-  return sort.descending ? { column, descending: false } : undefined;
 }

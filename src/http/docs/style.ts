@@ -2,15 +2,15 @@
 export const docsStyle = `
 :root {
   color-scheme: light dark;
-  --ground: #fbfaf8; --raised: #fff; --sunken: #f2f0ec; --line: #dfdbd3;
-  --ink: #1d2025; --soft: #5b616b; --accent: #0b5f6b; --accent-ground: #e0f0f1;
+  --ground: #f7f6f3; --raised: #fff; --sunken: #efede8; --line: #e0dcd4;
+  --ink: #1b1e23; --soft: #5a606a; --accent: #0b5f6b; --accent-ground: #e0f0f1;
   --good: #1a6b3c; --bad: #a8321f; --on-accent: #fff;
   --mono: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --ground: #14171b; --raised: #1b1f24; --sunken: #22272d; --line: #363c44;
-    --ink: #e7e9ec; --soft: #a3abb6; --accent: #74cfd9; --accent-ground: #16373c;
+    --ground: #121519; --raised: #191d22; --sunken: #21262c; --line: #2d333a;
+    --ink: #e8eaed; --soft: #a2aab5; --accent: #6fcdd8; --accent-ground: #16373c;
     --good: #7fd6a0; --bad: #ff9c8a; --on-accent: #0b2226;
   }
 }
