@@ -95,6 +95,21 @@ describe.each([
       expect(rejected.map(({ fields }) => fields)).toEqual(Array.from({ length: lost }, () => [field]));
     });
 
+    test('NDJSON, as numbers without quotes', async () => {
+      const format = 'ndjson numbers';
+      const { stored, rejected } = await found('n.ndjson', written(format, field, values), field);
+      const kept = values.filter(([value, expected], n) => {
+        const found = stored.get(`${format}-${field}-${String(n).padStart(3, '0')}`);
+        // It may be rejected; and what no double tells apart from a short number is that number, as everywhere in JSON.
+        const short = Math.abs(Number(value)) < 10 && Number(found) === Number(value);
+        if (!short) expect([expected, undefined], value).toContain(found);
+        return found !== undefined;
+      });
+      expect(kept.length + rejected.length).toBe(values.length);
+      const largest = field === 'spend' ? '999999999999.999999' : '999999999999999';
+      expect(kept.map(([value]) => value)).toContain(largest);
+    });
+
     test('Parquet, as text', async () => {
       const rows = values.map(
         ([value], n) =>
