@@ -86,10 +86,20 @@ async function writeNames(store: Store): Promise<void> {
     SELECT concat('${id}-', toString(1 + intDiv(number, ${small})), '-', toString(number % ${small})) AS id,
            1 + intDiv(number, ${small}) AS account FROM numbers(${smallAccounts * small})`;
   const lists = [
-    ['campaigns', 'advertiser', 'campaign', "'Campaign \"'", largeEntities, 1, 'campaign_names'],
-    ['ad_units', 'publisher', 'unit', "'Ad unit \"'", largeEntities, 1, 'ad_unit_names'],
+    [
+      'campaigns',
+      'campaign_id, name',
+      'advertiser',
+      'campaign',
+      "'Campaign \"'",
+      largeEntities,
+      1,
+      'campaign_names',
+    ],
+    ['ad_units', 'ad_unit_id, name', 'publisher', 'unit', "'Ad unit \"'", largeEntities, 1, 'ad_unit_names'],
     [
       'creatives',
+      'creative_id, headline',
       'advertiser',
       'creative',
       "'Größer, schöner “'",
@@ -97,11 +107,20 @@ async function writeNames(store: Store): Promise<void> {
       smallParts,
       'creative_headlines',
     ],
-    ['sites', 'publisher', 'site', "'Site “'", largeEntities * largeParts, smallParts, 'site_names'],
+    [
+      'sites',
+      'site_id, name',
+      'publisher',
+      'site',
+      "'Site “'",
+      largeEntities * largeParts,
+      smallParts,
+      'site_names',
+    ],
   ] as const;
-  for (const [table, account, id, text, large, small, dictionary] of lists) {
+  for (const [table, columns, account, id, text, large, small, dictionary] of lists) {
     await store.command({
-      query: `INSERT INTO ${table} SELECT concat('${account}-', toString(account)), id, concat(${text}, id, '"'), now64(9)
+      query: `INSERT INTO ${table} (account_id, ${columns}, version) SELECT concat('${account}-', toString(account)), id, concat(${text}, id, '"'), now64(9)
               FROM (${all(id, large, small)})`,
     });
     await store.command({ query: `SYSTEM RELOAD DICTIONARY ${dictionary}` });

@@ -59,6 +59,16 @@ export const goals = {
     atMost: 0.8,
     unit: '× its time',
   },
+  smallYear: {
+    what: '365 days of a small account, first time, against 1 day',
+    atMost: 1.5,
+    unit: '× its time',
+  },
+  smallBeside: {
+    what: 'smallest report, first time, 99th percentile, beside two callers of the largest, against alone',
+    atMost: 3,
+    unit: '× the time',
+  },
   rollups: {
     what: 'base report over 90 days, against raw events in ClickHouse',
     atLeast: 50,

@@ -2,53 +2,37 @@ import assert from 'node:assert/strict';
 import type { Address } from '../../clickhouse/client.ts';
 import { eventsForEveryKey, largestReportRows } from '../data/network.ts';
 import { cpuPerRequest } from '../harness/cpu.ts';
-import {
-  callRepeatedly,
-  type HttpRequest,
-  type Repeated,
-  rateSide,
-  read,
-  transfer,
-  transferSide,
-} from '../harness/http-client.ts';
-import { median, percentile, ratio, runInTurn, type Side } from '../harness/measure.ts';
-import {
-  discardedRowsRequest,
-  jsonEachRowRequest,
-  statementRequest,
-  statementRequests,
-} from '../harness/requests.ts';
+import { type HttpRequest, read, transfer, transferSide } from '../harness/http-client.ts';
+import { ratio, runInTurn } from '../harness/measure.ts';
+import { discardedRowsRequest, jsonEachRowRequest, statementRequest } from '../harness/requests.ts';
 import { assertSameRows, linesOf, rowsOf } from '../harness/same-rows.ts';
 import {
   type Bench,
   largest,
-  neverAsked,
   type Outcome,
   openService,
   type Scenario,
   type Service,
   smallest,
 } from '../harness/scenario.ts';
-import type { GoalValue } from '../report/goals.ts';
+import { smallReports } from './small-reports.ts';
 
 /** The cost of the HTTP service: its reports against the same SQL sent to ClickHouse directly. */
 export const edge: Scenario = async (bench) => {
   const { address } = await bench.store(bench.events);
   const service = await openService(bench, address);
   try {
-    for (const report of [largest, smallest]) {
-      const ours = rowsOf(await read(service.request(report)));
-      assertSameRows(ours, linesOf(await read(jsonEachRowRequest(address, report))), report.path);
-      assertSameRows(ours, rowsOf(await read(statementRequest(address, report))), report.path);
-      if (report === largest && bench.events >= eventsForEveryKey)
+    for (const asked of [largest, smallest]) {
+      const ours = rowsOf(await read(service.request(asked)));
+      assertSameRows(ours, linesOf(await read(jsonEachRowRequest(address, asked))), asked.path);
+      assertSameRows(ours, rowsOf(await read(statementRequest(address, asked))), asked.path);
+      if (asked === largest && bench.events >= eventsForEveryKey)
         assert.equal(ours.length, largestReportRows);
     }
     return [
       await largestReport(bench, service, address),
       await compressedReport(bench, service, address),
-      await oneCaller(bench, service, address),
-      ...(await manyCallers(bench, service, statementRequests(address, smallest))),
-      await underLoad(bench, service),
+      ...(await smallReports(bench, service, address)),
     ];
   } finally {
     await service.stop();
@@ -112,110 +96,4 @@ async function compressedReport(bench: Bench, service: Service, address: Address
     facts: { megabytes: bytes / 1e6 },
     goals: [{ goal: 'edgeZstd', value }],
   };
-}
-
-async function oneCaller(bench: Bench, service: Service, address: Address): Promise<Outcome> {
-  bench.progress('smallest report, one caller');
-  const first = () => service.request(neverAsked(smallest));
-  const latency = (name: string, request: Repeated): Side => ({
-    name,
-    run: async () => median(await callRepeatedly(request, { callers: 1, seconds: bench.callSeconds })),
-  });
-  const sides = await runInTurn(
-    [
-      latency('adtally, first', first),
-      latency('adtally, again', service.request(smallest)),
-      latency('ClickHouse, the same two statements', statementRequests(address, smallest)),
-      latency('ClickHouse, without the unconfirmed days', statementRequest(address, smallest)),
-    ],
-    bench.runs,
-  );
-  const value = ratio(sides[0]?.samples ?? [], sides[2]?.samples ?? []).median;
-  const cpu = (requests: Repeated) =>
-    cpuPerRequest(
-      address,
-      service.pid,
-      async () => (await callRepeatedly(requests, { callers: 1, seconds: bench.callSeconds })).length,
-    );
-  const split = await cpu(first);
-  const again = await cpu(service.request(smallest));
-  const directly = await cpu(statementRequests(address, smallest));
-  return {
-    what: 'smallest report, one caller',
-    unit: 'ms',
-    sides,
-    facts: {
-      ...split,
-      again_service_cpu_ms: again.service_cpu_ms,
-      again_clickhouse_cpu_ms: again.clickhouse_cpu_ms,
-      direct_clickhouse_cpu_ms: directly.clickhouse_cpu_ms,
-    },
-    goals: [{ goal: 'smallOne', value }],
-  };
-}
-
-async function manyCallers(
-  bench: Bench,
-  service: Service,
-  direct: readonly HttpRequest[],
-): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
-  for (const callers of bench.quick ? [32] : [1, 8, 32, 256]) {
-    bench.progress(`smallest report, ${callers} callers`);
-    const options = { callers, seconds: bench.callSeconds };
-    const sides = await runInTurn(
-      [
-        rateSide('adtally, first', () => service.request(neverAsked(smallest)), options),
-        rateSide('adtally, again', service.request(smallest), options),
-        rateSide('ClickHouse, the same two statements', direct, options),
-      ],
-      bench.runs,
-    );
-    const [first, again, directly] = sides.map(({ samples }) => samples);
-    const goals: GoalValue[] = [
-      { goal: 'smallMany', value: ratio(first ?? [], directly ?? []).median },
-      { goal: 'smallAgain', value: ratio(again ?? [], directly ?? []).median },
-    ];
-    outcomes.push({
-      what: `smallest report, ${callers} callers`,
-      unit: 'requests/s',
-      sides,
-      ...(callers === 32 && { goals }),
-    });
-  }
-  return outcomes;
-}
-
-/** One caller of the smallest report while two others stream the largest one. */
-async function underLoad(bench: Bench, service: Service): Promise<Outcome> {
-  bench.progress('smallest report beside the largest');
-  const p99 = async () =>
-    percentile(
-      await callRepeatedly(() => service.request(neverAsked(smallest)), {
-        callers: 1,
-        seconds: bench.callSeconds,
-      }),
-      0.99,
-    );
-  const sides = await runInTurn(
-    [
-      {
-        name: 'adtally, beside two callers of the largest report',
-        run: async () => {
-          const done = new AbortController();
-          const streaming = callRepeatedly(service.request(largest), {
-            callers: 2,
-            seconds: 3600,
-            signal: done.signal,
-          });
-          const measured = await p99().finally(() => done.abort());
-          await streaming;
-          return measured;
-        },
-      },
-      { name: 'adtally, alone', run: p99 },
-    ],
-    bench.runs,
-  );
-  return { what: 'smallest report, asked for the first time, 99th percentile', unit: 'ms', sides };
 }
