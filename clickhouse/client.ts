@@ -32,8 +32,17 @@ const clusterSettings: ClickHouseSettings = {
   prefer_localhost_replica: 0,
 };
 
+export interface ConnectOptions {
+  readonly idleTimeoutMs?: number;
+  /**
+   * Leaves its statements out of `system.query_log`. What asks every second or two would keep ClickHouse writing and
+   * merging that log: two fifths of the CPU of a service without callers (3.8 % of a core with it, 2.2 % without).
+   */
+  readonly unlogged?: boolean;
+}
+
 /** Opens a client, which the caller closes. Nothing is sent before the first statement. */
-export function connect(address: Address, options: { idleTimeoutMs?: number } = {}): Store {
+export function connect(address: Address, options: ConnectOptions = {}): Store {
   const client = createClient({
     url: address.url,
     username: address.user,
@@ -45,7 +54,7 @@ export function connect(address: Address, options: { idleTimeoutMs?: number } = 
     compression: { request: false, response: false },
     // Failures are thrown and reported by the caller; the client must not print them as well.
     log: { level: 127 },
-    clickhouse_settings: clusterSettings,
+    clickhouse_settings: { ...clusterSettings, ...(options.unlogged && { log_queries: 0 }) },
   });
   return Object.assign(client, { address });
 }

@@ -39,3 +39,11 @@ export async function openStore(config: Config): Promise<OpenStore> {
     throw error;
   }
 }
+
+/** The ClickHouse of a command that brings the database itself: as it is, whether or not the database is there. */
+export async function openServer(config: Config): Promise<Pick<OpenStore, 'address' | 'close'>> {
+  const { url, user, password, database } = config.clickhouse;
+  if (url) return { address: { url, user, password, database: 'default' }, close: async () => {} };
+  const lease = await acquireEmbedded(config.dataDir, { database });
+  return { address: { ...lease.address, database: 'default' }, close: () => lease.release() };
+}

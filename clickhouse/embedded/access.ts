@@ -69,9 +69,14 @@ function reporterGrants(databases: readonly string[]): string[] {
       ...new Set(dictionaries.map((dictionary) => `dictGet ON ${database}.${dictionary}`)),
       // The time zone of the report day is in the default of a column.
       `SHOW COLUMNS ON ${database}.events`,
+      // For metrics: how many rejected rows are open and chunks in doubt, and not what is in them.
+      `SELECT(chunk, line, replayed_at, dismissed_at) ON ${database}.rejected_rows`,
+      `SELECT(chunk, load_id, loaded_at) ON ${database}.load_chunks`,
     ]),
     // What changed since an answer was kept; only of tables that the reporter may read.
     'SELECT ON system.parts',
+    'SELECT(name, free_space, total_space) ON system.disks',
+    'SELECT(metric, value) ON system.metrics',
     // How many rows a report had, or why it broke off, for the log of the service.
     'SELECT(event_date, event_time, type, query_id, result_rows, exception) ON system.query_log',
   ];

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Store } from '../../clickhouse/client.ts';
 import { type Config, loadConfig } from '../config.ts';
-import { openStore } from '../store.ts';
+import { type OpenStore, openServer, openStore } from '../store.ts';
 
 /** Writes a line for people, on standard error. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -44,7 +44,18 @@ export async function untilReportsShowIt(): Promise<void> {
 
 /** Runs a command's work on ClickHouse, and closes whatever was opened for it. */
 export async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
-  const opened = await openStore(config());
+  await onOpened(await openStore(config()), work);
+}
+
+/** The same for what works without a migrated database. */
+export async function withServer(work: (server: Store) => Promise<void>): Promise<void> {
+  await onOpened(await openServer(config()), work);
+}
+
+async function onOpened(
+  opened: Pick<OpenStore, 'address' | 'close'>,
+  work: (store: Store) => Promise<void>,
+): Promise<void> {
   const store = connect(opened.address);
   try {
     await work(store);

@@ -76,13 +76,19 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   // The log waits a moment for the number of rows.
   const [, line = ''] = await service.said(/^(.*"msg":"answered".*)$/m);
   expect(JSON.parse(line)).toMatchObject({ status: 200, rows: 1 });
-  // Nothing that the service reads was denied to it.
+  // Nothing that the service reads was denied to it, figures for metrics included.
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toMatch(/^adtally_chunks_in_doubt 0$/m);
+  expect(metrics).toMatch(/^adtally_clickhouse_memory_bytes \d/m);
+  expect(metrics).not.toMatch(/^adtally_(?!last_load)\w+ Nan$/im);
   const { stderr: logged } = await service.kill('SIGTERM');
   expect(logged.split('\n').filter((text) => /"level":[56]0/.test(text))).toEqual([]);
   await expectDenied(reporter, [
     'SELECT count() FROM adtally.events',
     'SELECT count() FROM adtally_shard.events',
-    'SELECT count() FROM adtally.rejected_rows',
+    'SELECT raw FROM adtally.rejected_rows',
+    'SELECT content FROM adtally.load_chunks',
+    'SELECT path FROM system.disks',
     'SELECT count() FROM adtally.campaigns',
     'SELECT query FROM system.query_log',
   ]);

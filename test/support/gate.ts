@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { afterAll, beforeAll } from 'vitest';
+import type { TestStore } from './store.ts';
 
 /** A way to a server that can be closed, which cuts all connections, and opened again. */
 export interface Gate {
@@ -9,11 +11,12 @@ export interface Gate {
 }
 
 /** Opens a way to the server at a URL, on 127.0.0.1. */
-export async function openGate(to: string): Promise<Gate> {
+export async function openGate(to: string, onSent: (bytes: Buffer) => void = () => {}): Promise<Gate> {
   const target = new URL(to);
   const sockets = new Set<Socket>();
   const server = createServer((from) => {
     const onward = connect(Number(target.port || 80), target.hostname);
+    from.on('data', onSent);
     for (const [socket, other] of [
       [from, onward],
       [onward, from],
@@ -37,5 +40,29 @@ export async function openGate(to: string): Promise<Gate> {
       sockets.clear();
     },
     open: async () => void (await listen(port)),
+  };
+}
+
+/** A store whose service is reached through a gate, which counts what the service sends. */
+export function useCountedStore(test: TestStore): TestStore & { sent(text: string): number } {
+  let gate: Gate | undefined;
+  let all = '';
+  beforeAll(async () => {
+    gate = await openGate(test.address.url, (bytes) => {
+      all += bytes.toString('latin1');
+    });
+  });
+  afterAll(() => gate?.close());
+  return {
+    get address() {
+      return { ...test.address, url: gate?.url ?? '' };
+    },
+    get store() {
+      return test.store;
+    },
+    get shards() {
+      return test.shards;
+    },
+    sent: (text) => all.split(text).length - 1,
   };
 }

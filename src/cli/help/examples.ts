@@ -59,6 +59,24 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   migrate: [
     ['CLICKHOUSE_URL=http://clickhouse:8123 adtally migrate', 'after an update, before the services'],
   ],
+  status: [
+    ['adtally status', 'one screen, and what to do next'],
+    ['adtally status --json', 'for a monitor'],
+  ],
+  backup: [
+    ['adtally backup 2026-11-20.tar.zst', 'a file; on a ClickHouse server in its folder backups'],
+    [
+      'adtally backup s3://backups/adtally/2026-11-20',
+      'with the variables of the AWS tools, such as AWS_ACCESS_KEY_ID',
+    ],
+  ],
+  restore: [
+    ['adtally restore 2026-11-20.tar.zst --replace', 'with the services stopped; then load the files since'],
+  ],
+  prune: [
+    ['adtally prune --keep 25mo --dry-run', 'raw events before the last 25 months; reports keep them'],
+    ['adtally prune --keep 3y --reports', 'reports forget them, too'],
+  ],
   check: [['adtally check', 'says in which the tables differ from this version']],
   verify: [['adtally verify --from 2026-10-01 --to 2026-10-31', 'compares October with its raw events']],
   rebuild: [['adtally rebuild --from 2026-10-01 --to 2026-10-31', 'recomputes October; reports go on']],

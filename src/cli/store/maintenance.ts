@@ -9,8 +9,11 @@ import { migrateCluster } from '../../../clickhouse/migrate/migrate-cluster.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import type { Config } from '../../config.ts';
 import { day, requireRange } from '../arguments.ts';
-import { config, counted, print, say, untilReportsShowIt, withStore } from '../command.ts';
+import { config, counted, print, say, untilReportsShowIt, withServer, withStore } from '../command.ts';
+import { backup, type RestoreFlags, restore, verifyRestored } from './backup.ts';
 import { exclusively } from './exclusively.ts';
+import { months, type PruneFlags, prune } from './prune.ts';
+import { printStatus } from './status.ts';
 
 interface RangeFlags {
   readonly from?: string;
@@ -18,7 +21,7 @@ interface RangeFlags {
   readonly json?: boolean;
 }
 
-/** `migrate`, `check`, `verify` and `rebuild`. */
+/** `migrate`, `check`, `verify` and `rebuild`, and those of every day: `status`, `backup`, `restore` and `prune`. */
 export function addMaintenanceCommands(program: Command): void {
   program
     .command('migrate')
@@ -28,6 +31,7 @@ export function addMaintenanceCommands(program: Command): void {
     .command('check')
     .description('compare the live schema with the catalog')
     .action(() => withStore(runCheck));
+  addDayTwoCommands(program);
   for (const [name, description, action] of [
     ['verify', 'compare the ledger, the raw events and every rollup', runVerify],
     ['rebuild', 'recompute rollups from the raw events, whole months at a time', runRebuild],
@@ -43,6 +47,44 @@ export function addMaintenanceCommands(program: Command): void {
         return withStore((store) => action(store, days, flags.json ?? false));
       });
   }
+}
+
+function addDayTwoCommands(program: Command): void {
+  program
+    .command('status')
+    .description('tell on one screen what is stored, loaded and open, and what to do next')
+    .option('--json', 'print JSON')
+    .action(({ json = false }: { json?: boolean }) =>
+      withServer((store) => printStatus(store, new Date(), json)),
+    );
+  program
+    .command('backup')
+    .description('write a backup of the database while nothing is loading')
+    .argument(
+      '<to>',
+      'a file (.tar.zst, .tar.gz, .tar) or folder; of a ClickHouse server also s3://BUCKET/PATH',
+    )
+    .action((to: string) => withStore((store) => backup(store, to)));
+  program
+    .command('restore')
+    .description('bring a backup back, migrate it to this version and verify it')
+    .argument('<from>', 'as it was given to backup')
+    .option('--replace', 'drop what is in the database; it comes back if the backup cannot be restored')
+    .action((from: string, flags: RestoreFlags) =>
+      withServer((server) =>
+        restore(server, from, flags, async () => {
+          await runMigrate(config());
+          await withStore(verifyRestored);
+        }),
+      ),
+    );
+  program
+    .command('prune')
+    .description('drop raw events of old months, and with --reports their rollups')
+    .requiredOption('--keep <period>', 'months or years that stay, besides this month: 25mo, 3y', months)
+    .option('--reports', 'drop the rollups of these months, too: reports have no rows for them any more')
+    .option('--dry-run', 'only say what would be dropped')
+    .action((flags: PruneFlags) => withStore((store) => prune(store, flags, new Date())));
 }
 
 async function runMigrate(config: Config): Promise<void> {

@@ -1,0 +1,88 @@
+import { rollupTable } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { runningLoads, stateColumn } from '../ledger/load-heartbeat.ts';
+import { defaultTimings } from '../ledger/load-timings.ts';
+import { openRejects } from '../rejects/rejected-rows.ts';
+
+/** What is open in a store: it waits for a person, or for the same command again. */
+export interface OpenWork {
+  /** Rejected rows that are neither replayed nor dismissed. */
+  readonly rejectedRows: number;
+  /** Chunks of interrupted loads: it is unknown whether all of them arrived. */
+  readonly chunksInDoubt: number;
+  /** Days with unconfirmed money, each counted once for an account and family. */
+  readonly unconfirmedDays: number;
+}
+
+/** One statement each, so that a user who may not ask for one of them can ask for the others. */
+export const openWork: Readonly<Record<keyof OpenWork, string>> = {
+  rejectedRows: `SELECT toFloat64(count()) AS figure FROM rejected_rows FINAL WHERE ${openRejects}`,
+  chunksInDoubt: `SELECT toFloat64(uniqExact(chunk)) AS figure FROM load_chunks AS c
+    WHERE toUInt64(c.loaded_at) = 0 AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)
+      AND c.load_id NOT IN (${runningLoads}) AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')`,
+  unconfirmedDays: `SELECT toFloat64(count()) AS figure FROM (
+    SELECT account_id, day, family FROM (
+      ${Object.keys(catalog.families)
+        .map(
+          (family) =>
+            `SELECT '${family}' AS family, account_id, day, r.unconfirmed_at AS unconfirmed_at FROM ${rollupTable(family, [])} AS r WHERE toUInt64(r.unconfirmed_at) > 0`,
+        )
+        .join(' UNION ALL ')}
+    ) AS u LEFT JOIN (SELECT account_id, day, max(confirmed_at) AS confirmed_at FROM confirmations GROUP BY account_id, day) AS c
+      ON c.account_id = u.account_id AND c.day = u.day
+    GROUP BY account_id, day, family HAVING max(u.unconfirmed_at) > max(c.confirmed_at))`,
+};
+
+/** @throws when ClickHouse does not tell */
+export async function askFigure(store: Store, statement: string): Promise<number> {
+  const [row] = await select<{ figure: number }>(store, statement, {
+    deadAfterMs: defaultTimings.deadAfterMs,
+  });
+  if (!row) throw new Error('ClickHouse did not count');
+  return row.figure;
+}
+
+/** The loads that began on a day, and how they ended. Rebuilds of rollups are none. */
+export interface LoadsOfDay {
+  readonly loads: number;
+  readonly failed: number;
+  readonly running: number;
+  readonly rows: number;
+  readonly rejected_rows: number;
+  readonly bytes: number;
+  /** The end of the last load of any day, `yyyy-mm-dd hh:mm:ss` in UTC; empty while none has ended. */
+  readonly last_ended: string;
+  /** A file whose load failed on that day and that no later load has completed; empty if there is none. */
+  readonly failed_file: string;
+}
+
+/** @param day `yyyy-mm-dd`, in `timezone` */
+export async function loadsOf(store: Store, day: string, timezone: string): Promise<LoadsOfDay> {
+  const [row] = await select<LoadsOfDay>(
+    store,
+    `WITH toDate(started_at, {timezone:String}) = {day:Date} AS today, ${stateColumn} AS now
+     SELECT toFloat64(countIf(today)) AS loads, toFloat64(countIf(today AND now IN ('failed', 'dead'))) AS failed,
+       toFloat64(countIf(now = 'running')) AS running, toFloat64(sumIf(rows, today)) AS rows,
+       toFloat64(sumIf(rejected_rows, today)) AS rejected_rows, toFloat64(sumIf(bytes, today)) AS bytes,
+       if(max(finished_at) > 0, toString(toDateTime(max(finished_at), 'UTC')), '') AS last_ended,
+       argMaxIf(file, started_at, today AND now IN ('failed', 'dead')
+         AND file NOT IN (SELECT file FROM loads FINAL WHERE state = 'loaded')) AS failed_file
+     FROM loads AS l FINAL WHERE kind != 'rebuild'`,
+    { day, timezone, deadAfterMs: defaultTimings.deadAfterMs },
+  );
+  if (!row) throw new Error('ClickHouse did not count the loads');
+  return row;
+}
+
+/** What the tables of a store take on the server that is asked; of a cluster, on that node. */
+export interface StoreSize {
+  readonly bytes: number;
+  readonly parts: number;
+  /** Of the partition that has most; ClickHouse slows inserts down from 1,000 on. */
+  readonly most_parts: number;
+}
+
+export const storeSize = `SELECT toFloat64(sum(p.of_bytes)) AS bytes, toFloat64(sum(p.of_parts)) AS parts, toFloat64(max(p.of_parts)) AS most_parts
+  FROM (SELECT sum(bytes_on_disk) AS of_bytes, count() AS of_parts FROM system.parts
+        WHERE active AND database IN (currentDatabase(), concat(currentDatabase(), '_shard')) GROUP BY database, table, partition_id) AS p`;

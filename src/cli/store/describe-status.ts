@@ -1,0 +1,88 @@
+import type { LoadsOfDay, OpenWork, StoreSize } from '../../../ingest/history/figures.ts';
+import { describeVersion, type Version } from '../../version.ts';
+import { counted, formatNumber } from '../command.ts';
+
+/** The state of a store and of what runs here. Numbers are counts and bytes. */
+export interface Status {
+  readonly adtally: Version;
+  readonly node: string;
+  readonly clickhouse: string;
+  /** The address of the server, or the folder of the embedded one. */
+  readonly where: string;
+  readonly database: string;
+  /** Migrations that are missing; `newer`: the store has more than this version knows. */
+  readonly migrations: readonly string[] | 'newer';
+  /** Absent where migrations are missing. */
+  readonly data?: DataStatus;
+  /** What a person should do, most urgent first. */
+  readonly next: readonly string[];
+}
+
+export interface DataStatus {
+  readonly timezone: string;
+  readonly today: string;
+  readonly events: number;
+  readonly first_day: string;
+  readonly last_day: string;
+  readonly size: StoreSize;
+  readonly disk: { readonly free: number; readonly total: number };
+  readonly loads: LoadsOfDay;
+  readonly open: OpenWork;
+}
+
+/** A status on one screen. */
+export function describeStatus(status: Status): string {
+  const { adtally, node, clickhouse, where, database, migrations, data, next } = status;
+  const schema =
+    migrations === 'newer'
+      ? 'newer than this adtally'
+      : migrations.length > 0
+        ? `lacks migrations: ${migrations.join(', ')}`
+        : 'up to date';
+  const lines: [name: string, text: string][] = [
+    ['adtally', `${describeVersion(adtally)}, Node.js ${node}, ClickHouse ${clickhouse}`],
+    ['store', `${where}, database ${database}, ${data ? `days in ${data.timezone}, ` : ''}${schema}`],
+    ...(data ? ofData(data) : []),
+    ...(next.length > 0 ? next : ['nothing to do']).map((step, n): [string, string] => [
+      n ? '' : 'next',
+      step,
+    ]),
+  ];
+  return lines.map(([name, text]) => `${name.padEnd(10)}${text}`).join('\n');
+}
+
+function ofData({
+  events,
+  first_day,
+  last_day,
+  size,
+  disk,
+  today,
+  loads,
+  open,
+}: DataStatus): [string, string][] {
+  const range = events ? ` from ${first_day} to ${last_day}` : '';
+  return [
+    [
+      'data',
+      `${counted(events, 'event')}${range}, ${formatBytes(size.bytes)} in ${counted(size.parts, 'part')}`,
+    ],
+    ['disk', `${formatBytes(disk.free)} of ${formatBytes(disk.total)} free`],
+    [
+      `loads`,
+      `${today}: ${counted(loads.loads, 'load')}, ${counted(loads.rows, 'event')}, ${formatNumber(loads.rejected_rows)} rejected, ${formatNumber(loads.failed)} failed; ${formatNumber(loads.running)} running now`,
+    ],
+    ['', loads.last_ended ? `the last one ended ${loads.last_ended} UTC` : 'none has ended yet'],
+    [
+      'open',
+      `${counted(open.rejectedRows, 'rejected row')}, ${counted(open.chunksInDoubt, 'chunk')} in doubt, ${counted(open.unconfirmedDays, 'day')} of accounts with unconfirmed money`,
+    ],
+  ];
+}
+
+/** `84.1 MB`; decimal units, as disks are sold. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
+  return `${(bytes / 1000 ** power).toFixed(power ? 1 : 0)} ${units[power]}`;
+}

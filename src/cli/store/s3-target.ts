@@ -1,0 +1,36 @@
+import { usage } from '../arguments.ts';
+
+export interface S3Target {
+  readonly target: string;
+  readonly name: string;
+}
+
+/**
+ * What ClickHouse is told of `s3://BUCKET/PATH`, or of an address that begins with http; undefined for anything else.
+ * Keys and region come from the variables that the AWS tools read; without keys ClickHouse uses its own.
+ */
+export function s3Target(place: string, env: NodeJS.ProcessEnv): S3Target | undefined {
+  const url = addressOf(place, env);
+  if (!url) return undefined;
+  const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = env;
+  if (id && !secret) throw usage('AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not');
+  const keys = id && secret ? [id, secret] : [];
+  return { target: `S3(${[url, ...keys].map(quoted).join(', ')})`, name: place };
+}
+
+function addressOf(place: string, env: NodeJS.ProcessEnv): string | undefined {
+  if (/^https?:\/\//.test(place)) return place;
+  const [, bucket, path] = /^s3:\/\/([^/]+)\/(.+)$/.exec(place) ?? [];
+  if (bucket === undefined || path === undefined) {
+    if (place.startsWith('s3:')) throw usage(`${place}: give s3://BUCKET/PATH`);
+    return undefined;
+  }
+  const endpoint = env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL;
+  if (endpoint) return `${endpoint.replace(/\/$/, '')}/${bucket}/${path}`;
+  const region = env.AWS_REGION ?? env.AWS_DEFAULT_REGION;
+  return `https://${bucket}.s3${region ? `.${region}` : ''}.amazonaws.com/${path}`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replace(/[\\']/g, '\\$&')}'`;
+}

@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { event, ndjson } from '../support/events.ts';
+import { useCommands } from '../support/process.ts';
+
+const commands = useCommands();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-day-two-'));
+afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+
+const env = { DATA_DIR: join(folder, 'data') };
+const adtally = (...args: string[]) => commands.run(args, env);
+async function done(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await adtally(...args);
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+const events = async () => JSON.parse(await done('status', '--json')).data.events;
+
+function file(name: string, days: readonly string[]): string {
+  const path = join(folder, name);
+  writeFileSync(path, ndjson(days.map((day) => event({ event_time: `${day}T00:00:00Z`, spend: '1' }))));
+  return path;
+}
+
+const first = file('first.ndjson', ['2020-01-15', '2020-02-15', '2026-01-15']);
+const second = file('second.ndjson', ['2026-02-15', '2026-02-16']);
+
+test.each(['backup.tar.zst', 'backup'])(
+  'a restored backup (%s) has what was backed up, and counts later files once',
+  async (name) => {
+    rmSync(env.DATA_DIR, { recursive: true, force: true });
+    const to = join(folder, name);
+    await done('ingest', 'events', first);
+    await done('backup', to);
+    expect(statSync(to).size).toBeGreaterThan(0);
+    await done('ingest', 'events', second);
+    expect(await events()).toBe(5);
+
+    const refused = await adtally('restore', to);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--replace') });
+    await done('restore', to, '--replace');
+    expect(await events()).toBe(3);
+    expect(JSON.parse(await done('loads', '--json'))).toEqual(
+      expect.arrayContaining([expect.objectContaining({ kind: 'rebuild', state: 'loaded' })]),
+    );
+    for (const again of [first, second]) await done('ingest', 'events', again);
+    expect(await events()).toBe(5);
+    await done('verify');
+  },
+  180_000,
+);
+
+test('a backup that cannot be read leaves everything as it was', async () => {
+  const broken = join(folder, 'broken.tar.zst');
+  writeFileSync(broken, 'no backup');
+  expect((await adtally('restore', broken, '--replace')).code).toBe(1);
+  expect(await events()).toBe(5);
+  await done('check');
+  await done('verify');
+  await done('ingest', 'events', file('third.ndjson', ['2026-03-01']));
+  expect(await events()).toBe(6);
+}, 120_000);
+
+test('prune drops raw events of old months and keeps their reports, unless told otherwise', async () => {
+  const dry = await adtally('prune', '--keep', '3y', '--dry-run');
+  expect(dry).toMatchObject({ code: 0, stderr: expect.stringContaining('would be dropped') });
+  expect(await events()).toBe(6);
+  await done('prune', '--keep', '3y');
+  expect(await events()).toBe(4);
+  await done('verify', '--from', '2021-01-01');
+  const service = commands.start(['serve'], { ...env, PORT: '0' });
+  const [, url = ''] = await service.said(/listening on (http:\/\/[^"; ]+)/);
+  const token = (await done('token', 'create', 'advertiser')).trim();
+  const rows = async () => {
+    const answer = await fetch(`${url}/v1/campaigns/breakdowns/date`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: '{"start_time":"2019-01-01","end_time":"2030-01-01"}',
+    });
+    const { result } = (await answer.json()) as { result: { rows: { start_time: string }[] } };
+    return result.rows.map(({ start_time }) => start_time.slice(0, 7));
+  };
+  await expect
+    .poll(rows, { timeout: 20_000 })
+    .toEqual(['2020-01', '2020-02', '2026-01', '2026-02', '2026-02', '2026-03']);
+  await done('prune', '--keep', '3y', '--reports');
+  expect(await rows()).toEqual(['2026-01', '2026-02', '2026-02', '2026-03']);
+  await done('verify');
+  expect((await service.kill('SIGTERM')).code).toBe(0);
+}, 120_000);
