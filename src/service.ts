@@ -22,12 +22,14 @@ import { ReportOutcomes } from './http/report/report-outcomes.ts';
 import { listen } from './http/server/listen.ts';
 import { throttledErrorLog } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
+import { StoreFigures } from './observe/store-figures.ts';
 import { defaultHoldBackMs } from './report/changes/changed-until.ts';
 import { Changes } from './report/changes/changes.ts';
 import { Answers } from './report/kept/answers.ts';
 import { StoreVersion } from './report/kept/store-version.ts';
 import { timestampIn } from './report/time/timestamp.ts';
 import type { OpenStore } from './store.ts';
+import { runningVersion } from './version.ts';
 
 export interface Service {
   readonly url: string;
@@ -52,7 +54,7 @@ export async function startService(
   pace?: PaceRules,
 ): Promise<Service> {
   const idleTimeoutMs = config.reportTimeoutSeconds * 1000;
-  const store = connect(opened.reporter, { idleTimeoutMs });
+  const store = connect(opened.reporter, { idleTimeoutMs, unlogged: true });
   const reader = new Reader(opened.reporter, idleTimeoutMs);
   const logError = (message: string) => throttledErrorLog(log, message);
   const accounts = new AccountCache({ store, onError: logError('tokens and limits not refreshed') });
@@ -62,6 +64,12 @@ export async function startService(
     onError: logError('placements not refreshed: reports read all shards'),
   });
   const readiness = new Readiness(store);
+  const figures = new StoreFigures({
+    store,
+    onError: logError(
+      'a figure of the store not read; its user needs the grants of clickhouse/config/server/users.xml',
+    ),
+  });
   const outcomes = new ReportOutcomes(reader, {
     onError: logError('outcomes of reports not read from system.query_log'),
   });
@@ -69,7 +77,7 @@ export async function startService(
   const stopping = new AbortController();
   const closeAll = async () => {
     stopping.abort();
-    for (const refreshed of [accounts, lastLoad, placements, readiness]) refreshed.stop();
+    for (const refreshed of [accounts, lastLoad, placements, readiness, figures]) refreshed.stop();
     redis?.disconnect();
     await outcomes.stop();
     reader.close();
@@ -80,6 +88,7 @@ export async function startService(
     const prepare = async () => {
       timestamp = timestampIn(await requireTimezone(store, config.reportTimezone));
       await Promise.all([accounts, lastLoad, placements, readiness].map((refreshed) => refreshed.start()));
+      figures.start();
     };
     await prepare().catch((error: unknown) => {
       // A schema that does not fit needs a person; a ClickHouse that does not respond may come back by itself.
@@ -105,6 +114,7 @@ export async function startService(
     });
     const quota = { ...config.rateLimit, ...(redis && { redis }) };
     const metrics = measure(readiness, gate, answers, redis);
+    measureStore(metrics, lastLoad, figures);
     const forOperator = { readiness, metrics };
     const app = createApp({
       ...(config.adminPort === undefined && { operator: forOperator }),
@@ -179,4 +189,18 @@ function measure(
     );
   }
   return metrics;
+}
+
+function measureStore(metrics: Metrics, lastLoad: LastLoad, figures: StoreFigures): void {
+  figures.addTo(metrics);
+  metrics.gauge(
+    'adtally_last_load_timestamp_seconds',
+    'When the last load ended, since 1970.',
+    () => (lastLoad.finishedAt?.getTime() ?? Number.NaN) / 1000,
+  );
+  metrics.gauge('process_resident_memory_bytes', 'Memory of this process.', () => process.memoryUsage.rss());
+  metrics.info('adtally_build_info', 'What runs here; always 1.', {
+    node: process.version,
+    ...runningVersion(),
+  });
 }

@@ -44,13 +44,13 @@ describe.each(services)('%s', (_, service) => {
     expect(service.privileged).toBeUndefined();
     if (!writing.test(service.image)) expect(service.read_only).toBe(true);
     // The image of adtally says so itself.
-    if (service.image !== 'adtally') expect(service.user).toMatch(/^(101:101|redis)$/);
+    if (service.image !== 'adtally') expect(service.user).toMatch(/^(101:101|65534:65534|472:0|redis)$/);
     for (const volume of service.volumes ?? []) if (/^[.$]/.test(volume)) expect(volume).toMatch(/:ro$/);
   });
 
   test('is published to this machine alone, and its image can be pinned', () => {
     for (const port of service.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
-    expect(service.image).toMatch(/^(adtally|\$\{[A-Z]+_IMAGE:-[\w/.-]+:\d[\w.-]*\})$/);
+    expect(service.image).toMatch(/^(adtally|\$\{[A-Z]+_IMAGE:-[\w/.-]+:v?\d[\w.-]*\})$/);
   });
 
   test('has no secret that is known: each is asked for', () => {
