@@ -13,6 +13,11 @@ test('the newest version in CHANGELOG.md is that of package.json', () => {
   expect(JSON.parse(read('package-lock.json'))).toMatchObject({ version: manifest.version });
 });
 
+test('the Helm chart has the version of package.json', () => {
+  const { version } = manifest;
+  expect(parse(read('deploy/helm/Chart.yaml'))).toMatchObject({ version, appVersion: version });
+});
+
 test('a release runs every test first, on the oldest Node.js that package.json allows', () => {
   const check = parse(read('.github/workflows/check.yml'));
   const release = parse(read('.github/workflows/release.yml'));
