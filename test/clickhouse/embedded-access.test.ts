@@ -140,9 +140,7 @@ describe('the reporter', () => {
   test.each([
     'SELECT count() FROM adtally.events',
     'SELECT raw FROM adtally.rejected_rows',
-    'SELECT fields FROM adtally.rejected_rows',
     'SELECT content FROM adtally.load_chunks',
-    'SELECT path FROM system.disks',
     'SELECT count() FROM adtally.campaigns',
     'SELECT query FROM system.query_log',
     'SELECT * FROM system.processes',
