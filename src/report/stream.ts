@@ -64,6 +64,7 @@ export async function streamReport(
     // one steps aside before each block that it reads, for no longer than a small one takes.
     priority: options.small ? 1 : 2,
     low_priority_query_wait_time_ms: 50,
+    // 365 days of a small account: 0.93 of the CPU of as many threads as there are cores.
     ...(options.small && { max_threads: 1 }),
     cancel_http_readonly_queries_on_client_close: 1,
     enable_http_compression: coding === 'identity' ? 0 : 1,

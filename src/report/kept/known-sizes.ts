@@ -7,7 +7,7 @@ import type { Plan } from '../plan.ts';
 export type Turned = 'too long' | 'slow';
 
 /** A report that takes longer is large. A busy ClickHouse takes ten times as long as an idle one: 5 to 50 ms for a small one. */
-export const slowMs = 1_000;
+export const slowMs = 2_000;
 
 /** As data and machines change, so does what is large. */
 const rememberMs = 600_000;
