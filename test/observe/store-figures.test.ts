@@ -16,7 +16,7 @@ const service = useService(db);
 const metrics = async () => (await fetch(`${service.url}/metrics`)).text();
 
 test('/metrics has what an operator has to be told of: what is open, when the last load ended, and what is left', async () => {
-  await expect.poll(metrics).toMatch(/^adtally_clickhouse_memory_bytes \d/m);
+  await expect.poll(metrics, { timeout: 30_000 }).toMatch(/^adtally_clickhouse_memory_bytes \d/m);
   const text = await metrics();
   expect(text).toMatch(/^adtally_rejected_rows_open 2$/m);
   expect(text).toMatch(/^adtally_chunks_in_doubt 0$/m);
