@@ -9,8 +9,8 @@ import type { Address } from './client.ts';
 /** A statement that reads. */
 export interface ReadStatement {
   readonly query: string;
-  /** Values of its `{name:Type}` parameters. */
-  readonly params: Readonly<Record<string, string>>;
+  /** Values of its `{name:Type}` parameters; a list is one of strings. */
+  readonly params: Readonly<Record<string, string | readonly string[]>>;
   readonly settings: Readonly<Record<string, string | number>>;
 }
 
@@ -88,7 +88,7 @@ export class Reader {
   ): Promise<IncomingMessage> {
     const search = new URLSearchParams({ database: this.#database, ...(queryId && { query_id: queryId }) });
     for (const [name, value] of Object.entries(settings)) search.set(name, String(value));
-    for (const [name, value] of Object.entries(params)) search.set(`param_${name}`, escaped(value));
+    for (const [name, value] of Object.entries(params)) search.set(`param_${name}`, parameterText(value));
     return new Promise((resolve, reject) => {
       const sent = this.#request({
         ...this.#options,
@@ -122,7 +122,12 @@ const escapes: Readonly<Record<string, string>> = {
   "'": "\\'",
 };
 
-/** A parameter's value as ClickHouse expects it: one field of TSV. */
+/** A parameter's value as ClickHouse expects it: one field of TSV, or a list of strings in quotes. */
+export function parameterText(value: string | readonly string[]): string {
+  if (typeof value === 'string') return escaped(value);
+  return `[${value.map((each) => `'${escaped(each)}'`).join(',')}]`;
+}
+
 function escaped(value: string): string {
   return value.replace(/[\\\t\n\r\0']/g, (character) => escapes[character] ?? character);
 }

@@ -1,7 +1,7 @@
 import type { Breakdown } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Address } from '../../clickhouse/client.ts';
-import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { parameterText, type ReadStatement } from '../../clickhouse/reader.ts';
 import { compileReport, compileUnconfirmedDates } from '../../src/report/compile.ts';
 import { planReport } from '../../src/report/plan.ts';
 import type { Period } from '../data/network.ts';
@@ -92,7 +92,7 @@ function statementOf({ breakdown, account, period }: Report, format: 'json' | 'n
 
 function clickhouseRequest(address: Address, { query, params, settings }: ReadStatement): HttpRequest {
   const search = new URLSearchParams({ database: address.database });
-  for (const [name, value] of Object.entries(params)) search.set(`param_${name}`, value);
+  for (const [name, value] of Object.entries(params)) search.set(`param_${name}`, parameterText(value));
   for (const [name, value] of Object.entries(settings)) search.set(name, String(value));
   return {
     url: `${address.url}/?${search}`,

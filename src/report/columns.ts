@@ -1,5 +1,7 @@
 import { type Breakdown, dimensionOf, familyOf } from '../../catalog/breakdowns.ts';
-import type { Catalog, ColumnType, Dimension, DimensionColumn } from '../../catalog/catalog.ts';
+import type { Catalog, ColumnType, Dimension, DimensionColumn, Family } from '../../catalog/catalog.ts';
+import { changeId, comparedId } from './options/fields.ts';
+import type { ReportOptions } from './options/options.ts';
 
 /** One field of a row, in the order of the row, and where its value comes from. */
 export interface RowColumn {
@@ -14,7 +16,9 @@ export interface RowColumn {
         readonly numerator: string;
         readonly denominator: string;
         readonly times: number;
-      };
+      }
+    /** What is left of the one when the other is taken away. */
+    | { readonly kind: 'change'; readonly now: RowColumn; readonly before: RowColumn };
 }
 
 /** The grouping dimensions of a breakdown, entity first. The day, where there is one, comes before them. */
@@ -23,8 +27,15 @@ export function groupingDimensions(catalog: Catalog, breakdown: Breakdown): Dime
   return [entity, ...breakdown.dimensions].map((name) => dimensionOf(catalog, name));
 }
 
-/** Row fields of a breakdown: the range, the entity, what the breakdown adds, then the family's columns. */
-export function rowColumns(catalog: Catalog, breakdown: Breakdown): RowColumn[] {
+/**
+ * Row fields of a breakdown: the range, the entity, what the breakdown adds, then the family's columns, or those that
+ * were chosen; each followed by its value of the other days and the change, where days are compared.
+ */
+export function rowColumns(
+  catalog: Catalog,
+  breakdown: Breakdown,
+  { metrics, compare_to }: ReportOptions = {},
+): RowColumn[] {
   const family = familyOf(catalog, breakdown.family);
   const range = ['start_time', 'end_time'].map(
     (id): RowColumn => ({ id, type: 'Date', source: { kind: 'range' } }),
@@ -38,12 +49,52 @@ export function rowColumns(catalog: Catalog, breakdown: Breakdown): RowColumn[] 
       }),
     ),
   );
-  const figures = family.columns.map((id): RowColumn => {
-    const measure = family.measures[id];
-    if (measure) return { id, type: measure.type, source: { kind: 'measure' } };
-    const ratio = family.ratios[id];
-    if (ratio) return { id, type: ratio.type, source: { kind: 'ratio', ...ratio } };
-    throw new Error(`the catalog lists column ${id} of ${breakdown.family} but does not define it`);
+  const figures = (metrics ?? family.columns).flatMap((id): RowColumn[] => {
+    const now = figure(family, id);
+    if (!now) throw new Error(`the catalog lists column ${id} of ${breakdown.family} but does not define it`);
+    return compare_to ? compared(now) : [now];
   });
   return [...range, ...dimensions, ...figures];
+}
+
+export function isFigure({ source }: RowColumn): boolean {
+  return source.kind !== 'range' && source.kind !== 'dimension';
+}
+
+function figure({ measures, ratios }: Family, id: string): RowColumn | undefined {
+  const measure = measures[id];
+  if (measure) return { id, type: measure.type, source: { kind: 'measure' } };
+  const ratio = ratios[id];
+  return ratio && { id, type: ratio.type, source: { kind: 'ratio', ...ratio } };
+}
+
+function compared(now: RowColumn): RowColumn[] {
+  const { id, type, source } = now;
+  const before: RowColumn = {
+    id: comparedId(id),
+    type,
+    source:
+      source.kind === 'ratio'
+        ? {
+            ...source,
+            numerator: comparedId(source.numerator),
+            denominator: comparedId(source.denominator),
+          }
+        : source,
+  };
+  return [now, before, { id: changeId(id), type, source: { kind: 'change', now, before } }];
+}
+
+/** The measures that a figure is computed from. */
+export function measuresOf({ id, source }: RowColumn): string[] {
+  switch (source.kind) {
+    case 'measure':
+      return [id];
+    case 'ratio':
+      return [source.numerator, source.denominator];
+    case 'change':
+      return [...measuresOf(source.now), ...measuresOf(source.before)];
+    default:
+      return [];
+  }
 }

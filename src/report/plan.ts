@@ -1,5 +1,6 @@
 import type { Breakdown } from '../../catalog/breakdowns.ts';
-import type { DateRange } from './request.ts';
+import { type DateRange, daysBetween } from './options/days.ts';
+import type { ReportOptions } from './options/options.ts';
 
 /** Everything a report's statement depends on. */
 export interface Plan {
@@ -8,10 +9,20 @@ export interface Plan {
   readonly account: string;
   /** As requested: what rows of an undated breakdown have as start_time and end_time. */
   readonly range: DateRange;
-  /** The part of the range that ClickHouse's Date can hold; first > last if there is none. */
-  readonly days: { readonly first: string; readonly last: string };
+  readonly days: Days;
+  readonly options: ReportOptions;
+  /** The dimensions of the rollup that is read: at least those of the breakdown. */
+  readonly reads: readonly string[];
+  /** The days to compare with, and how many days later those of the range are that they are compared to. */
+  readonly compared?: { readonly days: Days; readonly later: number } | undefined;
   /** Absent on a single node. */
   readonly routing?: ShardRouting;
+}
+
+/** The part of a range that ClickHouse's Date can hold; first > last if there is none. */
+export interface Days {
+  readonly first: string;
+  readonly last: string;
 }
 
 /** Which shards of a cluster a report reads. */
@@ -27,20 +38,33 @@ export interface ShardRouting {
 // The range of ClickHouse's Date. Any calendar date is a valid request, even one that no event can have.
 const firstDay = '1970-01-01';
 const lastDay = '2149-06-06';
-export const everyDay: Plan['days'] = { first: firstDay, last: lastDay };
+export const everyDay: Days = { first: firstDay, last: lastDay };
 
+/** @param asked what is asked for beside the days, and the dimensions of the rollup that can answer it */
 export function planReport(
   breakdown: Breakdown,
   account: string,
   range: DateRange,
   routing?: ShardRouting,
+  asked: Pick<Plan, 'options' | 'reads'> = { options: {}, reads: breakdown.dimensions },
 ): Plan {
-  const outside = range.end < firstDay || range.start > lastDay;
-  const days = outside
-    ? { first: lastDay, last: firstDay }
-    : {
-        first: range.start < firstDay ? firstDay : range.start,
-        last: range.end > lastDay ? lastDay : range.end,
-      };
-  return { breakdown, account, range, days, ...(routing && { routing }) };
+  const { options, reads } = asked;
+  const { compare_to } = options;
+  return {
+    breakdown,
+    account,
+    range,
+    days: daysOf(range),
+    options,
+    reads,
+    ...(compare_to && {
+      compared: { days: daysOf(compare_to), later: daysBetween(compare_to.start, range.start) },
+    }),
+    ...(routing && { routing }),
+  };
+}
+
+function daysOf({ start, end }: DateRange): Days {
+  if (end < firstDay || start > lastDay) return { first: lastDay, last: firstDay };
+  return { first: start < firstDay ? firstDay : start, last: end > lastDay ? lastDay : end };
 }

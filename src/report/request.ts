@@ -1,25 +1,51 @@
 import { z } from 'zod';
+import type { Breakdown } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { type DateRange, daysIn, previousPeriod, previousYear } from './options/days.ts';
+import { changeId, comparedId, dimensionsRead, metricsOf } from './options/fields.ts';
+import type { ReportOptions } from './options/options.ts';
+import { day, inverted, optionFields } from './options/schema.ts';
+import { everyDay } from './plan.ts';
 
-const day = z.iso.date({
-  error: ({ input }) => (input === undefined ? 'is required' : 'must be a date that exists, as yyyy-mm-dd'),
-});
-
-/** The request body of every endpoint (contract §2.1); unknown fields are ignored. */
-export const reportBody = z
-  .object({ start_time: day, end_time: day })
-  .refine(({ start_time, end_time }) => start_time <= end_time, {
-    path: ['end_time'],
-    error: 'must not be before start_time',
-  });
-
-/** First and last day of a report, inclusive, as `yyyy-mm-dd`. */
-export interface DateRange {
-  readonly start: string;
-  readonly end: string;
+/** What a caller asks of an endpoint. */
+export interface ReportRequest {
+  readonly range: DateRange;
+  readonly options: ReportOptions;
+  /** The dimensions of the rollup that can answer it: those of the breakdown, and those it is filtered by. */
+  readonly reads: readonly string[];
 }
+
+/** The request body of a breakdown (contract §2.1) with its optional fields; unknown fields are ignored. */
+export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
+  const comparison = metricsOf(catalog, breakdown).flatMap((id) => [comparedId(id), changeId(id)]);
+  return z
+    .object({ start_time: day, end_time: day, ...optionFields(catalog, breakdown) })
+    .refine(({ start_time, end_time }) => start_time <= end_time, { ...inverted, abort: true })
+    .superRefine(({ order_by = [], compare_to, ...range }, { addIssue }) => {
+      const n = order_by.findIndex(({ field }) => comparison.includes(field));
+      if (n >= 0 && compare_to === undefined) {
+        addIssue({ code: 'custom', path: ['order_by', n, 'field'], message: 'needs compare_to' });
+      }
+      if (compare_to === undefined) return;
+      const compared = comparedRange(rangeOf(range), compare_to);
+      if (!compared) {
+        addIssue({ code: 'custom', path: ['compare_to'], message: 'would begin before the year 0' });
+      } else if (breakdown.day && !isStorable(rangeOf(range))) {
+        const message = `by date needs a range from ${everyDay.first} to ${everyDay.last}`;
+        addIssue({ code: 'custom', path: ['compare_to'], message });
+      } else if (breakdown.day && daysIn(compared) !== daysIn(rangeOf(range))) {
+        const message = `must have ${daysIn(rangeOf(range))} days like the range: this breakdown compares day by day`;
+        addIssue({ code: 'custom', path: ['compare_to'], message });
+      }
+    });
+}
+
+export type RequestSchema = ReturnType<typeof requestSchema>;
+type RequestFields = z.infer<RequestSchema>;
 
 /** The body is not what the contract asks for; `field` is the first field at fault, absent for the body itself. */
 export class InvalidRequest extends Error {
+  /** A field of a field after a dot: `filters.device`, `order_by.0.field`. */
   readonly field: string | undefined;
 
   constructor(field: string | undefined, reason: string) {
@@ -28,24 +54,93 @@ export class InvalidRequest extends Error {
   }
 }
 
-/** @throws {InvalidRequest} when the body is not JSON, not an object, or a date is missing, invalid or inverted */
-export function parseRequest(body: string): DateRange {
-  const { start_time, end_time } = parseBody(reportBody, body);
-  return { start: start_time, end: end_time };
+/** How an endpoint reads its requests. */
+export class RequestReader {
+  readonly #catalog: Catalog;
+  readonly #breakdown: Breakdown;
+  readonly #schema: RequestSchema;
+
+  constructor(catalog: Catalog, breakdown: Breakdown) {
+    this.#catalog = catalog;
+    this.#breakdown = breakdown;
+    this.#schema = requestSchema(catalog, breakdown);
+  }
+
+  /** @throws {InvalidRequest} when the body is not JSON, or as `read` does */
+  parse(body: string): ReportRequest {
+    return this.read(jsonOf(body));
+  }
+
+  /** @throws {InvalidRequest} when it is not an object, a date is missing, or a field that is known has a wrong value */
+  read(fields: unknown): ReportRequest {
+    const data = check(this.#schema, fields);
+    const range = rangeOf(data);
+    const options = optionsOf(data, range);
+    return { range, options, reads: dimensionsRead(this.#catalog, this.#breakdown, options.filters ?? {}) };
+  }
 }
 
 /** @throws {InvalidRequest} when the body is not JSON, not an object, or a field is missing or invalid */
 export function parseBody<Fields>(schema: z.ZodType<Fields>, body: string): Fields {
-  let json: unknown;
+  return check(schema, jsonOf(body));
+}
+
+function jsonOf(body: string): unknown {
   try {
-    json = JSON.parse(body);
+    return JSON.parse(body);
   } catch {
     throw new InvalidRequest(undefined, 'the body is not valid JSON');
   }
-  const parsed = schema.safeParse(json);
+}
+
+function check<Fields>(schema: z.ZodType<Fields>, fields: unknown): Fields {
+  const parsed = schema.safeParse(fields);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const field = issue?.path[0];
-  if (field === undefined) throw new InvalidRequest(undefined, 'the body must be a JSON object');
-  throw new InvalidRequest(String(field), issue?.message ?? 'is invalid');
+  throw invalid(parsed.error.issues[0]);
+}
+
+function invalid(issue: z.core.$ZodIssue | undefined): InvalidRequest {
+  if (issue?.code === 'invalid_union') {
+    const nested = issue.errors.at(-1)?.[0];
+    if (nested) return invalid({ ...nested, path: [...issue.path, ...nested.path] });
+  }
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const path = [...(issue?.path ?? []), ...unknown];
+  if (path.length === 0) return new InvalidRequest(undefined, 'the body must be a JSON object');
+  return new InvalidRequest(path.map(String).join('.'), issue?.message ?? 'is invalid');
+}
+
+/** Whether ClickHouse can count other days to those of the range. */
+const isStorable = ({ start, end }: DateRange) => start >= everyDay.first && end <= everyDay.last;
+
+const rangeOf = ({ start_time, end_time }: { start_time: string; end_time: string }): DateRange => ({
+  start: start_time,
+  end: end_time,
+});
+
+function comparedRange(range: DateRange, asked: RequestFields['compare_to']): DateRange | undefined {
+  if (asked === undefined) return undefined;
+  if (asked === 'previous_period') return previousPeriod(range);
+  if (asked === 'previous_year') return previousYear(range);
+  return rangeOf(asked);
+}
+
+/** The same text for requests that mean the same, as far as that is easily told. */
+function optionsOf(fields: RequestFields, range: DateRange): ReportOptions {
+  const { filters = {}, metrics, order_by = [], limit, totals, time_grain } = fields;
+  const filtered = Object.entries(filters).flatMap(([field, values]) =>
+    values ? [[field, [...new Set(values)].sort()] as const] : [],
+  );
+  const compared = comparedRange(range, fields.compare_to);
+  return {
+    ...(filtered.length > 0 && { filters: Object.fromEntries(filtered) }),
+    ...(metrics && { metrics }),
+    ...(order_by.length > 0 && {
+      order_by: order_by.map(({ field, direction = 'asc' }) => ({ field, direction })),
+    }),
+    ...(limit !== undefined && { limit }),
+    ...(totals && { totals }),
+    ...(time_grain && time_grain !== 'day' && { time_grain }),
+    ...(compared && { compare_to: compared }),
+  };
 }

@@ -1,4 +1,4 @@
-import type { RowColumn } from './columns.ts';
+import { isFigure, type RowColumn } from './columns.ts';
 import type { Plan } from './plan.ts';
 import { jsonText, named } from './values.ts';
 
@@ -20,26 +20,27 @@ export function templateOf(
   plan: Plan,
   envelope: Envelope | undefined,
 ): { selected: string; settings: Record<string, string> } {
-  // Of an undated report the range is the same on every row: literal text.
-  const literals = columns.filter(({ source }) => source.kind === 'range' && !plan.breakdown.day);
-  const texts = columns.filter(
-    (column) => ['range', 'dimension'].includes(column.source.kind) && !literals.includes(column),
-  );
-  const figures = columns.filter((column) => !texts.includes(column) && !literals.includes(column));
+  const { totals } = plan.options;
+  // Of an undated report the range is the same on every row: literal text, unless the totals have the same template.
+  const literals = columns.filter(({ source }) => source.kind === 'range' && !plan.breakdown.day && !totals);
+  const figures = columns.filter(isFigure);
+  const texts = columns.filter((column) => !figures.includes(column) && !literals.includes(column));
   const pieces = texts.map((column, n) => `'${n > 0 ? ',' : ''}"${column.id}":', ${jsonText(column, plan)}`);
   const fields = [
     ...literals.map(({ id }) => `"${id}":"${id === 'start_time' ? plan.range.start : plan.range.end}"`),
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
-    '${text:Raw}',
+    ...(totals ? [] : ['${text:Raw}']),
     ...figures.map(({ id }) => `"${id}":\${${id}:Raw}`),
   ];
   return {
-    selected: [`concat(${pieces.join(', ')}) AS text`, ...figures.map((column) => named(column, plan))].join(
-      ', ',
-    ),
+    selected: [
+      `concat(${pieces.join(', ')}${totals ? ", ','" : ''}) AS text`,
+      ...figures.map((column) => named(column, plan)),
+    ].join(', '),
     settings: {
-      format_template_resultset_format: envelopeTemplate(columns, envelope),
-      format_template_row_format: `{${fields.join(',')}}`,
+      format_template_resultset_format: envelopeTemplate(columns, plan, envelope),
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise; the text of a row ends with a comma then
+      format_template_row_format: `{${totals ? '${text:Raw}' : ''}${fields.join(',')}}`,
       format_template_rows_between_delimiter: ',',
     },
   };
@@ -56,13 +57,24 @@ export function envelopeEnd(unconfirmedDates: readonly string[]): string {
 }
 
 /** @param envelope absent: what lies between {@link envelopeHead} and {@link envelopeEnd} */
-function envelopeTemplate(columns: readonly RowColumn[], envelope: Envelope | undefined): string {
+function envelopeTemplate(
+  columns: readonly RowColumn[],
+  { options: { totals, limit, compare_to } }: Plan,
+  envelope: Envelope | undefined,
+): string {
+  const compared = compare_to && { start_time: compare_to.start, end_time: compare_to.end };
   const metadata = columns.map(({ id, type }) => ({ id, type }));
   return [
     `${envelope ? asLiteral(envelopeHead(envelope.lastUpdateTime)) : ''}"rows":[`,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
     '${data}',
-    `],"column_metadata":${literal(metadata)},"unconfirmed_revenue_dates":`,
+    '],',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: what ClickHouse knows at the end
+    ...(totals ? ['"totals":${totals},'] : []),
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise
+    ...(limit === undefined ? [] : ['"row_count":${rows_before_limit:Raw},']),
+    ...(compared ? [`"compare_to":${literal(compared)},`] : []),
+    `"column_metadata":${literal(metadata)},"unconfirmed_revenue_dates":`,
     envelope ? asLiteral(envelopeEnd(envelope.unconfirmedDates)) : '',
   ].join('');
 }

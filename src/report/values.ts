@@ -1,5 +1,6 @@
 import type { Dimension, NameSource } from '../../catalog/catalog.ts';
 import type { RowColumn } from './columns.ts';
+import type { FilterField } from './options/fields.ts';
 import type { Plan } from './plan.ts';
 
 /** A column of the rows as a SELECT has it, under its id. */
@@ -9,10 +10,10 @@ export function named(column: RowColumn, plan: Plan): string {
 }
 
 /** What a column is computed from, after the grouping. */
-function expression({ id, source }: RowColumn, plan: Plan): string {
+export function expression({ id, source }: RowColumn, plan: Plan): string {
   switch (source.kind) {
     case 'range':
-      return plan.breakdown.day ? 'toString(day)' : `{${id === 'start_time' ? 'start' : 'end'}:String}`;
+      return plan.breakdown.day ? `toString(${covered(id, plan)})` : edgeOf(id);
     case 'dimension': {
       const { dimension, column } = source;
       if (!column.name) return dimension.key;
@@ -26,14 +27,39 @@ function expression({ id, source }: RowColumn, plan: Plan): string {
       // Decimal division cuts off after the dividend's scale: 7 places, then rounding to 6, is exact.
       return `if(${denominator} = 0, toDecimal128(0, 6), CAST(round(toDecimal128(${scaled}, 7) / greatest(${denominator}, 1), 6), 'Decimal(38, 6)'))`;
     }
+    case 'change':
+      return `${expression(source.now, plan)} - ${expression(source.before, plan)}`;
   }
 }
 
+const edgeOf = (id: string) => `{${id === 'start_time' ? 'start' : 'end'}:String}`;
+
+/** What a dated row is of: a day of the rollup, or one that is computed: the first one of a week or of a month. */
+export function dayKey({ options }: Plan): 'day' | 'period' {
+  return options.time_grain || options.compare_to ? 'period' : 'day';
+}
+
+/** The first or last day that a dated row covers. Weeks and months are cut to the range. */
+function covered(id: string, plan: Plan): string {
+  const { time_grain } = plan.options;
+  if (!time_grain) return dayKey(plan);
+  if (id === 'start_time') return 'greatest(period, {first:Date})';
+  const next = `${time_grain === 'week' ? 'addWeeks' : 'addMonths'}(toDate32(period), 1)`;
+  return `least(${next} - 1, {until:Date32})`;
+}
+
 /** The day, name or id of a column as JSON text, in quotes. */
-export function jsonText({ source }: RowColumn, plan: Plan): string {
-  if (source.kind !== 'dimension') return 'toJSONString(day)';
+export function jsonText({ id, source }: RowColumn, plan: Plan): string {
+  if (source.kind !== 'dimension') {
+    return `toJSONString(${plan.breakdown.day ? covered(id, plan) : edgeOf(id)})`;
+  }
   const { dimension, column } = source;
   return column.name ? lookUp(dimension, column.name, plan, true) : `toJSONString(${dimension.key})`;
+}
+
+/** What a filter compares with its values. */
+export function filtered({ dimension, column }: FilterField, plan: Plan): string {
+  return column?.name ? lookUp(dimension, column.name, plan) : dimension.key;
 }
 
 /** The name of an id; the dictionaries also have it as JSON text. */

@@ -1,11 +1,10 @@
-import { registerSchema, setShouldValidateFormat, validate } from '@hyperjump/json-schema/openapi-3-1';
-import '@hyperjump/json-schema/formats';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints, familyOf } from '../../catalog/breakdowns.ts';
 import { type Catalog, catalog } from '../../catalog/catalog.ts';
 import { openApiDocument } from '../../src/http/openapi/document.ts';
 import type { Content, OpenApiDocument, ResponseObject } from '../../src/http/openapi/model.ts';
 import { event, load } from '../support/events.ts';
+import { faults, readDocument } from '../support/openapi-faults.ts';
 import { paths } from '../support/oracle.ts';
 import { type Report, useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -33,10 +32,10 @@ const limits = {
   leastPace: { bytesPerSecond: 65_536, seconds: 10 },
   sendTimeoutSeconds: 60,
 };
-const address = 'https://adtally.test/openapi.json';
-const dialect = 'https://spec.openapis.org/oas/3.1/schema-base';
 const body = { start_time: '2026-03-01', end_time: '2026-03-31' };
 const path = '/v1/campaigns';
+/** Only where optional fields of the body ask for it. */
+const ofOptions = ['Adtally-Row-Count', 'Adtally-Totals', 'Adtally-Compare-To'];
 const mediaTypes = [
   'application/json',
   'application/x-ndjson',
@@ -47,19 +46,8 @@ const mediaTypes = [
 
 let document: OpenApiDocument;
 beforeAll(async () => {
-  setShouldValidateFormat(true);
-  const text = await (await fetch(`${service.url}/openapi.json`)).text();
-  document = JSON.parse(text);
-  registerSchema(JSON.parse(text), address, dialect);
+  document = await readDocument(service.url);
 });
-
-/** What an independent validator finds wrong with a value, by a schema at some place of the document. */
-async function faults(value: unknown, ...place: string[]): Promise<unknown[]> {
-  const pointer = place.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
-  const schema = place.length ? `${address}#/${pointer}` : dialect;
-  const output = await validate(schema, JSON.parse(JSON.stringify(value)), 'BASIC');
-  return output.valid ? [] : (output.errors ?? []);
-}
 
 /** The answer 200 of a report. */
 function answerOf(name: string): ResponseObject {
@@ -126,7 +114,7 @@ describe('what the service answers is what the document says', () => {
     expect(column_metadata).toEqual(result.column_metadata);
     expect(Object.keys(rows[0] ?? {})).toEqual(Object.keys(row ?? {}));
     const rowSchema =
-      schema?.$ref
+      schema?.anyOf?.[0]?.$ref
         ?.split('/')
         .at(-1)
         ?.replace(/Report$/, 'Row') ?? '';
@@ -141,7 +129,7 @@ describe('what the service answers is what the document says', () => {
       const response = await service.post(path, 'advertiser', body, { accept });
       expect(response.headers.get('content-type')?.split(';')[0]).toBe(accept);
       const json = accept === 'application/json';
-      const missing = headers.filter((name) => !response.headers.has(name));
+      const missing = headers.filter((name) => !response.headers.has(name) && !ofOptions.includes(name));
       expect(missing.filter((name) => !json || !/^Adtally-|^Content-Disposition/.test(name))).toEqual([]);
       const { example } = contentOf(path)[accept] ?? {};
       if (accept === 'text/csv') {
@@ -201,7 +189,7 @@ describe('what the service answers is what the document says', () => {
     const requests = [body, { ...body, more: 1 }, { ...body, start_time: '2026-02-29' }, {}, []];
     for (const request of requests) {
       const accepted = (await service.post(path, 'a', request)).status === 200;
-      const fits = await faults(request, 'components', 'schemas', 'ReportRequest');
+      const fits = await faults(request, 'components', 'schemas', 'CampaignsRequest');
       expect({ request, fits: fits.length === 0 }).toEqual({ request, fits: accepted });
     }
   });

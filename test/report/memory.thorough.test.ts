@@ -29,6 +29,7 @@ test.each([
       const answer = {
         body: Buffer.from(new ArrayBuffer(bytes)),
         unconfirmedDates: [`2026-${n}`],
+        summary: {},
         query: `query-${n}`,
         rows: { known: n },
       };

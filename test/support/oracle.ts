@@ -13,11 +13,11 @@ export interface Recount {
   readonly unconfirmed_revenue_dates: string[];
 }
 
-type Key = 'day' | 'campaign' | 'ad_unit' | 'device' | 'creative' | 'site';
+export type Key = 'day' | 'campaign' | 'ad_unit' | 'device' | 'creative' | 'site';
 export type NameList = 'campaigns' | 'creatives' | 'ad_units' | 'sites';
 
 /** The paths of the contract (§4), by hand, with what orders their rows: the day, then the other keys. */
-const groupings: Readonly<Record<string, readonly Key[]>> = {
+export const groupings: Readonly<Record<string, readonly Key[]>> = {
   '/v1/campaigns': ['campaign'],
   '/v1/campaigns/breakdowns/date': ['day', 'campaign'],
   '/v1/campaigns/breakdowns/creative': ['campaign', 'creative'],
@@ -39,7 +39,7 @@ const groupings: Readonly<Record<string, readonly Key[]>> = {
 };
 export const paths: readonly string[] = Object.keys(groupings);
 
-interface Counted {
+export interface Counted {
   readonly event: EventLine;
   readonly keys: Readonly<Record<Key, string>>;
   /** Position of its load in the history. */
@@ -87,12 +87,20 @@ export class Oracle {
     for (const day of days) this.#confirmed.set(JSON.stringify([account, day]), now);
   }
 
+  /** The events that a path tells the account of. */
+  counted(path: string, account: string): readonly Counted[] {
+    return this.#events[path.startsWith('/v1/campaigns') ? 'advertiser' : 'publisher'].get(account) ?? [];
+  }
+
+  nameOf(list: NameList, account: string, id: string, otherwise: string): string {
+    return this.#names.get(JSON.stringify([list, account, id])) ?? otherwise;
+  }
+
   report(path: string, account: string, { start, end }: Range): Recount {
     const keys = groupings[path];
     if (!keys) throw new Error(`the contract has no path ${path}`);
     const advertiser = path.startsWith('/v1/campaigns');
-    const events = this.#events[advertiser ? 'advertiser' : 'publisher'].get(account) ?? [];
-    const owned = events.filter(({ keys: { day } }) => start <= day && day <= end);
+    const owned = this.counted(path, account).filter(({ keys: { day } }) => start <= day && day <= end);
     const groups = new Map<string, Counted[]>();
     for (const counted of owned) {
       add(groups, JSON.stringify(keys.map((key) => counted.keys[key])), counted);
@@ -108,7 +116,7 @@ export class Oracle {
     const { day, campaign, ad_unit, device, creative, site } = first.keys;
     const advertiser = path.startsWith('/v1/campaigns');
     const named = (list: NameList, id: string, otherwise: string) =>
-      this.#names.get(JSON.stringify([list, account, id])) ?? otherwise;
+      this.nameOf(list, account, id, otherwise);
     return {
       start_time: keys.includes('day') ? day : range.start,
       end_time: keys.includes('day') ? day : range.end,
@@ -135,7 +143,7 @@ export class Oracle {
   }
 }
 
-function campaignFigures(events: readonly EventLine[]): Row {
+export function campaignFigures(events: readonly EventLine[]): Row {
   const impressions = count(events, 'impression');
   const conversions = count(events, 'conversion');
   const referrals = count(events, 'referral');
@@ -151,7 +159,7 @@ function campaignFigures(events: readonly EventLine[]): Row {
   };
 }
 
-function adUnitFigures(events: readonly EventLine[]): Row {
+export function adUnitFigures(events: readonly EventLine[]): Row {
   const requests = count(events, 'ad_request');
   const impressions = count(events, 'impression');
   const referrals = count(events, 'referral');
@@ -209,7 +217,7 @@ export function micros(text = '0'): bigint {
   return BigInt(`${minus}${units}${places.padEnd(6, '0')}`);
 }
 
-function decimal(amount: bigint): LosslessNumber {
+export function decimal(amount: bigint): LosslessNumber {
   const digits = `${amount < 0n ? -amount : amount}`.padStart(7, '0');
   const text = `${digits.slice(0, -6)}.${digits.slice(-6)}`.replace(/\.?0+$/, '');
   return new LosslessNumber(`${amount < 0n ? '-' : ''}${text}`);
@@ -223,7 +231,11 @@ function timeOf(text: string): Date {
 }
 
 /** By code point, which is the order of the bytes of UTF-8 (and not the order of JavaScript strings). */
-function compareKeys(keys: readonly Key[], a: Counted, b: Counted): number {
+export function compareKeys(
+  keys: readonly Key[],
+  a: Pick<Counted, 'keys'>,
+  b: Pick<Counted, 'keys'>,
+): number {
   for (const key of keys) {
     const order = Buffer.compare(Buffer.from(a.keys[key]), Buffer.from(b.keys[key]));
     if (order !== 0) return order;

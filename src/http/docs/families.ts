@@ -74,13 +74,38 @@ export function title(tag: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The fields of what an answer of JSON has under `result`. */
-export function envelopeFields(document: OpenApiDocument, entry: PathOperation | undefined) {
+/**
+ * The fields of what an answer of JSON has under `result`.
+ * @param withOptions also those that optional fields of the body add
+ */
+export function envelopeFields(
+  document: OpenApiDocument,
+  entry: PathOperation | undefined,
+  withOptions = false,
+) {
   const schema = answersOf(entry)['application/json']?.schema;
-  return (schema && resolve(document, schema).properties?.result?.properties) ?? {};
+  const [plain, asked] = schema?.anyOf ?? [];
+  const chosen = withOptions ? asked : plain;
+  return (chosen && resolve(document, chosen).properties?.result?.properties) ?? {};
 }
 
-export function jsonType({ type, format }: JsonSchema): string {
+/** The fields that the body of a report may have on some endpoint. */
+export function bodyFields(document: OpenApiDocument): {
+  fields: Record<string, JsonSchema>;
+  required: string[];
+} {
+  const schemas = document.tags
+    .flatMap(({ name }) => operationsOf(document, name))
+    .map(({ operation }) => operation.requestBody?.content['application/json']?.schema)
+    .map((schema) => (schema ? resolve(document, schema) : {}));
+  return {
+    fields: Object.assign({}, ...schemas.map(({ properties }) => properties)),
+    required: [...new Set(schemas.flatMap(({ required = [] }) => required))],
+  };
+}
+
+export function jsonType({ type, format, anyOf }: JsonSchema): string {
+  if (anyOf) return anyOf.map(jsonType).join(' or ');
   const types = [type ?? 'array'].flat().join(' or ');
   return format ? `${types} (${format})` : types;
 }

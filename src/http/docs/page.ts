@@ -1,11 +1,13 @@
 import { html, raw } from 'hono/html';
 import { changesTag } from '../openapi/changes.ts';
+import { exampleOptions } from '../openapi/examples.ts';
 import type { OpenApiDocument } from '../openapi/model.ts';
 import { errors, formats, limits } from './answers.ts';
 import { changesSection } from './changes.ts';
 import {
   anchor,
   answersOf,
+  bodyFields,
   envelopeFields,
   familySection,
   firstReport,
@@ -78,7 +80,7 @@ ${others.map((tag) => (tag.name === changesTag ? changesSection : serviceSection
 }
 
 function askSection(document: OpenApiDocument): Html {
-  const request = document.components.schemas.ReportRequest;
+  const { fields, required } = bodyFields(document);
   const first = firstReport(document);
   const body = JSON.stringify(first?.operation.requestBody?.content['application/json']?.example);
   const curl = [
@@ -91,18 +93,19 @@ function askSection(document: OpenApiDocument): Html {
 ${prose(document.info.description)}
 ${sample(curl, 'A request with curl')}
 <h3>The request</h3>
-<p>Every endpoint takes the same body, a JSON object sent as <code>application/json</code>, and a login token in <code>authorization: Bearer</code>. ${scheme?.description}</p>
+<p>Every endpoint takes a body of the same fields, a JSON object sent as <code>application/json</code>, and a login token in <code>authorization: Bearer</code>. ${scheme?.description}</p>
 ${table(
   'Fields of the body',
   ['field', 'JSON', 'needed', 'meaning'],
-  Object.entries(request?.properties ?? {}).map(([id, field]) => [
+  Object.entries(fields).map(([id, field]) => [
     code(id),
     html`<span class="short">${jsonType(field)}</span>`,
-    html`${request?.required?.includes(id) ? 'yes' : 'no'}`,
+    html`${required.includes(id) ? 'yes' : 'no'}`,
     inline(field.description ?? ''),
   ]),
 )}
-<p>${inline(request?.description ?? '')}</p></section>`;
+<p>Unknown fields are ignored; a known one with a wrong value is 400, with its name in <code>field</code>.</p>
+${sample(exampleOptions, 'A body with optional fields')}</section>`;
 }
 
 function trySection(document: OpenApiDocument): Html {
@@ -138,7 +141,7 @@ function envelopeSection(document: OpenApiDocument): Html {
 ${table(
   'Fields of result',
   ['field', 'JSON', 'meaning'],
-  Object.entries(envelopeFields(document, firstReport(document))).map(([id, field]) => [
+  Object.entries(envelopeFields(document, firstReport(document), true)).map(([id, field]) => [
     code(id),
     html`<span class="short">${jsonType(field)}</span>`,
     inline(field.description ?? ''),

@@ -5,7 +5,7 @@ import { rowColumns } from '../../report/columns.ts';
 import { compileReport } from '../../report/compile.ts';
 import type { Seen } from '../../report/kept/answers.ts';
 import { type Plan, planReport } from '../../report/plan.ts';
-import { type DateRange, InvalidRequest, parseRequest } from '../../report/request.ts';
+import { InvalidRequest, type ReportRequest, RequestReader } from '../../report/request.ts';
 import type { HttpEnv } from '../env.ts';
 import { type ReportDeps, report } from '../report/handler.ts';
 import { reportHeaders } from '../report/headers.ts';
@@ -28,14 +28,14 @@ export interface Exporting {
 export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedReport): Exporting {
   const { path, breakdown } = endpoint;
   const { catalog } = deps;
-  const columns = rowColumns(catalog, breakdown);
+  const requests = new RequestReader(catalog, breakdown);
   const codingOf: typeof acceptedCoding = (c) =>
     c.req.header('range') !== undefined && format !== 'json' ? 'identity' : acceptedCoding(c);
   const compute = report(deps, endpoint, { formatOf: () => format, codingOf, requestOf });
 
-  const look = async (c: Context<HttpEnv>, range: DateRange): Promise<Seen> => {
+  const look = async (c: Context<HttpEnv>, { range, ...asked }: ReportRequest): Promise<Seen> => {
     const account = c.get('account');
-    const plan = planReport(breakdown, account, range, deps.routingOf(account));
+    const plan = planReport(breakdown, account, range, deps.routingOf(account), asked);
     const seen = await deps.answers.look(plan, format);
     return { ...seen, ...(seen.version && { version: versionOf(plan, seen.version) }) };
   };
@@ -51,16 +51,17 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
   return {
     unchanged: async function unchangedMiddleware(c, next) {
       const ifNoneMatch = c.req.header('if-none-match');
-      const range = ifNoneMatch === undefined ? undefined : attempt(() => requestOf(c));
-      const { version } = range ? await look(c, range) : {};
+      const asked = ifNoneMatch === undefined ? undefined : attempt(() => requestOf(c, requests));
+      const { version } = asked ? await look(c, asked) : {};
       if (ifNoneMatch === undefined || version === undefined || !isMatched(ifNoneMatch, version)) {
         return next();
       }
       return c.body(null, 304, exportHeaders({ version }));
     },
     answer: async function exportHandler(c, next) {
-      const range = requestOf(c);
-      const { version, kept } = await look(c, range);
+      const asked = requestOf(c, requests);
+      const { range, options } = asked;
+      const { version, kept } = await look(c, asked);
       const exported = { version };
       c.set('exported', exported);
       if (c.req.method !== 'HEAD' || kept) return compute(c, next);
@@ -69,11 +70,13 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
           path,
           range,
           format,
-          columns,
+          compared: options.compare_to,
+          columns: rowColumns(catalog, breakdown, options),
           lastUpdateTime: deps.lastUpdateTime(),
           lastLoad: deps.lastLoad(),
           cache: 'fwd=method',
           unconfirmedDates: [],
+          summary: {},
         },
         codingOf(c),
       );
@@ -83,14 +86,14 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
 }
 
 /** @throws {InvalidRequest} */
-function requestOf(c: Context<HttpEnv>): DateRange {
+function requestOf(c: Context<HttpEnv>, requests: RequestReader): ReportRequest {
   const { searchParams } = new URL(c.req.url);
   // Whoever came by a link has shown that it is right.
   if (c.req.method !== 'QUERY') searchParams.delete(linkParameter);
-  if (c.req.method !== 'QUERY') return parseRequest(JSON.stringify(fieldsOf(searchParams)));
+  if (c.req.method !== 'QUERY') return requests.read(fieldsOf(searchParams));
   const [name] = searchParams.keys();
   if (name !== undefined) throw new InvalidRequest(name.slice(0, 100), 'belongs into the body of a QUERY');
-  return parseRequest(c.get('body'));
+  return requests.parse(c.get('body'));
 }
 
 /** A request that is wrong is refused where it is counted. */

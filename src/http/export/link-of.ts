@@ -1,6 +1,6 @@
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { defaultLinkMs, type LinkMaker, type Links, linkParameter, maxLinkMs } from '../../accounts/links.ts';
-import { InvalidRequest, parseRequest } from '../../report/request.ts';
+import { InvalidRequest, RequestReader } from '../../report/request.ts';
 import { fieldsOf } from './parameters.ts';
 import { exportedReports } from './paths.ts';
 
@@ -15,13 +15,14 @@ export function linkOf(
   expires: Date | undefined,
 ): { link: string; expires: Date } | undefined {
   const { pathname, searchParams } = new URL(address, 'http://adtally');
-  if (!exportedReports(catalog).some(({ path }) => path === pathname) || searchParams.has(linkParameter)) {
+  const exported = exportedReports(catalog).find(({ path }) => path === pathname);
+  if (!exported || searchParams.has(linkParameter)) {
     throw new InvalidRequest(
       'address',
       'must be the path of an export with its parameters, such as /v1/export/campaigns.csv?start_time=2026-10-01&end_time=2026-10-31',
     );
   }
-  parseRequest(JSON.stringify(fieldsOf(searchParams)));
+  new RequestReader(catalog, exported.endpoint.breakdown).read(fieldsOf(searchParams));
   const now = Date.now();
   const until = new Date(Math.floor((expires?.getTime() ?? now + defaultLinkMs) / 1000) * 1000);
   if (+until <= now) throw new InvalidRequest('expires', 'must not be in the past');

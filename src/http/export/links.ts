@@ -1,7 +1,7 @@
 import { type Handler, Hono } from 'hono';
 import { z } from 'zod';
 import type { Links } from '../../accounts/links.ts';
-import { InvalidRequest, parseRequest } from '../../report/request.ts';
+import { InvalidRequest, RequestReader } from '../../report/request.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 import { requireJson } from '../report/handler.ts';
@@ -31,7 +31,14 @@ export function linkRoutes(deps: LinkDeps): Hono<HttpEnv> {
       c.set('family', endpoint.breakdown.family);
       return next();
     });
-    app.post(from, authenticated, limited, requireJson, body, makeLink(deps, path));
+    app.post(
+      from,
+      authenticated,
+      limited,
+      requireJson,
+      body,
+      makeLink(deps, path, new RequestReader(deps.catalog, endpoint.breakdown)),
+    );
     app.all(from, () => {
       throw new Problem('method_not_allowed', 'a link is made by POST', { headers: { Allow: 'POST' } });
     });
@@ -44,9 +51,14 @@ const expiry = z.object({
 });
 
 /** Answers with a link to the report that the body asks for; `expires` is the only field more. */
-function makeLink({ links, accounts, catalog }: LinkDeps, path: string): Handler<HttpEnv> {
+function makeLink(
+  { links, accounts, catalog }: LinkDeps,
+  path: string,
+  requests: RequestReader,
+): Handler<HttpEnv> {
   return function linkHandler(c) {
-    parseRequest(c.get('body'));
+    const [option] = Object.keys(requests.parse(c.get('body')).options);
+    if (option !== undefined) throw new InvalidRequest(option, 'is no parameter of an export');
     const fields = JSON.parse(c.get('body'));
     const id = c.get('token');
     const hash = id === undefined ? undefined : accounts.hashOf(id);

@@ -2,11 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { endpointName, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
-import { reportBody } from '../../report/request.ts';
 import { changesPaths, changesSchemas, changesTag } from './changes.ts';
 import { basicLogin, exportPaths, exportTag, linkSchema } from './exports.ts';
 import { documentHeaders } from './headers.ts';
-import type { JsonSchema, Limits, OpenApiDocument } from './model.ts';
+import type { Limits, OpenApiDocument } from './model.ts';
 import { reportOperation, servicePaths, serviceTag } from './operations.ts';
 import { problemResponses, problemSchema, reportProblems } from './problems.ts';
 import { breakdownSchemas, sharedReportSchemas } from './reports.ts';
@@ -76,7 +75,6 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
       },
       headers: documentHeaders(limits),
       schemas: {
-        ReportRequest: requestSchema(),
         ...Object.fromEntries(
           breakdowns.flatMap(({ path, breakdown }) =>
             Object.entries(breakdownSchemas(catalog, breakdown, endpointName(path))),
@@ -103,26 +101,9 @@ function introduction({ requests, windowSeconds, maxBodyBytes, timeoutSeconds }:
   return [
     'POST a range of days, receive every row of the breakdown: complete, exact, in the order of the grouping keys. There are no pages and no jobs to poll. If something fails halfway the transfer breaks; a truncated report never looks complete.',
     'Money is decimal from end to end: the rows of every breakdown add up to the base report, to the last digit. Ratios are computed from the sums and rounded to 6 places; they are 0 where the denominator is 0.',
-    'JSON has the envelope `result`. With `Accept` the rows alone come in other formats, and headers say what the envelope would. `Accept-Encoding` compresses any of them.',
+    'Optional fields of the body choose among the rows and figures, order and add them up, and compare them with other days. JSON has the envelope `result`. With `Accept` the rows alone come in other formats, and headers say what the envelope would. `Accept-Encoding` compresses any of them.',
     `An account has ${requests} requests in ${windowSeconds} s, unless the operator set its own limit; \`RateLimit-Policy\` shows it. A body has at most ${maxBodyBytes} bytes, a report takes at most ${timeoutSeconds} s. A range may be of any length.`,
   ].join('\n\n');
-}
-
-/** The schema that validates the request, as JSON Schema; its one rule between fields stays a sentence. */
-function requestSchema(): JsonSchema {
-  const { type, properties = {}, required } = z.toJSONSchema(reportBody, { io: 'input' }) as JsonSchema;
-  const descriptions: Record<string, string> = {
-    start_time: 'First day of the range, `yyyy-mm-dd`.',
-    end_time: 'Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.',
-  };
-  return {
-    type,
-    description: 'A range of days. Unknown fields are ignored.',
-    properties: Object.fromEntries(
-      Object.entries(properties).map(([id, field]) => [id, { description: descriptions[id], ...field }]),
-    ),
-    required,
-  };
 }
 
 const packageManifest = z.object({

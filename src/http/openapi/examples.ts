@@ -5,6 +5,17 @@ import { type RowColumn, rowColumns } from '../../report/columns.ts';
 /** The request that all examples answer. */
 export const exampleRequest = { start_time: '2026-10-01', end_time: '2026-10-31' };
 
+/** The ten creatives on which most more was spent on mobile devices than in the month before. */
+export const exampleOptions = {
+  ...exampleRequest,
+  filters: { device: ['mobile'], campaign: ['Autumn sale', 'Winter boots'] },
+  metrics: ['spent', 'cpc'],
+  compare_to: 'previous_period',
+  order_by: [{ field: 'spent_change', direction: 'desc' }],
+  limit: 10,
+  totals: true,
+};
+
 export const exampleUpdateTime = '2026-11-02 09:30:00 UTC';
 export const exampleUnconfirmedDates = ['2026-10-30', '2026-10-31'];
 
@@ -64,6 +75,8 @@ function exampleValue(
       const [numerator = 0, denominator = 0] = [sums[source.numerator], sums[source.denominator]];
       return denominator === 0 ? 0 : Math.round((source.times * numerator * 1e6) / denominator) / 1e6;
     }
+    case 'change':
+      return 0;
   }
 }
 

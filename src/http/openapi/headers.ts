@@ -93,5 +93,20 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
       schema: text,
       example: '"2026-10-14", "2026-10-30/2026-10-31"',
     },
+    'Adtally-Row-Count': {
+      description: `\`row_count\`, where \`limit\` was asked for. ${notInJson} Read right before the rows.`,
+      schema: { type: 'integer', minimum: 0 },
+      example: 328500,
+    },
+    'Adtally-Totals': {
+      description: `\`totals\`, where they were asked for: a dictionary of RFC 9651 in the order of the row; strings, because its decimals have only 3 places. ${notInJson} Read right before the rows.`,
+      schema: text,
+      example: 'impressions="48210", spent="312.45"',
+    },
+    'Adtally-Compare-To': {
+      description: `\`compare_to\`, where it was asked for: an interval of ISO 8601 as a string of RFC 9651. ${notInJson}`,
+      schema: text,
+      example: '"2026-08-31/2026-09-30"',
+    },
   };
 }

@@ -5,7 +5,7 @@ import type { ProblemCode } from '../problems.ts';
 import { exampleRequest } from './examples.ts';
 import { headerRefs, type JsonSchema, type Operation, type PathItem, schemaRef } from './model.ts';
 import { problemRefs, reportProblems } from './problems.ts';
-import { reportResponse } from './reports.ts';
+import { reportResponse, requestSchemaName } from './reports.ts';
 
 export const serviceTag = 'service';
 
@@ -34,7 +34,12 @@ export function reportOperation(catalog: Catalog, { path, breakdown }: Endpoint)
     parameters: [{ $ref: '#/components/parameters/X-Request-Id' }],
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: schemaRef('ReportRequest'), example: exampleRequest } },
+      content: {
+        'application/json': {
+          schema: schemaRef(requestSchemaName(endpointName(aliasOf ?? path))),
+          example: exampleRequest,
+        },
+      },
     },
     responses: {
       200: reportResponse(catalog, breakdown, endpointName(aliasOf ?? path)),

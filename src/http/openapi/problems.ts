@@ -5,7 +5,7 @@ import { headerRefs, type JsonSchema, type Reference, type ResponseObject, schem
 /** When a problem arises, and one as a caller may see it. */
 const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; field?: string }>> = {
   invalid_request: {
-    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, or the range is inverted; or `changed_since` is missing or is not a time. `field` is the field at fault.',
+    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, the range is inverted, or an optional field has a value that it cannot have; or `changed_since` is missing or is not a time. `field` is the field at fault, `filters.device` one within another.',
     detail: 'end_time must not be before start_time',
     field: 'end_time',
   },
@@ -105,7 +105,10 @@ export function problemSchema(): JsonSchema {
         'x-enum-descriptions': codes.map((code) => occasions[code].when),
       },
       detail: { type: 'string', description: 'The reason, for people.' },
-      field: { type: 'string', description: 'The field of the body at fault, where there is one.' },
+      field: {
+        type: 'string',
+        description: 'The field of the body at fault, where there is one: `end_time`, `order_by.0.field`.',
+      },
       request_id: { type: 'string', description: 'The value of `X-Request-Id`.' },
     },
     required: ['type', 'title', 'status', 'code', 'detail', 'request_id'],

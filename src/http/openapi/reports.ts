@@ -1,9 +1,11 @@
 import type { Breakdown } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
-import { type RowColumn, rowColumns } from '../../report/columns.ts';
+import { isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
+import type { ReportOptions } from '../../report/options/options.ts';
 import { exampleRows, exampleTexts, exampleUnconfirmedDates, exampleUpdateTime } from './examples.ts';
 import { type Content, headerRefs, type JsonSchema, type ResponseObject, schemaRef } from './model.ts';
+import { bodySchema } from './options.ts';
 
 const columnTypes: readonly RowColumn['type'][] = ['String', 'Date', 'Money', 'Numeric'];
 const formatNames = Object.keys(reportFormats) as ReportFormatName[];
@@ -33,51 +35,93 @@ export function formatSchemaName(format: string): string {
   return `${pascalCase(format)}Rows`;
 }
 
-/** Schemas of one breakdown: its rows and its envelope (contract §2.2), with nothing beside what they list. */
+/** The options that add every field to a row that options can add. */
+const everyField: ReportOptions = { compare_to: { start: '', end: '' } };
+
+/**
+ * Schemas of one breakdown: what its body may have, its rows and its envelope (contract §2.2), with nothing beside what
+ * they list; and once more as optional fields of the body change them.
+ */
 export function breakdownSchemas(
   catalog: Catalog,
   breakdown: Breakdown,
   name: string,
 ): Record<string, JsonSchema> {
   const columns = rowColumns(catalog, breakdown);
+  const more = rowColumns(catalog, breakdown, everyField);
+  const propertiesOf = (some: readonly RowColumn[]) =>
+    Object.fromEntries(some.map((column) => [column.id, columnSchema(column, breakdown)]));
+  const texts = more.filter((column) => !isFigure(column)).map(({ id }) => id);
+  const days = { type: 'string', format: 'date' };
+  const row = `${pascalCase(name)}Row`;
   return {
-    [`${pascalCase(name)}Row`]: exactly(
-      Object.fromEntries(columns.map((column) => [column.id, columnSchema(column, breakdown)])),
-    ),
-    [`${pascalCase(name)}Report`]: exactly({
-      result: exactly({
-        last_update_time: {
-          type: 'string',
-          pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2} \\S+$',
-          description: 'The time of the request with its time zone, `yyyy-mm-dd hh:mm:ss TZ`.',
-          examples: [exampleUpdateTime],
+    [requestSchemaName(name)]: bodySchema(catalog, breakdown),
+    [row]: exactly(propertiesOf(columns)),
+    [`${pascalCase(name)}Report`]: exactly({ result: exactly(envelope(columns, row)) }),
+    [`Options${row}`]: atMost(propertiesOf(more), texts),
+    [`Options${pascalCase(name)}Report`]: exactly({
+      result: atMost(
+        {
+          ...envelope(more, `Options${row}`),
+          totals: {
+            description: 'With `totals`: the figures of all rows together.',
+            ...atMost(propertiesOf(more.filter(isFigure)), []),
+          },
+          row_count: {
+            type: 'integer',
+            minimum: 0,
+            description: 'With `limit`: how many rows there are without it.',
+          },
+          compare_to: {
+            description: 'With `compare_to`: the days that figures are compared with.',
+            ...exactly({ start_time: days, end_time: days }),
+          },
         },
-        rows: {
-          type: 'array',
-          description: 'Every row, in the order of the grouping keys, the day first.',
-          items: schemaRef(`${pascalCase(name)}Row`),
-        },
-        column_metadata: {
-          type: 'array',
-          description: 'How each row field is formatted, in the order of the row.',
-          uniqueItems: true,
-          items: exactly({
-            id: {
-              type: 'string',
-              enum: columns.map(({ id }) => id),
-              description: 'The name of a row field.',
-            },
-            type: schemaRef('ColumnType'),
-          }),
-        },
-        unconfirmed_revenue_dates: {
-          type: 'array',
-          description: 'The days of the range whose money may still change, ascending.',
-          uniqueItems: true,
-          items: { type: 'string', format: 'date' },
-        },
-      }),
+        Object.keys(envelope(columns, row)),
+      ),
     }),
+  };
+}
+
+/** The plain report first. */
+function reportSchema(name: string): JsonSchema {
+  return { anyOf: ['', 'Options'].map((kind) => schemaRef(`${kind}${pascalCase(name)}Report`)) };
+}
+
+export const requestSchemaName = (name: string): string => `${pascalCase(name)}Request`;
+
+function envelope(columns: readonly RowColumn[], row: string): Record<string, JsonSchema> {
+  return {
+    last_update_time: {
+      type: 'string',
+      pattern: '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2} \\S+$',
+      description: 'The time of the request with its time zone, `yyyy-mm-dd hh:mm:ss TZ`.',
+      examples: [exampleUpdateTime],
+    },
+    rows: {
+      type: 'array',
+      description: 'Every row, in the order of the grouping keys, the day first.',
+      items: schemaRef(row),
+    },
+    column_metadata: {
+      type: 'array',
+      description: 'How each row field is formatted, in the order of the row.',
+      uniqueItems: true,
+      items: exactly({
+        id: {
+          type: 'string',
+          enum: columns.map(({ id }) => id),
+          description: 'The name of a row field.',
+        },
+        type: schemaRef('ColumnType'),
+      }),
+    },
+    unconfirmed_revenue_dates: {
+      type: 'array',
+      description: 'The days of the range whose money may still change, ascending.',
+      uniqueItems: true,
+      items: { type: 'string', format: 'date' },
+    },
   };
 }
 
@@ -103,7 +147,7 @@ export function reportResponse(catalog: Catalog, breakdown: Breakdown, name: str
     formatNames.map((format) => [
       reportFormats[format].mediaType,
       {
-        schema: schemaRef(format === 'json' ? `${pascalCase(name)}Report` : formatSchemaName(format)),
+        schema: format === 'json' ? reportSchema(name) : schemaRef(formatSchemaName(format)),
         ...(examples[format] !== undefined && { example: examples[format] }),
       },
     ]),
@@ -123,6 +167,9 @@ const reportHeaderNames = [
   'Adtally-Last-Update-Time',
   'Adtally-Column-Types',
   'Adtally-Unconfirmed-Revenue-Dates',
+  'Adtally-Row-Count',
+  'Adtally-Totals',
+  'Adtally-Compare-To',
 ];
 
 function columnSchema({ id, type, source }: RowColumn, { day }: Breakdown): JsonSchema {
@@ -158,12 +205,21 @@ function columnSchema({ id, type, source }: RowColumn, { day }: Breakdown): Json
       const description = `${factor}\`${numerator}\` / \`${denominator}\`, rounded to 6 places; 0 where \`${denominator}\` is 0.`;
       return { type: 'number', description, ...column };
     }
+    case 'change': {
+      const description = `\`${source.now.id}\` less \`${source.before.id}\`.`;
+      const money = type === 'Money' || source.now.source.kind === 'ratio';
+      return { type: money ? 'number' : 'integer', description, ...column };
+    }
   }
 }
 
 /** An object with exactly these fields. */
 function exactly(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+  return atMost(properties, Object.keys(properties));
+}
+
+function atMost(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[]): JsonSchema {
+  return { type: 'object', properties, required, additionalProperties: false };
 }
 
 function pascalCase(name: string): string {

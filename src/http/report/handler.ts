@@ -9,8 +9,9 @@ import { rowColumns } from '../../report/columns.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
 import type { Answers, Asking, FoundAnswer } from '../../report/kept/answers.ts';
 import { slowMs } from '../../report/kept/known-sizes.ts';
+import { readSummary } from '../../report/options/summary.ts';
 import { type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
-import { type DateRange, parseRequest } from '../../report/request.ts';
+import { type ReportRequest, RequestReader } from '../../report/request.ts';
 import { type ContentCoding, streamReport } from '../../report/stream.ts';
 import { envelopeHead } from '../../report/template.ts';
 import type { HttpEnv } from '../env.ts';
@@ -47,13 +48,14 @@ export interface ReportDeps {
 export interface Asked {
   readonly formatOf: (c: Context<HttpEnv>) => ReportFormatName;
   readonly codingOf: (c: Context<HttpEnv>) => ContentCoding;
-  readonly requestOf: (c: Context<HttpEnv>) => DateRange;
+  /** @throws {InvalidRequest} */
+  readonly requestOf: (c: Context<HttpEnv>, requests: RequestReader) => ReportRequest;
 }
 
 const inBody: Asked = {
   formatOf: acceptedFormat,
   codingOf: acceptedCoding,
-  requestOf: (c) => parseRequest(c.get('body')),
+  requestOf: (c, requests) => requests.parse(c.get('body')),
 };
 
 /** Answers one endpoint: request → plan → statement → bytes. */
@@ -62,21 +64,23 @@ export function report(
   { path, breakdown }: Endpoint,
   asked: Asked = inBody,
 ): Handler<HttpEnv> {
-  const columns = rowColumns(deps.catalog, breakdown);
+  const requests = new RequestReader(deps.catalog, breakdown);
   return async function reportHandler(c) {
     const format = asked.formatOf(c);
     const coding = asked.codingOf(c);
-    const range = asked.requestOf(c);
+    const { range, ...what } = asked.requestOf(c, requests);
     const lastUpdateTime = deps.lastUpdateTime();
     const account = c.get('account');
-    const plan = planReport(breakdown, account, range, deps.routingOf(account));
+    const plan = planReport(breakdown, account, range, deps.routingOf(account), what);
     const startedAt = performance.now();
     const found = await deps.answers.find(plan, format);
     const cache = found.status;
     deps.onFound(cache);
     const head = Buffer.from(format === 'json' ? envelopeHead(lastUpdateTime) : '');
+    const columns = rowColumns(deps.catalog, breakdown, plan.options);
+    const compared = plan.options.compare_to;
     const lastLoad = deps.lastLoad();
-    const facts = { path, range, format, columns, lastUpdateTime, lastLoad, cache };
+    const facts = { path, range, compared, format, columns, lastUpdateTime, lastLoad, cache };
     const kept = { ...facts, coding, head, startedAt };
     if (found.answer) return sendKept(c, found, kept, deps.sendTimeoutSeconds);
     const { ask } = found;
@@ -130,18 +134,20 @@ async function collected(
     if (size === 'small') givenUp.abort();
   }, slowMs);
   const query = crypto.randomUUID();
+  const either = AbortSignal.any([signal, givenUp.signal]);
   try {
+    const summary = await summaryOf({ c, deps, plan, format, signal: either });
     const report = streamReport(deps.reader, deps.catalog, plan, {
       queryId: query,
       format,
       coding: 'identity',
       timeoutSeconds: deps.timeoutSeconds,
-      signal: AbortSignal.any([signal, givenUp.signal]),
+      signal: either,
       small: size === 'small',
       traceparent: c.get('traceparent'),
     });
     const body = report.then((stream) => stream.body);
-    return (await ask.collect(body, ask.unconfirmedDates(signal), { query, rows: {} })) ?? tooLong;
+    return (await ask.collect(body, ask.unconfirmedDates(signal), { query, rows: {}, summary })) ?? tooLong;
   } catch (error) {
     if (givenUp.signal.aborted && !signal.aborted) return slow;
     throw error;
@@ -150,17 +156,24 @@ async function collected(
   }
 }
 
+const summaryOf = ({ deps, plan, format, signal }: Computing) =>
+  readSummary(deps.reader, deps.catalog, plan, format, { signal, timeoutSeconds: deps.timeoutSeconds });
+
 /** Passes on what ClickHouse writes while it writes it. */
 async function streamed(
   { c, deps, plan, format, signal }: Computing,
   ask: Asking,
   slot: Slot,
-  { coding: accepted, ...facts }: Omit<ReportFacts, 'unconfirmedDates'> & { readonly coding: ContentCoding },
+  {
+    coding: accepted,
+    ...facts
+  }: Omit<ReportFacts, 'unconfirmedDates' | 'summary'> & { readonly coding: ContentCoding },
 ): Promise<Response> {
   const startedAt = performance.now();
   const queryId = crypto.randomUUID();
   const { lastUpdateTime, cache } = facts;
   const unconfirmedDates = await ask.unconfirmedDates(signal);
+  const summary = await summaryOf({ c, deps, plan, format, signal });
   const { body, coding } = await streamReport(deps.reader, deps.catalog, plan, {
     queryId,
     format,
@@ -174,7 +187,7 @@ async function streamed(
   const first_byte_ms = Math.round(performance.now() - startedAt);
   c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
   const more = exportHeaders(c.get('exported'));
-  const headers = { ...reportHeaders({ ...facts, unconfirmedDates }, coding), ...more };
+  const headers = { ...reportHeaders({ ...facts, unconfirmedDates, summary }, coding), ...more };
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   return send(c, body, signal, deps, slot);
 }

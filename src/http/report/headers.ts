@@ -1,13 +1,16 @@
 import { endpointName } from '../../../catalog/breakdowns.ts';
 import type { RowColumn } from '../../report/columns.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
-import type { DateRange } from '../../report/request.ts';
+import type { DateRange } from '../../report/options/days.ts';
+import type { Summary } from '../../report/options/summary.ts';
 import type { ContentCoding } from '../../report/stream.ts';
 
 export interface ReportFacts {
   /** Path of the endpoint. */
   readonly path: string;
   readonly range: DateRange;
+  /** The days that it is compared with. */
+  readonly compared: DateRange | undefined;
   readonly format: ReportFormatName;
   readonly columns: readonly RowColumn[];
   /** `yyyy-mm-dd hh:mm:ss TZ` */
@@ -17,6 +20,7 @@ export interface ReportFacts {
   readonly cache: string;
   /** `yyyy-mm-dd`, ascending */
   readonly unconfirmedDates: readonly string[];
+  readonly summary: Summary;
 }
 
 /**
@@ -38,7 +42,21 @@ export function reportHeaders(facts: ReportFacts, coding: ContentCoding): Record
       'Adtally-Last-Update-Time': `"${facts.lastUpdateTime}"`,
       'Adtally-Column-Types': facts.columns.map(({ id, type }) => `${id}=${type}`).join(', '),
       'Adtally-Unconfirmed-Revenue-Dates': unconfirmedDates(facts.unconfirmedDates),
+      ...optionHeaders(facts),
     }),
+  };
+}
+
+/** What the optional fields of a request add; strings, because a decimal of a structured field has only 3 places. */
+function optionHeaders({ summary: { rowCount, totals }, compared }: ReportFacts): Record<string, string> {
+  return {
+    ...(rowCount !== undefined && { 'Adtally-Row-Count': rowCount }),
+    ...(totals && {
+      'Adtally-Totals': Object.entries(totals)
+        .map(([id, value]) => `${id}="${value}"`)
+        .join(', '),
+    }),
+    ...(compared && { 'Adtally-Compare-To': `"${compared.start}/${compared.end}"` }),
   };
 }
 

@@ -8,7 +8,7 @@ import { exportHeaders } from '../export/entity-tag.ts';
 import { partOf } from '../export/range.ts';
 import { type ReportFacts, reportHeaders } from './headers.ts';
 
-export interface KeptFacts extends Omit<ReportFacts, 'unconfirmedDates'> {
+export interface KeptFacts extends Omit<ReportFacts, 'unconfirmedDates' | 'summary'> {
   readonly coding: ContentCoding;
   /** What the body begins with: new for each request. */
   readonly head: Buffer;
@@ -27,13 +27,17 @@ export async function sendKept(
   // An empty body is not valid in any coding.
   const coding = head.length + answer.body.length === 0 ? 'identity' : accepted;
   const pieces = (await packed(coding, head.length)).after(head);
-  const { query, rows, unconfirmedDates } = answer;
+  const { query, rows, unconfirmedDates, summary } = answer;
   const exported = c.get('exported');
   // The same bytes each time, of which a part makes sense.
   const isStable = isKept && coding === 'identity' && facts.format !== 'json';
   const more = exportHeaders(exported, isStable ? answer.body : undefined);
   const part = exported && isStable ? partOf(c.req, answer.body.length, more.ETag) : undefined;
-  const headers = { ...reportHeaders({ ...facts, unconfirmedDates }, coding), ...more, ...part?.headers };
+  const headers = {
+    ...reportHeaders({ ...facts, unconfirmedDates, summary }, coding),
+    ...more,
+    ...part?.headers,
+  };
   const sent = part ? [answer.body.subarray(part.start, part.end)] : pieces;
   const length = sent.reduce((sum, piece) => sum + piece.length, 0);
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...headers, 'Content-Length': String(length) });

@@ -1,6 +1,7 @@
 import { changesTable, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
-import { owned, parameters, readSettings } from '../compile.ts';
+import { readSettings } from '../compile.ts';
+import { dayParameters, owned } from '../options/source.ts';
 import type { Plan } from '../plan.ts';
 
 /** A day of which a caller who knows all until some time does not know the present rows or whether it is confirmed. */
@@ -42,7 +43,7 @@ export function compileChangedDays(plan: Plan, since: string, recordedSince: str
   ].join('\n');
   return {
     query,
-    params: { ...parameters(plan), since, ...(all && { recordedSince }) },
+    params: { ...dayParameters(plan), since, ...(all && { recordedSince }) },
     settings: { max_threads: 1, ...readSettings(plan, [changesTable(family)]) },
   };
 }

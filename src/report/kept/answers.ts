@@ -48,7 +48,7 @@ export interface Asking {
   collect(
     body: Promise<Readable>,
     dates: Promise<readonly string[]>,
-    facts: Pick<AnswerFacts, 'query' | 'rows'>,
+    facts: Omit<AnswerFacts, 'unconfirmedDates'>,
   ): Promise<FoundAnswer | undefined>;
   /** To be called when it has been at work for long. */
   isSlow(): void;
@@ -206,8 +206,10 @@ interface Destination {
   readonly flight?: string;
 }
 
-/** Everything that the text of an answer depends on, besides the store. Only the account, at the end, is any text. */
-function keyOf({ breakdown, range, routing, account }: Plan, format: ReportFormatName): string {
+/** Everything that the text of an answer depends on, besides the store. Only the options and the account are any text. */
+function keyOf({ breakdown, range, options, routing, account }: Plan, format: ReportFormatName): string {
   const rows = `${rollupTable(breakdown.family, breakdown.dimensions)} ${breakdown.day}`;
-  return `${rows} ${format} ${range.start} ${range.end} ${routing?.shards} ${account}`;
+  // JSON has an end that can be told, so that the account can follow it.
+  const asked = JSON.stringify(options);
+  return `${rows} ${format} ${range.start} ${range.end} ${routing?.shards} ${asked} ${account}`;
 }

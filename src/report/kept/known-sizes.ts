@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { rollupTable } from '../../../catalog/breakdowns.ts';
 import type { ReportFormatName } from '../formats.ts';
@@ -38,6 +39,10 @@ function daysOf({ days }: Plan): number {
   return (Date.parse(days.last) - Date.parse(days.first)) / 86_400_000;
 }
 
-function keyOf(turned: Turned, { breakdown, account }: Plan, format: ReportFormatName): string {
-  return `${turned} ${format} ${rollupTable(breakdown.family, breakdown.dimensions)} ${breakdown.day} ${account}`;
+function keyOf(turned: Turned, { breakdown, options, account }: Plan, format: ReportFormatName): string {
+  const rows = `${rollupTable(breakdown.family, breakdown.dimensions)} ${breakdown.day}`;
+  // Options can be as long as a body.
+  const asked =
+    Object.keys(options).length > 0 && createHash('sha1').update(JSON.stringify(options)).digest('base64');
+  return `${turned} ${format} ${rows} ${asked} ${account}`;
 }

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { Summary } from '../options/summary.ts';
 import type { ContentCoding } from '../stream.ts';
 import type { Packed } from './packed.ts';
 
@@ -10,6 +11,7 @@ export interface RowCount {
 export interface AnswerFacts {
   /** `yyyy-mm-dd`, ascending: the days of the range whose revenue is unconfirmed. */
   readonly unconfirmedDates: readonly string[];
+  readonly summary: Summary;
   /** The statement that it comes from. */
   readonly query: string;
   readonly rows: RowCount;

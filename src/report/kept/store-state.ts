@@ -82,8 +82,14 @@ function mayHold({ first, last }: Piece, days: Plan['days'] | undefined): boolea
 }
 
 /** What a report is read from: its rollup, what tells unconfirmed days, and the names. */
-function sourcesOf({ breakdown, days }: Plan): { table: string; days?: Plan['days'] }[] {
-  const { family, dimensions } = breakdown;
-  const tables = new Set([dimensions, []].map((each) => rollupTable(family, each)));
-  return [...[...tables].map((table) => ({ table, days })), { table: 'confirmations' }, { table: 'names' }];
+function sourcesOf({ breakdown, reads, days, compared }: Plan): { table: string; days?: Plan['days'] }[] {
+  const { family } = breakdown;
+  const rollup = rollupTable(family, reads);
+  const tables = new Set([rollup, rollupTable(family, [])]);
+  return [
+    ...[...tables].map((table) => ({ table, days })),
+    ...(compared ? [{ table: rollup, days: compared.days }] : []),
+    { table: 'confirmations' },
+    { table: 'names' },
+  ];
 }

@@ -1,0 +1,24 @@
+import type { DateRange } from './days.ts';
+
+/** What a request asks for beside its days. A field that asks for nothing else than without it is absent. */
+export interface ReportOptions {
+  /** By field: rows have one of the values of each. */
+  readonly filters?: Readonly<Record<string, readonly string[]>>;
+  /** The figures of a row, in this order. */
+  readonly metrics?: readonly string[];
+  /** Ties go by the grouping keys. */
+  readonly order_by?: readonly Order[];
+  readonly limit?: number;
+  readonly totals?: true;
+  readonly time_grain?: Grain;
+  /** The days that each figure is compared with. */
+  readonly compare_to?: DateRange;
+}
+
+export interface Order {
+  readonly field: string;
+  readonly direction: 'asc' | 'desc';
+}
+
+/** ISO weeks, calendar months. */
+export type Grain = 'week' | 'month';

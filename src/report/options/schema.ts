@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import type { Breakdown } from '../../../catalog/breakdowns.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import { rowColumns } from '../columns.ts';
+import { changeId, comparedId, filterFields, metricsOf } from './fields.ts';
+
+/** More rows than any limit needs to name. */
+const maxLimit = 10_000_000;
+
+export const day = z.iso.date({
+  error: ({ input }) => (input === undefined ? 'is required' : 'must be a date that exists, as yyyy-mm-dd'),
+});
+
+const inOrder = ({ start_time, end_time }: { start_time: string; end_time: string }) =>
+  start_time <= end_time;
+export const inverted = { path: ['end_time'], error: 'must not be before start_time' };
+
+/** The optional fields of the body of a breakdown, each as a caller may write it. */
+export function optionFields(catalog: Catalog, breakdown: Breakdown) {
+  const { filters, metrics, ordered, compared } = optionNames(catalog, breakdown);
+  return {
+    filters: z
+      .strictObject(Object.fromEntries(filters.map((id) => [id, values.optional()])), {
+        error: ({ code }) =>
+          code === 'unrecognized_keys'
+            ? `is no field of these reports: they are filtered by ${list(filters)}`
+            : 'must be an object: a list of values for each field',
+      })
+      .optional(),
+    metrics: z
+      .array(oneOf(metrics), { error: `must be a list of ${list(metrics)}` })
+      .min(1, 'must name a metric')
+      .refine((names) => new Set(names).size === names.length, 'must not name a metric twice')
+      .optional(),
+    order_by: z
+      .array(
+        z.object(
+          {
+            field: oneOf([...ordered, ...compared]),
+            direction: z.enum(['asc', 'desc'], { error: 'must be asc or desc' }).optional(),
+          },
+          { error: 'must be an object with field and direction' },
+        ),
+        { error: 'must be a list of objects with field and direction' },
+      )
+      .optional(),
+    limit: z
+      .int({ error: 'must be a whole number' })
+      .min(1, 'must be at least 1')
+      .max(maxLimit, `must be at most ${maxLimit}`)
+      .optional(),
+    totals: z.boolean({ error: 'must be true or false' }).optional(),
+    time_grain: (breakdown.day
+      ? z.enum(['day', 'week', 'month'], { error: 'must be day, week or month' })
+      : z.never({ error: 'needs a breakdown by date' })
+    ).optional(),
+    compare_to: z
+      .union([
+        z.enum(['previous_period', 'previous_year']),
+        // The last one, because it says what is wrong.
+        z.object({ start_time: day, end_time: day }, { error: comparable }).refine(inOrder, inverted),
+      ])
+      .optional(),
+  };
+}
+
+const comparable = 'must be previous_period, previous_year, or an object with start_time and end_time';
+
+const values = z
+  .array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' })
+  .min(1, 'must list a value');
+
+/** What the fields of an option can be called. */
+function optionNames(catalog: Catalog, breakdown: Breakdown) {
+  const metrics = metricsOf(catalog, breakdown);
+  const texts = rowColumns(catalog, breakdown).filter(({ source }) => source.kind === 'dimension');
+  return {
+    filters: filterFields(catalog, breakdown.family).map(({ id }) => id),
+    metrics,
+    ordered: ['start_time', ...texts.map(({ id }) => id), ...metrics],
+    compared: metrics.flatMap((metric) => [comparedId(metric), changeId(metric)]),
+  };
+}
+
+function oneOf(names: readonly string[]) {
+  return z.enum(names, { error: `must be one of ${list(names)}` });
+}
+
+const list = (names: readonly string[]) => names.join(', ');

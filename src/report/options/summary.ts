@@ -1,0 +1,42 @@
+import type { Catalog } from '../../../catalog/catalog.ts';
+import type { Reader } from '../../../clickhouse/reader.ts';
+import { compileSummary } from '../compile.ts';
+import type { ReportFormatName } from '../formats.ts';
+import type { Plan } from '../plan.ts';
+
+/** What was asked for of all rows, in digits. */
+export interface Summary {
+  /** How many rows there would be without a limit. */
+  readonly rowCount?: string;
+  /** By figure, in the order of a row. */
+  readonly totals?: Readonly<Record<string, string>>;
+}
+
+/**
+ * What an answer says of all its rows where only its headers can: JSON says it itself. It is read right before the rows,
+ * by a statement of its own.
+ * @throws what the reader throws
+ */
+export async function readSummary(
+  reader: Reader,
+  catalog: Catalog,
+  plan: Plan,
+  format: ReportFormatName,
+  { signal, timeoutSeconds }: { signal: AbortSignal; timeoutSeconds: number },
+): Promise<Summary> {
+  const { limit, totals } = plan.options;
+  if (format === 'json' || (limit === undefined && !totals)) return {};
+  const statement = compileSummary(catalog, plan);
+  const settings = { ...statement.settings, max_execution_time: timeoutSeconds };
+  const [row] = await reader.rows<Record<string, string>>({ ...statement, settings }, { signal });
+  if (!row) throw new Error('the summary of a report has no row');
+  const { row_count: rowCount, ...figures } = row;
+  return {
+    ...(limit !== undefined && rowCount !== undefined && { rowCount }),
+    ...(totals && {
+      totals: Object.fromEntries(
+        Object.entries(figures).map(([name, value]) => [name.replace(/^total_/, ''), value]),
+      ),
+    }),
+  };
+}
