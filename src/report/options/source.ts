@@ -11,7 +11,7 @@ import type { Order } from './options.ts';
 // else. ClickHouse does not move it there by itself where it reads FINAL: 365 days of a small account took a fifth more CPU.
 export const owned = ownedOn('first', 'last');
 /** The same of the days that the range is compared with. */
-export const ownedBefore = ownedOn('compared_first', 'compared_last');
+const ownedBefore = ownedOn('compared_first', 'compared_last');
 
 function ownedOn(first: string, last: string): string {
   return `account_id = {account:String} AND day BETWEEN {${first}:Date} AND {${last}:Date}`;
@@ -79,23 +79,37 @@ export function orderedBy(
 }
 
 function grouped(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
+  if (plan.compared) return groupedSides(catalog, plan, keys);
+  const sums = measuresRead(catalog, plan).map((name) => `sum(r.${name}) AS ${name}`);
+  return `${select(catalog, plan, owned, [...keys.map((key) => keyValue(key, plan)), ...sums])}${by(keys)}`;
+}
+
+/** The days of the range and those that they are compared with: each side has sums of its own. */
+function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
   const measures = measuresRead(catalog, plan);
-  const by = keys.length > 0 ? ` GROUP BY ${keys.join(', ')}` : '';
-  const sums = measures.map((name) => `sum(r.${name}) AS ${name}`);
-  const select = (days: string, selected: readonly string[], later = '') => {
-    const values = [...keys.map((key) => (key === 'period' ? period(plan, later) : key)), ...selected];
-    return `SELECT ${values.join(', ')} FROM ${tableOf(plan)} PREWHERE ${read(catalog, plan, days)}${by}`;
+  const sum = (name: string, as: string) => `sum(r.${name}) AS ${as}`;
+  const side = (days: string, later: string, value: (name: string, before: boolean) => string) => {
+    const values = [false, true].flatMap((before) => measures.map((name) => value(name, before)));
+    const selected = [...keys.map((key) => keyValue(key, plan, later)), ...values];
+    return `${select(catalog, plan, days, selected)}${by(keys)}`;
   };
-  if (!plan.compared) return select(owned, sums);
-  const none = (name: string) => `0 AS ${name}`;
-  const sumsBefore = measures.map((name) => `sum(r.${name}) AS ${comparedId(name)}`);
-  const both = [
-    select(owned, [...sums, ...measures.map(comparedId).map(none)]),
-    select(ownedBefore, [...measures.map(none), ...sumsBefore], ' + {later:Int32}'),
+  const sides = [
+    side(owned, '', (name, before) => (before ? `0 AS ${comparedId(name)}` : sum(name, name))),
+    side(ownedBefore, ' + {later:Int32}', (name, before) =>
+      before ? sum(name, comparedId(name)) : `0 AS ${name}`,
+    ),
   ];
   const added = sumsRead(catalog, plan).map((name) => `sum(s.${name}) AS ${name}`);
-  return `SELECT ${[...keys, ...added].join(', ')} FROM (${both.join('\nUNION ALL\n')}) AS s${by}`;
+  return `SELECT ${[...keys, ...added].join(', ')} FROM (${sides.join('\nUNION ALL\n')}) AS s${by(keys)}`;
 }
+
+function select(catalog: Catalog, plan: Plan, days: string, values: readonly string[]): string {
+  return `SELECT ${values.join(', ')} FROM ${tableOf(plan)} PREWHERE ${read(catalog, plan, days)}`;
+}
+
+const by = (keys: readonly string[]) => (keys.length > 0 ? ` GROUP BY ${keys.join(', ')}` : '');
+
+const keyValue = (key: string, plan: Plan, later = '') => (key === 'period' ? period(plan, later) : key);
 
 /** What a row covers; a day that is compared stands where the day of the range is that it is compared to. */
 function period({ options: { time_grain } }: Plan, later: string): string {

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { endpoints } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { compileReport, compileSummary } from '../../src/report/compile.ts';
+import { type Plan, planReport, type ShardRouting } from '../../src/report/plan.ts';
+import { RequestReader } from '../../src/report/request.ts';
+import type { Asked } from '../support/asked-oracle.ts';
+import { everyCombination } from '../support/asked-suite.ts';
+import { paths } from '../support/oracle.ts';
+
+const account = `o'hare "\`\\ {account:String}`;
+const march = { start_time: '2026-03-01', end_time: '2026-03-31' };
+const envelope = { lastUpdateTime: '2026-04-01 00:00:00 UTC', unconfirmedDates: [] };
+const hostile = `'], 'x') OR 1 = 1 --`;
+
+function planOf(path: string, asked: Asked, routing?: ShardRouting): Plan {
+  const endpoint = endpoints(catalog).find((candidate) => candidate.path === path);
+  if (!endpoint) throw new Error(`there is no ${path}`);
+  const reader = new RequestReader(catalog, endpoint.breakdown);
+  const { range, ...others } = reader.parse(JSON.stringify({ ...march, ...asked }));
+  return planReport(endpoint.breakdown, account, range, routing, others);
+}
+
+const undated = '/v1/campaigns/breakdowns/creative';
+const dated = '/v1/ad_units/breakdowns/site_date';
+const cases: Record<string, readonly [path: string, asked: Asked]> = {
+  filters: [dated, { filters: { site: ['A', 'B'], ad_unit_id: ['u'] } }],
+  'filters-finer': [dated, { filters: { device: ['mobile'] } }],
+  metrics: [undated, { metrics: ['cpc', 'impressions'] }],
+  order_by: [dated, { order_by: [{ field: 'fill_rate', direction: 'desc' }, { field: 'site' }] }],
+  limit: [dated, { limit: 10 }],
+  totals: [dated, { totals: true }],
+  'totals-undated': [undated, { totals: true, limit: 10 }],
+  time_grain: [dated, { time_grain: 'week' }],
+  'compare_to-undated': [undated, { compare_to: 'previous_year', metrics: ['spent'] }],
+  compare_to: [dated, { compare_to: 'previous_period', time_grain: 'month', totals: true }],
+};
+
+describe('the statements of optional fields', () => {
+  it.each(Object.keys(cases))('%s are those that were reviewed', async (name) => {
+    const [path = '', asked = {}] = cases[name] ?? [];
+    const plan = planOf(path, asked);
+    const statements = [compileReport(catalog, plan, envelope), compileSummary(catalog, plan)];
+    const text = `-- POST ${path}\n-- ${JSON.stringify(asked)}\n\n${statements.map(readable).join('\n\n')}\n`;
+    await expect(text).toMatchFileSnapshot(`golden/options/${name}.sql`);
+  });
+
+  it.each(paths)('%s read only what the account owns, in every combination', (path) => {
+    for (const { query, settings } of statementsOf(path)) {
+      const conditions = ['first', 'compared_first'].map(
+        (first) =>
+          `PREWHERE account_id = {account:String} AND day BETWEEN {${first}:Date} AND {${first.replace('first', 'last')}:Date}`,
+      );
+      const tables = query.match(/FROM \w+/g) ?? [];
+      const read = conditions.reduce((count, condition) => count + query.split(condition).length - 1, 0);
+      expect(tables.length, query).toBeGreaterThan(0);
+      expect(read, query).toBe(tables.length);
+      expect(query).not.toMatch(/\bOR\b/);
+      for (const table of tables) {
+        expect(settings.additional_table_filters).toContain(`'${table.replace('FROM ', '')}':'account_id = `);
+      }
+    }
+  });
+
+  it.each(paths)('%s hold values in their parameters only', (path) => {
+    for (const { query, settings } of statementsOf(path)) {
+      expect(query).not.toMatch(/o'hare|2026|1 = 1|LIMIT \d/);
+      expect(JSON.stringify(settings)).not.toMatch(/o'hare|1 = 1/);
+    }
+  });
+
+  it('a filter reads the coarsest rollup that has what it compares', () => {
+    const tableOf = (path: string, filters: Asked['filters'] = {}) =>
+      compileReport(catalog, planOf(path, { filters }), envelope).query.match(/FROM (\w+_date)/)?.[1];
+    expect(tableOf('/v1/campaigns', { campaign: ['x'] })).toBe('campaigns_date');
+    expect(tableOf('/v1/campaigns', { device: ['x'] })).toBe('campaigns_device_date');
+    expect(tableOf('/v1/campaigns', { creative_headline: ['x'] })).toBe('campaigns_creative_date');
+    expect(tableOf('/v1/campaigns/breakdowns/device', { creative_id: ['x'] })).toBe(
+      'campaigns_device_creative_date',
+    );
+    expect(tableOf('/v1/ad_units/breakdowns/site_date', { device: ['x'], site_id: ['y'] })).toBe(
+      'ad_units_device_site_date',
+    );
+  });
+
+  it('requests that mean the same are one plan, and others are not', () => {
+    const plan = (asked: Asked) => JSON.stringify(planOf(dated, asked));
+    expect(plan({ filters: {}, order_by: [], totals: false, time_grain: 'day' })).toBe(plan({}));
+    expect(plan({ filters: { device: ['b', 'a', 'b'] } })).toBe(plan({ filters: { device: ['a', 'b'] } }));
+    expect(plan({ order_by: [{ field: 'rtr' }] })).toBe(
+      plan({ order_by: [{ field: 'rtr', direction: 'asc' }] }),
+    );
+    const others: Asked[] = [
+      ...[{}, { limit: 1 }, { limit: 2 }, { totals: true }, { metrics: ['rtr', 'cpm'] }],
+      ...[{ metrics: ['cpm', 'rtr'] }, { filters: { site: ['a'] } }, { filters: { site_id: ['a'] } }],
+      { compare_to: 'previous_period' },
+    ];
+    expect(new Set(others.map(plan)).size).toBe(others.length);
+  });
+});
+
+/** The statements of every combination of optional fields that a path has. */
+function statementsOf(path: string): ReadStatement[] {
+  const entity = path.startsWith('/v1/campaigns') ? 'campaign' : 'ad_unit';
+  const values: Required<Asked> = {
+    filters: { device: [hostile], [entity]: [hostile] },
+    metrics: ['cpm'],
+    order_by: [{ field: entity, direction: 'desc' }, { field: 'impressions' }],
+    limit: 7,
+    totals: true,
+    time_grain: 'month',
+    compare_to: 'previous_year',
+  };
+  const routings = [undefined, { shards: 'one', database: 'd' }, { shards: 'all', database: 'd' }] as const;
+  return everyCombination().flatMap((names) => {
+    const chosen = names.filter((name) => name !== 'time_grain' || path.endsWith('date'));
+    const asked: Asked = Object.fromEntries(chosen.map((name) => [name, values[name]]));
+    return routings.flatMap((routing) => {
+      const plan = planOf(path, asked, routing);
+      return [compileReport(catalog, plan, envelope), compileSummary(catalog, plan)];
+    });
+  });
+}
+
+function readable({ query, params, settings }: ReadStatement): string {
+  const list = (values: object) => Object.entries(values).map(([name, value]) => `--   ${name} = ${value}`);
+  return [`${query};`, '-- parameters', ...list(params), '-- settings', ...list(settings)].join('\n');
+}
