@@ -13,18 +13,20 @@ export interface Report {
   readonly breakdown: Breakdown;
   readonly account: string;
   readonly period: Period;
+  /** Optional fields of the body; only asked of the service. */
+  readonly options?: Readonly<Record<string, unknown>>;
 }
 
 /** A report requested from a service: adtally gets a login token in `headers`, a peer the account. */
 export function reportRequest(
   url: string,
-  { path, period }: Report,
+  { path, period, options }: Report,
   headers: Record<string, string>,
 ): HttpRequest {
   return {
     url: `${url}${path}`,
     headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ start_time: period.start, end_time: period.end }),
+    body: JSON.stringify({ start_time: period.start, end_time: period.end, ...options }),
   };
 }
 

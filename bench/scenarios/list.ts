@@ -4,6 +4,7 @@ import { ingest } from './ingest.ts';
 import { shapes } from './ingest-shapes.ts';
 import { memory } from './memory.ts';
 import { mix } from './mix.ts';
+import { options } from './options.ts';
 import { comparePeers } from './peers.ts';
 import { reports } from './reports.ts';
 import { rollups } from './rollups.ts';
@@ -14,6 +15,7 @@ export const scenarios: Readonly<Record<string, { readonly about: string; readon
   peers: { about: 'a hand-written Node API, hypequery, DuckDB, PostgreSQL', run: comparePeers },
   mix: { about: 'a thousand accounts, nine of ten reports small, while a loader runs', run: mix },
   reports: { about: 'every endpoint, 1, 30 and 365 days, small and large account', run: reports },
+  options: { about: 'top 10, one filter value, totals and months against every row', run: options },
   rollups: { about: 'rollups against raw events', run: rollups },
   scale: { about: 'the same reports at a hundredth, a tenth and all of the events', run: scale },
   ingest: { about: 'the loader against one plain INSERT, with bad lines and other settings', run: ingest },

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { startProcess } from '../support/process.ts';
 
 // Peers may have to be installed first; the others need what the tests need.
-const scenarios = ['edge', 'mix', 'reports', 'rollups', 'scale', 'ingest', 'shapes', 'memory'];
+const scenarios = ['edge', 'mix', 'reports', 'options', 'rollups', 'scale', 'ingest', 'shapes', 'memory'];
 
 const results = z.object({
   machine: z.object({ cpu: z.string(), cores: z.int(), memory_gb: z.int(), kernel: z.string() }),
@@ -37,7 +37,7 @@ const results = z.object({
 /** Scenarios that are run together, and a goal that they are measured against. */
 const runs: readonly (readonly [scenarios: readonly string[], goal: string])[] = [
   [['edge', 'mix', 'reports'], 'largest report, identity'],
-  [['rollups', 'scale', 'memory'], 'ten times the events, same keys'],
+  [['options', 'rollups', 'scale', 'memory'], 'ten times the events, same keys'],
   [['ingest', 'shapes'], 'loader, CSV, against one plain INSERT'],
 ];
 

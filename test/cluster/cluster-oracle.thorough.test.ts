@@ -1,3 +1,4 @@
+import { recountAskedReports, someCombinations } from '../support/asked-suite.ts';
 import { useCluster } from '../support/cluster.ts';
 import { nameIds, recountInNewYork, recountRandomEvents } from '../support/oracle-suite.ts';
 import { useClusterStore } from '../support/store.ts';
@@ -10,3 +11,4 @@ const useStore = (reportTimezone?: string) => useClusterStore(cluster, reportTim
 recountRandomEvents(useStore, seeds);
 recountInNewYork(useStore);
 nameIds(useStore);
+recountAskedReports(useStore, 1, someCombinations, { accounts: ['both', 'publisher', 'advertiser'] });

@@ -74,6 +74,29 @@ const dates = [
   '',
 ];
 
+/** Optional fields of a body as they may be. */
+const options: Readonly<Record<string, readonly unknown[]>> = {
+  filters: [
+    {},
+    { device: ['mobile'] },
+    { campaign: pieces },
+    { campaign_id: [''] },
+    { site: ['x'] },
+    { __proto__: 1 },
+  ],
+  metrics: [['cpc'], ['spent', 'spent'], pieces],
+  order_by: [
+    [{ field: 'spent' }],
+    [{ field: 'campaign', direction: 'desc' }],
+    [{ field: 'spent_change' }],
+    [[]],
+  ],
+  limit: [1, 10_000_000, 0, -1, 1e300, 0.1],
+  totals: [true, false],
+  time_grain: ['day', 'week', 'month'],
+  compare_to: ['previous_period', 'previous_year', { start_time: dates[0], end_time: dates[3] }, {}],
+};
+
 /** One request that is wrong in some way, or in several; of a given version, or mostly of HTTP/1.1. */
 export function malformed(random: () => number, token: string, version?: string): Buffer {
   const one = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
@@ -96,6 +119,10 @@ export function malformed(random: () => number, token: string, version?: string)
       end_time: mostly('2026-03-31', value),
       changed_since: mostly('2026-03-01T00:00:00.000001+01:00', value),
     };
+    while (random() < 0.4) {
+      const option = one(Object.keys(options));
+      fields[option] = mostly(one(options[option] ?? []), value);
+    }
     if (random() < 0.3) fields[one(['account', '__proto__', 'limit', 'account_id', one(pieces)])] = value();
     return JSON.stringify(fields);
   };
