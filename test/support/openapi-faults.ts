@@ -1,4 +1,9 @@
-import { registerSchema, setShouldValidateFormat, validate } from '@hyperjump/json-schema/openapi-3-1';
+import {
+  registerSchema,
+  setShouldValidateFormat,
+  unregisterSchema,
+  validate,
+} from '@hyperjump/json-schema/openapi-3-1';
 import '@hyperjump/json-schema/formats';
 import type { OpenApiDocument } from '../../src/http/openapi/model.ts';
 
@@ -9,6 +14,8 @@ const dialect = 'https://spec.openapis.org/oas/3.1/schema-base';
 export async function readDocument(url: string): Promise<OpenApiDocument> {
   setShouldValidateFormat(true);
   const text = await (await fetch(`${url}/openapi.json`)).text();
+  // Another file of the same process may have registered the document of its service.
+  unregisterSchema(address);
   registerSchema(JSON.parse(text), address, dialect);
   return JSON.parse(text);
 }
