@@ -57,8 +57,7 @@ function makeLink(
   requests: RequestReader,
 ): Handler<HttpEnv> {
   return function linkHandler(c) {
-    const [option] = Object.keys(requests.parse(c.get('body')).options);
-    if (option !== undefined) throw new InvalidRequest(option, 'is no parameter of an export');
+    requests.parse(c.get('body'));
     const fields = JSON.parse(c.get('body'));
     const id = c.get('token');
     const hash = id === undefined ? undefined : accounts.hashOf(id);

@@ -1,32 +1,96 @@
 import { InvalidRequest } from '../../report/request.ts';
 
-/** A parameter that is given at most once, and the value that the field of the body would have. */
-const single: Readonly<Record<string, (text: string) => unknown>> = {
-  start_time: (text) => text,
-  end_time: (text) => text,
+/** A parameter that is given at most once: the value of the field of the body, and the text of that value. */
+interface Single {
+  readonly read: (text: string) => unknown;
+  readonly write: (value: unknown) => string;
+}
+
+const text: Single = { read: (given) => given, write: String };
+// What cannot be read stays text, which the rule of the field refuses.
+const wholeNumber: Single = {
+  read: (given) => (/^\d{1,15}$/.test(given) ? Number(given) : given),
+  write: String,
+};
+const flag: Single = {
+  read: (given) => (given === 'true' ? true : given === 'false' ? false : given),
+  write: String,
+};
+const names: Single = { read: (given) => given.split(','), write: (value) => listOf(value).join(',') };
+/** `-spent,campaign`: descending with a minus, as sorting is written in many addresses. */
+const order: Single = {
+  read: (given) =>
+    given
+      .split(',')
+      .map((name) => (name.startsWith('-') ? { field: name.slice(1), direction: 'desc' } : { field: name })),
+  write: (value) =>
+    listOf(value)
+      .map((each) => `${partOf(each, 'direction') === 'desc' ? '-' : ''}${partOf(each, 'field')}`)
+      .join(','),
+};
+/** The name of a period, or an interval of days as ISO 8601 writes it. */
+const period: Single = {
+  read: (given) => {
+    const [start_time, end_time] = given.split('/');
+    return end_time === undefined ? given : { start_time, end_time };
+  },
+  write: (value) =>
+    typeof value === 'string' ? value : `${partOf(value, 'start_time')}/${partOf(value, 'end_time')}`,
 };
 
+const single: Readonly<Record<string, Single>> = {
+  start_time: text,
+  end_time: text,
+  metrics: names,
+  order_by: order,
+  limit: wholeNumber,
+  totals: flag,
+  time_grain: text,
+  compare_to: period,
+};
+
+/** `filters.device=mobile`; brackets would have to be quoted in shells, and are patterns to curl. */
+const filter = /^filters\.(.+)$/;
+
 /**
- * The fields of a report's body (contract §2.1) as an address writes them. In a body fields that nobody knows are
- * ignored; here they are refused, because an address is typed by hand, and a mistyped one would give other numbers.
+ * The fields of a report's body as an address writes them. In a body fields that nobody knows are ignored; here they
+ * are refused, because an address is typed by hand, and a mistyped one would give other numbers.
  * @throws {InvalidRequest} for a parameter that is unknown or repeated; what it stands for is not looked at
  */
 export function fieldsOf(parameters: URLSearchParams): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
-  for (const [name, text] of parameters) {
-    const read = Object.hasOwn(single, name) ? single[name] : undefined;
-    if (!read) throw new InvalidRequest(name.slice(0, 100), 'is no parameter of an export');
+  const filters = new Map<string, string[]>();
+  for (const [name, given] of parameters) {
+    const [, filtered] = filter.exec(name) ?? [];
+    if (filtered !== undefined) {
+      // A value may hold any character, so that several are several parameters.
+      filters.set(filtered, [...(filters.get(filtered) ?? []), given]);
+      continue;
+    }
+    const known = Object.hasOwn(single, name) ? single[name] : undefined;
+    if (!known) throw new InvalidRequest(name.slice(0, 100), 'is no parameter of an export');
     if (Object.hasOwn(fields, name)) throw new InvalidRequest(name, 'is given more than once');
-    fields[name] = read(text);
+    fields[name] = known.read(given);
   }
-  return fields;
+  return { ...fields, ...(filters.size > 0 && { filters: Object.fromEntries(filters) }) };
 }
 
-/** The parameters that say the same as the fields of a body; what no report knows is left out. */
+/** The parameters that say the same as the fields of a valid body; what no report knows is left out. */
 export function parametersOf(fields: Readonly<Record<string, unknown>>): URLSearchParams {
   const parameters = new URLSearchParams();
-  for (const name of Object.keys(single)) {
-    if (fields[name] !== undefined) parameters.set(name, String(fields[name]));
+  for (const [name, { write }] of Object.entries(single)) {
+    const value = fields[name];
+    if (value !== undefined && !(Array.isArray(value) && value.length === 0))
+      parameters.set(name, write(value));
+  }
+  for (const [name, values] of Object.entries(fields.filters ?? {})) {
+    for (const value of listOf(values)) parameters.append(`filters.${name}`, String(value));
   }
   return parameters;
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+function partOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
