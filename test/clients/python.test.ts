@@ -100,6 +100,17 @@ test('a copy that follows the changed days is as the report, also after a day ha
   ]);
 });
 
+test('optional fields are keywords, and the source for dlt is Python', async () => {
+  const shown = await ask(
+    `report = client().report('campaigns/device', ${march}, limit=1, filters={"device": ["tv"]}, totals=True)`,
+    'show([len(report.rows), report.result["row_count"], report.result["totals"]["spent"]])',
+    'import ast, adtally, os',
+    'source = os.path.join(os.path.dirname(adtally.__file__), "dlt_source.py")',
+    'show(len(ast.parse(open(source).read()).body) > 0)',
+  );
+  expect(shown).toEqual([[1, 1, '123456789.000001'], true]);
+});
+
 test('a refusal says why, and no rows are no error', async () => {
   const [refused, login, none] = await ask(
     'try: client().report("campaigns", "2026-03-01", "2026-02-30")',

@@ -58,6 +58,13 @@ test('rows, report and Arrow table say the same', async () => {
   expect((await rowsOf(await clientOf('nobody'))).rows).toEqual([]);
 });
 
+test('optional fields are typed and sent', async () => {
+  const client = await clientOf();
+  const options = { limit: 1, totals: true, order_by: [{ field: 'spent', direction: 'desc' }] } as const;
+  const report = await client.report('campaigns/date', { ...march, ...options });
+  expect([report.rows.length, report.row_count, report.totals?.spent]).toEqual([1, 2, 1.250001]);
+});
+
 test('changed days are told, with the time to hand back', async () => {
   const client = await clientOf();
   const { days, changed_until } = await client.changes('campaigns');

@@ -20,11 +20,25 @@ export interface AdtallyOptions {
   readonly parse?: (text: string) => unknown;
 }
 
-/** What a report is asked for: a range of days, and whatever else the service knows (see its `/docs`). */
+/** What a report is asked for: a range of days, and what else the service knows (see its `/docs`). */
 export interface ReportRequest {
   /** `yyyy-mm-dd`, as `end_time`, which is included. */
   readonly start_time: string;
   readonly end_time: string;
+  /** Values to keep of each field: `{ device: ['mobile'] }`. */
+  readonly filters?: Readonly<Record<string, readonly string[]>>;
+  /** With it, rows have these figures alone. */
+  readonly metrics?: readonly string[];
+  readonly order_by?: readonly { readonly field: string; readonly direction?: 'asc' | 'desc' }[];
+  readonly limit?: number;
+  readonly totals?: boolean;
+  /** Of reports by date. */
+  readonly time_grain?: 'day' | 'week' | 'month';
+  /** With it, rows have `…_compared` and `…_change` of each figure. */
+  readonly compare_to?:
+    | 'previous_period'
+    | 'previous_year'
+    | { readonly start_time: string; readonly end_time: string };
   readonly [field: string]: unknown;
 }
 
@@ -39,6 +53,12 @@ export interface Report<Row> {
   readonly rows: readonly Row[];
   readonly column_metadata: readonly { readonly id: string; readonly type: string }[];
   readonly unconfirmed_revenue_dates: readonly string[];
+  /** Of all rows, when asked for. */
+  readonly totals?: Readonly<Record<string, number>>;
+  /** With `limit`: how many rows there would be without it. */
+  readonly row_count?: number;
+  /** With `compare_to`: the days compared with. */
+  readonly compare_to?: { readonly start_time: string; readonly end_time: string };
 }
 
 /** Which days changed. If `names_changed_at` is later than what was asked for, rows of every day may show other names. */

@@ -19,12 +19,15 @@ export interface Accounts {
 /** The WWW-Authenticate challenge of every 401 (RFC 6750 §3). */
 export const challenge = 'Bearer realm="adtally"';
 
+/** The family of a path that opens no report by itself, so that any token may ask it. */
+export const anyFamily = '*';
+
 /** A way to log in beside the contract's. */
 export interface OtherWay {
   /** What a 401 says of it. */
   readonly challenge?: string;
   /** Undefined when the request does not use it. */
-  readonly login: (c: Context<HttpEnv>, known: boolean) => Promise<Login> | undefined;
+  readonly login: (c: Context<HttpEnv>) => ((known: boolean) => Promise<Login>) | undefined;
 }
 
 export interface AuthenticationOptions {
@@ -48,7 +51,8 @@ export function authentication(
   const enter = (c: Context<HttpEnv>, login: Login): boolean => {
     c.set('token', login.id);
     if ('refused' in login) c.set('refused', login.refused);
-    else if (login.family !== null && login.family !== c.get('family')) c.set('refused', 'other_family');
+    else if (login.family !== null && ![login.family, anyFamily].includes(c.get('family') ?? ''))
+      c.set('refused', 'other_family');
     else c.set('account', login.account);
     return c.get('account') !== undefined;
   };
@@ -62,9 +66,9 @@ export function authentication(
   return async function authenticationMiddleware(c, next) {
     try {
       for (const way of otherWays) {
-        const login = way.login(c, await isKnownOnly(c));
+        const login = way.login(c);
         if (!login) continue;
-        if (!enter(c, await login)) throw unauthorized([challenge, ...others]);
+        if (!enter(c, await login(await isKnownOnly(c)))) throw unauthorized([challenge, ...others]);
         return await next();
       }
       return await authenticate(c, next);
@@ -94,11 +98,11 @@ function unauthorized(challenges: readonly string[]): HTTPException {
 export function basicAuthentication(accounts: Accounts): OtherWay {
   return {
     challenge: 'Basic realm="adtally", charset="UTF-8"',
-    login: (c, known) => {
+    login: (c) => {
       const [, credentials] = /^basic +([a-z0-9+/=]+) *$/i.exec(c.req.header('authorization') ?? '') ?? [];
       if (credentials === undefined) return undefined;
       const [, ...password] = Buffer.from(credentials, 'base64').toString().split(':');
-      return accounts.login(password.join(':'), known);
+      return (known) => accounts.login(password.join(':'), known);
     },
   };
 }
@@ -106,11 +110,11 @@ export function basicAuthentication(accounts: Accounts): OtherWay {
 /** A link to the one report of its address, which only reads. */
 export function linkAuthentication(accounts: Accounts, links: Links): OtherWay {
   return {
-    login: (c, known) => {
+    login: (c) => {
       if (c.req.method !== 'GET' && c.req.method !== 'HEAD') return undefined;
       const link = links.read(c.req.url);
-      if (link === null) return Promise.resolve({ refused: 'forged_link' });
-      return link && accounts.follow(link, known);
+      if (link === undefined) return undefined;
+      return async (known) => (link ? accounts.follow(link, known) : { refused: 'forged_link' });
     },
   };
 }
