@@ -12,13 +12,14 @@ import { callersBehind } from './http/access/caller-address.ts';
 import { Limiter } from './http/access/limiter.ts';
 import { openRedis } from './http/access/redis.ts';
 import { createApp } from './http/app.ts';
-import { createOperatorApp, Readiness } from './http/health.ts';
+import { reachable } from './http/mcp/own-service.ts';
 import { Problem } from './http/problems.ts';
 import { AccountPlacements } from './http/report/account-placements.ts';
 import type { PaceRules } from './http/report/gate/pace.ts';
 import { ReportGate } from './http/report/gate/report-gate.ts';
 import { LastLoad } from './http/report/last-load.ts';
 import { ReportOutcomes } from './http/report/report-outcomes.ts';
+import { createOperatorApp, Readiness } from './http/server/health.ts';
 import { listen } from './http/server/listen.ts';
 import { throttledErrorLog } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
@@ -116,6 +117,7 @@ export async function startService(
     const metrics = measure(readiness, gate, answers, redis);
     measureStore(metrics, lastLoad, figures);
     const forOperator = { readiness, metrics };
+    let ownUrl = '';
     const app = createApp({
       ...(config.adminPort === undefined && { operator: forOperator }),
       reader,
@@ -130,6 +132,7 @@ export async function startService(
       accounts,
       links: linksOf(config),
       page: config.page,
+      ownUrl: () => ownUrl,
       callerOf: callersBehind(config.trustedProxies),
       log,
       timeoutSeconds: config.reportTimeoutSeconds,
@@ -147,6 +150,7 @@ export async function startService(
       lastLoad: () => lastLoad.finishedAt,
     });
     const listening = [await listen(app, config, log)];
+    ownUrl = reachable(listening[0]?.url ?? '');
     const stopAll = async () => {
       await Promise.all(listening.map(({ connections }) => connections.stop(stopSeconds)));
       await closeAll();

@@ -7,6 +7,7 @@ import { changesPath, endpoints } from '../../catalog/breakdowns.ts';
 import type { Links } from '../accounts/links.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import { InvalidRequest } from '../report/request.ts';
+import { runningVersion } from '../version.ts';
 import {
   type Accounts,
   authentication,
@@ -22,7 +23,7 @@ import { docs } from './docs/routes.ts';
 import type { HttpEnv } from './env.ts';
 import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
-import { health, type OperatorDeps, operator } from './health.ts';
+import { mcpRoutes } from './mcp/routes.ts';
 import { type PageDeps, page } from './page/routes.ts';
 import { Problem, problemResponse, problemStatus } from './problems.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
@@ -31,6 +32,7 @@ import { type ReportDeps, report, requireJson } from './report/handler.ts';
 import type { ReportOutcomes } from './report/report-outcomes.ts';
 import { requestBody } from './report/request-body.ts';
 import { withAnswerHeaders } from './server/answer-headers.ts';
+import { health, type OperatorDeps, operator } from './server/health.ts';
 import { requireHttp11 } from './server/http-version.ts';
 import { callerLeft, observe } from './server/observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from './server/plain-message.ts';
@@ -39,6 +41,8 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
   readonly accounts: Accounts & LimitLookup & { hashOf(id: string): string | undefined };
+  /** Where this service listens, for what asks itself. */
+  readonly ownUrl: () => string;
   /** Signs addresses of reports. */
   readonly links: Links;
   /** How the page for people looks, and who may frame it. */
@@ -151,6 +155,18 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     exportRoutes({ ...forExports, authenticated: authentication(logins, [byLink, byPassword]) }),
   );
   app.route('/', linkRoutes({ ...forExports, authenticated: authentication(logins, [byPassword]) }));
+  app.route(
+    '/',
+    mcpRoutes({
+      catalog: deps.catalog,
+      version: runningVersion().version,
+      ownUrl: deps.ownUrl,
+      authenticated,
+      limited,
+      body,
+      onError: (err) => log.warn({ err }, 'a message to /mcp was refused'),
+    }),
+  );
 
   app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
   app.onError((error, c) => {

@@ -16,7 +16,7 @@ export interface LinkDeps extends Omit<ExportDeps, 'accounts'> {
 }
 
 /** The path that makes links to an export: `/v1/links/campaigns/device_date.csv`. */
-export function linkPath(exported: string): string {
+function linkPath(exported: string): string {
   return exported.replace('/v1/export/', '/v1/links/');
 }
 

@@ -3,10 +3,11 @@ import { z } from 'zod';
 import { endpointName, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { changesPaths, changesSchemas, changesTag } from './changes.ts';
-import { basicLogin, exportPaths, exportTag, linkSchema } from './exports.ts';
+import { exportPaths } from './exports.ts';
 import { documentHeaders } from './headers.ts';
 import type { Limits, OpenApiDocument } from './model.ts';
 import { reportOperation, servicePaths, serviceTag } from './operations.ts';
+import { basicLogin, exportTag, linkSchema, mcpPath } from './other-tools.ts';
 import { problemResponses, problemSchema, reportProblems } from './problems.ts';
 import { breakdownSchemas, sharedReportSchemas } from './reports.ts';
 
@@ -54,13 +55,17 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
         name: changesTag,
         description: 'Which days changed, for those who keep a copy and fetch what is new.',
       },
-      { name: exportTag, description: 'The same reports as files, by GET.' },
+      {
+        name: exportTag,
+        description: 'The same reports for other tools: as files by GET, by links, and for assistants.',
+      },
       { name: serviceTag, description: 'What the service says about itself, to anyone.' },
     ],
     paths: {
       ...Object.fromEntries(reportPaths),
       ...changesPaths(catalog),
       ...exportPaths(catalog),
+      ...mcpPath,
       ...servicePaths(withOperator),
     },
     components: {

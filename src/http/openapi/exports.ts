@@ -1,6 +1,7 @@
-import { combinations } from '../../../catalog/breakdowns.ts';
+import { combinations, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../../catalog/catalog.ts';
 import { reportFormats } from '../../report/formats.ts';
+import { filterFields } from '../../report/options/fields.ts';
 import { exportFormats } from '../export/paths.ts';
 import { exampleRequest } from './examples.ts';
 import {
@@ -11,13 +12,10 @@ import {
   type PathItem,
   schemaRef,
 } from './model.ts';
+import { exportSecurity, exportTag, formatParameter, linkOperation } from './other-tools.ts';
 import { problemRefs, reportProblems } from './problems.ts';
 import { formatSchemaName } from './reports.ts';
 
-export const exportTag = 'exports';
-export const basicLogin = 'login_token_as_password';
-
-const security: Operation['security'] = [{ login_token: [] }, { [basicLogin]: [] }];
 const problems = [
   ...reportProblems.filter((code) => !['not_acceptable', 'body_too_large'].includes(code)),
   'not_found',
@@ -36,13 +34,13 @@ export function exportPaths(catalog: Catalog): Record<string, PathItem> {
         schema: { type: 'string', enum: breakdownNames(family) },
       };
       return [
-        [`/v1/export/${name}.{format}`, item(`export_${name}`, `The report of ${name}`, [])],
+        [`/v1/export/${name}.{format}`, item(catalog, name, `export_${name}`, `The report of ${name}`, [])],
         [
           `/v1/export/${name}/{breakdown}.{format}`,
-          item(`export_${name}_breakdown`, `A breakdown of ${name}`, [breakdown]),
+          item(catalog, name, `export_${name}_breakdown`, `A breakdown of ${name}`, [breakdown]),
         ],
-        [`/v1/links/${name}.{format}`, { post: makeLink(name, []) }],
-        [`/v1/links/${name}/{breakdown}.{format}`, { post: makeLink(`${name}_breakdown`, [breakdown]) }],
+        [`/v1/links/${name}.{format}`, { post: linkOperation(name, []) }],
+        [`/v1/links/${name}/{breakdown}.{format}`, { post: linkOperation(`${name}_breakdown`, [breakdown]) }],
       ];
     }),
   );
@@ -55,7 +53,13 @@ function breakdownNames(family: Family): string[] {
     .map((parts) => parts.join('_'));
 }
 
-function item(operationId: string, what: string, parameters: readonly Parameter[]): PathItem {
+function item(
+  catalog: Catalog,
+  family: string,
+  operationId: string,
+  what: string,
+  parameters: readonly Parameter[],
+): PathItem {
   const headers = headerRefs([...exportHeaderNames]);
   const content = Object.fromEntries(
     exportFormats.map((format) => [
@@ -68,11 +72,12 @@ function item(operationId: string, what: string, parameters: readonly Parameter[
     tags: [exportTag],
     summary,
     description,
-    security,
+    security: exportSecurity,
     parameters: [
       ...parameters,
       formatParameter,
       ...rangeParameters,
+      ...optionParameters(catalog, family),
       ...(method === 'get' ? conditions : []),
       { $ref: '#/components/parameters/X-Request-Id' },
     ],
@@ -103,69 +108,6 @@ function item(operationId: string, what: string, parameters: readonly Parameter[
   };
 }
 
-function makeLink(name: string, parameters: readonly Parameter[]): Operation {
-  return {
-    operationId: `link_${name}`,
-    tags: [exportTag],
-    summary: 'A link to that file, for programs that cannot log in',
-    description:
-      'Takes the body of the endpoint and `expires`, a day or a time within 366 days, in a week unless given. Whoever has the link has this report, and its requests count as those of the account, until then or until the token that made it ends.',
-    security,
-    parameters: [...parameters, formatParameter, { $ref: '#/components/parameters/X-Request-Id' }],
-    requestBody: {
-      required: true,
-      content: {
-        'application/json': {
-          schema: {
-            allOf: [
-              schemaRef('ReportRequest'),
-              { type: 'object', properties: { expires: { type: 'string', examples: ['2026-12-01'] } } },
-            ],
-          },
-          example: { ...exampleRequest, expires: '2026-12-01T00:00:00Z' },
-        },
-      },
-    },
-    responses: {
-      200: {
-        description: 'Path and parameters of the link.',
-        headers: headerRefs(['X-Request-Id', 'RateLimit', 'RateLimit-Policy']),
-        content: { 'application/json': { schema: schemaRef('Link') } },
-      },
-      ...problemRefs(reportProblems.filter((code) => !/acceptable|too_old|too_many/.test(code))),
-    },
-  };
-}
-
-export const linkSchema: JsonSchema = {
-  type: 'object',
-  properties: {
-    result: {
-      type: 'object',
-      properties: {
-        link: {
-          type: 'string',
-          format: 'uri-reference',
-          description: 'To be put behind the address of the service.',
-        },
-        expires: { type: 'string', format: 'date-time' },
-      },
-      required: ['link', 'expires'],
-      additionalProperties: false,
-    },
-  },
-  required: ['result'],
-  additionalProperties: false,
-};
-
-const formatParameter: Parameter = {
-  name: 'format',
-  in: 'path',
-  required: true,
-  description: 'What the file is.',
-  schema: { type: 'string', enum: exportFormats },
-};
-
 const day: JsonSchema = { type: 'string', format: 'date' };
 const rangeParameters: readonly Parameter[] = [
   {
@@ -183,6 +125,38 @@ const rangeParameters: readonly Parameter[] = [
     schema: { ...day, examples: [exampleRequest.end_time] },
   },
 ];
+
+/** The optional fields of the body, as an address writes them. */
+function optionParameters(catalog: Catalog, family: string): Parameter[] {
+  const query = (name: string, description: string, schema: JsonSchema): Parameter => ({
+    name,
+    in: 'query',
+    description,
+    schema,
+  });
+  const text = (example: string): JsonSchema => ({ type: 'string', examples: [example] });
+  const { columns } = familyOf(catalog, family);
+  const [metric = ''] = columns.slice(-1);
+  return [
+    ...filterFields(catalog, family).map(({ id }) =>
+      query(`filters.${id}`, 'Counts only what has this value; several times: one of these values.', {
+        type: 'array',
+        items: { type: 'string' },
+      }),
+    ),
+    query('metrics', 'The figures that rows have, in this order, with commas.', text(columns.join(','))),
+    query('order_by', 'What orders the rows, with commas; a minus is for descending.', text(`-${metric}`)),
+    query('limit', 'Most rows that come.', { type: 'integer', minimum: 1 }),
+    query('totals', 'The figures of all rows together, in the envelope or in `Adtally-Totals`.', {
+      type: 'boolean',
+    }),
+    query('time_grain', 'Breakdowns by date only: what a row covers.', {
+      type: 'string',
+      enum: ['day', 'week', 'month'],
+    }),
+    query('compare_to', '`previous_period`, `previous_year`, or two dates.', text('2026-09-01/2026-09-30')),
+  ];
+}
 
 const conditions: readonly Parameter[] = [
   {

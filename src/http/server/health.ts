@@ -1,12 +1,12 @@
 import { Hono } from 'hono';
 import { type RequestIdVariables, requestId } from 'hono/request-id';
-import type { Store } from '../../clickhouse/client.ts';
-import { NewerStore, pendingMigrations } from '../../clickhouse/migrate/migrate.ts';
-import type { Metrics } from '../observe/metrics.ts';
-import type { HttpEnv } from './env.ts';
-import { Problem, problemResponse } from './problems.ts';
-import { Refreshed } from './refreshed.ts';
-import { withAnswerHeaders } from './server/answer-headers.ts';
+import type { Store } from '../../../clickhouse/client.ts';
+import { NewerStore, pendingMigrations } from '../../../clickhouse/migrate/migrate.ts';
+import type { Metrics } from '../../observe/metrics.ts';
+import type { HttpEnv } from '../env.ts';
+import { Problem, problemResponse } from '../problems.ts';
+import { Refreshed } from '../refreshed.ts';
+import { withAnswerHeaders } from './answer-headers.ts';
 
 /** A check that is older counts as failed: ClickHouse hangs. */
 const maxAgeMs = 4_000;

@@ -1,0 +1,59 @@
+import { Hono, type MiddlewareHandler } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import { anyFamily } from '../access/authentication.ts';
+import type { HttpEnv } from '../env.ts';
+import { Problem } from '../problems.ts';
+import { callerOf, requireJson } from '../report/handler.ts';
+import { askOwnService } from './own-service.ts';
+
+export interface McpDeps {
+  readonly catalog: Catalog;
+  readonly version: string;
+  /** Where this service listens. */
+  readonly ownUrl: () => string;
+  readonly authenticated: MiddlewareHandler<HttpEnv>;
+  readonly limited: MiddlewareHandler<HttpEnv>;
+  readonly body: MiddlewareHandler<HttpEnv>;
+  readonly onError: (error: unknown) => void;
+}
+
+const path = '/mcp';
+
+/**
+ * The Model Context Protocol over streamable HTTP, stateless: each request stands for itself, in the revision of 2026 and
+ * in those before it. Nothing can be changed by it, and nothing is subscribed to.
+ */
+export function mcpRoutes(deps: McpDeps): Hono<HttpEnv> {
+  const { catalog, version, ownUrl, onError } = deps;
+  const app = new Hono<HttpEnv>();
+  app.use(path, (c, next) => {
+    c.set('endpoint', path);
+    c.set('family', anyFamily);
+    return next();
+  });
+  app.post(path, deps.authenticated, deps.limited, requireJson, deps.body, async (c) => {
+    const authorization = c.req.header('authorization') ?? '';
+    const { signal, forget } = callerOf(c);
+    try {
+      // Loaded when somebody uses it.
+      const { answerMcp } = await import('./answer.ts');
+      const init = { method: 'POST', headers: c.req.header(), body: c.get('body'), signal };
+      const ask = (asked: string, body: object) =>
+        askOwnService(ownUrl(), asked, body, { authorization, signal });
+      const { status, text, type } = await answerMcp(
+        new Request(c.req.url, init),
+        { catalog, version, ask },
+        onError,
+      );
+      if (type) c.header('content-type', type);
+      return c.body(text, status as ContentfulStatusCode);
+    } finally {
+      forget();
+    }
+  });
+  app.all(path, () => {
+    throw new Problem('method_not_allowed', 'this path takes POST', { headers: { Allow: 'POST' } });
+  });
+  return app;
+}
