@@ -57,7 +57,14 @@ export async function startService(
   const idleTimeoutMs = config.reportTimeoutSeconds * 1000;
   const store = connect(opened.reporter, { idleTimeoutMs, unlogged: true });
   const reader = new Reader(opened.reporter, idleTimeoutMs);
-  const logError = (message: string) => throttledErrorLog(log, message);
+  const stopping = new AbortController();
+  const logError = (message: string) => {
+    const write = throttledErrorLog(log, message);
+    // What a stop breaks off is no fault.
+    return (error: unknown) => {
+      if (!stopping.signal.aborted) write(error);
+    };
+  };
   const accounts = new AccountCache({ store, onError: logError('tokens and limits not refreshed') });
   const lastLoad = new LastLoad({ store, onError: logError('time of the last load not refreshed') });
   const placements = new AccountPlacements({
@@ -75,7 +82,6 @@ export async function startService(
     onError: logError('outcomes of reports not read from system.query_log'),
   });
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
-  const stopping = new AbortController();
   const closeAll = async () => {
     stopping.abort();
     for (const refreshed of [accounts, lastLoad, placements, readiness, figures]) refreshed.stop();

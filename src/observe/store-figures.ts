@@ -64,10 +64,12 @@ const figures: readonly Figure[] = [
 export class StoreFigures {
   readonly #values = new Map<string, number>();
   readonly #refreshed: Refreshed<void>;
+  #stopped = false;
 
   constructor({ store, onError }: { readonly store: Store; readonly onError: (error: unknown) => void }) {
     const read = async () => {
       for (const [name, , ask] of figures) {
+        if (this.#stopped) return;
         // Each by itself: an older user of ClickHouse may lack the grant for one of them.
         const value = await ask(store).catch((error: unknown) => {
           onError(error);
@@ -85,6 +87,7 @@ export class StoreFigures {
   }
 
   stop(): void {
+    this.#stopped = true;
     this.#refreshed.stop();
   }
 

@@ -10,9 +10,9 @@ export interface StoppedService {
 }
 
 /** Starts services as processes of their own, which send to a caller that does not read for a minute. */
-export function useServicesToStop(db: TestStore): () => Promise<StoppedService> {
+export function useServicesToStop(db: TestStore): (env?: NodeJS.ProcessEnv) => Promise<StoppedService> {
   const commands = useCommands();
-  return async () => {
+  return async (env = {}) => {
     const { url: clickhouse, user, password } = inject('clickhouse');
     const serve = commands.start(['serve'], {
       CLICKHOUSE_URL: clickhouse,
@@ -21,6 +21,7 @@ export function useServicesToStop(db: TestStore): () => Promise<StoppedService> 
       CLICKHOUSE_DATABASE: db.address.database,
       PORT: '0',
       SEND_TIMEOUT_SECONDS: '60',
+      ...env,
     });
     const url = await listening(serve);
     return { serve, url, open: () => dial({ host: '127.0.0.1', port: Number(new URL(url).port) }) };

@@ -221,7 +221,10 @@ function changesOf(
     restore: () => restorePartition(db.shards[below(db.shards.length)] ?? store),
     ...(cluster
       ? { place: () => placeAccount(store, catalog, { account: account(), shards: [1 + below(3)] }) }
-      : { unload: async () => unload(store, (await loads())[0] ?? '', () => new Date()) }),
+      : {
+          unload: async () =>
+            Promise.all((await loads()).slice(0, 1).map((id) => unload(store, id, () => new Date()))),
+        }),
   };
   const names = Object.keys(kinds);
   return async (n) => {
