@@ -67,12 +67,12 @@ test('the door has nothing that axe finds', async () => {
   }
 });
 
-test('nor has the report with every menu open, in light and dark', async () => {
+test('nor has the report with every menu open, compared and filtered, in light and dark', async () => {
   for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await open('&by=device', {
+    const page = await open('&compare=previous_period&by=device&only.device=unknown&only.campaign=c', {
       colorScheme,
     });
-    for (const menu of ['.range', '.columns', '.take']) {
+    for (const menu of ['.range', '.filter', '.columns', '.take']) {
       await page.locator(`${menu} > summary`).click();
       expect(await violations(page), menu).toEqual([]);
     }

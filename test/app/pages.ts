@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
 
 /** Days before today, `yyyy-mm-dd`; the services of the tests count days in UTC. */
 export function daysAgo(days: number): string {
@@ -55,4 +56,13 @@ export function totalsRow(page: Page): Promise<Record<string, string>> {
 /** A number as the page writes it for an English reader, with the digits that were given. */
 export function plain(shown: string): string {
   return shown.replaceAll(',', '');
+}
+
+/** Presses a key until the focus is on what the selector says, as a person without a mouse does. */
+export async function tabTo(page: Page, selector: string, most = 80): Promise<void> {
+  for (let n = 0; n < most; n++) {
+    await page.keyboard.press('Tab');
+    if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector)) return;
+  }
+  expect.fail(`${selector} cannot be reached with the keyboard`);
 }

@@ -1,0 +1,196 @@
+import { readFile } from 'node:fs/promises';
+import { parse } from 'csv-parse/sync';
+import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import type { Download, Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { event, load, loadRows } from '../support/events.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+import { useBrowser } from './browser.ts';
+import { choose, daysAgo, plain, tabTo, totalsRow, visibleRows, whole } from './pages.ts';
+
+const db = useStore();
+const service = useService(db);
+const browser = useBrowser();
+const account = 'acme';
+const campaigns = ['boots', 'tents', 'socks'];
+
+beforeAll(async () => {
+  const events = campaigns.flatMap((campaign_id, c) =>
+    ['mobile', 'desktop']
+      .flatMap((device, d) =>
+        Array.from({ length: 60 }, (_, day) =>
+          (['impression', 'referral', 'conversion'] as const).map((event_type, t) =>
+            event({
+              event_id: `${c}-${d}-${day}-${t}`,
+              event_time: `${daysAgo(day + 1)}T08:00:00Z`,
+              event_type,
+              advertiser_id: account,
+              campaign_id,
+              device,
+              quantity: t === 0 ? 900 + ((c * 7 + d * 5 + day * 3) % 97) : 3 + ((day + c + t) % 5),
+              spend:
+                t === 0
+                  ? `${(c + 1) * 2 + d}.${String((day * 7919 + c * 31) % 1_000_000).padStart(6, '0')}`
+                  : '0',
+            }),
+          ),
+        ),
+      )
+      .flat(),
+  );
+  await load(db.store, events);
+  await loadRows(db.store, 'campaigns', [
+    [account, 'boots', 'Winter Boots'],
+    [account, 'tents', 'Family Tents'],
+  ]);
+  const confirmed = Array.from({ length: 50 }, (_, n) => [account, daysAgo(n + 8)]);
+  await loadRows(db.store, 'confirmations', confirmed);
+});
+
+const asked = {
+  start_time: daysAgo(28),
+  end_time: daysAgo(1),
+  filters: { campaign: ['Family Tents', 'Winter Boots'] },
+  compare_to: 'previous_period',
+  totals: true,
+};
+
+/** What the API answers, numbers as it writes them. */
+async function answer(
+  order?: string,
+): Promise<{ rows: Record<string, string>[]; totals: Record<string, string> }> {
+  const body = { ...asked, ...(order && { order_by: [{ field: order, direction: 'desc' }] }) };
+  const response = await service.post('/v1/campaigns/breakdowns/device_date', account, body);
+  const text = (await response.text()).replace(/":(-?\d[\d.]*)/g, '":"$1"');
+  return JSON.parse(text).result;
+}
+
+async function file(page: Page, format: string): Promise<Download> {
+  await page.locator('.take summary').click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: format, exact: true }).click(),
+  ]);
+  await page.keyboard.press('Escape');
+  return download;
+}
+
+test('a person opens a link, chooses, reads totals that are those of the API, and takes the report along', async () => {
+  const page = await browser.open(`${service.url}/app#token=${await service.token(account)}`);
+  await whole(page);
+  await choose(page, 'Device');
+  await whole(page);
+  await page.getByLabel('Compare with').selectOption('previous_period');
+  await whole(page);
+  await page.locator('regular-table td', { hasText: 'Winter Boots' }).first().click();
+  await whole(page);
+  await page.locator('.filter summary').click();
+  await page.locator('.values').getByLabel('Family Tents').check();
+  await whole(page);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Spent', exact: true }).click();
+  await whole(page);
+
+  const { rows, totals } = await answer('spent');
+  expect(rows).toHaveLength(2 * 2 * 28);
+  await page.getByText(`${rows.length} rows`, { exact: true }).waitFor();
+  const shown = await visibleRows(page);
+  expect(shown.length).toBeGreaterThan(5);
+  for (const [n, row] of shown.entries()) {
+    const same = rows[n];
+    expect([row.Day, row.Campaign, row.Device]).toEqual([same?.start_time, same?.campaign, same?.device]);
+    expect(Number(plain(row.Spent ?? ''))).toBe(Number(same?.spent));
+    expect(Number(plain(row['Spent change'] ?? ''))).toBe(Number(same?.spent_change));
+  }
+  const total = await totalsRow(page);
+  expect(plain(total.Spent ?? '').replace(/0+$/, '')).toBe(totals.spent?.replace(/0+$/, ''));
+  expect(Number(plain(total.Impressions ?? ''))).toBe(Number(totals.impressions));
+  expect(Number(plain(total['Spent change'] ?? ''))).toBe(Number(totals.spent_change));
+  await page.locator('.open-days').waitFor();
+
+  const csv = await file(page, 'CSV');
+  const columns = (row: Record<string, unknown>) =>
+    Object.entries(row).map(([id, value]) => [id, String(value)]);
+  const read = parse(await readFile(await csv.path(), 'utf8'), { columns: true }) as Record<string, string>[];
+  const ordered = (row: Record<string, string>) =>
+    Object.fromEntries(Object.keys(read[0] ?? {}).map((id) => [id, row[id]]));
+  expect(csv.suggestedFilename()).toMatch(/^campaigns_device_date_.*\.csv$/);
+  expect(read.map(columns)).toEqual(rows.map(ordered).map(columns));
+  const parquet = await file(page, 'Parquet');
+  const packed = await parquetReadObjects({
+    file: await asyncBufferFromFile(await parquet.path()),
+    compressors,
+  });
+  expect(packed).toHaveLength(rows.length);
+  // The reader of the test takes decimals for floats.
+  expect(packed.map(({ spent }) => Number(Number(spent).toFixed(6)))).toEqual(
+    rows.map(({ spent }) => Number(spent)),
+  );
+
+  const link = page.url();
+  expect(link).not.toContain('adt_');
+  await page.goBack();
+  await whole(page);
+  expect(page.url()).not.toContain('sort=');
+  await page.goForward();
+  await whole(page);
+  await page.reload();
+  await whole(page);
+  expect(page.url()).toBe(link);
+  expect(await totalsRow(page)).toEqual(total);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Login token').waitFor();
+  expect(browser.complaints).toEqual([]);
+});
+
+test('the same way with the keyboard alone', async () => {
+  const page = await browser.open(`${service.url}/app`);
+  const press = (key: string) => page.keyboard.press(key);
+  await page.keyboard.type(await service.token(account));
+  await press('Enter');
+  await whole(page);
+  await tabTo(page, '.range summary');
+  await press('Enter');
+  await tabTo(page, '.preset:nth-child(2)');
+  await press('Enter');
+  await whole(page);
+  await tabTo(page, 'select#compare');
+  await page.keyboard.type('Previous p');
+  await whole(page);
+  await tabTo(page, 'input[name=grain]');
+  await press('ArrowRight');
+  await whole(page);
+  await tabTo(page, 'input[value=device]');
+  await press('Space');
+  await whole(page);
+  await tabTo(page, '.filter summary');
+  await press('Enter');
+  await page.locator('.values input').first().waitFor();
+  await tabTo(page, '.values input');
+  await press('Space');
+  await whole(page);
+  await press('Escape');
+  await tabTo(page, 'button.head[data-column=spent]');
+  await press('Enter');
+  await whole(page);
+  expect(new URLSearchParams(new URL(page.url()).hash.slice(1)).toString()).toBe(
+    new URLSearchParams({
+      report: 'campaigns',
+      by: 'device',
+      each: 'week',
+      days: 'last_7_days',
+      compare: 'previous_period',
+      'only.campaign': 'Family Tents',
+      sort: '-spent',
+    }).toString(),
+  );
+  await tabTo(page, 'regular-table');
+  await press('End');
+  await tabTo(page, '.take summary');
+  await press('Enter');
+  await tabTo(page, '.take .choices button');
+  const [download] = await Promise.all([page.waitForEvent('download'), press('Enter')]);
+  expect(download.suggestedFilename()).toMatch(/\.csv$/);
+});
