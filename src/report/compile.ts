@@ -1,4 +1,4 @@
-import { rollupTable } from '../../catalog/breakdowns.ts';
+import { changesTable, rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { isFigure, type RowColumn, rowColumns } from './columns.ts';
@@ -132,10 +132,14 @@ export function readSettings(plan: Plan, more: readonly string[] = []): Record<s
  * A second line behind `owned`: ClickHouse adds it to each table that a report may read, whatever the text of the
  * statement says. The account is in hex, so that no id can end the literal. It takes no CPU that could be measured.
  */
-function ownRowsOnly({ breakdown: { family }, reads, account }: Plan, more: readonly string[]): string {
+function ownRowsOnly(
+  { breakdown: { family }, reads, account, options }: Plan,
+  more: readonly string[],
+): string {
   const owner = `account_id = unhex(\\'${Buffer.from(account).toString('hex')}\\')`;
   const tables = [reads, []].map((dimensions) => rollupTable(family, dimensions));
-  return `{${[...new Set([...tables, 'confirmations', ...more])].map((table) => `'${table}':'${owner}'`).join()}}`;
+  const changes = options.changed_since === undefined ? [] : [changesTable(family)];
+  return `{${[...new Set([...tables, 'confirmations', ...changes, ...more])].map((table) => `'${table}':'${owner}'`).join()}}`;
 }
 
 /** A report of one shard fails rather than read more, and no report skips a shard that is down. */

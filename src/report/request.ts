@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Breakdown } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { microsecondsOf } from './changes/changed-since.ts';
 import { type DateRange, daysIn, previousPeriod, previousYear } from './options/days.ts';
 import { changeId, comparedId, dimensionsRead, metricsOf } from './options/fields.ts';
 import type { ReportOptions } from './options/options.ts';
@@ -21,7 +22,12 @@ export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
   return z
     .object({ start_time: day, end_time: day, ...optionFields(catalog, breakdown) })
     .refine(({ start_time, end_time }) => start_time <= end_time, { ...inverted, abort: true })
-    .superRefine(({ order_by = [], compare_to, ...range }, { addIssue }) => {
+    .superRefine(({ order_by = [], compare_to, changed_since, time_grain, ...range }, { addIssue }) => {
+      if (changed_since !== undefined && (compare_to || (time_grain && time_grain !== 'day'))) {
+        const message =
+          'goes neither with compare_to nor with weeks and months: days that did not change would be missing';
+        addIssue({ code: 'custom', path: ['changed_since'], message });
+      }
       const n = order_by.findIndex(({ field }) => comparison.includes(field));
       if (n >= 0 && compare_to === undefined) {
         addIssue({ code: 'custom', path: ['order_by', n, 'field'], message: 'needs compare_to' });
@@ -127,7 +133,7 @@ function comparedRange(range: DateRange, asked: RequestFields['compare_to']): Da
 
 /** The same text for requests that mean the same, as far as that is easily told. */
 function optionsOf(fields: RequestFields, range: DateRange): ReportOptions {
-  const { filters = {}, metrics, order_by = [], limit, totals, time_grain } = fields;
+  const { filters = {}, metrics, order_by = [], limit, totals, time_grain, changed_since } = fields;
   const filtered = Object.entries(filters).flatMap(([field, values]) =>
     values ? [[field, [...new Set(values)].sort()] as const] : [],
   );
@@ -141,6 +147,7 @@ function optionsOf(fields: RequestFields, range: DateRange): ReportOptions {
     ...(limit !== undefined && { limit }),
     ...(totals && { totals }),
     ...(time_grain && time_grain !== 'day' && { time_grain }),
+    ...(changed_since !== undefined && { changed_since: microsecondsOf(changed_since) }),
     ...(compared && { compare_to: compared }),
   };
 }

@@ -200,5 +200,8 @@ describe('changed_since', () => {
     });
     const since = await storeTime();
     expect(await listed('campaigns', 'old', since, 0)).toEqual(['2026-03-01', '2026-03-02']);
+    const body = { start_time: '2026-03-01', end_time: '2026-03-31', changed_since: since };
+    const response = await service.post('/v1/campaigns/breakdowns/date', 'old', body);
+    expect(JSON.parse(await response.text()).result.rows).toHaveLength(2);
   });
 });

@@ -118,11 +118,12 @@ export function malformed(random: () => number, token: string, version?: string)
       () => ({ a: one(pieces) }),
       () => true,
     ])();
+  const usual = one(['/v1/campaigns', '/v1/campaigns/breakdowns/date', '/v1/campaigns/changes']);
   const json = () => {
     const fields: Record<string, unknown> = {
       start_time: mostly('2026-03-01', value),
       end_time: mostly('2026-03-31', value),
-      changed_since: mostly('2026-03-01T00:00:00.000001+01:00', value),
+      ...(usual !== '/v1/campaigns' && { changed_since: mostly('2026-03-01T00:00:00.000001+01:00', value) }),
     };
     while (random() < 0.4) {
       const option = one(Object.keys(options));
@@ -205,7 +206,6 @@ export function malformed(random: () => number, token: string, version?: string)
   }
   const spoken =
     version ?? (random() < 0.95 ? 'HTTP/1.1' : one(['HTTP/1.0', 'HTTP/2.0', 'HTTP/9.9', 'http/1.1', '']));
-  const usual = one(['/v1/campaigns', '/v1/campaigns', '/v1/campaigns/changes']);
   const line = `${mostly('POST', () => one(methods))} ${mostly(usual, () => one(paths))} ${spoken}`;
   const head = [line, ...headers, '', ''].join(random() < 0.97 ? '\r\n' : '\n');
   const bytes = Buffer.concat([Buffer.from(head, random() < 0.5 ? 'utf8' : 'latin1'), Buffer.from(body)]);

@@ -18,6 +18,8 @@ const meanings: Readonly<Record<string, string>> = {
     '`true` adds `totals`: the figures of all rows together, also of those that `limit` leaves out. Ratios are those of the sums.',
   time_grain:
     'Breakdowns by date only: what a row covers. Weeks are those of ISO 8601, from Monday; weeks and months at the edges are cut to the range.',
+  changed_since:
+    'Breakdowns by date only, without `compare_to`, weeks and months: the rows of the days that changed after this time, which `/changes` lists. A time as RFC 3339 writes it.',
   compare_to:
     'Adds the same of other days to each figure, as `…_compared`, and the difference, as `…_change`. `previous_period`: as many days, right before the range. `previous_year`: as many days, from the same date a year earlier. Or two dates. By date the first days are compared, the second ones, and so on, so both must have as many. A row that only one of the two has is there, with 0 for the other.',
 };

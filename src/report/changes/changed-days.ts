@@ -3,6 +3,7 @@ import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import { readSettings } from '../compile.ts';
 import { dayParameters, owned } from '../options/source.ts';
 import type { Plan } from '../plan.ts';
+import { timeOf } from './day-changed.ts';
 
 /** A day of which a caller who knows all until some time does not know the present rows or whether it is confirmed. */
 export interface ChangedDay {
@@ -14,7 +15,6 @@ export interface ChangedDay {
   readonly unconfirmed: boolean;
 }
 
-const time = (micros: string) => `fromUnixTimestamp64Micro({${micros}:Int64}, 'UTC')`;
 const epoch = "toDateTime64(0, 6, 'UTC')";
 
 /**
@@ -37,9 +37,9 @@ export function compileChangedDays(plan: Plan, since: string, recordedSince: str
     each(`c.${family}_changed_at`, epoch, 'c.confirmed_at'),
     `FROM confirmations AS c WHERE ${owned}`,
     'UNION ALL',
-    each(all ? time('recordedSince') : epoch, 'r.unconfirmed_at', epoch),
+    each(all ? timeOf('recordedSince') : epoch, 'r.unconfirmed_at', epoch),
     `FROM ${rollupTable(family, [])} AS r WHERE ${owned})`,
-    `GROUP BY day HAVING changed_at > ${time('since')}) ORDER BY day`,
+    `GROUP BY day HAVING changed_at > ${timeOf('since')}) ORDER BY day`,
   ].join('\n');
   return {
     query,

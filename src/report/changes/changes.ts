@@ -6,6 +6,7 @@ import { everyDay, planReport, type ShardRouting } from '../plan.ts';
 import { type ChangedDay, compileChangedDays } from './changed-days.ts';
 import { changedSince, microsecondsOf } from './changed-since.ts';
 import { knownUntil } from './changed-until.ts';
+import { recording } from './day-changed.ts';
 
 /** The request body of the changes of a family; unknown fields are ignored. */
 export const changesBody = z.object({ changed_since: changedSince });
@@ -35,9 +36,6 @@ export interface ChangesQuestion {
   readonly since: string;
   readonly routing: ShardRouting | undefined;
 }
-
-/** The migration since which changes are recorded. */
-const recording = 17;
 
 /** Which days changed. Who asks again with `changed_until` misses none, and may see one again that changed just before. */
 export class Changes {

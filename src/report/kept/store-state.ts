@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { rollupTable } from '../../../catalog/breakdowns.ts';
+import { changesTable, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Plan } from '../plan.ts';
 
 /** A partition, or the names, as the store had them. */
@@ -82,13 +82,20 @@ function mayHold({ first, last }: Piece, days: Plan['days'] | undefined): boolea
 }
 
 /** What a report is read from: its rollup, what tells unconfirmed days, and the names. */
-function sourcesOf({ breakdown, reads, days, compared }: Plan): { table: string; days?: Plan['days'] }[] {
+function sourcesOf({
+  breakdown,
+  reads,
+  days,
+  compared,
+  options,
+}: Plan): { table: string; days?: Plan['days'] }[] {
   const { family } = breakdown;
   const rollup = rollupTable(family, reads);
   const tables = new Set([rollup, rollupTable(family, [])]);
   return [
     ...[...tables].map((table) => ({ table, days })),
     ...(compared ? [{ table: rollup, days: compared.days }] : []),
+    ...(options.changed_since === undefined ? [] : [{ table: changesTable(family) }]),
     { table: 'confirmations' },
     { table: 'names' },
   ];

@@ -11,6 +11,8 @@ export interface ReportOptions {
   readonly limit?: number;
   readonly totals?: true;
   readonly time_grain?: Grain;
+  /** Microseconds since 1970: only the rows of days that changed later. */
+  readonly changed_since?: string;
   /** The days that each figure is compared with. */
   readonly compare_to?: DateRange;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Breakdown } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
+import { changedSince } from '../changes/changed-since.ts';
 import { rowColumns } from '../columns.ts';
 import { changeId, comparedId, filterFields, metricsOf } from './fields.ts';
 
@@ -53,6 +54,10 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
     time_grain: (breakdown.day
       ? z.enum(['day', 'week', 'month'], { error: 'must be day, week or month' })
       : z.never({ error: 'needs a breakdown by date' })
+    ).optional(),
+    changed_since: (breakdown.day
+      ? changedSince
+      : z.never({ error: 'needs a breakdown by date: other rows would be sums of some of their days' })
     ).optional(),
     compare_to: z
       .union([

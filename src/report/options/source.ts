@@ -1,6 +1,7 @@
 import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
+import { dayChanged } from '../changes/day-changed.ts';
 import { groupingDimensions, measuresOf, type RowColumn, rowColumns } from '../columns.ts';
 import type { Plan } from '../plan.ts';
 import { dayKey, filtered } from '../values.ts';
@@ -124,11 +125,12 @@ function tableOf({ breakdown, reads }: Plan): string {
 
 /** What is read: some days of the owner, and of these what the filters let through; their values are parameters. */
 function read(catalog: Catalog, plan: Plan, days: string): string {
-  const { filters = {} } = plan.options;
+  const { filters = {}, changed_since } = plan.options;
+  const changed = changed_since === undefined ? [] : [dayChanged(plan.breakdown.family, owned)];
   const conditions = filterFields(catalog, plan.breakdown.family)
     .filter(({ id }) => filters[id])
     .map((field) => `${filtered(field, plan)} IN {filter_${field.id}:Array(String)}`);
-  return [days, ...conditions].join(' AND ');
+  return [days, ...changed, ...conditions].join(' AND ');
 }
 
 /** The values of the parameters above. */
@@ -138,6 +140,7 @@ export function sourceParameters(plan: Plan): ReadStatement['params'] {
   return {
     ...dayParameters(plan),
     ...Object.fromEntries(filters),
+    ...(options.changed_since !== undefined && { changed_since: options.changed_since }),
     ...(compared && breakdown.day && { later: `${compared.later}` }),
   };
 }
