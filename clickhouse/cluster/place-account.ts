@@ -5,7 +5,7 @@ import { shardingKeys } from '../migrate/migration-files.ts';
 import { rollups } from '../rollups.ts';
 import { ClusterError, type Layout, layoutOf, shardCount } from './layout.ts';
 import { insertTargetOnAllNodes, onNodes, reloadDictionary } from './on-nodes.ts';
-import { shardingKey } from './sharding-key.ts';
+import { homeShardExpression } from './sharding-key.ts';
 
 /** After this long every service has read the list of accounts on several shards again. */
 const refreshWaitMs = 6_000;
@@ -35,7 +35,7 @@ export async function placeAccount(store: Store, catalog: Catalog, placement: Pl
   await requireNoUnsettledChunk(store);
   const [now] = await select<{ home: number; shards: number[]; rows: number }>(
     store,
-    `SELECT toUInt32(${homeShardExpression('{account:String}', layout)}) AS home,
+    `SELECT toUInt32(${homeShardExpression('{account:String}', layout.sharding)}) AS home,
             (SELECT groupArrayArray(shards) FROM placements FINAL WHERE account_id = {account:String}) AS shards,
             toUInt32((SELECT count() FROM (${accountsWithRows(catalog, 'WHERE account_id = {account:String}')}))) AS rows`,
     { account },
@@ -70,14 +70,14 @@ export async function growCluster(
   const target = await insertTargetOnAllNodes(store, 'placements');
   // Accounts whose shard would change; an account with a placement keeps it.
   const moving = `SELECT account_id FROM (${accountsWithRows(catalog)})
-    WHERE ${homeShardExpression('account_id', layout)} != ${homeShardExpression('account_id', { sharding: { ...sharding, shards: to } })}`;
+    WHERE ${homeShardExpression('account_id', layout.sharding)} != ${homeShardExpression('account_id', { ...sharding, shards: to })}`;
   const [count] = await select<{ accounts: number }>(
     store,
     `SELECT toUInt32(count()) AS accounts FROM (${moving})`,
   );
   await store.command({
     query: `INSERT INTO ${target} (account_id, shards, read_all)
-            SELECT account_id, [${homeShardExpression('account_id', layout)}], false FROM (${moving})`,
+            SELECT account_id, [${homeShardExpression('account_id', layout.sharding)}], false FROM (${moving})`,
   });
   await reloadDictionary(store, 'placement');
   const keys = await shardingKeys({ ...sharding, shards: to });
@@ -93,10 +93,6 @@ export async function growCluster(
 }
 
 /** SQL for the number of the shard on which reports look for an account. */
-function homeShardExpression(account: string, { sharding }: Pick<Layout, 'sharding'>): string {
-  return `(1 + ${shardingKey('account', sharding).replaceAll('account_id', account)})`;
-}
-
 function accountsWithRows(catalog: Catalog, where = ''): string {
   const tables = [
     ...rollups(catalog)

@@ -34,6 +34,11 @@ export function shardingKey(by: string, sharding: Sharding): string {
   }
 }
 
+/** SQL for the number, from 1, of the shard of an account that is on one. @param account SQL, too */
+export function homeShardExpression(account: string, sharding: Sharding): string {
+  return `(1 + ${shardsExpression(account, sharding)}[1])`;
+}
+
 /** SQL for one of the shards of an account, chosen by campaign or ad unit so that an entity stays together. */
 function shardExpression(account: string, entity: string, sharding: Sharding): string {
   const shards = shardsExpression(account, sharding);

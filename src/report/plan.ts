@@ -31,6 +31,12 @@ export interface ShardRouting {
   readonly shards: 'one' | 'all';
   /** The database in which shards find the dictionaries of names. */
   readonly database: string;
+  /** What tells whether a shard that is down matters; absent where nobody asks. */
+  readonly cluster?: {
+    readonly shards: number;
+    /** SQL for the number, from 1, of the shard that an account on one shard is on, by the parameter `account`. */
+    readonly home: string;
+  };
   /** Several nodes answer for a shard, and may differ for a moment. */
   readonly replicated?: boolean;
 }

@@ -76,6 +76,15 @@ it('with a shard down the accounts of the others are served and its own get a 50
         }
       }
     }
+    // What is on shards that are up is still kept.
+    for (const account of accounts.filter((each) => home.get(each) !== 3).slice(0, 4)) {
+      const isKept = async () => {
+        await post(service.url, '/v1/campaigns', account);
+        const again = await post(service.url, '/v1/campaigns', account);
+        expect(again.headers.get('cache-status'), account).toBe('adtally; hit');
+      };
+      await vi.waitFor(isKept, { timeout: 60_000, interval: 200 });
+    }
     // Where a server would go on, an embedded engine can end when its peer is gone; it is started again.
     if (aborts() === 0) expect(refused).toEqual([]);
     for (const body of refused) expect(body).not.toContain('rows');

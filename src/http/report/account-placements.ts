@@ -1,5 +1,6 @@
 import { type Store, select } from '../../../clickhouse/client.ts';
-import { layoutOf } from '../../../clickhouse/cluster/layout.ts';
+import { layoutOf, shardCount } from '../../../clickhouse/cluster/layout.ts';
+import { homeShardExpression } from '../../../clickhouse/cluster/sharding-key.ts';
 import type { ShardRouting } from '../../report/plan.ts';
 import { Refreshed } from '../refreshed.ts';
 
@@ -21,6 +22,7 @@ export class AccountPlacements {
   readonly #store: Store;
   readonly #onSeveralShards: Refreshed<ReadonlySet<string>>;
   #replicated = false;
+  #cluster: NonNullable<ShardRouting['cluster']> | undefined;
 
   constructor({ store, refreshMs = 1_500, ...options }: AccountPlacementsOptions) {
     this.#store = store;
@@ -37,6 +39,10 @@ export class AccountPlacements {
     const layout = await layoutOf(this.#store);
     if (!layout) return;
     this.#replicated = layout.replicated;
+    this.#cluster = {
+      shards: shardCount(layout.nodes),
+      home: homeShardExpression('{account:String}', layout.sharding),
+    };
     await this.#onSeveralShards.start();
   }
 
@@ -51,6 +57,7 @@ export class AccountPlacements {
     return {
       shards: isCurrent && !value.has(account) ? 'one' : 'all',
       database: this.#store.address.database,
+      ...(this.#cluster && { cluster: this.#cluster }),
       ...(this.#replicated && { replicated: true }),
     };
   }

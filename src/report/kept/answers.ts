@@ -91,8 +91,7 @@ export class Answers {
   /** The answer from memory, or how to get it; waits for an equal request that is under way. */
   async find(plan: Plan, format: ReportFormatName): Promise<Found> {
     const { version, maxBytes } = this.#options;
-    // The metadata of one replica do not tell what another one answers.
-    const store = maxBytes > 0 && !plan.routing?.replicated ? await version.current() : undefined;
+    const store = maxBytes > 0 ? await version.of(plan) : undefined;
     const asked = { plan, format };
     if (!store) return this.#ask(asked, 'fwd=bypass');
     const key = keyOf(plan, format);
@@ -112,7 +111,7 @@ export class Answers {
 
   /** What the answer would be now, if memory or the state of the store tells; asks ClickHouse for no report. */
   async look(plan: Plan, format: ReportFormatName): Promise<Seen> {
-    const store = plan.routing?.replicated ? undefined : await this.#options.version.current();
+    const store = await this.#options.version.of(plan);
     if (!store) return {};
     const key = keyOf(plan, format);
     const kept = this.#memory.get(key);

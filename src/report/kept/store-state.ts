@@ -16,6 +16,8 @@ const anyDay = '1970-01-01';
 
 /** What the store held at one moment, told by its metadata. */
 export class StoreState {
+  /** The numbers of the shards that told theirs; 0 on a single node. */
+  readonly shards: ReadonlySet<number>;
   readonly #text: string;
   /** By table, then by partition; the names of all kinds are one table. */
   readonly #tables = new Map<string, Map<string, Piece>>();
@@ -30,9 +32,13 @@ export class StoreState {
       const same = old?.state === piece.state && old.first === piece.first && old.last === piece.last;
       if (!pieces.has(key)) pieces.set(key, { ...piece, change: same ? old.change : nextChange() });
     };
+    const shards = new Set<number>();
+    this.shards = shards;
     for (const line of answer.split('\n')) {
       if (line === '') continue;
-      const [table = '', partition, folder, state = '', names = '', first = '', last = ''] = line.split('\t');
+      const [table = '', partition, folder, state = '', names = '', first = '', last = '', shard] =
+        line.split('\t');
+      shards.add(Number(shard));
       add(table, `${partition} ${folder}`, { state, first, last });
       add('names', names, { state: '', first: anyDay, last: anyDay });
     }

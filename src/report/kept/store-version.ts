@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader, ReadStatement } from '../../../clickhouse/reader.ts';
+import type { Plan } from '../plan.ts';
 import { StoreState } from './store-state.ts';
 
 /** The statement that reads the view on all shards, with what names each of them has in its dictionaries. */
@@ -14,12 +15,12 @@ function stateStatement(catalog: Catalog, database: string): ReadStatement {
   );
   return {
     query: [
-      `SELECT name, partition, folder, state, cityHash64(${[...new Set(ids)].join(', ')}), first_day, last_day`,
+      `SELECT name, partition, folder, state, cityHash64(${[...new Set(ids)].join(', ')}), first_day, last_day, shardNum()`,
       'FROM store_state WHERE database IN ({database:String}, {local:String}) FORMAT TSV',
     ].join('\n'),
     params: { database, local: `${database}_shard` },
-    // Asked many times a second; a shard that is down may have changed.
-    settings: { max_threads: 1, priority: 1, log_queries: 0, skip_unavailable_shards: 0 },
+    // Asked many times a second. A shard that is down tells nothing, and who asks for reports of others need not care.
+    settings: { max_threads: 1, priority: 1, log_queries: 0, skip_unavailable_shards: 1 },
   };
 }
 
@@ -53,6 +54,35 @@ export class StoreVersion {
   constructor(options: StoreVersionOptions) {
     this.#options = options;
     this.#statement = stateStatement(options.catalog, options.database);
+  }
+
+  /** The same, if it tells of all shards that the report reads. */
+  async of({ account, routing }: Plan): Promise<StoreState | undefined> {
+    // The metadata of one replica do not tell what another one answers.
+    if (routing?.replicated) return undefined;
+    const state = await this.current();
+    if (!state || !routing) return state;
+    const { cluster, shards } = routing;
+    if (!cluster) return undefined;
+    if (state.shards.size === cluster.shards) return state;
+    if (shards === 'all') return undefined;
+    const home = await this.#homeOf(cluster.home, account);
+    return home !== undefined && state.shards.has(home) ? state : undefined;
+  }
+
+  /** Asked each time: while a shard does not tell, nothing tells whether the account is on another one now. */
+  async #homeOf(home: string, account: string): Promise<number | undefined> {
+    try {
+      const [found] = await this.#options.reader.rows<{ home: number }>({
+        query: `SELECT toUInt32(${home}) AS home`,
+        params: { account },
+        settings: { max_threads: 1, priority: 1, log_queries: 0 },
+      });
+      return found?.home;
+    } catch (error) {
+      this.#options.onError(error);
+      return undefined;
+    }
   }
 
   /** A state of the store no older than `trustMs`, counted from this call; undefined if the store does not tell. */
