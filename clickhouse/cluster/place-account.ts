@@ -92,7 +92,6 @@ export async function growCluster(
   return { from, to, accounts: count?.accounts ?? 0 };
 }
 
-/** SQL for the number of the shard on which reports look for an account. */
 function accountsWithRows(catalog: Catalog, where = ''): string {
   const tables = [
     ...rollups(catalog)
