@@ -73,7 +73,7 @@ function judge(answer: ReceivedAnswer, { kind, pieces }: Conversation): string |
   const { status, headers, body } = answer;
   if (status === 0) return 'what is no answer';
   if (status >= 500 && status !== 501) return 'a 5xx';
-  if (status >= 400) {
+  if (status >= 400 && !isProtocolError(answer, pieces)) {
     if (headerOf(answer, 'content-type') !== 'application/problem+json') return 'no problem details';
     if (body && !body.includes(`"status":${status}`)) return 'another status in the body';
   }
@@ -84,6 +84,12 @@ function judge(answer: ReceivedAnswer, { kind, pieces }: Conversation): string |
   const old =
     kind === 'old' && pieces.some((piece) => /^[^\r\n]* HTTP\/1\.0\r?\n/.test(piece.toString('latin1')));
   return old && isReport ? 'a report over HTTP/1.0' : undefined;
+}
+
+/** Whether /mcp refuses a message in the way of its protocol, which has no problem details. */
+function isProtocolError({ body }: ReceivedAnswer, pieces: readonly Buffer[]): boolean {
+  const asked = pieces.some((piece) => piece.includes('POST /mcp'));
+  return asked && /^\{"jsonrpc":"2\.0","error":\{"code":-32\d{3},/.test(body);
 }
 
 /** What is wrong with all answers of a connection together. */
