@@ -71,6 +71,8 @@ function totalsOf(catalog: Catalog, plan: Plan, columns: readonly RowColumn[]): 
   return [
     `SELECT '' AS text, ${figures.join(', ')}`,
     `FROM (SELECT ${sums.join(', ')} FROM ${sumsOfAll(catalog, plan)} AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)`,
+    // Of these rows none is counted: without it those that other shards send for the totals would be.
+    ...(plan.options.limit === undefined ? [] : ['LIMIT {limit:UInt32}']),
   ].join('\n');
 }
 

@@ -8,6 +8,7 @@ LIMIT {limit:UInt32})
 UNION ALL
 SELECT '' AS text, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
 FROM (SELECT sum(t.impressions) AS impressions, sum(t.conversions) AS conversions, sum(t.referrals) AS referrals, sum(t.spent) AS spent FROM (SELECT sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}) AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)
+LIMIT {limit:UInt32}
 FORMAT Template;
 -- parameters
 --   account = o'hare "`\ {account:String}
