@@ -53,10 +53,10 @@ export function jsonEachRowRequest(address: Address, report: Report): HttpReques
   return clickhouseRequest(address, { query: `${query}\nFORMAT JSONEachRow`, params, settings });
 }
 
-/** The same rows from another table in place of the rollup. */
-export function otherTableRequest(address: Address, report: Report, table: string): HttpRequest {
+/** The same rows from a view in place of the rollup. */
+export function viewRequest(address: Address, report: Report, view: string): HttpRequest {
   const { query, params } = plainStatement(report);
-  const other = query.replace(/FROM \w+_date AS r( FINAL)?/, `FROM ${table} AS r`);
+  const other = query.replace(/FROM \w+_date AS r(?: FINAL)? PREWHERE/, `FROM ${view} AS r WHERE`);
   return clickhouseRequest(address, {
     query: `${other}\nFORMAT JSONEachRow`,
     params,

@@ -4,7 +4,7 @@ import { connect } from '../../clickhouse/client.ts';
 import { groupingDimensions } from '../../src/report/columns.ts';
 import { read, transferSide } from '../harness/http-client.ts';
 import { ratio, runInTurn } from '../harness/measure.ts';
-import { jsonEachRowRequest, otherTableRequest, type Report } from '../harness/requests.ts';
+import { jsonEachRowRequest, type Report, viewRequest } from '../harness/requests.ts';
 import { assertSameRows, linesOf, rowsOf } from '../harness/same-rows.ts';
 import { neverAsked, type Outcome, openService, report, type Scenario } from '../harness/scenario.ts';
 
@@ -21,7 +21,7 @@ export const rollups: Scenario = async (bench) => {
     ]) {
       bench.progress(asked.path);
       await store.command({ query: `CREATE OR REPLACE VIEW bench_raw AS ${selectRaw(asked)}` });
-      const raw = otherTableRequest(address, asked, 'bench_raw');
+      const raw = viewRequest(address, asked, 'bench_raw');
       assertSameRows(rowsOf(await read(service.request(asked))), linesOf(await read(raw)), asked.path);
       const sides = await runInTurn(
         [

@@ -59,7 +59,7 @@ it.each(runs)(
     const bench = startProcess(process.execPath, ['--import', 'tsx', 'bench/main.ts', ...args], env);
     try {
       const { code, stdout, stderr } = await bench.ended;
-      expect(code, stderr).toBe(0);
+      expect(code, `${stderr}\n${stdout}`).toBe(0);
       const written = results.parse(JSON.parse(await readFile(file, 'utf8')));
       expect(written.scenarios.map(({ scenario }) => scenario)).toEqual(together);
       for (const { what, wanted } of written.goals)
