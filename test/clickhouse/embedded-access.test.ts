@@ -184,29 +184,6 @@ test('who connects to the lease port learns a random number, and holds nothing',
   expect(new Set(nonces).size).toBe(3);
 });
 
-test('on its native port, which it has only when asked, no user gets in without a password', async () => {
-  const native = await acquireEmbedded(join(root, 'native'), { native: true });
-  try {
-    const login = (user: string, password: string) =>
-      run(
-        lease.address,
-        `SELECT 'in' FROM remote('127.0.0.1:${native.tcpPort}', system, one, '${user}', '${password}')`,
-      );
-    expect(listeningPorts(native.pid)).toContain(native.tcpPort);
-    expect(await login('adtally', native.address.password)).toBe('in');
-    for (const user of ['default', 'adtally', 'reporter']) {
-      // A failed login ends the engine, which then is started again.
-      const refused = /USER_SESSION_LIMIT_EXCEEDED|AUTHENTICATION_FAILED/;
-      await vi.waitFor(async () => expect(await login(user, '')).toMatch(refused), {
-        timeout: 60_000,
-        interval: 200,
-      });
-    }
-  } finally {
-    await native.release();
-  }
-});
-
 test('after a crash nobody who took the ports passes for the server, and is told no secret', async () => {
   const dir = join(root, 'crashed');
   const crashed = await acquireEmbedded(dir);

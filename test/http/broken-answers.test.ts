@@ -1,40 +1,12 @@
 import { once } from 'node:events';
-import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { killedInAnAnswer, readAll, useEmbeddedStore } from '../support/embedded-store.ts';
-import { isAlive, listening, openReport, startProcess } from '../support/process.ts';
+import { isAlive, listening, openReport } from '../support/process.ts';
 
 const db = useEmbeddedStore();
-const { commands, folder, env, engine, enginePid, withStore, reportsRunning, expectWholeReports } = db;
+const { commands, env, engine, enginePid, withStore, reportsRunning, expectWholeReports } = db;
 
 killedInAnAnswer(db, ['zstd']);
-
-test('curl, too, is told that the answer broke off', async () => {
-  const serve = commands.start(['serve'], env);
-  const url = await listening(serve);
-  for (const compressed of [[], ['--compressed']]) {
-    const file = join(folder, `answer-${compressed.length}.json`);
-    const curl = startProcess('curl', [
-      ...['-sS', '--limit-rate', '4M', '-o', file, ...compressed, '-H', 'content-type: application/json'],
-      ...[
-        '-H',
-        `authorization: Bearer ${db.token}`,
-        '-d',
-        '{"start_time":"2026-01-01","end_time":"2026-12-31"}',
-      ],
-      `${url}/v1/campaigns/breakdowns/device_creative_date`,
-    ]);
-    await expect
-      .poll(() => existsSync(file) && statSync(file).size > 100_000, { timeout: 20_000 })
-      .toBe(true);
-    process.kill(enginePid(), 'SIGKILL');
-    const { code, stderr } = await curl.ended;
-    expect([18, 56], stderr).toContain(code);
-    await expectWholeReports(url);
-  }
-  expect((await serve.kill('SIGTERM')).code).toBe(0);
-});
 
 test('a caller that goes away takes its statement with it', async () => {
   const serve = commands.start(['serve'], env);
@@ -92,20 +64,6 @@ test('a stop lets running answers finish, takes no new ones, and leaves nothing 
   expect(complete).toBe(true);
   expect(tail).toContain('"unconfirmed_revenue_dates":[]}}'.slice(-20));
   expect((await ended).code).toBe(0);
-  expect(isAlive(pid)).toBe(false);
-  expect(engine()).toBeUndefined();
-});
-
-test('two services on one DATA_DIR share one engine, which lasts until the second has stopped', async () => {
-  const services = [commands.start(['serve'], env), commands.start(['serve'], env)];
-  const [first = '', second = ''] = await Promise.all(services.map(listening));
-  const pid = enginePid();
-  await expectWholeReports(first);
-  await expectWholeReports(second);
-  expect((await services[0]?.kill('SIGINT'))?.code).toBe(0);
-  await expectWholeReports(second);
-  expect(enginePid()).toBe(pid);
-  expect((await services[1]?.kill('SIGTERM'))?.code).toBe(0);
   expect(isAlive(pid)).toBe(false);
   expect(engine()).toBeUndefined();
 });

@@ -6,7 +6,7 @@ import { paths } from '../support/oracle.ts';
 import { useStore } from '../support/store.ts';
 
 // Every account and every path; isolation.thorough.test.ts asks each account on each path.
-isolateAccounts((account) => paths.filter((_, n) => (n + account) % 5 === 0));
+isolateAccounts((account) => paths.filter((_, n) => (n + account) % 8 === 0));
 
 describe('a login token', () => {
   const test = useStore();

@@ -1,27 +1,12 @@
 import { expect, it } from 'vitest';
-import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { withdrawChunks } from '../../ingest/delivery/withdraw-chunks.ts';
 import { useChunksInDoubt } from '../support/chunks-in-doubt.ts';
 import { load } from '../support/events.ts';
 import { shards, useStore } from '../support/store.ts';
 
 const test = useStore();
-const { events, leaveInDoubt, counted, mutate } = useChunksInDoubt(test);
-
-it('a chunk in doubt that the engine has forgotten is counted once, whatever of it had arrived', async () => {
-  const lines = events();
-  await leaveInDoubt(lines);
-  // A part of the events and of a rollup was lost.
-  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
-  await mutate('TRUNCATE TABLE campaigns_device_date');
-  expect((await verifyRollups(test.store, catalog)).differences).not.toEqual([]);
-
-  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
-  expect(await counted()).toEqual({ events: 300, quantity: 600 });
-  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
-});
+const { events } = useChunksInDoubt(test);
 
 it('what a killed loader still sends at the server is ended before its chunk is withdrawn', async () => {
   await load(test.store, events());

@@ -128,3 +128,16 @@ it('a chunk that such a loader has withdrawn and not sent does not pass for load
   expect(await load(test.store, lines, 40_000)).toMatchObject({ repeatedRows: expect.any(Number) });
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });
+
+it('a chunk in doubt that the engine has forgotten is counted once, whatever of it had arrived', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  // A part of the events and of a rollup was lost.
+  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
+  await mutate('TRUNCATE TABLE campaigns_device_date');
+  expect((await verifyRollups(test.store, catalog)).differences).not.toEqual([]);
+
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
+});

@@ -8,7 +8,6 @@ vi.setConfig({ testTimeout: 120_000 });
 loadsAlike(
   useStore(),
   [
-    ['ndjson', 'gz', 'file'],
     ['csv', 'zst', 'stdin'],
     ['parquet', 'whole', 'file'],
   ],

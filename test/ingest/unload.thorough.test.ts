@@ -103,3 +103,32 @@ test('a replay that is taken back leaves its rejected rows open, to be replayed 
   await unload(db.store, id, now);
   expect(await counted()).toEqual({ events: 4, spent: '0.4' });
 });
+
+test('its open rejected rows go with it, and come back with its file', async () => {
+  const path = await file('e.ndjson', withRejects(20));
+  const id = await load(path);
+  expect((await run(['unload', id])).stderr).toContain('4 open rejected rows deleted');
+  expect((await run(['rejects', id, '--json'])).stdout).toBe('');
+  const again = await load(path);
+  expect((await run(['rejects', again, '--json'])).stdout.trimEnd().split('\n')).toHaveLength(4);
+  expect(await counted()).toEqual({ events: 16, spent: '1.6' });
+});
+
+test('replay --dedupe leaves out events whose event_id is present, and says how many', async () => {
+  const lines = events(20);
+  const id = await load(
+    await file('e.ndjson', ndjson(lines.map((line, n) => (n % 5 ? line : { ...line, quantity: 0 })))),
+  );
+  // Three of the four come by another way.
+  await load(
+    await file('other.ndjson', ndjson([lines[0], lines[5], lines[10]].flatMap((line) => line ?? []))),
+  );
+  const { stdout } = await run(['rejects', id, '--json']);
+  const path = await file('corrected.ndjson', stdout.replaceAll('"quantity":"0"', '"quantity":"1"'));
+  expect(await run(['replay', id, path, '--dedupe'])).toMatchObject({
+    code: 0,
+    stderr: '1 row replayed, 3 left out: their event_id is already loaded\n',
+  });
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+  expect((await run(['rejects', id, '--json'])).stdout).toBe('');
+});
