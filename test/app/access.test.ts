@@ -76,13 +76,12 @@ test('nor has the report with every menu open, compared and filtered, in light a
     const page = await open('&compare=previous_period&by=device&only.device=unknown&only.campaign=c', {
       colorScheme,
     });
+    await page.locator('.as-table summary').click();
+    expect(await violations(page)).toEqual([]);
     for (const menu of ['.range', '.filter', '.columns', '.take']) {
       await page.locator(`${menu} > summary`).click();
       expect(await violations(page, menu), menu).toEqual([]);
     }
-    await page.keyboard.press('Escape');
-    await page.locator('.as-table summary').click();
-    expect(await violations(page)).toEqual([]);
   }
 });
 
