@@ -147,7 +147,7 @@ export const text = {
     label: 'Take along',
     download: 'Download',
     formats: { csv: 'CSV', excel: 'CSV for Excel', parquet: 'Parquet', ndjson: 'NDJSON' },
-    withShown: 'The chosen columns and filters, every row.',
+    withShown: 'The chosen columns and filters, every row; for Excel with the totals as the last one.',
     copy: 'Copy',
     copies: { link: 'Link to this page', curl: 'curl', python: 'Python', duckdb: 'SQL for DuckDB' },
     linkHint: 'The link has no token: who opens it signs in.',

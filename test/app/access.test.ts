@@ -1,18 +1,14 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import type axe from 'axe-core';
-import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
+import { violations } from './axe.ts';
 import { useBrowser } from './browser.ts';
 import { daysAgo, visibleRows, whole } from './pages.ts';
 
 const db = useStore();
 const service = useService(db, { BRAND_COLOR: '#ff6600', BRAND_NAME: 'Fjord' });
 const browser = useBrowser();
-const rules = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const arabic = 'أحذية الشتاء';
 const long = `${'Größe '.repeat(170)}Ende`;
 
@@ -37,22 +33,6 @@ beforeAll(async () => {
     ['acme', 'b', long],
   ]);
 });
-
-/** What axe finds in the page, or in one part of it. */
-async function violations(page: Page, part = ':root'): Promise<string[]> {
-  // As a script of the page its policy would refuse it: it comes in from outside.
-  const results = await page.evaluate(
-    async ({ source, selector }) => {
-      const module = { exports: {} as typeof axe };
-      new Function('module', 'exports', source)(module, module.exports);
-      return ((window as unknown as { axe: typeof axe }).axe ?? module.exports).run(selector);
-    },
-    { source: rules, selector: part },
-  );
-  return results.violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`),
-  );
-}
 
 const open = async (hash: string, options = {}) => {
   const page = await browser.open(`${service.url}/app#token=${await service.token('acme')}${hash}`, {

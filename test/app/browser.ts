@@ -43,7 +43,7 @@ export function useBrowser(): TestBrowser {
         viewport: { width: 1440, height: 900 },
         ...options,
       });
-      context.setDefaultTimeout(15_000);
+      context.setDefaultTimeout(40_000);
       const page = await context.newPage();
       page.on('pageerror', (error) => complaints.push(String(error)));
       page.on('console', (message) => {

@@ -5,6 +5,7 @@ import { compressors } from 'hyparquet-compressors';
 import type { Download, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { event, load, loadRows } from '../support/events.ts';
+import { startProcess } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
@@ -129,6 +130,26 @@ test('a person opens a link, chooses, reads totals that are those of the API, an
     rows.map(({ spent }) => Number(spent)),
   );
 
+  const excel = await readFile(await (await file(page, 'CSV for Excel')).path(), 'utf8');
+  const [first = '', ...lines] = excel.trimEnd().split('\n');
+  expect(first).toBe(
+    `\ufeff${Object.keys(read[0] ?? {})
+      .map((id) => `"${id}"`)
+      .join(',')}`,
+  );
+  expect(lines.slice(0, -1)).toEqual(
+    (await readFile(await csv.path(), 'utf8')).trimEnd().split('\n').slice(1),
+  );
+  expect(lines.at(-1)).toMatch(/^"Total",,/);
+  const last = (parse(excel, { columns: true, bom: true }) as Record<string, string>[]).at(-1);
+  for (const [id, total] of Object.entries(totals)) expect([id, last?.[id]]).toEqual([id, total]);
+  const ndjson = await readFile(await (await file(page, 'NDJSON')).path(), 'utf8');
+  const parsed = ndjson
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line.replace(/":(-?\d[\d.]*)/g, '":"$1"')));
+  expect(parsed.map(columns)).toEqual(rows.map(ordered).map(columns));
+
   const link = page.url();
   expect(link).not.toContain('adt_');
   await page.goBack();
@@ -143,6 +164,32 @@ test('a person opens a link, chooses, reads totals that are those of the API, an
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Login token').waitFor();
   expect(browser.complaints).toEqual([]);
+});
+
+test('what is copied runs: curl and Python get the rows of the page', async () => {
+  const permissions = ['clipboard-read', 'clipboard-write'];
+  const token = await service.token(account);
+  const page = await browser.open(`${service.url}/app#token=${token}&by=device&only.campaign=Winter+Boots`, {
+    permissions,
+  });
+  await whole(page);
+  const run = async (what: string, ...command: string[]) => {
+    await page.locator('.take summary').click();
+    await page.getByRole('button', { name: what, exact: true }).click();
+    await page.getByText(`Copied: ${what}`).waitFor();
+    await page.keyboard.press('Escape');
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    expect(copied).not.toContain('adt_');
+    const [program = '', ...args] = command;
+    const ended = await startProcess(program, [...args, copied], { TOKEN: token }).ended;
+    expect(ended.code, ended.stderr).toBe(0);
+    return ended.stdout;
+  };
+  expect(await run('Python', 'python3', '-c')).toBe('56 rows\n');
+  const shell = 'cd "$(mktemp -d)" && eval "$0" && cat report.csv && rm -r "$PWD"';
+  const rows = parse(await run('curl', 'sh', '-c', shell), { columns: true }) as Record<string, string>[];
+  expect(rows).toHaveLength(2 * 28);
+  expect(new Set(rows.map(({ campaign }) => campaign))).toEqual(new Set(['Winter Boots']));
 });
 
 test('the same way with the keyboard alone', async () => {

@@ -6,6 +6,7 @@ import { insertLarge } from '../support/accounts.ts';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
+import { violations } from './axe.ts';
 import { useBrowser } from './browser.ts';
 import { choose, daysAgo, visibleRows, whole } from './pages.ts';
 
@@ -58,14 +59,17 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
   incoming.pipe(onward);
 }
 
+/** axe is no script of the page, whose policy would refuse it. */
+const withAxe = { bypassCSP: true };
 const year = 'by=device,creative&days=2026-01-01/2026-01-31';
 
 test('a transfer that breaks off says so and shows no part of the report; the next one is whole', async () => {
   weather = 'cut';
-  const page = await browser.open(`${url}/app#token=${await service.token('acme')}&${year}`);
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}&${year}`, withAxe);
   await page.getByText('The transfer broke off').waitFor();
   expect(await page.locator('regular-table').isVisible()).toBe(false);
   expect(await page.locator('.cards').isVisible()).toBe(false);
+  expect(await violations(page)).toEqual([]);
   weather = 'fair';
   await page.getByRole('button', { name: 'Try again' }).click();
   await whole(page);
@@ -74,12 +78,13 @@ test('a transfer that breaks off says so and shows no part of the report; the ne
 });
 
 test('a failure of the service names the request, and offers to try again', async () => {
-  const page = await browser.open(`${url}/app#token=${await service.token('acme')}`);
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}`, withAxe);
   await whole(page);
   weather = 'failed';
   await choose(page, 'Device');
   await page.getByText('The report failed').waitFor();
   await page.getByText('Request of-the-gateway').waitFor();
+  expect(await violations(page)).toEqual([]);
   expect(await page.locator('regular-table').isVisible()).toBe(false);
   weather = 'fair';
   await page.getByRole('button', { name: 'Try again' }).click();
@@ -88,23 +93,25 @@ test('a failure of the service names the request, and offers to try again', asyn
 });
 
 test('without a connection the page waits for it, and then goes on by itself', async () => {
-  const page = await browser.open(`${url}/app#token=${await service.token('acme')}`);
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}`, withAxe);
   await whole(page);
   await page.context().setOffline(true);
   await choose(page, 'Device');
   await page.getByText('The service cannot be reached').waitFor();
+  expect(await violations(page)).toEqual([]);
   await page.context().setOffline(false);
   await whole(page);
   await page.locator('regular-table').waitFor();
 });
 
 test('past the request limit it counts down, and then goes on by itself', async () => {
-  const page = await browser.open(`${limited.url}/app#token=${await limited.token('acme')}`);
+  const page = await browser.open(`${limited.url}/app#token=${await limited.token('acme')}`, withAxe);
   await whole(page);
   await choose(page, 'Device');
   await whole(page);
   await choose(page, 'Creative');
   await page.getByText(/Trying again in \d/).waitFor();
+  expect(await violations(page, '.notice')).toEqual([]);
   await whole(page);
   expect(await visibleRows(page)).toHaveLength(1);
 });

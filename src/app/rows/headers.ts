@@ -15,7 +15,8 @@ export function factsOf(headers: Headers): Facts {
   };
 }
 
-function quoted(header: string | null): string[] {
+/** The quoted texts of a header, which is a list of them or of names with them. */
+export function quoted(header: string | null): string[] {
   return [...(header ?? '').matchAll(/"([^"]*)"/g)].map(([, text = '']) => text);
 }
 

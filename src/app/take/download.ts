@@ -1,4 +1,4 @@
-import { failureOf } from '../rows/headers.ts';
+import { failureOf, quoted } from '../rows/headers.ts';
 import { bodyOf, pathOf } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import type { State } from '../state/state.ts';
@@ -44,7 +44,7 @@ export async function download(
         'content-type': 'application/json',
         accept: downloadFormats[format],
       },
-      body: JSON.stringify(askedOf(state, session.today)),
+      body: JSON.stringify({ ...askedOf(state, session.today), ...(format === 'excel' && { totals: true }) }),
       cache: 'no-store',
       credentials: 'omit',
       signal,
@@ -56,7 +56,8 @@ export async function download(
   const name =
     /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? `report.${format}`;
   try {
-    const parts = await collect(response.body, format, onProgress);
+    const totals = format === 'excel' ? quoted(response.headers.get('adtally-totals')) : undefined;
+    const parts = await collect(response.body, totals, onProgress);
     save(new Blob(parts, { type: downloadFormats[format] }), name);
     return { name };
   } catch {
@@ -66,7 +67,7 @@ export async function download(
 
 async function collect(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  format: DownloadFormat,
+  totals: readonly string[] | undefined,
   onProgress: (bytes: number) => void,
 ): Promise<Blob[]> {
   let bytes = 0;
@@ -78,7 +79,7 @@ async function collect(
     },
   });
   const all = body.pipeThrough(counted);
-  return [await new Response(format === 'excel' ? excelSafe(all) : all).blob()];
+  return [await new Response(totals ? excelSafe(all, totals) : all).blob()];
 }
 
 function save(file: Blob, name: string): void {

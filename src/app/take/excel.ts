@@ -1,15 +1,29 @@
+import { text } from '../text.ts';
+
 /** Characters with which a spreadsheet takes a cell for a formula. */
 const formula = /^[=+\-@\t\r]/;
 
 /**
  * CSV that a spreadsheet opens without running anything of it: a text that begins like a formula gets an apostrophe
- * in front. A mark at the start says that the file is UTF-8.
+ * in front. A mark at the start says that the file is UTF-8; the last row has the totals, which stand in the last columns.
  */
-export function excelSafe(csv: ReadableStream<Uint8Array<ArrayBuffer>>): ReadableStream<Uint8Array> {
+export function excelSafe(
+  csv: ReadableStream<Uint8Array<ArrayBuffer>>,
+  totals: readonly string[],
+): ReadableStream<Uint8Array> {
   const guard = new CellGuard();
+  let head = '';
   const through = new TransformStream<string, string>({
     start: (controller) => controller.enqueue('\ufeff'),
-    transform: (chunk, controller) => controller.enqueue(guard.push(chunk)),
+    transform(chunk, controller) {
+      if (!head.includes('\n')) head += chunk;
+      controller.enqueue(guard.push(chunk));
+    },
+    flush(controller) {
+      const columns = (head.split('\n')[0] ?? '').split(',').length;
+      const blank = Array.from({ length: columns - totals.length - 1 }, () => '');
+      controller.enqueue(`${[`"${text.table.total}"`, ...blank, ...totals].join(',')}\n`);
+    },
   });
   const decoded = csv.pipeThrough(
     new TextDecoderStream() as TransformStream<Uint8Array<ArrayBuffer>, string>,
