@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { addNetwork } from './http/access/caller-address.ts';
 import type { PageDeps } from './http/page/routes.ts';
 import { pageConfig, pageVariables } from './http/page/settings.ts';
+import { tracingIsOn } from './observe/traces.ts';
 
 const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER) =>
   z
@@ -123,6 +124,8 @@ export type Config = Readonly<{
   /** How the page for people looks, and who may frame it. */
   page: PageDeps;
   logLevel: (typeof logLevels)[number];
+  /** Whether the variables of OpenTelemetry name a collector of spans. */
+  tracing: boolean;
 }>;
 
 /** An environment variable has a value that cannot be used; the message is one line that names it. */
@@ -185,6 +188,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     ...(values.LINK_SECRET && { linkSecret: values.LINK_SECRET }),
     page: pageConfig(values),
     logLevel: values.LOG_LEVEL,
+    tracing: tracingIsOn(present),
   });
 }
 

@@ -24,6 +24,7 @@ import { listen } from './http/server/listen.ts';
 import { throttledErrorLog } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
 import { StoreFigures } from './observe/store-figures.ts';
+import { openTraces } from './observe/traces.ts';
 import { defaultHoldBackMs } from './report/changes/changed-until.ts';
 import { Changes } from './report/changes/changes.ts';
 import { Answers } from './report/kept/answers.ts';
@@ -82,11 +83,13 @@ export async function startService(
     onError: logError('outcomes of reports not read from system.query_log'),
   });
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
+  const traces = await openTraces(config);
   const closeAll = async () => {
     stopping.abort();
     for (const refreshed of [accounts, lastLoad, placements, readiness, figures]) refreshed.stop();
     redis?.disconnect();
     await outcomes.stop();
+    await traces?.stop().catch((err) => log.warn({ err }, 'spans not sent'));
     reader.close();
     await store.close();
   };
@@ -141,6 +144,7 @@ export async function startService(
       ownUrl: () => ownUrl,
       callerOf: callersBehind(config.trustedProxies),
       log,
+      ...(traces && { traces }),
       timeoutSeconds: config.reportTimeoutSeconds,
       gate,
       routingOf: (account) => placements.routingOf(account),

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import { changesPath, endpoints } from '../../catalog/breakdowns.ts';
 import type { Links } from '../accounts/links.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import type { Traces } from '../observe/traces.ts';
 import { InvalidRequest } from '../report/request.ts';
 import { runningVersion } from '../version.ts';
 import {
@@ -53,6 +54,8 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   /** Counts failed logins by address. */
   readonly failures: Limiter;
   readonly metrics: Metrics;
+  /** Absent: off. */
+  readonly traces?: Traces;
   readonly outcomes: ReportOutcomes;
   readonly log: Logger;
 }
@@ -94,7 +97,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     c.set('traceparent', proxied ? c.req.header('traceparent') : undefined);
     return next();
   });
-  app.use(observe(log, metrics, deps.outcomes));
+  app.use(observe(log, metrics, deps.outcomes, deps.traces));
   app.use(requirePlainMessage, requirePlainPath);
   app.route('/', health());
   if (deps.operator) app.route('/', operator(deps.operator));

@@ -10,7 +10,8 @@ import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-map
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
-import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
+import { openTraces } from '../../observe/traces.ts';
+import { config, counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 import { eventProgress } from './progress.ts';
 
 /** Loaded, but some rows were rejected. */
@@ -54,6 +55,9 @@ export async function ingestEvents(
   let shown = 0;
   let open = 0;
   let sampled = false;
+  const traces = await openTraces(config());
+  const span = traces?.begin('ingest events', 'INTERNAL');
+  let failed = true;
   try {
     const results = await loadFiles(files, {
       ...loadFlags(flags),
@@ -81,6 +85,7 @@ export async function ingestEvents(
       open += result.openRejects;
       for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += result[name];
     }
+    failed = false;
   } catch (error) {
     if (!(error instanceof Stopped)) throw error;
     throw new Error('stopped. Rows already loaded are kept; run the same command again to continue', {
@@ -90,10 +95,23 @@ export async function ingestEvents(
     if (!flags.dryRun) await untilReportsShowIt();
     stop.release();
     progress.stop();
+    span?.end({ attributes: spanOf(total, files.length, loads), failed });
+    await traces?.stop().catch((error) => say(`spans not sent: ${error}`));
   }
   const seconds = Math.round(performance.now() - startedAt) / 1000;
   report(total, { files: files.length, seconds, loads, open }, flags);
   return open > 0 ? exitRejected : 0;
+}
+
+function spanOf(total: ReturnType<typeof noCounts>, files: number, loads: readonly string[]) {
+  return {
+    'adtally.files': files,
+    'adtally.loads': [...loads],
+    'adtally.rows': total.rows,
+    'adtally.repeated_rows': total.repeatedRows,
+    'adtally.rejected_rows': total.rejectedRows,
+    'adtally.bytes': total.bytes,
+  };
 }
 
 /** The flags that are no mapping. */

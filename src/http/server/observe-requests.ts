@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { Metrics } from '../../observe/metrics.ts';
+import type { Traces } from '../../observe/traces.ts';
 import type { HttpEnv } from '../env.ts';
 import type { ReportOutcomes } from '../report/report-outcomes.ts';
 
@@ -9,13 +10,21 @@ export const callerLeft = 499;
 
 /**
  * Measures and logs every request when its answer has ended, in whatever way; never a token. The line of a complete
- * report waits until its row count is known; all others are written at once.
+ * report waits until its row count is known; all others are written at once. With traces each request is a span, which
+ * ClickHouse is told of.
  */
-export function observe(log: Logger, metrics: Metrics, outcomes: ReportOutcomes): MiddlewareHandler<HttpEnv> {
+export function observe(
+  log: Logger,
+  metrics: Metrics,
+  outcomes: ReportOutcomes,
+  traces?: Traces,
+): MiddlewareHandler<HttpEnv> {
   return async function observeMiddleware(c, next) {
     const startedAt = performance.now();
     const { outgoing, incoming } = c.env;
     const before = incoming.socket.bytesWritten;
+    const span = traces?.begin(c.req.method, 'SERVER', c.get('traceparent'));
+    if (span) c.set('traceparent', span.traceparent);
     outgoing.once('close', async () => {
       const seconds = (performance.now() - startedAt) / 1000;
       const status = outgoing.headersSent ? outgoing.statusCode : callerLeft;
@@ -26,6 +35,23 @@ export function observe(log: Logger, metrics: Metrics, outcomes: ReportOutcomes)
       metrics.bytes.inc({ endpoint }, bytes);
       const report = c.get('report');
       const complete = outgoing.writableFinished;
+      span?.end({
+        name: `${c.req.method} ${endpoint}`,
+        attributes: {
+          'http.request.method': c.req.method,
+          'http.route': endpoint,
+          'http.response.status_code': status,
+          'http.response.size': bytes,
+          'client.address': c.get('address'),
+          'adtally.request': c.get('requestId'),
+          ...(report && {
+            'adtally.account': c.get('account'),
+            'adtally.query_id': report.query,
+            'adtally.cache': report.cache,
+          }),
+        },
+        failed: status >= 500 || !complete,
+      });
       const line = {
         time: Date.now(),
         request: c.get('requestId'),
