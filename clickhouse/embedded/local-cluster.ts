@@ -165,8 +165,13 @@ function clusterXml(
     return `<shard><internal_replication>true</internal_replication>${replica.repeat(replicas)}</shard>`;
   });
   const proof = secret === undefined ? '' : `<secret>${secret}</secret>`;
-  return `<clickhouse><remote_servers><${clusterName}>${proof}${shards.join('')}</${clusterName}></remote_servers>${more}</clickhouse>\n`;
+  const profiles = `<profiles><default>${patience}</default><reporter>${patience}</reporter></profiles>`;
+  return `<clickhouse><remote_servers><${clusterName}>${proof}${shards.join('')}</${clusterName}></remote_servers>${profiles}${more}</clickhouse>\n`;
 }
+
+/** A peer that gives up on a connection can end an embedded engine: on a busy machine they wait for each other. */
+const patience =
+  '<connect_timeout_with_failover_ms>20000</connect_timeout_with_failover_ms><use_hedged_requests>0</use_hedged_requests>';
 
 /** Holds all ports before it frees the first, so that no two are the same. */
 async function freePorts(size: number): Promise<Ports[]> {
