@@ -35,6 +35,8 @@ const requests: Readonly<Record<string, object>> = {
   'limit and totals': { limit: 3, totals: true },
   'no totals': { totals: false },
   time_grain: { time_grain: 'week' },
+  'changed_since, of all': { changed_since: '2001-01-01T00:00:00+01:00' },
+  'changed_since, of none': { changed_since: '2101-01-01T00:00:00Z' },
   compare_to: { compare_to: 'previous_period' },
   'compare_to dates': { compare_to: { start_time: '2026-01-01', end_time: '2026-01-31' } },
   'all at once': {

@@ -34,6 +34,8 @@ export interface ReportRequest {
   readonly totals?: boolean;
   /** Of reports by date. */
   readonly time_grain?: 'day' | 'week' | 'month';
+  /** Of reports by date: the rows of days that changed after this time (RFC 3339), which `changes` lists. */
+  readonly changed_since?: string;
   /** With it, rows have `…_compared` and `…_change` of each figure. */
   readonly compare_to?:
     | 'previous_period'

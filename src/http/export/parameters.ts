@@ -46,6 +46,7 @@ const single: Readonly<Record<string, Single>> = {
   limit: wholeNumber,
   totals: flag,
   time_grain: text,
+  changed_since: text,
   compare_to: period,
 };
 

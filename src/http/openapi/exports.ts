@@ -154,6 +154,11 @@ function optionParameters(catalog: Catalog, family: string): Parameter[] {
       type: 'string',
       enum: ['day', 'week', 'month'],
     }),
+    query(
+      'changed_since',
+      'Breakdowns by date only: the rows of the days that changed after this time.',
+      text('2026-10-02T08:00:00Z'),
+    ),
     query('compare_to', '`previous_period`, `previous_year`, or two dates.', text('2026-09-01/2026-09-30')),
   ];
 }
