@@ -33,6 +33,12 @@ export interface Cluster {
 const config = fileURLToPath(new URL('../config/embedded.xml', import.meta.url));
 export const clusterName = 'adtally';
 
+/** A peer that gives up on a connection can end an embedded engine: on a busy machine they wait for each other. */
+const patience = ['default', 'reporter'].map(
+  (profile) =>
+    `<${profile}><connect_timeout_with_failover_ms>20000</connect_timeout_with_failover_ms><use_hedged_requests>0</use_hedged_requests></${profile}>`,
+);
+
 export interface ClusterOptions {
   /** How many of the servers belong to the cluster at first; by default all. */
   readonly known?: number;
@@ -60,6 +66,8 @@ export async function startCluster(
   for (const folder of folders) {
     mkdirSync(join(folder, 'embedded.d'), { recursive: true });
     copyFileSync(config, join(folder, 'embedded.xml'));
+    const profiles = `<clickhouse><profiles>${patience.join('')}</profiles></clickhouse>\n`;
+    writeFileSync(join(folder, 'embedded.d', 'patience.xml'), profiles);
   }
   describe(known);
   const servers = await Promise.all(
@@ -165,13 +173,8 @@ function clusterXml(
     return `<shard><internal_replication>true</internal_replication>${replica.repeat(replicas)}</shard>`;
   });
   const proof = secret === undefined ? '' : `<secret>${secret}</secret>`;
-  const profiles = `<profiles><default>${patience}</default><reporter>${patience}</reporter></profiles>`;
-  return `<clickhouse><remote_servers><${clusterName}>${proof}${shards.join('')}</${clusterName}></remote_servers>${profiles}${more}</clickhouse>\n`;
+  return `<clickhouse><remote_servers><${clusterName}>${proof}${shards.join('')}</${clusterName}></remote_servers>${more}</clickhouse>\n`;
 }
-
-/** A peer that gives up on a connection can end an embedded engine: on a busy machine they wait for each other. */
-const patience =
-  '<connect_timeout_with_failover_ms>20000</connect_timeout_with_failover_ms><use_hedged_requests>0</use_hedged_requests>';
 
 /** Holds all ports before it frees the first, so that no two are the same. */
 async function freePorts(size: number): Promise<Ports[]> {
