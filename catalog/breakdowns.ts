@@ -27,7 +27,7 @@ export function combinations(family: Family): string[][] {
   return subsets;
 }
 
-/** Every path of the contract (§4.1–4.3), aliases last. */
+/** Every path of the contract, aliases last. */
 export function endpoints(catalog: Catalog): Endpoint[] {
   const paths = Object.entries(catalog.families).flatMap(([name, family]) =>
     combinations(family).flatMap((dimensions) =>

@@ -3,7 +3,7 @@
  * Routes, schemas, SQL, column metadata and rollups derive from it or are checked against it.
  */
 
-/** How a column is formatted, as `column_metadata` says it (contract §2.2). */
+/** How a column is formatted, as `column_metadata` says it. */
 export type ColumnType = 'String' | 'Date' | 'Money' | 'Numeric';
 
 /** Where the text for an id comes from: a dictionary keyed by (account, id). */
@@ -61,7 +61,7 @@ export interface Family {
 export interface Catalog {
   readonly dimensions: Readonly<Record<string, Dimension>>;
   readonly families: Readonly<Record<string, Family>>;
-  /** Path → path it is the same as (contract §4.3). */
+  /** Path → path it is the same as. */
   readonly aliases: Readonly<Record<string, string>>;
 }
 

@@ -18,7 +18,7 @@ interface LimitFlags {
 
 /** `token` and `limit`: who may ask, and how often. */
 export function addAccountCommands(program: Command): void {
-  const token = program.command('token').description('create, list or revoke login tokens');
+  const token = program.command('token').description('create, list or revoke login tokens, and make links');
   token
     .command('create')
     .description('create a token and print it; it cannot be shown again')
@@ -78,12 +78,13 @@ async function printLink(id: string, address: string, flags: { expires?: Date })
     if (!token || token.revoked !== null) {
       throw new Error(`there is no valid token ${id}; list them with: adtally token list`);
     }
-    if (token.family && !address.startsWith(`/v1/export/${token.family}`)) {
+    const made = asUsage(() => linkOf({ links, catalog }, token, address, flags.expires));
+    const { pathname, origin } = new URL(address, 'http://none');
+    if (token.family && !pathname.startsWith(`/v1/export/${token.family}`)) {
       throw usage(`token ${id} opens only the reports of ${token.family}`);
     }
-    const made = asUsage(() => linkOf({ links, catalog }, token, address, flags.expires));
     if (made === undefined) throw new ConfigError('LINK_SECRET: is needed to make links');
-    print(made.link);
+    print(origin === 'http://none' ? made.link : origin + made.link);
   });
 }
 

@@ -22,7 +22,7 @@ import { dayKey, expression, named } from './values.ts';
 const lastDate32 = '2299-12-31';
 
 /**
- * The statement whose answer is the whole response body, in JSON with the envelope (contract §2.2), rows ordered
+ * The statement whose answer is the whole response body, in JSON with the envelope, rows ordered
  * by the grouping keys, day first, or as asked for. Pure: the same plan gives the same text.
  * @param envelope absent: the body is what lies between the head and the end of the envelope
  */

@@ -19,7 +19,7 @@ const json = {
 
 /**
  * Every format a caller can ask for with `Accept`, the preferred one first. Only JSON has the envelope of the
- * contract (§2.2); the others are the rows alone, with the same columns and text dates.
+ * contract; the others are the rows alone, with the same columns and text dates.
  */
 export const reportFormats = {
   json: { mediaType: 'application/json', extension: 'json', clickhouse: 'Template', settings: json },

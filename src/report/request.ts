@@ -16,7 +16,7 @@ export interface ReportRequest {
   readonly reads: readonly string[];
 }
 
-/** The request body of a breakdown (contract §2.1) with its optional fields; unknown fields are ignored. */
+/** The request body of a breakdown with its optional fields; unknown fields are ignored. */
 export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
   const comparison = metricsOf(catalog, breakdown).flatMap((id) => [comparedId(id), changeId(id)]);
   return z

@@ -37,6 +37,9 @@ test.each(['backup.tar.zst', 'backup'])(
     expect(statSync(to).size).toBeGreaterThan(0);
     await done('ingest', 'events', second);
     expect(await events()).toBe(5);
+    for (const wrong of [to, join(folder, 'none', name)]) {
+      expect((await adtally('backup', wrong)).code, wrong).toBe(2);
+    }
 
     const refused = await adtally('restore', to);
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--replace') });
@@ -63,13 +66,33 @@ test('a backup that cannot be read leaves everything as it was', async () => {
   expect(await events()).toBe(6);
 }, 120_000);
 
+test('a backup that does not fit leaves everything as it was', async () => {
+  const other = join(folder, 'vienna.tar.zst');
+  const vienna = { DATA_DIR: join(folder, 'vienna'), REPORT_TIMEZONE: 'Europe/Vienna' };
+  const made = await commands.run(['migrate'], vienna);
+  expect(made.code, made.stderr).toBe(0);
+  expect((await commands.run(['backup', other], vienna)).code).toBe(0);
+  const refused = await commands.run(['restore', other, '--replace'], { ...env, REPORT_TIMEZONE: 'UTC' });
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('the database has what it had before'),
+  });
+  expect(await events()).toBe(6);
+  await done('verify');
+}, 120_000);
+
 test('prune drops raw events of old months and keeps their reports, unless told otherwise', async () => {
   const dry = await adtally('prune', '--keep', '3y', '--dry-run');
   expect(dry).toMatchObject({ code: 0, stderr: expect.stringContaining('would be dropped') });
   expect(await events()).toBe(6);
+  await done('prune', '--keep', '9999y');
   await done('prune', '--keep', '3y');
   expect(await events()).toBe(4);
   await done('verify', '--from', '2021-01-01');
+  const pruned = join(folder, 'pruned.tar.zst');
+  await done('backup', pruned);
+  await done('restore', pruned, '--replace');
+  expect(await events()).toBe(4);
   const service = commands.start(['serve'], { ...env, PORT: '0' });
   const [, url = ''] = await service.said(/listening on (http:\/\/[^"; ]+)/);
   const token = (await done('token', 'create', 'advertiser')).trim();

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
+import type { Store } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { setRequestLimit } from '../../src/accounts/request-limits.ts';
+import { createToken, listTokens } from '../../src/accounts/tokens.ts';
+import { AccountCache } from '../../src/http/access/account-cache.ts';
 import { useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -113,5 +116,26 @@ test('check tells when the table or a column of it is missing', async () => {
     expect(await checkSchema(db.store, catalog)).toEqual(['account_limits: the table is missing']);
   } finally {
     await db.store.command({ query: 'RENAME TABLE away TO account_limits' });
+  }
+});
+
+test('a token is known by its id also where the limits could not be read with it', async () => {
+  const token = await createToken(db.store, { account: 'half', label: '' });
+  await setRequestLimit(db.store, 'half', 7);
+  const [stored] = await listTokens(db.store, { account: 'half' });
+  let fails = true;
+  const store: Store = Object.create(db.store);
+  store.query = (params) => {
+    if (fails && params.query.includes('FROM account_limits AS l FINAL')) throw new Error('away');
+    return db.store.query(params);
+  };
+  const cache = new AccountCache({ store, onError: () => undefined });
+  try {
+    await expect(cache.start()).rejects.toThrow('away');
+    fails = false;
+    expect(await cache.login(token)).toMatchObject({ account: 'half' });
+    expect(cache.hashOf(stored?.id ?? '')).toBe(stored?.hash);
+  } finally {
+    cache.stop();
   }
 });

@@ -148,6 +148,16 @@ describe('a link', () => {
     const { stdout, code } = await make([token?.id ?? '', address], secret);
     expect(code).toBe(0);
     expect(await statusOf(stdout.trim())).toBe(200);
+    await createToken(db.store, { account: 'linking', label: '', family: 'campaigns' });
+    const side = (await listTokens(db.store, { account: 'linking' })).find(({ family }) => family !== null);
+    const absolute = await make([side?.id ?? '', `https://ads.example.com${address}`], secret);
+    expect(absolute).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^https:\/\/ads\.example\.com\/v1/),
+    });
+    const otherSide = address.replace('campaigns', 'ad_units');
+    expect(await make([side?.id ?? '', otherSide], secret)).toMatchObject({ code: 2, stdout: '' });
+    expect((await make([side?.id ?? '', 'http://['], secret)).code).toBe(2);
     expect(await make([token?.id ?? '', address], {})).toMatchObject({ code: 2, stdout: '' });
     const mistyped = await make([token?.id ?? '', `${address}&devise=mobile`], secret);
     expect(mistyped).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('devise') });

@@ -22,6 +22,16 @@ beforeAll(async () => {
   ]);
 });
 
+test('several messages in one body are refused, and nobody waits for a call that one of them cancels', async () => {
+  const batch = [
+    { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
+  ];
+  const accept = 'application/json, text/event-stream';
+  const response = await service.post('/mcp', 'advertiser', JSON.stringify(batch), { accept });
+  expect([response.status, await response.json()]).toMatchObject([400, { code: 'invalid_request' }]);
+});
+
 async function connected(token: string, from: TestService = service) {
   const client = new Client({ name: 'test', version: '0' });
   const headers = { authorization: `Bearer ${token}` };

@@ -16,7 +16,7 @@ export interface Recount {
 export type Key = 'day' | 'campaign' | 'ad_unit' | 'device' | 'creative' | 'site';
 export type NameList = 'campaigns' | 'creatives' | 'ad_units' | 'sites';
 
-/** The paths of the contract (§4), by hand, with what orders their rows: the day, then the other keys. */
+/** The paths of the contract, by hand, with what orders their rows: the day, then the other keys. */
 export const groupings: Readonly<Record<string, readonly Key[]>> = {
   '/v1/campaigns': ['campaign'],
   '/v1/campaigns/breakdowns/date': ['day', 'campaign'],

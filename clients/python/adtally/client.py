@@ -23,7 +23,7 @@ _ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 @dataclass(frozen=True)
 class Report:
-    """The contract's envelope. `result` has whatever else the service says of the report."""
+    """The envelope of a report, as /openapi.json describes it. `result` has whatever else the service says of the report."""
 
     last_update_time: str
     rows: List[Row]

@@ -49,7 +49,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** The contract's envelope. */
+/** The envelope of a report, as /openapi.json describes it. */
 export interface Report<Row> {
   readonly last_update_time: string;
   readonly rows: readonly Row[];

@@ -69,7 +69,10 @@ function addDayTwoCommands(program: Command): void {
     .command('restore')
     .description('bring a backup back, migrate it to this version and verify it')
     .argument('<from>', 'as it was given to backup')
-    .option('--replace', 'drop what is in the database; it comes back if the backup cannot be restored')
+    .option(
+      '--replace',
+      'drop what is in the database; it comes back if the backup cannot be restored or does not fit',
+    )
     .action((from: string, flags: RestoreFlags) =>
       withServer((server) =>
         restore(server, from, flags, async () => {

@@ -70,11 +70,12 @@ function tell(partitions: readonly Partition[], what: string, { reports }: Prune
   }
 }
 
-/** The first day of the month that lies `keep` months before the current one. */
+/** The first day of the month that lies `keep` months before the current one, or the first of all. */
 function firstKept(now: Date, timeZone: string, keep: number): string {
   const today = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(now);
   const [year = 0, month = 0] = today.split('-').map(Number);
-  return new Date(Date.UTC(year, month - 1 - keep, 1)).toISOString().slice(0, 10);
+  const time = Date.UTC(year, month - 1 - keep, 1);
+  return new Date(time > 0 ? time : 0).toISOString().slice(0, 10);
 }
 
 function partitionsBefore(store: Store, tables: readonly string[], first: string): Promise<Partition[]> {

@@ -3,7 +3,7 @@ import type { Store } from '../../../clickhouse/client.ts';
 import type { LinkClaim } from '../../accounts/links.ts';
 import { type AccountLimit, listLimits } from '../../accounts/request-limits.ts';
 import { hashToken, isWellFormed, listTokens, type StoredToken } from '../../accounts/tokens.ts';
-import { readStates } from '../../accounts/versions.ts';
+import { readStates, type TableState } from '../../accounts/versions.ts';
 import { Refreshed } from '../refreshed.ts';
 import { KnownRows } from './known-rows.ts';
 import type { Login } from './login.ts';
@@ -96,10 +96,15 @@ export class AccountCache {
 
   async #fetchChanges(): Promise<void> {
     const states = await readStates(this.#store);
-    const [changed] = await Promise.all([
-      this.#tokens.follow(states.tokens, (since) => listTokens(this.#store, { since })),
+    await Promise.all([
+      this.#followTokens(states.tokens),
       this.#limits.follow(states.limits, (since) => listLimits(this.#store, { since })),
     ]);
-    if (changed) this.#tokensById = new Map([...this.#tokens.values()].map((token) => [token.id, token]));
+  }
+
+  /** Also where the limits cannot be read: whoever opens a link must not know an older token than whoever logs in. */
+  async #followTokens(state: TableState): Promise<void> {
+    if (!(await this.#tokens.follow(state, (since) => listTokens(this.#store, { since })))) return;
+    this.#tokensById = new Map([...this.#tokens.values()].map((token) => [token.id, token]));
   }
 }

@@ -38,7 +38,7 @@ export interface AuthenticationOptions {
 }
 
 /**
- * Lets a request with a valid login token pass and names its account; any other ends in 401 (contract §5).
+ * Lets a request with a valid login token pass and names its account; any other ends in 401.
  * Failed attempts are limited by address, apart from the accounts' quota: a valid token passes from any
  * address, and no number of failures counts against an account.
  */

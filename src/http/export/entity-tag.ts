@@ -20,7 +20,7 @@ export function exportHeaders(
   const accepts = body && { 'Accept-Ranges': 'bytes' };
   if (!version) return { ...headers, ...accepts };
   const ETag = body ? `"${version}.${hashOf(body)}"` : `W/"${version}"`;
-  // To be kept by the caller alone, and only together with the question whether it is still true.
+  // To be kept by the caller alone, and asked for again each time.
   return { ...headers, ...accepts, ETag, 'Cache-Control': 'private, no-cache' };
 }
 

@@ -88,15 +88,17 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
 /** @throws {InvalidRequest} */
 function requestOf(c: Context<HttpEnv>, requests: RequestReader): ReportRequest {
   const { searchParams } = new URL(c.req.url);
-  // Whoever came by a link has shown that it is right.
-  if (c.req.method !== 'QUERY') searchParams.delete(linkParameter);
-  if (c.req.method !== 'QUERY') return requests.read(fieldsOf(searchParams));
+  if (c.req.method !== 'QUERY') {
+    // The link was verified at login.
+    searchParams.delete(linkParameter);
+    return requests.read(fieldsOf(searchParams));
+  }
   const [name] = searchParams.keys();
   if (name !== undefined) throw new InvalidRequest(name.slice(0, 100), 'belongs into the body of a QUERY');
   return requests.parse(c.get('body'));
 }
 
-/** A request that is wrong is refused where it is counted. */
+/** Undefined for a wrong request, which is refused behind the rate limit. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();

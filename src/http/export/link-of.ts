@@ -14,7 +14,8 @@ export function linkOf(
   address: string,
   expires: Date | undefined,
 ): { link: string; expires: Date } | undefined {
-  const { pathname, searchParams } = new URL(address, 'http://adtally');
+  const base = 'http://adtally';
+  const { pathname, searchParams } = new URL(URL.canParse(address, base) ? address : base, base);
   const exported = exportedReports(catalog).find(({ path }) => path === pathname);
   if (!exported || searchParams.has(linkParameter)) {
     throw new InvalidRequest(

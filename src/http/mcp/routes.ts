@@ -1,6 +1,7 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Catalog } from '../../../catalog/catalog.ts';
+import { InvalidRequest } from '../../report/request.ts';
 import { anyFamily } from '../access/authentication.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
@@ -34,6 +35,13 @@ export function mcpRoutes(deps: McpDeps): Hono<HttpEnv> {
   });
   app.post(path, deps.authenticated, deps.limited, requireJson, deps.body, async (c) => {
     const authorization = c.req.header('authorization') ?? '';
+    // A call that is cancelled by another message of its batch is never answered.
+    if (c.get('body').trimStart().startsWith('[')) {
+      throw new InvalidRequest(
+        undefined,
+        'the body must be one message; the protocol has no batches since 2025-06-18',
+      );
+    }
     const { signal, forget } = callerOf(c);
     try {
       // Loaded when somebody uses it.

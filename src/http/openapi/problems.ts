@@ -17,7 +17,10 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     when: 'The login token is missing, unknown, expired or revoked, or opens only the reports of the other family.',
     detail: 'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>',
   },
-  not_found: { when: 'There is no such path.', detail: 'there is no such path' },
+  not_found: {
+    when: 'There is no such path; or, under `/v1/links/`, this service makes no links (`LINK_SECRET` is not set).',
+    detail: 'there is no such path',
+  },
   method_not_allowed: {
     when: 'The path takes another method; `Allow` says which.',
     detail: 'this endpoint takes POST',
@@ -68,7 +71,7 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     detail: 'there is no such method',
   },
   not_ready: {
-    when: 'ClickHouse cannot be reached, or its tables are not up to date.',
+    when: 'Only of `/readyz`: ClickHouse cannot be reached, or its tables are not up to date. Reports answer `internal_error` then.',
     detail: 'the store cannot be reached',
   },
 };

@@ -39,7 +39,7 @@ export function formatSchemaName(format: string): string {
 const everyField: ReportOptions = { compare_to: { start: '', end: '' } };
 
 /**
- * Schemas of one breakdown: what its body may have, its rows and its envelope (contract §2.2), with nothing beside what
+ * Schemas of one breakdown: what its body may have, its rows and its envelope, with nothing beside what
  * they list; and once more as optional fields of the body change them.
  */
 export function breakdownSchemas(

@@ -16,7 +16,7 @@ export function changesOf({ changes, gate, routingOf }: ChangesDeps, family: str
     const { changed_since: since } = parseBody(changesBody, c.get('body'));
     const account = c.get('account');
     const { signal, forget } = callerOf(c);
-    // It reads little, but what a report of a day reads is not more.
+    // It reads about as little as a report of one day.
     const slot = await gate.enter(account, 'small', signal).catch((error: unknown) => {
       forget();
       throw error;

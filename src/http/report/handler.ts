@@ -230,7 +230,7 @@ async function send(
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Refuses a body of another media type (contract §5), before it is read. */
+/** Refuses a body of another media type, before it is read. */
 export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
   const mediaType = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (mediaType !== 'application/json') {

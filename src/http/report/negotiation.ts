@@ -26,10 +26,15 @@ function remembering<T>(read: (header: string | undefined) => T): (header: strin
 
 const offered = formatNames.map((name) => reportFormats[name].mediaType);
 
-const formatOf = remembering((header): ReportFormatName => {
+/** The preferred one of these media types, if `Accept` allows any. */
+function preferred(header: string | undefined, types: string[]): string | undefined {
   // Parameters other than the quality, such as charset, select nothing here.
   const accept = header?.replace(/;(?!\s*q=)[^,;]*/gi, '') || undefined;
-  const accepted = new Negotiator({ headers: { accept } }).mediaType(offered);
+  return new Negotiator({ headers: { accept } }).mediaType(types);
+}
+
+const formatOf = remembering((header): ReportFormatName => {
+  const accepted = preferred(header, offered);
   const name = formatNames.find((candidate) => reportFormats[candidate].mediaType === accepted);
   if (!name) throw new Problem('not_acceptable', `a report comes as ${offered.join(', ')}`);
   return name;
@@ -52,8 +57,7 @@ export function acceptedFormat(c: Context): ReportFormatName {
 
 /** @throws {Problem} `not_acceptable` when the caller does not take JSON */
 export function requireJsonAccepted(c: Context): void {
-  const accept = c.req.header('accept') || undefined;
-  if (new Negotiator({ headers: { accept } }).mediaType(['application/json'])) return;
+  if (preferred(c.req.header('accept'), ['application/json'])) return;
   throw new Problem('not_acceptable', 'this comes as application/json');
 }
 

@@ -30,9 +30,9 @@ const outcomesOf = `SELECT query_id AS id, toUInt32(result_rows) AS rows, except
     AND type IN ('QueryFinish', 'ExceptionWhileProcessing') AND query_id IN splitByChar(',', {ids:String})`;
 
 /**
- * What became of reports, for the log: how many rows they had, or why they broke off. ClickHouse writes a report and the service passes its bytes on unread, so only
- * ClickHouse's query log knows, a moment after the answer has ended. One statement asks for all reports since the
- * last one.
+ * What became of reports, for the log: how many rows they had, or why they broke off. ClickHouse writes a
+ * report and the service passes its bytes on unread, so only ClickHouse's query log knows, a moment after the answer has
+ * ended. One statement asks for all reports since the last one.
  */
 export class ReportOutcomes {
   readonly #reader: Reader;

@@ -4,7 +4,7 @@ import { type Store, select } from '../../../clickhouse/client.ts';
 
 /** How much a caller knows who reads the changes from now on. */
 export interface KnownUntil {
-  /** No change that he does not see now will have this time or an earlier one; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
+  /** No change that the caller does not see now will have this time or an earlier one; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
   readonly changedUntil: string;
   /** By when every server showed the last change of a name in his reports, likewise; empty if there was none. */
   readonly namesChangedAt: string;

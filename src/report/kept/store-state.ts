@@ -55,7 +55,7 @@ export class StoreState {
       .join(' ');
   }
 
-  /** Likewise, and in other processes, too, which number changes in another way. */
+  /** The same, but equal in every process: they number changes each in their own way. */
   digestOfReport(plan: Plan): string {
     const lines = sourcesOf(plan).flatMap(({ table, days }) =>
       [...(this.#tables.get(table) ?? [])].flatMap(([key, piece]) =>

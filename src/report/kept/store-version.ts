@@ -56,7 +56,7 @@ export class StoreVersion {
     this.#statement = stateStatement(options.catalog, options.database);
   }
 
-  /** The same, if it tells of all shards that the report reads. */
+  /** The state of the store, if it tells of all shards that the report reads. */
   async of({ account, routing }: Plan): Promise<StoreState | undefined> {
     // The metadata of one replica do not tell what another one answers.
     if (routing?.replicated) return undefined;

@@ -5,7 +5,7 @@ import { changedSince } from '../changes/changed-since.ts';
 import { rowColumns } from '../columns.ts';
 import { changeId, comparedId, filterFields, metricsOf } from './fields.ts';
 
-/** More rows than any limit needs to name. */
+/** The greatest limit that is accepted. */
 const maxLimit = 10_000_000;
 
 export const day = z.iso.date({

@@ -4,7 +4,7 @@ import { zoneAbbreviations } from './zone-abbreviations.ts';
 const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ'];
 
 /**
- * Returns a function that writes a time as the envelope does (contract §2.2), `yyyy-mm-dd hh:mm:ss TZ` in `timezone`.
+ * Returns a function that writes a time as the envelope does, `yyyy-mm-dd hh:mm:ss TZ` in `timezone`.
  * A zone for which nobody has letters shows its offset as tzdata does: `+03`, `+0545`.
  */
 export function timestampIn(timezone: string): (time: Date) => string {
