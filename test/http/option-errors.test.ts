@@ -42,6 +42,8 @@ const everywhere: readonly Case[] = [
   [{ limit: 10_000_001 }, 'limit', 'at most'],
   [{ totals: 'true' }, 'totals', 'true or false'],
   [{ compare_to: 'last_week' }, 'compare_to', 'previous_period, previous_year'],
+  [{ end_time: '\\', compare_to: 'previous_year' }, 'end_time', 'exists'],
+  [{ start_time: '2026-02-30', compare_to: 'previous_period' }, 'start_time', 'exists'],
   [{ compare_to: null }, 'compare_to', 'previous_period, previous_year'],
   [{ compare_to: {} }, 'compare_to.start_time', 'is required'],
   [{ compare_to: dates('2026-09-31', '2026-10-01') }, 'compare_to.start_time', 'exists'],
