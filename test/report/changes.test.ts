@@ -183,6 +183,16 @@ describe('changed_since', () => {
     expect(await listed('campaigns', 'precise', '0001-01-01T00:00:00Z')).toEqual(['2026-03-01']);
   });
 
+  it.each([
+    ['application/json; charset=utf-8', 200],
+    ['text/html, application/json;charset=utf-8;q=0.9', 200],
+    ['text/csv', 406],
+  ])('is answered in JSON alone: Accept: %s is %i', async (accept, status) => {
+    const body = { changed_since: longAgo };
+    const response = await service.post('/v1/campaigns/changes', 'asking', body, { accept });
+    expect(response.status).toBe(status);
+  });
+
   it('in the future has no changes, and changed_until is not later than now', async () => {
     await load(db.store, eventsOf('ahead', ['2026-03-01']));
     for (const since of ['2100-01-01T00:00:00Z', '9999-12-31T23:59:59Z']) {
