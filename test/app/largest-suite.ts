@@ -12,15 +12,15 @@ const account = 'large';
 const path = '/v1/campaigns/breakdowns/device_creative_date';
 const rowsOfDay = 900;
 
-/** Rows at places of chance, cell by cell, and how long they all take beside the same answer to curl. */
+/** Rows at places of chance, cell by cell; `measured` prints how long they all take beside the same answer to curl. */
 export function testLargest({
   days,
   places,
-  maxRatio,
+  measured = false,
 }: {
   days: number;
   places: number;
-  maxRatio?: number;
+  measured?: boolean;
 }): void {
   const db = useStore();
   const service = useService(db);
@@ -60,12 +60,11 @@ export function testLargest({
     const impressions = report.rows.reduce((sum, row) => sum + Number(row.impressions), 0);
     expect(Number(plain(total.Impressions ?? ''))).toBe(impressions);
 
-    if (maxRatio !== undefined) await measure(page, token, maxRatio);
+    if (measured) await measure(page, token);
     expect(browser.complaints).toEqual([]);
   });
 
-  async function measure(page: Page, token: string, most: number): Promise<void> {
-    const ratios: number[] = [];
+  async function measure(page: Page, token: string): Promise<void> {
     for (let n = 0; n < 3; n++) {
       const began = performance.now();
       await promisify(execFile)('curl', [
@@ -80,14 +79,12 @@ export function testLargest({
       const [asked = 0, first = 0, all = 0] = await page.evaluate(() =>
         ['asked', 'first rows', 'all rows'].map((name) => performance.getEntriesByName(name)[0]?.startTime),
       );
-      ratios.push((all - asked) / curl);
       console.log(
         `curl ${curl.toFixed(0)} ms; first rows ${(first - asked).toFixed(0)} ms, all ${(all - asked).toFixed(0)} ms`,
       );
     }
     const frames = await scroll(page);
     console.log(`longest frame while scrolling: ${Math.max(...frames).toFixed(0)} ms of ${frames.length}`);
-    expect(Math.min(...ratios)).toBeLessThan(most);
   }
 }
 
