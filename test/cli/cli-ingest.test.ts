@@ -2,52 +2,13 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { select } from '../../clickhouse/client.ts';
-import { type EventLine, event, ndjson } from '../support/events.ts';
-import { useLoader } from '../support/loader.ts';
-import type { Ended } from '../support/process.ts';
+import { ndjson } from '../support/events.ts';
+import { csvColumns as columns, csv, useHandedOver } from '../support/handed-over.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
-let account: string;
-let home: string;
-const { file, run } = useLoader(db, (own) => {
-  ({ account, home } = own);
-});
-
-const ingest = (args: readonly string[], input?: string | Buffer): Promise<Ended> =>
-  run(['ingest', ...args], input);
-
-/** Loads events, which must succeed without a rejected row. */
-async function loaded(args: readonly string[], input?: string | Buffer) {
-  const { code, stdout, stderr } = await ingest(['events', '--json', ...args], input);
-  expect(code, stderr).toBe(0);
-  return JSON.parse(stdout) as { rows: number; repeated_rows: number };
-}
-
-/** Events of the current account that the store counts, in the raw table and in its reports alike. */
-async function counted(): Promise<number> {
-  const [row] = await select<{ raw: number; reported: number }>(
-    db.store,
-    `SELECT (SELECT toUInt32(count()) FROM events WHERE advertiser_id = {account:String}) AS raw,
-            (SELECT toUInt32(sum(impressions)) FROM campaigns_date WHERE account_id = {account:String}) AS reported`,
-    { account },
-  );
-  expect(row?.reported).toBe(row?.raw);
-  return row?.raw ?? 0;
-}
-
-/** So many events of the current account. */
-function events(count: number, fields: Partial<EventLine> = {}): EventLine[] {
-  return Array.from({ length: count }, () => event({ advertiser_id: account, ...fields }));
-}
-
-const columns = ['event_id', 'event_time', 'event_type', 'advertiser_id', 'campaign_id', 'quantity'] as const;
-
-function csv(lines: readonly EventLine[], end = '\n'): string {
-  const rows = lines.map((line) => columns.map((name) => line[name] ?? '').join(','));
-  return [columns.join(','), ...rows].map((row) => `${row}${end}`).join('');
-}
+const handed = useHandedOver(db);
+const { file, ingest, loaded, counted, events } = handed;
 
 /** A Parquet file with one event for each quantity, typed as other programs write it. */
 async function parquet(quantities: readonly number[]): Promise<Buffer> {
@@ -58,7 +19,7 @@ async function parquet(quantities: readonly number[]): Promise<Buffer> {
                    arrayElement({quantities:Array(Int64)}, number + 1) AS quantity, toDecimal64('1.25', 6) AS spend,
                    true AS confirmed
             FROM numbers(length({quantities:Array(Int64)})) FORMAT Parquet`,
-    query_params: { account, quantities },
+    query_params: { account: handed.account, quantities },
   });
   return buffer(stream);
 }
@@ -78,13 +39,13 @@ describe('every way to hand over events counts each once, and a second time chan
     'a folder': async () => {
       await file('a.csv', csv(events(2)));
       await file('b.ndjson.gz', gzipSync(ndjson(events(4))));
-      return [home];
+      return [handed.home];
     },
     'a pattern': async () => {
       await file('part-1.csv', csv(events(2)));
       await file('part-2.csv', csv(events(4)));
       await file('other.csv', csv(events(1)));
-      return [join(home, 'part-*.csv')];
+      return [join(handed.home, 'part-*.csv')];
     },
     'a file with a byte order mark': async () => [await file('e.csv', `\ufeff${csv(events(6))}`)],
     'NDJSON with a byte order mark': async () => [await file('e.ndjson', `\ufeff${ndjson(events(6))}`)],

@@ -1,50 +1,10 @@
 import { appendFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { select } from '../../clickhouse/client.ts';
-import { type EventLine, event, ndjson } from '../support/events.ts';
-import { useLoader } from '../support/loader.ts';
-import type { Ended } from '../support/process.ts';
+import { type EventLine, ndjson } from '../support/events.ts';
+import { csv, useHandedOver } from '../support/handed-over.ts';
 import { useStore } from '../support/store.ts';
 
-const db = useStore();
-let account: string;
-const { file, run } = useLoader(db, (own) => {
-  ({ account } = own);
-});
-
-const ingest = (args: readonly string[], input?: string | Buffer): Promise<Ended> =>
-  run(['ingest', ...args], input);
-
-/** Loads events, which must succeed without a rejected row. */
-async function loaded(args: readonly string[], input?: string | Buffer) {
-  const { code, stdout, stderr } = await ingest(['events', '--json', ...args], input);
-  expect(code, stderr).toBe(0);
-  return JSON.parse(stdout) as { rows: number; repeated_rows: number };
-}
-
-/** Events of the current account that the store counts, in the raw table and in its reports alike. */
-async function counted(): Promise<number> {
-  const [row] = await select<{ raw: number; reported: number }>(
-    db.store,
-    `SELECT (SELECT toUInt32(count()) FROM events WHERE advertiser_id = {account:String}) AS raw,
-            (SELECT toUInt32(sum(impressions)) FROM campaigns_date WHERE account_id = {account:String}) AS reported`,
-    { account },
-  );
-  expect(row?.reported).toBe(row?.raw);
-  return row?.raw ?? 0;
-}
-
-/** So many events of the current account. */
-function events(count: number, fields: Partial<EventLine> = {}): EventLine[] {
-  return Array.from({ length: count }, () => event({ advertiser_id: account, ...fields }));
-}
-
-const columns = ['event_id', 'event_time', 'event_type', 'advertiser_id', 'campaign_id', 'quantity'] as const;
-
-function csv(lines: readonly EventLine[], end = '\n'): string {
-  const rows = lines.map((line) => columns.map((name) => line[name] ?? '').join(','));
-  return [columns.join(','), ...rows].map((row) => `${row}${end}`).join('');
-}
+const { file, loaded, counted, events } = useHandedOver(useStore());
 
 test.each(['csv', 'ndjson'])('%s cut into other chunks the second time changes nothing', async (kind) => {
   const lines = events(60);

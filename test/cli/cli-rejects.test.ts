@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { startOf } from '../support/compiled.ts';
 import { type EventLine, event, ndjson } from '../support/events.ts';
+import { csvColumns as columns, countedInReports } from '../support/handed-over.ts';
 import { useLoader } from '../support/loader.ts';
 import type { Ended } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
@@ -19,19 +20,8 @@ const { env, file, run } = useLoader(db, (own) => {
 
 const ingest = (...args: string[]): Promise<Ended> => run(['ingest', ...args]);
 
-/** Events of the current account that the store counts, in the raw table and in its reports alike. */
-async function counted(): Promise<number> {
-  const [row] = await select<{ raw: number; reported: number }>(
-    db.store,
-    `SELECT (SELECT toUInt32(count()) FROM events WHERE advertiser_id = {account:String}) AS raw,
-            (SELECT toUInt32(sum(impressions)) FROM campaigns_date WHERE account_id = {account:String}) AS reported`,
-    { account },
-  );
-  expect(row?.reported).toBe(row?.raw);
-  return row?.raw ?? 0;
-}
+const counted = () => countedInReports(db, account);
 
-const columns = ['event_id', 'event_time', 'event_type', 'advertiser_id', 'campaign_id', 'quantity'] as const;
 type Cells = Partial<Record<(typeof columns)[number], string | number>>;
 
 /** So many lines of the current account as CSV, the last one with these cells instead. */

@@ -9,7 +9,15 @@ import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { embedded } from '../support/compiled.ts';
 import { isAlive, parentOf } from '../support/embedded-processes.ts';
-import { ask, basic, isRoot, listeningPorts, startStranger, stranger } from '../support/strangers.ts';
+import {
+  answerTo,
+  ask,
+  basic,
+  isRoot,
+  listeningPorts,
+  startStranger,
+  stranger,
+} from '../support/strangers.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
@@ -29,19 +37,13 @@ beforeAll(async () => {
   await before.release();
   lease = await acquireEmbedded(dataDir);
   await migrate({ ...lease.address, database: 'adtally' });
-  await run(lease.address, 'SYSTEM FLUSH LOGS');
+  await answerTo(lease.address, 'SYSTEM FLUSH LOGS');
 });
 
 afterAll(async () => {
   await lease?.release();
   rmSync(root, { recursive: true, maxRetries: 20 });
 });
-
-/** A statement of a user who logs in; its answer, or the error. */
-async function run({ url, user, password }: Server, sql: string): Promise<string> {
-  const { body } = await ask(url, { headers: { authorization: basic(user, password) }, body: sql });
-  return body.trim();
-}
 
 test('another user of the machine reads nothing in DATA_DIR', async () => {
   const script = `
@@ -106,8 +108,8 @@ describe('without the secret every request is answered with 404', () => {
 });
 
 test('with it both users are answered, and default is not even then', async () => {
-  expect(await run(lease.address, 'SELECT currentUser()')).toBe('adtally');
-  expect(await run(lease.reporter, 'SELECT currentUser()')).toBe('reporter');
+  expect(await answerTo(lease.address, 'SELECT currentUser()')).toBe('adtally');
+  expect(await answerTo(lease.reporter, 'SELECT currentUser()')).toBe('reporter');
   const { url, user, password } = lease.address;
   const ping = { path: '/ping', method: 'GET', headers: { authorization: basic(user, password) } };
   expect(await ask(url, ping)).toMatchObject({ status: 200, body: 'Ok.\n' });
@@ -134,7 +136,7 @@ describe('the reporter', () => {
     'SELECT count() FROM adtally.confirmations',
     'SELECT count() FROM adtally.loads',
   ])('may %s', async (statement) => {
-    expect(await run(lease.reporter, statement)).toBe('0');
+    expect(await answerTo(lease.reporter, statement)).toBe('0');
   });
 
   test.each([
@@ -160,13 +162,13 @@ describe('the reporter', () => {
     "SELECT * FROM executable('id', LineAsString, 'a String')",
     "BACKUP DATABASE adtally TO File('x')",
   ])('may not %s', async (statement) => {
-    expect(await run(lease.reporter, statement)).toMatch(/ACCESS_DENIED/);
+    expect(await answerTo(lease.reporter, statement)).toMatch(/ACCESS_DENIED/);
   });
 
   test('may not give itself more', async () => {
-    expect(await run(lease.reporter, 'SELECT 1 SETTINGS readonly = 0')).toContain('READONLY');
-    expect(await run(lease.reporter, "SELECT getSetting('max_memory_usage')")).toBe(String(4 * 2 ** 30));
-    const more = await run(lease.reporter, 'SELECT 1 SETTINGS max_memory_usage = 0');
+    expect(await answerTo(lease.reporter, 'SELECT 1 SETTINGS readonly = 0')).toContain('READONLY');
+    expect(await answerTo(lease.reporter, "SELECT getSetting('max_memory_usage')")).toBe(String(4 * 2 ** 30));
+    const more = await answerTo(lease.reporter, 'SELECT 1 SETTINGS max_memory_usage = 0');
     expect(more).toContain('SETTING_CONSTRAINT_VIOLATION');
   });
 });
@@ -215,7 +217,7 @@ test('after a crash nobody who took the ports passes for the server, and is told
   try {
     const next = await acquireEmbedded(dir);
     expect(next.url).not.toBe(left.url);
-    expect(await run(next.address, 'SELECT currentUser()')).toBe('adtally');
+    expect(await answerTo(next.address, 'SELECT currentUser()')).toBe('adtally');
     await next.release();
     expect(heard).toMatch(/[0-9a-f]{64} [0-9a-f]{64}/);
     for (const secret of [left.secret, left.passwords.adtally, left.passwords.reporter]) {

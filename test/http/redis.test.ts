@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { afterAll, expect, inject, test, vi } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
+import { freePort } from '../support/free-port.ts';
 import { type Command, isAlive, listening, startProcess, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 
@@ -21,15 +20,6 @@ async function startRedis(port: number): Promise<Command> {
   const server = startProcess('redis-server', ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '']);
   await server.said(/Ready to accept connections/);
   return server;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** Two `serve` processes that share the Redis on that port. */

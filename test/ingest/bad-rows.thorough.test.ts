@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { useLines } from '../support/bad-rows.ts';
+import { useLines } from '../support/event-lines.ts';
 import { useStore } from '../support/store.ts';
 
 vi.setConfig({ testTimeout: 120_000 });

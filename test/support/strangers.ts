@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { Server } from '../../clickhouse/client.ts';
 
 /** Whether tests can become another user. */
 export const isRoot = process.getuid?.() === 0;
@@ -44,6 +45,12 @@ export async function ask(
   const sent = request(`${url}${path}`, { method, agent: false, headers }).end(body);
   const [response] = await once(sent, 'response');
   return { status: response.statusCode, headers: response.headers, body: await text(response) };
+}
+
+/** A statement of a user who logs in; its answer, or the error. */
+export async function answerTo({ url, user, password }: Server, sql: string): Promise<string> {
+  const { body } = await ask(url, { headers: { authorization: basic(user, password) }, body: sql });
+  return body.trim();
 }
 
 export function basic(user: string, password: string): string {

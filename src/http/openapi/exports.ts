@@ -14,7 +14,7 @@ import {
 } from './model.ts';
 import { exportSecurity, exportTag, formatParameter, linkOperation } from './other-tools.ts';
 import { problemRefs, reportProblems } from './problems.ts';
-import { formatSchemaName } from './reports.ts';
+import { formatSchemaName, reportHeaderNames } from './reports.ts';
 
 const problems = [
   ...reportProblems.filter((code) => !['not_acceptable', 'body_too_large'].includes(code)),
@@ -60,7 +60,7 @@ function item(
   what: string,
   parameters: readonly Parameter[],
 ): PathItem {
-  const headers = headerRefs([...exportHeaderNames]);
+  const headers = headerRefs(exportHeaderNames);
   const content = Object.fromEntries(
     exportFormats.map((format) => [
       reportFormats[format].mediaType,
@@ -178,16 +178,5 @@ const conditions: readonly Parameter[] = [
   },
 ];
 
-const exportHeaderNames = [
-  'X-Request-Id',
-  'RateLimit',
-  'RateLimit-Policy',
-  'Last-Modified',
-  'Cache-Status',
-  'Vary',
-  'Content-Encoding',
-  'Content-Disposition',
-  'ETag',
-  'Accept-Ranges',
-] as const;
+const exportHeaderNames = [...reportHeaderNames, 'ETag', 'Accept-Ranges'];
 const partHeaderNames = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'ETag', 'Content-Range'];

@@ -155,7 +155,8 @@ export function reportResponse(catalog: Catalog, breakdown: Breakdown, name: str
   return { description: 'The report, complete.', headers: headerRefs(reportHeaderNames), content };
 }
 
-const reportHeaderNames = [
+/** Of every report, also as a file. */
+export const reportHeaderNames = [
   'X-Request-Id',
   'RateLimit',
   'RateLimit-Policy',

@@ -1,0 +1,71 @@
+import { expect } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { type EventLine, event } from './events.ts';
+import { type TestLoader, useLoader } from './loader.ts';
+import type { Ended, Input } from './process.ts';
+import type { TestStore } from './store.ts';
+
+export const csvColumns = [
+  'event_id',
+  'event_time',
+  'event_type',
+  'advertiser_id',
+  'campaign_id',
+  'quantity',
+] as const;
+
+export function csv(lines: readonly EventLine[], end = '\n'): string {
+  const rows = lines.map((line) => csvColumns.map((name) => line[name] ?? '').join(','));
+  return [csvColumns.join(','), ...rows].map((row) => `${row}${end}`).join('');
+}
+
+/** Events of an account that the store counts, in the raw table and in its reports alike. */
+export async function countedInReports(db: TestStore, account: string): Promise<number> {
+  const [row] = await select<{ raw: number; reported: number }>(
+    db.store,
+    `SELECT (SELECT toUInt32(count()) FROM events WHERE advertiser_id = {account:String}) AS raw,
+            (SELECT toUInt32(sum(impressions)) FROM campaigns_date WHERE account_id = {account:String}) AS reported`,
+    { account },
+  );
+  expect(row?.reported).toBe(row?.raw);
+  return row?.raw ?? 0;
+}
+
+export interface HandedOver extends Pick<TestLoader, 'file'> {
+  readonly account: string;
+  readonly home: string;
+  ingest(args: readonly string[], input?: Input): Promise<Ended>;
+  /** Loads events, which must succeed without a rejected row. */
+  loaded(args: readonly string[], input?: Input): Promise<{ rows: number; repeated_rows: number }>;
+  counted(): Promise<number>;
+  /** So many events of the account of the test. */
+  events(count: number, fields?: Partial<EventLine>): EventLine[];
+}
+
+/** Events handed to `adtally ingest` in some way, of an account of each test's own. */
+export function useHandedOver(db: TestStore): HandedOver {
+  let account = '';
+  let home = '';
+  const { file, run } = useLoader(db, (own) => {
+    ({ account, home } = own);
+  });
+  const ingest: HandedOver['ingest'] = (args, input) => run(['ingest', ...args], input);
+  return {
+    get account() {
+      return account;
+    },
+    get home() {
+      return home;
+    },
+    file,
+    ingest,
+    loaded: async (args, input) => {
+      const { code, stdout, stderr } = await ingest(['events', '--json', ...args], input);
+      expect(code, stderr).toBe(0);
+      return JSON.parse(stdout);
+    },
+    counted: () => countedInReports(db, account),
+    events: (count, fields = {}) =>
+      Array.from({ length: count }, () => event({ advertiser_id: account, ...fields })),
+  };
+}
