@@ -6,58 +6,73 @@ import type { Metrics } from './metrics.ts';
 /** Statements over all accounts: often enough for an alert, too seldom to be felt. */
 const everyMs = 60_000;
 
-/** A metric, what it is, and how it is read. */
-type Figure = readonly [name: string, help: string, read: (store: Store) => Promise<number>];
+/** Metrics with what each is, and how they are read: together, so that they are of one moment. */
+interface Figures {
+  readonly metrics: readonly (readonly [name: string, help: string])[];
+  /** Their values, in the same order. */
+  readonly read: (store: Store) => Promise<readonly number[]>;
+}
 
-const sizeOf = (key: keyof StoreSize) => async (store: Store) => {
+const asked = (statement: string) => async (store: Store) => [await askFigure(store, statement)];
+
+async function sizes(store: Store): Promise<readonly number[]> {
   const [size] = await select<StoreSize>(store, storeSize);
-  return size?.[key] ?? Number.NaN;
-};
-const diskOf = (column: 'free_space' | 'total_space') => (store: Store) =>
-  askFigure(store, `SELECT toFloat64(${column}) AS figure FROM system.disks WHERE name = 'default'`);
+  return size ? [size.bytes, size.parts, size.most_parts] : [];
+}
 
-const figures: readonly Figure[] = [
-  [
-    'adtally_rejected_rows_open',
-    'Rejected rows that are neither replayed nor dismissed.',
-    (store) => askFigure(store, openWork.rejectedRows),
-  ],
-  [
-    'adtally_chunks_in_doubt',
-    'Chunks of interrupted loads, to be completed by loading their files again.',
-    (store) => askFigure(store, openWork.chunksInDoubt),
-  ],
-  [
-    'adtally_unconfirmed_days',
-    'Days with unconfirmed money, each counted once for an account and family.',
-    (store) => askFigure(store, openWork.unconfirmedDays),
-  ],
-  [
-    'adtally_store_bytes',
-    'What the tables take on the disk of the ClickHouse that is asked.',
-    sizeOf('bytes'),
-  ],
-  ['adtally_store_parts', 'Parts of all tables there.', sizeOf('parts')],
-  [
-    'adtally_store_partition_parts_max',
-    'Parts of the partition that has most; ClickHouse slows inserts down from 1,000 on.',
-    sizeOf('most_parts'),
-  ],
-  [
-    'adtally_store_disk_free_bytes',
-    'Free space on the disk of the ClickHouse that is asked.',
-    diskOf('free_space'),
-  ],
-  ['adtally_store_disk_bytes', 'The size of that disk.', diskOf('total_space')],
-  [
-    'adtally_clickhouse_memory_bytes',
-    'Memory of the ClickHouse that is asked.',
-    (store) =>
-      askFigure(
-        store,
-        "SELECT toFloat64(value) AS figure FROM system.metrics WHERE metric = 'MemoryTracking'",
-      ),
-  ],
+async function disk(store: Store): Promise<readonly number[]> {
+  const [found] = await select<{ free: number; total: number }>(
+    store,
+    "SELECT toFloat64(free_space) AS free, toFloat64(total_space) AS total FROM system.disks WHERE name = 'default'",
+  );
+  return found ? [found.free, found.total] : [];
+}
+
+const figures: readonly Figures[] = [
+  {
+    metrics: [['adtally_rejected_rows_open', 'Rejected rows that are neither replayed nor dismissed.']],
+    read: asked(openWork.rejectedRows),
+  },
+  {
+    metrics: [
+      [
+        'adtally_chunks_in_doubt',
+        'Chunks of interrupted loads, to be completed by loading their files again.',
+      ],
+    ],
+    read: asked(openWork.chunksInDoubt),
+  },
+  {
+    metrics: [
+      [
+        'adtally_unconfirmed_days',
+        'Days with unconfirmed money, each counted once for an account and family.',
+      ],
+    ],
+    read: asked(openWork.unconfirmedDays),
+  },
+  {
+    metrics: [
+      ['adtally_store_bytes', 'What the tables take on the disk of the ClickHouse that is asked.'],
+      ['adtally_store_parts', 'Parts of all tables there.'],
+      [
+        'adtally_store_partition_parts_max',
+        'Parts of the partition that has most; ClickHouse slows inserts down from 1,000 on.',
+      ],
+    ],
+    read: sizes,
+  },
+  {
+    metrics: [
+      ['adtally_store_disk_free_bytes', 'Free space on the disk of the ClickHouse that is asked.'],
+      ['adtally_store_disk_bytes', 'The size of that disk.'],
+    ],
+    read: disk,
+  },
+  {
+    metrics: [['adtally_clickhouse_memory_bytes', 'Memory of the ClickHouse that is asked.']],
+    read: asked("SELECT toFloat64(value) AS figure FROM system.metrics WHERE metric = 'MemoryTracking'"),
+  },
 ];
 
 /** What the store as a whole has, asked once a minute. What ClickHouse does not tell is NaN and never a number. */
@@ -68,14 +83,14 @@ export class StoreFigures {
 
   constructor({ store, onError }: { readonly store: Store; readonly onError: (error: unknown) => void }) {
     const read = async () => {
-      for (const [name, , ask] of figures) {
+      for (const { metrics, read: readTogether } of figures) {
         if (this.#stopped) return;
         // Each by itself: an older user of ClickHouse may lack the grant for one of them.
-        const value = await ask(store).catch((error: unknown) => {
+        const values = await readTogether(store).catch((error: unknown) => {
           onError(error);
-          return Number.NaN;
+          return [];
         });
-        this.#values.set(name, value);
+        for (const [n, [name]] of metrics.entries()) this.#values.set(name, values[n] ?? Number.NaN);
       }
     };
     this.#refreshed = new Refreshed(read, { everyMs, onError });
@@ -92,7 +107,7 @@ export class StoreFigures {
   }
 
   addTo(metrics: Metrics): void {
-    for (const [name, help] of figures) {
+    for (const [name, help] of figures.flatMap((group) => group.metrics)) {
       metrics.gauge(name, help, () => this.#values.get(name) ?? Number.NaN);
     }
   }
