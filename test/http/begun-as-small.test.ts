@@ -9,7 +9,7 @@ import { useStore } from '../support/store.ts';
 const db = useStore();
 /** Statements for reports of the account in question, in the order in which they were sent. */
 let sent: Passing[] = [];
-let hold: (passing: Passing) => Promise<void> | void = () => {};
+let hold: Parameters<typeof useStatementsBetween>[1] = () => {};
 const between = useStatementsBetween(
   () => db.address.url,
   (passing) => {
@@ -84,4 +84,16 @@ test('what takes long starts over as large, and is kept all the same', async () 
   expect(priorities()).toEqual(['1', '2']);
   expect((await ask('2026-03-02')).rows).toEqual(first.rows);
   expect(priorities()).toEqual(['1', '2']);
+});
+
+test('an answer that breaks off before anything of it was sent is a problem', async () => {
+  hold = ({ settings }) => (settings.get('priority') === '2' ? 1_000 : undefined);
+  const range = { start_time: '2026-01-02', end_time: '2026-12-31' };
+  for (const accept of ['application/json', 'text/csv', 'application/x-ndjson']) {
+    const answer = await service.post(finest, 'large', range, { accept });
+    expect(answer.status).toBe(500);
+    expect(await answer.json()).toMatchObject({ code: 'internal_error' });
+  }
+  hold = () => {};
+  expect((await service.report(finest, 'large', '2026-01-02', '2026-12-31')).rows).toHaveLength(16_000);
 });

@@ -13,25 +13,30 @@ export interface Passing {
 }
 
 /**
- * A way to ClickHouse on which each statement first waits for `hold`.
+ * A way to ClickHouse on which each statement first waits for `hold`; where that returns a number, the connection breaks
+ * off after the first piece of the answer, of which no more than so many bytes pass.
  * @param addressOf of ClickHouse, once the tests begin
  */
 export function useStatementsBetween(
   addressOf: () => string,
-  hold: (passing: Passing) => Promise<void> | void,
+  hold: (passing: Passing) => Promise<unknown> | unknown,
 ): { readonly url: string } {
   const server = createServer(async (incoming, outgoing) => {
     const leaving = new AbortController();
     const body = await buffer(incoming);
     outgoing.once('close', () => leaving.abort());
     const { searchParams, search } = new URL(incoming.url ?? '/', 'http://localhost');
-    await hold({ query: body.toString(), settings: searchParams, left: leaving.signal });
+    const bytes = await hold({ query: body.toString(), settings: searchParams, left: leaving.signal });
     const onward = request(
       `${addressOf()}/${search}`,
       { method: incoming.method, headers: incoming.headers, signal: leaving.signal },
       (answer) => {
         outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
-        answer.on('error', () => outgoing.destroy()).pipe(outgoing);
+        answer.on('error', () => outgoing.destroy());
+        if (typeof bytes !== 'number') return void answer.pipe(outgoing);
+        answer.once('data', (piece: Buffer) =>
+          outgoing.write(piece.subarray(0, bytes), () => outgoing.destroy()),
+        );
       },
     );
     onward.on('error', () => outgoing.destroy()).end(body);

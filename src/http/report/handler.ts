@@ -20,7 +20,7 @@ import { Problem } from '../problems.ts';
 import type { ReportGate, Slot } from './gate/report-gate.ts';
 import { Sending } from './gate/sending.ts';
 import { type ReportFacts, reportHeaders } from './headers.ts';
-import { HoldBack } from './hold-back.ts';
+import { heldBack } from './hold-back.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
 import { sendKept } from './send-kept.ts';
 
@@ -184,12 +184,13 @@ async function streamed(
     small: false,
     traceparent: c.get('traceparent'),
   });
+  const sendable = await heldBack(body);
   const first_byte_ms = Math.round(performance.now() - startedAt);
   c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
   const more = exportHeaders(c.get('exported'));
   const headers = { ...reportHeaders({ ...facts, unconfirmedDates, summary }, coding), ...more };
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
-  return send(c, body, signal, deps, slot);
+  return send(c, sendable, signal, deps, slot);
 }
 
 /**
@@ -222,7 +223,7 @@ async function send(
   const sending = new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds);
   slot.sends(sending);
   try {
-    await pipeline([body, new HoldBack(), outgoing], { signal });
+    await pipeline([body, outgoing], { signal });
   } catch (error) {
     const query = signal.aborted || sending.reason ? undefined : c.get('report')?.query;
     deps.onBroken(sending.reason ?? error, c.get('requestId'), query);

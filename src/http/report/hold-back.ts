@@ -1,4 +1,5 @@
-import { Transform, type TransformCallback } from 'node:stream';
+import { once } from 'node:events';
+import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
 
 /**
  * More than ClickHouse writes when a statement fails after the first byte: 16 KiB of text at most, behind all else,
@@ -7,10 +8,20 @@ import { Transform, type TransformCallback } from 'node:stream';
 const heldBytes = 32 * 1024;
 
 /**
- * Passes bytes on, but for the last of them until the end has come. If the answer breaks off there is no end, so that
- * the caller does not get ClickHouse's reason, which names files and tables. Pieces are not copied.
+ * Passes an answer on, but for its last bytes until the end has come. If it breaks off there is no end, so that the
+ * caller does not get ClickHouse's reason, which names files and tables. Pieces are not copied.
+ * @returns once there is something to send: a failure before is still told as a problem
+ * @throws why the answer broke off before
  */
-export class HoldBack extends Transform {
+export async function heldBack(body: Readable): Promise<Readable> {
+  const ignored = () => undefined;
+  // A failure is told to whoever reads what is returned, also when it comes before anybody does.
+  const sendable = pipeline(body, new HoldBack(), ignored).on('error', ignored);
+  await once(sendable, 'readable');
+  return sendable;
+}
+
+class HoldBack extends Transform {
   readonly #held: Buffer[] = [];
   #bytes = 0;
 
