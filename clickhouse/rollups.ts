@@ -1,4 +1,4 @@
-import { changesTable, combinations, dimensionOf, familyOf, rollupTable } from '../catalog/breakdowns.ts';
+import { combinations, dimensionOf, familyOf, rollupTable } from '../catalog/breakdowns.ts';
 import type { Catalog, Family, Measure } from '../catalog/catalog.ts';
 
 export interface Column {
@@ -19,6 +19,14 @@ export interface Rollup {
   /** The event column that holds the account; absent for a rollup that reads a finer one. */
   readonly owner?: Family['owner'];
 }
+
+/**
+ * When a load last added to a row, by the clock of the server: the one column that does not follow from the events. A
+ * rebuild leaves it empty and keeps what it said in the changes of the family.
+ */
+export const changedAt = 'changed_at';
+
+const latest = "SimpleAggregateFunction(max, DateTime64(6, 'UTC'))";
 
 /**
  * By month: a night's load makes one or two parts, a month can be rebuilt alone, and an answer about other months stays
@@ -49,6 +57,8 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
   const table = rollupTable(familyName, dimensions);
   const missing = family.dimensions.find((name) => !dimensions.includes(name));
   const measures = Object.entries(family.measures);
+  // The coarsest rollup has the fewest rows.
+  const tellsChanges = dimensions.length === 0;
 
   const select = missing
     ? [
@@ -56,6 +66,7 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
           ...sortingKey,
           ...measures.map(([name]) => `sum(r.${name}) AS ${name}`),
           'max(r.unconfirmed_at) AS unconfirmed_at',
+          ...(tellsChanges ? [`now64(6, 'UTC') AS ${changedAt}`] : []),
         ].join(', ')}`,
         `FROM ${rollupTable(
           familyName,
@@ -80,23 +91,14 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
       { name: 'day', type: 'Date' },
       ...keys.map(({ key, storage }) => ({ name: key, type: storage })),
       ...measures.map(([name, measure]) => ({ name, type: sumType(measure) })),
-      { name: 'unconfirmed_at', type: "SimpleAggregateFunction(max, DateTime64(6, 'UTC'))" },
+      { name: 'unconfirmed_at', type: latest },
+      ...(tellsChanges ? [{ name: changedAt, type: latest }] : []),
     ],
     sortingKey,
     view: `${table}_view`,
     select: [...select, `GROUP BY ${sortingKey.join(', ')}`].join(' '),
     ...(!missing && { owner: family.owner }),
   };
-}
-
-/** The table of a family that says when the days of an account last changed, and the view by which loads fill it. */
-export function changes(catalog: Catalog): { table: string; view: string; select: string }[] {
-  return Object.keys(catalog.families).map((family) => ({
-    table: changesTable(family),
-    view: `${changesTable(family)}_view`,
-    // The coarsest rollup has the fewest rows.
-    select: `SELECT account_id, day, now64(6, 'UTC') AS changed_at FROM ${rollupTable(family, [])} GROUP BY account_id, day`,
-  }));
 }
 
 /** The SELECT of the view in a cluster, where publishers' events are read from a separate table. */

@@ -81,7 +81,8 @@ CREATE TABLE ad_units_date
     `ad_requests` SimpleAggregateFunction(sum, UInt64),
     `impressions` SimpleAggregateFunction(sum, UInt64),
     `referrals` SimpleAggregateFunction(sum, UInt64),
-    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    `changed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
@@ -203,7 +204,8 @@ CREATE TABLE campaigns_date
     `conversions` SimpleAggregateFunction(sum, UInt64),
     `referrals` SimpleAggregateFunction(sum, UInt64),
     `spent` SimpleAggregateFunction(sum, Decimal(38, 6)),
-    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+    `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    `changed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(day)
@@ -549,9 +551,7 @@ SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT 
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED());
 
-CREATE MATERIALIZED VIEW ad_units_changes_view TO ad_units_changes AS SELECT account_id, day, now64(6, 'UTC') AS changed_at FROM ad_units_date GROUP BY account_id, day;
-
-CREATE MATERIALIZED VIEW ad_units_date_view TO ad_units_date AS SELECT account_id, day, ad_unit_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_date AS r GROUP BY account_id, day, ad_unit_id;
+CREATE MATERIALIZED VIEW ad_units_date_view TO ad_units_date AS SELECT account_id, day, ad_unit_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at, now64(6, 'UTC') AS changed_at FROM ad_units_device_date AS r GROUP BY account_id, day, ad_unit_id;
 
 CREATE MATERIALIZED VIEW ad_units_device_date_view TO ad_units_device_date AS SELECT account_id, day, ad_unit_id, device, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_site_date AS r GROUP BY account_id, day, ad_unit_id, device;
 
@@ -559,11 +559,9 @@ CREATE MATERIALIZED VIEW ad_units_device_site_date_view TO ad_units_device_site_
 
 CREATE MATERIALIZED VIEW ad_units_site_date_view TO ad_units_site_date AS SELECT account_id, day, ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_site_date AS r GROUP BY account_id, day, ad_unit_id, site_id;
 
-CREATE MATERIALIZED VIEW campaigns_changes_view TO campaigns_changes AS SELECT account_id, day, now64(6, 'UTC') AS changed_at FROM campaigns_date GROUP BY account_id, day;
-
 CREATE MATERIALIZED VIEW campaigns_creative_date_view TO campaigns_creative_date AS SELECT account_id, day, campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_creative_date AS r GROUP BY account_id, day, campaign_id, creative_id;
 
-CREATE MATERIALIZED VIEW campaigns_date_view TO campaigns_date AS SELECT account_id, day, campaign_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_date AS r GROUP BY account_id, day, campaign_id;
+CREATE MATERIALIZED VIEW campaigns_date_view TO campaigns_date AS SELECT account_id, day, campaign_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at, now64(6, 'UTC') AS changed_at FROM campaigns_device_date AS r GROUP BY account_id, day, campaign_id;
 
 CREATE MATERIALIZED VIEW campaigns_device_creative_date_view TO campaigns_device_creative_date AS SELECT advertiser_id AS account_id, day, campaign_id, device, creative_id, sum(e.impressions) AS impressions, sum(e.conversions) AS conversions, sum(e.referrals) AS referrals, sum(e.spend) AS spent, maxIf(loaded_at, (spend != 0) AND (NOT confirmed)) AS unconfirmed_at FROM events AS e WHERE advertiser_id != '' GROUP BY account_id, day, campaign_id, device, creative_id;
 

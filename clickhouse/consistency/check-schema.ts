@@ -3,7 +3,7 @@ import { type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
 import { shardingKeys } from '../migrate/migration-files.ts';
-import { type Column, changes, type Rollup, rollupPartition, rollups, selectInCluster } from '../rollups.ts';
+import { type Column, type Rollup, rollupPartition, rollups, selectInCluster } from '../rollups.ts';
 
 interface Table {
   name: string;
@@ -119,14 +119,7 @@ async function localDifferences(
       ];
     }),
   );
-  const written = changes(catalog).map(async (each) =>
-    viewDifferences(each, await singleLine(store, each.select), tables.get(each.view)),
-  );
-  return [
-    ...eventDifferences(catalog, columnsOf('events')),
-    ...differences.flat(),
-    ...(await Promise.all(written)).flat(),
-  ];
+  return [...eventDifferences(catalog, columnsOf('events')), ...differences.flat()];
 }
 
 /** Differences in the database that the service reads: name dictionaries and the tables of the service. */
@@ -191,11 +184,7 @@ function tableDifferences(
   return differences;
 }
 
-function viewDifferences(
-  rollup: Pick<Rollup, 'table' | 'view'>,
-  wanted: string,
-  view: Table | undefined,
-): string[] {
+function viewDifferences(rollup: Rollup, wanted: string, view: Table | undefined): string[] {
   if (!view) return [`${rollup.view}: the view is missing, so loads do not reach ${rollup.table}`];
   if (view.engine !== 'MaterializedView' || view.target !== rollup.table) {
     return [`${rollup.view}: does not write to ${rollup.table}, so loads do not reach it`];

@@ -4,7 +4,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
-import { type Rollup, rollupPartition, rollups } from '../rollups.ts';
+import { changedAt, type Rollup, rollupPartition, rollups } from '../rollups.ts';
 import { recordDifferences } from './record-changes.ts';
 import { type DayRange, daySlices, everyDay } from './verify-rollups.ts';
 
@@ -153,7 +153,10 @@ async function fill(
   rollup: Pick<Rollup, 'columns' | 'select'>,
   days: DayRange,
 ): Promise<void> {
-  const columns = rollup.columns.map(({ name }) => name).join(', ');
+  const columns = rollup.columns
+    .map(({ name }) => name)
+    .filter((name) => name !== changedAt)
+    .join(', ');
   await store.command({
     query: `INSERT INTO ${staging} (${columns})
             SELECT ${columns} FROM (${rollup.select}) WHERE day BETWEEN {from:Date} AND {to:Date}`,

@@ -2,7 +2,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
-import { type Rollup, rollups } from '../rollups.ts';
+import { changedAt, type Rollup, rollups } from '../rollups.ts';
 
 /** Days, `yyyy-mm-dd`, both included. */
 export interface DayRange {
@@ -128,7 +128,7 @@ function comparisonQuery(rollup: Rollup, wrong: readonly Rollup[]): string {
   const { table, sortingKey } = rollup;
   const measures = measuresOf(rollup);
   const days = 'day BETWEEN {from:Date} AND {to:Date}';
-  const columns = rollup.columns.map(({ name }) => name);
+  const columns = [...sortingKey, ...measures.map(({ name }) => name)];
   const counted = (each: Rollup) => `SELECT * FROM (${each.select}) WHERE ${days}`;
   const pair = (name: string, events: string, stored: string) =>
     `('${name}', toString(${events}), toString(${stored}))`;
@@ -175,10 +175,10 @@ FROM by_day ARRAY JOIN arrayFilter(pair -> pair.2 != pair.3, [
 ORDER BY account, by_day.day, measure LIMIT {limit:UInt32}`;
 }
 
-/** The columns that are not keys, with the aggregate function of their type. */
+/** The columns that follow from the events and are not keys, with the aggregate function of their type. */
 function measuresOf({ table, columns, sortingKey }: Rollup): { name: string; merge: string }[] {
   return columns
-    .filter(({ name }) => !sortingKey.includes(name))
+    .filter(({ name }) => !sortingKey.includes(name) && name !== changedAt)
     .map(({ name, type }) => {
       const merge = /^SimpleAggregateFunction\((\w+),/.exec(type)?.[1];
       if (!merge)

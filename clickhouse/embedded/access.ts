@@ -1,7 +1,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
+import { changesTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
-import { changes, rollups } from '../rollups.ts';
+import { rollups } from '../rollups.ts';
 
 const random = z.string().regex(/^[0-9a-f]{64}$/);
 export const accessSchema = z.object({
@@ -57,7 +58,8 @@ export function accessVariables({ passwords }: Access, databases: readonly strin
 /** What the service reads, and nothing else. */
 function reporterGrants(databases: readonly string[]): string[] {
   const tables = [
-    ...[...rollups(catalog), ...changes(catalog)].map(({ table }) => table),
+    ...rollups(catalog).map(({ table }) => table),
+    ...Object.keys(catalog.families).map(changesTable),
     ...['confirmations', 'tokens', 'account_limits', 'loads', 'migrations', 'store_state'],
   ];
   const dictionaries = Object.values(catalog.dimensions).flatMap(({ columns }) =>

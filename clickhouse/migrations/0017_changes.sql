@@ -1,9 +1,9 @@
 -- When a day of an account last changed in the reports of a family, so that a caller can ask for what changed since.
--- Loads write it by a view on the coarsest rollup, under the token of the chunk, so that a repeated chunk changes
--- nothing; rebuild, unload and the repair of rollups write theirs. changed_at is the time of the server that stores the
--- row, read when it does: later than the claim on the chunk, and until that chunk is loaded nobody is told that he
--- knows all changes up to now (src/report/changes/).
--- Rows stay when the last event of a day is taken back: that is a change too.
+-- A load writes it beside the rows of the coarsest rollup, under the token of the chunk, so that a repeated chunk changes
+-- nothing. It is the time of the server that stores the row, read when it does: later than the claim on the chunk, and
+-- until that chunk is loaded nobody is told that he knows all changes up to now (src/report/changes/). What else changes a
+-- day (rebuild, unload, the repair of rollups) writes into a table of the family.
+-- Rows of that table stay when the last event of a day is taken back: that is a change too.
 -- cluster: by account
 CREATE TABLE IF NOT EXISTS campaigns_changes
 (
@@ -14,9 +14,6 @@ CREATE TABLE IF NOT EXISTS campaigns_changes
 ENGINE = AggregatingMergeTree
 ORDER BY (account_id, day)
 SETTINGS non_replicated_deduplication_window = 10000;
-
-CREATE MATERIALIZED VIEW IF NOT EXISTS campaigns_changes_view TO campaigns_changes AS
-SELECT account_id, day, now64(6, 'UTC') AS changed_at FROM campaigns_date GROUP BY account_id, day;
 
 -- cluster: by account
 CREATE TABLE IF NOT EXISTS ad_units_changes
@@ -29,8 +26,21 @@ ENGINE = AggregatingMergeTree
 ORDER BY (account_id, day)
 SETTINGS non_replicated_deduplication_window = 10000;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS ad_units_changes_view TO ad_units_changes AS
-SELECT account_id, day, now64(6, 'UTC') AS changed_at FROM ad_units_date GROUP BY account_id, day;
+-- cluster: by account
+ALTER TABLE campaigns_date ADD COLUMN IF NOT EXISTS changed_at SimpleAggregateFunction(max, DateTime64(6, 'UTC'));
+
+ALTER TABLE campaigns_date_view MODIFY QUERY
+SELECT account_id, day, campaign_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at, now64(6, 'UTC') AS changed_at
+FROM campaigns_device_date AS r
+GROUP BY account_id, day, campaign_id;
+
+-- cluster: by account
+ALTER TABLE ad_units_date ADD COLUMN IF NOT EXISTS changed_at SimpleAggregateFunction(max, DateTime64(6, 'UTC'));
+
+ALTER TABLE ad_units_date_view MODIFY QUERY
+SELECT account_id, day, ad_unit_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at, now64(6, 'UTC') AS changed_at
+FROM ad_units_device_date AS r
+GROUP BY account_id, day, ad_unit_id;
 
 -- All that was there before: it changed now.
 INSERT INTO campaigns_changes (account_id, day, changed_at)

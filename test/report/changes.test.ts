@@ -82,6 +82,17 @@ describe('a rebuild', () => {
     expect(await listed('campaigns', 'rebuilt', since)).toEqual(['2026-03-02']);
   });
 
+  it('keeps when a load changed the others', async () => {
+    await load(db.store, eventsOf('loaded-before', ['2026-03-01'], { spend: '1' }));
+    const since = await storeTime();
+    await load(db.store, eventsOf('loaded-before', ['2026-03-02', '2026-03-31'], { spend: '2' }));
+    const { days } = await changes('campaigns', 'loaded-before', since);
+    expect(days.map(({ day }) => day)).toEqual(['2026-03-02', '2026-03-31']);
+    await rebuildRollups(db.store, catalog, month);
+    await rebuildRollups(db.store, catalog, month);
+    expect((await changes('campaigns', 'loaded-before', since)).days).toEqual(days);
+  });
+
   it('under way holds changed_until back', async () => {
     const turn = await Load.begin(db.store, { kind: 'rebuild', file: 'rollups' }, new Date());
     const begun = await storeTime();

@@ -30,11 +30,11 @@ export async function generate(store: Store, events: number): Promise<void> {
   );
 }
 
-/** A fingerprint of every rollup. */
+/** A fingerprint of what every rollup has from the events. */
 export function content(store: Store): Promise<unknown[]> {
   return ofEach(
     store,
-    (table) => `SELECT count() AS n, toString(sum(cityHash64(*))) AS h FROM ${table} FINAL`,
+    (table) => `SELECT count() AS n, toString(sum(cityHash64(* EXCEPT changed_at))) AS h FROM ${table} FINAL`,
   );
 }
 

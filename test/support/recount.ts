@@ -44,8 +44,9 @@ export async function differences(
 ): Promise<string[]> {
   const found = compare('events', await storedEvents(store, prefix), events.map(textOf).sort());
   for (const { table, sortingKey, columns: all } of rollups(catalog)) {
-    const sums = all.map(({ name }) => name).filter((name) => !sortingKey.includes(name));
-    const measures = sums.filter((name) => name !== 'unconfirmed_at');
+    const measures = all
+      .filter(({ type }) => type.startsWith('SimpleAggregateFunction(sum'))
+      .map(({ name }) => name);
     const query = `SELECT toJSONString([${[
       ...sortingKey.map((name) => `toString(r.${name})`),
       ...measures.map((name) => exact(name, `sum(r.${name})`)),

@@ -37,7 +37,11 @@ export function compileChangedDays(plan: Plan, since: string, recordedSince: str
     each(`c.${family}_changed_at`, epoch, 'c.confirmed_at'),
     `FROM confirmations AS c WHERE ${owned}`,
     'UNION ALL',
-    each(all ? timeOf('recordedSince') : epoch, 'r.unconfirmed_at', epoch),
+    each(
+      all ? `greatest(r.changed_at, ${timeOf('recordedSince')})` : 'r.changed_at',
+      'r.unconfirmed_at',
+      epoch,
+    ),
     `FROM ${rollupTable(family, [])} AS r WHERE ${owned})`,
     `GROUP BY day HAVING changed_at > ${timeOf('since')}) ORDER BY day`,
   ].join('\n');

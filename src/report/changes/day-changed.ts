@@ -15,7 +15,7 @@ export function dayChanged(family: string, owned: string): string {
   const days = [
     `SELECT day FROM ${changesTable(family)} AS d WHERE ${owned} AND d.changed_at > ${timeOf('changed_since')}`,
     `SELECT day FROM confirmations AS c WHERE ${owned} AND c.${family}_changed_at > ${timeOf('changed_since')}`,
-    `SELECT day FROM ${rollupTable(family, [])} AS a WHERE ${owned} AND ${timeOf('changed_since')} < (SELECT max(m.applied_at) FROM migrations AS m WHERE m.version = ${recording})`,
+    `SELECT day FROM ${rollupTable(family, [])} AS a WHERE ${owned} AND (a.changed_at > ${timeOf('changed_since')} OR ${timeOf('changed_since')} < (SELECT max(m.applied_at) FROM migrations AS m WHERE m.version = ${recording}))`,
   ];
   return `day GLOBAL IN (${days.join(' UNION ALL ')})`;
 }
