@@ -30,8 +30,8 @@ export async function openFilledStore(
     const [found] = await select<{ complete: string }>(root, marker, { database: address.database });
     const complete = Number(found?.complete) > 0;
     if (!complete) await root.command({ query: `DROP DATABASE IF EXISTS ${address.database} SYNC` });
-    // A database that was kept may be of an earlier version.
-    await migrate(address);
+    // A database that was kept may be of an earlier version, and its dictionaries have the password of an earlier start.
+    await migrate(address, undefined, { renewDictionaries: complete });
     if (!complete) {
       await writeNames(store);
       for (const { from, count } of weekSlices({ events, seed }, sliceEvents)) {
