@@ -9,6 +9,7 @@ import { collect, maxAnswerBytes } from './collect.ts';
 import { KnownSizes, slowMs } from './known-sizes.ts';
 import { type Answer, type AnswerFacts, type Memory, openMemory } from './memory.ts';
 import { type Packed, pack } from './packed.ts';
+import type { StoreState } from './store-state.ts';
 import type { StoreVersion } from './store-version.ts';
 import { UnconfirmedDays } from './unconfirmed-days.ts';
 
@@ -91,22 +92,28 @@ export class Answers {
   /** The answer from memory, or how to get it; waits for an equal request that is under way. */
   async find(plan: Plan, format: ReportFormatName): Promise<Found> {
     const { version, maxBytes } = this.#options;
-    const store = maxBytes > 0 ? await version.of(plan) : undefined;
     const asked = { plan, format };
-    if (!store) return this.#ask(asked, 'fwd=bypass');
+    if (maxBytes === 0) return this.#ask(asked, 'fwd=bypass');
     const key = keyOf(plan, format);
+    const current = version.of(plan);
+    const before = this.#memory.has(key) ? undefined : version.known(plan);
+    // What nobody has asked begins at once: its rows are of the state known before, or newer.
+    if (before && !this.#underWay.has(flightOf(key, before.ofReport(plan)))) {
+      return this.#ask(asked, 'fwd=uri-miss', { key, state: before.ofReport(plan), current });
+    }
+    const store = await current;
+    if (!store) return this.#ask(asked, 'fwd=bypass');
     const state = store.ofReport(plan);
     const kept = this.#memory.get(key);
     if (kept?.answer && kept.state === state) return this.#found('hit', key, kept.answer);
     const status = kept?.answer ? 'fwd=stale' : 'fwd=uri-miss';
-    const to = { key, state, daysState: store.ofUnconfirmedDays(plan) };
+    const other = this.#underWay.get(flightOf(key, state));
     // Nobody waits for an answer that is likely to be too long to be kept.
-    if (this.#sizes.has('too long', plan, format)) return this.#ask(asked, status, to);
-    const flight = `${state} ${key}`;
-    const other = this.#underWay.get(flight);
-    if (!other) return this.#ask(asked, status, { ...to, flight });
-    const answer = await other;
-    return answer ? this.#found(`${status}; collapsed`, key, answer) : this.#ask(asked, status, to);
+    if (other && !this.#sizes.has('too long', plan, format)) {
+      const answer = await other;
+      if (answer) return this.#found(`${status}; collapsed`, key, answer);
+    }
+    return this.#ask(asked, status, { key, state, current });
   }
 
   /** What the answer would be now, if memory or the state of the store tells; asks ClickHouse for no report. */
@@ -147,11 +154,12 @@ export class Answers {
   #ask({ plan, format }: Asked, status: string, to?: Destination): Found {
     const sizes = this.#sizes;
     const mayBeKept = !sizes.has('too long', plan, format);
-    const settle = to?.flight === undefined ? () => {} : this.#begin(to.flight);
+    const settle = to && mayBeKept ? this.#begin(flightOf(to.key, to.state)) : () => {};
     const ask: Asking = {
       size: mayBeKept && !sizes.has('slow', plan, format) ? 'small' : 'large',
       mayBeKept,
-      unconfirmedDates: (signal) => this.#days.of(plan, to?.daysState, signal),
+      unconfirmedDates: async (signal) =>
+        this.#days.of(plan, (await to?.current)?.ofUnconfirmedDays(plan), signal),
       collect: async (body, dates, facts) => {
         const startedAt = performance.now();
         const [rows, unconfirmedDates] = await Promise.all([
@@ -198,12 +206,14 @@ interface Asked {
 /** Where an answer is kept. */
 interface Destination {
   readonly key: string;
+  /** Of the store, before the answer is read from it. */
   readonly state: string;
-  /** What the unconfirmed days depend on. */
-  readonly daysState: string;
-  /** What others who wait for the answer look for. */
-  readonly flight?: string;
+  /** The state of now, which the unconfirmed days are of. */
+  readonly current: Promise<StoreState | undefined>;
 }
+
+/** What others who wait for the answer look for. */
+const flightOf = (key: string, state: string) => `${state} ${key}`;
 
 /** Everything that the text of an answer depends on, besides the store. Only the options and the account are any text. */
 function keyOf({ breakdown, range, options, routing, account }: Plan, format: ReportFormatName): string {

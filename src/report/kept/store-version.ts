@@ -37,6 +37,8 @@ export interface StoreVersionOptions {
 /** A store that does not tell its state in this time tells none. */
 const giveUpAfterMs = 2_000;
 const askAgainAfterMs = 1_000;
+/** A state that was read so many times `trustMs` ago may be one of long ago, by which what is kept is not found again. */
+const knownFor = 20;
 
 /** Follows the state of the store. It is asked for only when somebody needs it, and all who do share the answer. */
 export class StoreVersion {
@@ -68,6 +70,16 @@ export class StoreVersion {
     if (shards === 'all') return undefined;
     const home = await this.#homeOf(cluster.home, account);
     return home !== undefined && state.shards.has(home) ? state : undefined;
+  }
+
+  /**
+   * The last state that was read, at once, if that was a moment ago and of all shards: what is read from now on is as old
+   * as that or newer.
+   */
+  known({ routing }: Plan): StoreState | undefined {
+    if (routing?.replicated) return undefined;
+    if (performance.now() - this.#askedAt >= this.#options.trustMs * knownFor) return undefined;
+    return routing && this.#state?.shards.size !== routing.cluster?.shards ? undefined : this.#state;
   }
 
   /** Asked each time: while a shard does not tell, nothing tells whether the account is on another one now. */
