@@ -40,7 +40,8 @@ test.each(Object.keys(unpacked))(
     );
     expect(broken).toBe(true);
     const text = (await unpacked[coding]?.(Buffer.concat(pieces))) ?? '';
-    expect(text.length).toBeGreaterThan(1_000_000);
+    // A block of rows at least: as many as had come when the statement was killed.
+    expect(text.length).toBeGreaterThan(100_000);
     expect(text.slice(-100_000)).not.toMatch(/__exception__|DB::|Code: \d/);
 
     const find = () =>
