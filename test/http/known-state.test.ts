@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { event, load } from '../support/events.ts';
+import { useService } from '../support/service.ts';
+import { useStatementsBetween } from '../support/statements-between.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const trustMs = 500;
+let hold: Parameters<typeof useStatementsBetween>[1] = () => {};
+const between = useStatementsBetween(
+  () => db.address.url,
+  (passing) => hold(passing),
+);
+const service = useService(
+  {
+    get address() {
+      return { ...db.address, url: between.url };
+    },
+    get store() {
+      return db.store;
+    },
+    get shards() {
+      return db.shards;
+    },
+  },
+  { ANSWER_TRUST_MS: String(trustMs) },
+);
+
+/** Impressions, and what Cache-Status says. */
+async function ask(end: string): Promise<readonly unknown[]> {
+  const response = await service.post('/v1/campaigns', 'advertiser', {
+    start_time: '2026-03-01',
+    end_time: end,
+  });
+  const { rows } = JSON.parse(await response.text()).result;
+  return [rows[0].impressions, response.headers.get('cache-status')?.replace('adtally; ', '')];
+}
+
+test('an answer does not wait for the state of the store, and is not kept for one that is newer than its rows', async () => {
+  await load(db.store, [event({ quantity: 1 })]);
+  expect(await ask('2026-03-30')).toEqual([1, 'fwd=uri-miss']);
+  await sleep(trustMs);
+
+  let tellState: () => void = () => {};
+  const told = new Promise<void>((resolve) => {
+    tellState = resolve;
+  });
+  let rowsSent: () => void = () => {};
+  const sent = new Promise<void>((resolve) => {
+    rowsSent = resolve;
+  });
+  hold = ({ query }) => {
+    if (query.includes('FROM store_state')) return told;
+    if (query.includes('FORMAT Template')) rowsSent();
+    return undefined;
+  };
+  const answer = ask('2026-03-31');
+  await sent;
+  // The rows are read; the state is told after the next load.
+  await sleep(200);
+  await load(db.store, [event({ quantity: 2 })]);
+  tellState();
+  hold = () => {};
+  expect(await answer).toEqual([1, 'fwd=uri-miss']);
+  await sleep(trustMs);
+  expect(await ask('2026-03-31')).toEqual([3, 'fwd=stale']);
+  expect(await ask('2026-03-31')).toEqual([3, 'hit']);
+});
