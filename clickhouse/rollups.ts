@@ -22,7 +22,7 @@ export interface Rollup {
 
 /**
  * When a load last added to a row, by the clock of the server: the one column that does not follow from the events. A
- * rebuild leaves it empty and keeps what it said in the changes of the family.
+ * rebuild takes it over, by account and day.
  */
 export const changedAt = 'changed_at';
 

@@ -70,7 +70,7 @@ CREATE TABLE ad_units_changes
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (account_id, day)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS index_granularity = 8192;
 
 CREATE TABLE ad_units_date
 (
@@ -176,7 +176,7 @@ CREATE TABLE campaigns_changes
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (account_id, day)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS index_granularity = 8192;
 
 CREATE TABLE campaigns_creative_date
 (

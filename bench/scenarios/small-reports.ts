@@ -124,6 +124,8 @@ async function underLoad(bench: Bench, service: Service): Promise<Outcome> {
             while (!done.signal.aborted) await transfer(service.request(largest));
           };
           const streaming = Promise.all([caller(), caller()]);
+          // It is awaited later.
+          streaming.catch(() => undefined);
           const measured = await p99().finally(() => done.abort());
           await streaming;
           return measured;

@@ -19,6 +19,8 @@ interface Table {
 /** Tables that the service reads apart from those of reports, with their columns. */
 const serviceTables = {
   confirmations: ['account_id', 'day', 'confirmed_at', 'campaigns_changed_at', 'ad_units_changed_at'],
+  campaigns_date: ['changed_at'],
+  ad_units_date: ['changed_at'],
   campaigns_changes: ['account_id', 'day', 'changed_at'],
   ad_units_changes: ['account_id', 'day', 'changed_at'],
   tokens: [

@@ -147,19 +147,23 @@ function selectOfShard({ select, owner }: Rollup, { number, layout }: NonNullabl
     .replace(' GROUP BY ', ` AND ${shardingKey('publisher', sharding)} = ${number - 1} GROUP BY `);
 }
 
+/** When loads last changed a day does not follow from the events: the rollup that is replaced tells it. */
 async function fill(
   store: Store,
   staging: string,
-  rollup: Pick<Rollup, 'columns' | 'select'>,
+  { table, columns, select }: Pick<Rollup, 'table' | 'columns' | 'select'>,
   days: DayRange,
 ): Promise<void> {
-  const columns = rollup.columns
-    .map(({ name }) => name)
-    .filter((name) => name !== changedAt)
-    .join(', ');
+  const names = columns.map(({ name }) => name);
+  const computed = names.filter((name) => name !== changedAt).join(', ');
+  const inDays = 'WHERE day BETWEEN {from:Date} AND {to:Date}';
+  const kept = `LEFT JOIN (
+    SELECT account_id, day, max(o.${changedAt}) AS ${changedAt} FROM ${table} AS o ${inDays} GROUP BY account_id, day
+  ) AS old USING (account_id, day)`;
   await store.command({
-    query: `INSERT INTO ${staging} (${columns})
-            SELECT ${columns} FROM (${rollup.select}) WHERE day BETWEEN {from:Date} AND {to:Date}`,
+    query: `INSERT INTO ${staging} (${names.join(', ')})
+            SELECT ${names.join(', ')} FROM (SELECT ${computed} FROM (${select}) ${inDays}) AS new
+            ${names.includes(changedAt) ? kept : ''}`,
     query_params: { ...days },
     clickhouse_settings: fillSettings,
   });

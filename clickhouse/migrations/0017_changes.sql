@@ -2,7 +2,7 @@
 -- A load writes it beside the rows of the coarsest rollup, under the token of the chunk, so that a repeated chunk changes
 -- nothing. It is the time of the server that stores the row, read when it does: later than the claim on the chunk, and
 -- until that chunk is loaded nobody is told that he knows all changes up to now (src/report/changes/). What else changes a
--- day (rebuild, unload, the repair of rollups) writes into a table of the family.
+-- day (a rebuild, an unload, a load that completes another one) writes into a table of the family.
 -- Rows of that table stay when the last event of a day is taken back: that is a change too.
 -- cluster: by account
 CREATE TABLE IF NOT EXISTS campaigns_changes
@@ -12,8 +12,7 @@ CREATE TABLE IF NOT EXISTS campaigns_changes
     changed_at SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
-ORDER BY (account_id, day)
-SETTINGS non_replicated_deduplication_window = 10000;
+ORDER BY (account_id, day);
 
 -- cluster: by account
 CREATE TABLE IF NOT EXISTS ad_units_changes
@@ -23,8 +22,7 @@ CREATE TABLE IF NOT EXISTS ad_units_changes
     changed_at SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
-ORDER BY (account_id, day)
-SETTINGS non_replicated_deduplication_window = 10000;
+ORDER BY (account_id, day);
 
 -- cluster: by account
 ALTER TABLE campaigns_date ADD COLUMN IF NOT EXISTS changed_at SimpleAggregateFunction(max, DateTime64(6, 'UTC'));

@@ -42,14 +42,8 @@ test('an answer does not wait for the state of the store, and is not kept for on
   expect(await ask('2026-03-30')).toEqual([1, 'fwd=uri-miss']);
   await sleep(trustMs);
 
-  let tellState: () => void = () => {};
-  const told = new Promise<void>((resolve) => {
-    tellState = resolve;
-  });
-  let rowsSent: () => void = () => {};
-  const sent = new Promise<void>((resolve) => {
-    rowsSent = resolve;
-  });
+  const [tellState, told] = signal();
+  const [rowsSent, sent] = signal();
   hold = ({ query }) => {
     if (query.includes('FROM store_state')) return told;
     if (query.includes('FORMAT Template')) rowsSent();
@@ -67,3 +61,37 @@ test('an answer does not wait for the state of the store, and is not kept for on
   expect(await ask('2026-03-31')).toEqual([3, 'fwd=stale']);
   expect(await ask('2026-03-31')).toEqual([3, 'hit']);
 });
+
+test('who asks later does not share an answer that was begun before the last change', async () => {
+  await load(db.store, [event({ advertiser_id: 'later', quantity: 1 })]);
+  const march = { start_time: '2026-03-01', end_time: '2026-03-31' };
+  const impressions = async () =>
+    JSON.parse(await (await service.post('/v1/campaigns', 'later', march)).text()).result.rows[0].impressions;
+  expect(await ask('2026-03-29')).toMatchObject([expect.any(Number), expect.any(String)]);
+  const [goOn, gone] = signal();
+  const [begun, sent] = signal();
+  let first = true;
+  hold = ({ query }) => {
+    if (!query.includes('FORMAT Template') || !first) return undefined;
+    first = false;
+    begun();
+    return gone;
+  };
+  const early = impressions();
+  await sent;
+  await load(db.store, [event({ advertiser_id: 'later', quantity: 2 })]);
+  await sleep(trustMs);
+  expect(await impressions()).toBe(3);
+  goOn();
+  expect(await early).toBe(3);
+  hold = () => {};
+});
+
+/** How to give it, and what waits for it. */
+function signal(): [() => void, Promise<void>] {
+  let give: () => void = () => {};
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return [give, given];
+}

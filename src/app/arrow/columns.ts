@@ -47,6 +47,8 @@ export class NumberColumn implements Column {
   readonly buffers = 2;
   readonly scale: number;
   private units = new BigInt64Array(0);
+  /** Of each unit its lower and its upper half: a BigInt for each row takes five times as long. */
+  private halves = new Int32Array(this.units.buffer);
   private readonly wide = new Map<number, bigint>();
 
   constructor(id: string, scale: number) {
@@ -58,24 +60,28 @@ export class NumberColumn implements Column {
     const units = new BigInt64Array(rows);
     units.set(this.units);
     this.units = units;
+    this.halves = new Int32Array(units.buffer);
   }
 
   add([values]: readonly Bytes[], rows: number, at: number): void {
-    const words = new BigInt64Array((values ?? new Uint8Array(0)).slice().buffer);
-    const perValue = this.scale === 0 ? 1 : 2;
-    if (words.length < rows * perValue) throw new Error(`${this.id} is cut off`);
-    if (perValue === 1) {
-      this.units.set(words.subarray(0, rows), at);
+    const bytes = (values ?? new Uint8Array(0)).slice().buffer;
+    const perValue = this.scale === 0 ? 2 : 4;
+    const from = new Int32Array(bytes);
+    if (from.length < rows * perValue) throw new Error(`${this.id} is cut off`);
+    if (perValue === 2) {
+      this.halves.set(from.subarray(0, 2 * rows), 2 * at);
       return;
     }
-    const halves = new Int32Array(words.buffer);
+    const { halves } = this;
     for (let n = 0; n < rows; n++) {
-      const low = words[2 * n] ?? 0n;
-      this.units[at + n] = low;
-      // The upper half only repeats the sign, or the number is larger than 64 bits.
-      const sign = (halves[4 * n + 1] ?? 0) >> 31;
-      if (halves[4 * n + 2] !== sign || halves[4 * n + 3] !== sign) {
-        this.wide.set(at + n, ((words[2 * n + 1] ?? 0n) << 64n) | BigInt.asUintN(64, low));
+      const upper = from[4 * n + 1] ?? 0;
+      halves[2 * (at + n)] = from[4 * n] ?? 0;
+      halves[2 * (at + n) + 1] = upper;
+      // What is above only repeats the sign, or the number is larger than 64 bits.
+      const sign = upper >> 31;
+      if (from[4 * n + 2] !== sign || from[4 * n + 3] !== sign) {
+        const [low = 0n, high = 0n] = new BigInt64Array(bytes, 16 * n, 2);
+        this.wide.set(at + n, (high << 64n) | BigInt.asUintN(64, low));
       }
     }
   }
@@ -86,19 +92,19 @@ export class NumberColumn implements Column {
 
   /** The sum over these rows. */
   sum(rows: Uint32Array): bigint {
+    const { halves, wide } = this;
     let sum = 0n;
     let part = 0;
     for (const row of rows) {
-      const value = this.value(row);
-      const number = Number(value);
-      // Exact as long as everything stays within 53 bits; BigInt for each row took five times as long.
-      if (Math.abs(number) < 2 ** 40) {
-        part += number;
+      const upper = halves[2 * row + 1] ?? 0;
+      // Exact as long as everything stays within 53 bits.
+      if (Math.abs(upper) < 2 ** 8 && !(wide.size > 0 && wide.has(row))) {
+        part += upper * 2 ** 32 + ((halves[2 * row] ?? 0) >>> 0);
         if (Math.abs(part) > 2 ** 52) {
           sum += BigInt(part);
           part = 0;
         }
-      } else sum += value;
+      } else sum += this.value(row);
     }
     return sum + BigInt(part);
   }

@@ -9,7 +9,7 @@ let shown: Report | undefined;
 let running: AbortController | undefined;
 
 /** Between two reports of progress. */
-const progressMs = 100;
+const progressMs = 250;
 const post = (message: Message) => self.postMessage(message);
 
 const methods: { [M in keyof Methods]: (argument: Parameters<Methods[M]>[0]) => unknown } = {

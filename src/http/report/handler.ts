@@ -184,7 +184,7 @@ async function streamed(
     small: false,
     traceparent: c.get('traceparent'),
   });
-  const sendable = await heldBack(body);
+  const sendable = await heldBack(body, queryId);
   const first_byte_ms = Math.round(performance.now() - startedAt);
   c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
   const more = exportHeaders(c.get('exported'));

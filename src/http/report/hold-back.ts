@@ -11,13 +11,17 @@ const heldBytes = 32 * 1024;
  * Passes an answer on, but for its last bytes until the end has come. If it breaks off there is no end, so that the
  * caller does not get ClickHouse's reason, which names files and tables. Pieces are not copied.
  * @returns once there is something to send: a failure before is still told as a problem
- * @throws why the answer broke off before
+ * @throws when it breaks off before, naming the statement: ClickHouse's query log says why
  */
-export async function heldBack(body: Readable): Promise<Readable> {
+export async function heldBack(body: Readable, statement: string): Promise<Readable> {
   const ignored = () => undefined;
   // A failure is told to whoever reads what is returned, also when it comes before anybody does.
   const sendable = pipeline(body, new HoldBack(), ignored).on('error', ignored);
-  await once(sendable, 'readable');
+  try {
+    await once(sendable, 'readable');
+  } catch (cause) {
+    throw new Error(`statement ${statement} broke off`, { cause });
+  }
   return sendable;
 }
 

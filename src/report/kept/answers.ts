@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
 import { rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
 import type { ReportFormatName } from '../formats.ts';
@@ -12,6 +13,8 @@ import { type Packed, pack } from './packed.ts';
 import type { StoreState } from './store-state.ts';
 import type { StoreVersion } from './store-version.ts';
 import { UnconfirmedDays } from './unconfirmed-days.ts';
+
+const stateWithinMs = 300;
 
 /** How a request is answered, and what Cache-Status (RFC 9211) says of it. */
 export type Found =
@@ -159,7 +162,7 @@ export class Answers {
       size: mayBeKept && !sizes.has('slow', plan, format) ? 'small' : 'large',
       mayBeKept,
       unconfirmedDates: async (signal) =>
-        this.#days.of(plan, (await to?.current)?.ofUnconfirmedDays(plan), signal),
+        this.#days.of(plan, (await soon(to?.current))?.ofUnconfirmedDays(plan), signal),
       collect: async (body, dates, facts) => {
         const startedAt = performance.now();
         const [rows, unconfirmedDates] = await Promise.all([
@@ -211,6 +214,10 @@ interface Destination {
   /** The state of now, which the unconfirmed days are of. */
   readonly current: Promise<StoreState | undefined>;
 }
+
+/** Who has a place does not wait for a store that takes long to tell its state. */
+const soon = <T>(state: Promise<T> | undefined): Promise<T | undefined> =>
+  Promise.race([state, setTimeout(stateWithinMs, undefined, { ref: false })]);
 
 /** What others who wait for the answer look for. */
 const flightOf = (key: string, state: string) => `${state} ${key}`;

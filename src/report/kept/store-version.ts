@@ -37,8 +37,8 @@ export interface StoreVersionOptions {
 /** A store that does not tell its state in this time tells none. */
 const giveUpAfterMs = 2_000;
 const askAgainAfterMs = 1_000;
-/** A state that was read so many times `trustMs` ago may be one of long ago, by which what is kept is not found again. */
-const knownFor = 20;
+/** An older state is not begun with: what is kept under it would hardly be found again. Of times `trustMs`, and at most. */
+const knownFor = { times: 20, ms: 2_000 };
 
 /** Follows the state of the store. It is asked for only when somebody needs it, and all who do share the answer. */
 export class StoreVersion {
@@ -78,7 +78,8 @@ export class StoreVersion {
    */
   known({ routing }: Plan): StoreState | undefined {
     if (routing?.replicated) return undefined;
-    if (performance.now() - this.#askedAt >= this.#options.trustMs * knownFor) return undefined;
+    const ageMs = performance.now() - this.#askedAt;
+    if (ageMs >= Math.min(this.#options.trustMs * knownFor.times, knownFor.ms)) return undefined;
     return routing && this.#state?.shards.size !== routing.cluster?.shards ? undefined : this.#state;
   }
 
