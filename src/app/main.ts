@@ -19,11 +19,16 @@ function stateOf(open: Session): State {
   const state = fromHash(location.hash, first);
   const opened = open.families.includes(state.family) ? state : ofFamily(state, first);
   const allowed = open.optional ? opened : withoutOptions(opened);
-  if (new URLSearchParams(location.hash.slice(1)).has('show')) return allowed;
-  const metrics = remembered<string[]>(`metrics-${allowed.family}`, []).filter((id) =>
-    allowed.metrics.includes(id),
+  // An address that holds a state holds all of it, the usual columns too.
+  return new URLSearchParams(location.hash.slice(1)).has('report') ? allowed : withUsualColumns(allowed);
+}
+
+/** With the columns that this person last chose for the report. */
+function withUsualColumns(state: State): State {
+  const metrics = remembered<string[]>(`metrics-${state.family}`, []).filter((id) =>
+    state.metrics.includes(id),
   );
-  return metrics.length ? { ...allowed, metrics } : allowed;
+  return metrics.length ? { ...state, metrics } : state;
 }
 
 function leave(reason: string): void {
@@ -47,7 +52,7 @@ function open(opened: Session): void {
     text.familiesLabel,
     'family',
     opened.families.map((family) => [family, text.families[family] ?? family] as const),
-    (family) => made.choose(ofFamily(fromHash(location.hash, family), family)),
+    (family) => made.choose(withUsualColumns(ofFamily(fromHash(location.hash, family), family))),
   );
   report.element.classList.add('families');
   report.show(state.family);

@@ -11,7 +11,7 @@ export const text = {
     working: 'Signing in …',
     kept: 'The token stays in this tab and is forgotten when you close it.',
     reasons: {
-      ended: 'You have been signed out: the token has expired or was revoked. Sign in with another one.',
+      ended: 'You have been signed out: the token has expired or was revoked.',
       wrong: 'This token opens nothing: it is mistyped, has expired or was revoked.',
       out: 'You are signed out.',
     },
@@ -107,7 +107,6 @@ export const text = {
     widths: 'Reset widths',
   },
   totals: 'Totals',
-  shownInChart: 'Shown in the chart',
   unchanged: 'as before',
   chart: {
     overTime: (metric: string, each: string) => `${metric} by ${each.toLowerCase()}`,
@@ -157,7 +156,6 @@ export const text = {
     loading: (size: string) => `Downloading, ${size} so far …`,
     done: (name: string) => `Downloaded ${name}`,
     failed: 'The download broke off. Nothing was saved; try again.',
-    cancel: 'Cancel',
   },
   problems: {
     empty: {
@@ -174,7 +172,7 @@ export const text = {
     refused: { title: 'The service did not accept this', detail: 'Choose something else.' },
     failed: {
       title: 'The report failed',
-      detail: 'The fault is not yours. Try again; if it stays, tell the operator the number of the request.',
+      detail: 'Try again; if it stays, tell the operator the number of the request.',
     },
     broken: {
       title: 'The transfer broke off',

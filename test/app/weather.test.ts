@@ -115,3 +115,16 @@ test('past the request limit it counts down, and then goes on by itself', async 
   await whole(page);
   expect(await visibleRows(page)).toHaveLength(1);
 });
+
+test('what cannot be listed or downloaded says why, and is not taken for nothing', async () => {
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}`);
+  await whole(page);
+  weather = 'failed';
+  await page.locator('.filter summary').click();
+  await page.getByLabel('Field').selectOption('device');
+  await page.getByText('The report failed: the gateway is out of order').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('.take summary').click();
+  await page.getByRole('button', { name: 'Parquet', exact: true }).click();
+  await page.getByText('The report failed. the gateway is out of order').waitFor();
+});

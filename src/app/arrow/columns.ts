@@ -68,18 +68,15 @@ export class NumberColumn implements Column {
     const perValue = this.scale === 0 ? 2 : 4;
     const from = new Int32Array(bytes);
     if (from.length < rows * perValue) throw new Error(`${this.id} is cut off`);
-    if (perValue === 2) {
-      this.halves.set(from.subarray(0, 2 * rows), 2 * at);
-      return;
-    }
     const { halves } = this;
     for (let n = 0; n < rows; n++) {
-      const upper = from[4 * n + 1] ?? 0;
-      halves[2 * (at + n)] = from[4 * n] ?? 0;
+      const source = perValue * n;
+      const upper = from[source + 1] ?? 0;
+      halves[2 * (at + n)] = from[source] ?? 0;
       halves[2 * (at + n) + 1] = upper;
       // What is above only repeats the sign, or the number is larger than 64 bits.
       const sign = upper >> 31;
-      if (from[4 * n + 2] !== sign || from[4 * n + 3] !== sign) {
+      if (perValue === 4 && (from[source + 2] !== sign || from[source + 3] !== sign)) {
         const [low = 0n, high = 0n] = new BigInt64Array(bytes, 16 * n, 2);
         this.wide.set(at + n, (high << 64n) | BigInt.asUintN(64, low));
       }

@@ -90,10 +90,15 @@ export class Filters {
     const column = this.field.value;
     const find = this.find.value;
     const request = this.request(this.state, column);
-    const found = await this.rows.call('values', { request, column, find, most: listed + 1 }).catch(() => []);
+    let failure = '';
+    const found = await this.rows
+      .call('values', { request, column, find, most: listed + 1 })
+      .catch((error: Error) => {
+        failure = `${text.problems.failed.title}: ${error.message}`;
+        return [];
+      });
     const chosen = this.state.filters[column] ?? [];
     const values = [...new Set([...found.slice(0, listed), ...(find ? [] : chosen)])];
-    // The boxes stay where they can, and with them the focus.
     if (values.join('\n') !== [...this.boxes.keys()].join('\n') || column !== this.column) {
       this.column = column;
       this.boxes = new Map(values.map((value) => [value, this.box(column, value)]));
@@ -105,7 +110,9 @@ export class Filters {
     }
     for (const [value, box] of this.boxes) box.checked = chosen.includes(value);
     this.said.textContent =
-      values.length === 0 ? text.filters.none : found.length > listed ? text.filters.more(listed) : '';
+      failure ||
+      (values.length === 0 ? text.filters.none : found.length > listed ? text.filters.more(listed) : '');
+    // text.filters.none : found.length > listed ? text.filters.more(listed) : '';
   }
 
   private box(column: string, value: string): HTMLInputElement {

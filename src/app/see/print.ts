@@ -14,7 +14,7 @@ const mostRows = 1000;
 export async function printRows(rows: Rows, state: State, arranged: Arranged | undefined): Promise<void> {
   if (arranged) {
     const columns = shownColumns(state, arranged.columns);
-    const { cells } = await rows.call('slice', { from: 0, to: mostRows, columns });
+    const { cells, unconfirmed } = await rows.call('slice', { from: 0, to: mostRows, columns });
     const count = cells[0]?.length ?? 0;
     const table = el(
       'table',
@@ -25,6 +25,7 @@ export async function printRows(rows: Rows, state: State, arranged: Arranged | u
         count < arranged.rows
           ? text.table.printed(countText(count), countText(arranged.rows))
           : text.table.rows(countText(count)),
+        unconfirmed.includes(true) ? ` * ${text.table.unconfirmed}` : '',
       ),
       el(
         'thead',
@@ -35,7 +36,20 @@ export async function printRows(rows: Rows, state: State, arranged: Arranged | u
         'tbody',
         {},
         ...Array.from({ length: count }, (_, row) =>
-          el('tr', {}, ...cells.map((column) => el('td', {}, column[row] ?? ''))),
+          el(
+            'tr',
+            {},
+            ...cells.map((column, n) =>
+              el('td', {}, `${column[row] ?? ''}${n === 0 && unconfirmed[row] ? ' *' : ''}`),
+            ),
+          ),
+        ),
+        el(
+          'tr',
+          { class: 'total' },
+          ...columns.map((id, n) =>
+            el(n === 0 ? 'th' : 'td', {}, arranged.totals[id]?.text ?? (n === 0 ? text.table.total : '')),
+          ),
         ),
       ),
     );

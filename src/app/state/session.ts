@@ -11,16 +11,27 @@ export interface Session {
 
 const key = 'adtally-token';
 
+/** In a frame the browser may refuse to keep anything: the token is then kept as long as the document. */
+let inMemory = '';
+let storage: Storage | undefined;
+try {
+  storage = sessionStorage;
+} catch {
+  // As above.
+}
+
 export function keptToken(): string {
-  return sessionStorage.getItem(key) ?? '';
+  return storage?.getItem(key) ?? inMemory;
 }
 
 export function keepToken(token: string): void {
-  sessionStorage.setItem(key, token);
+  inMemory = token;
+  storage?.setItem(key, token);
 }
 
 export function forgetToken(): void {
-  sessionStorage.removeItem(key);
+  inMemory = '';
+  storage?.removeItem(key);
 }
 
 /** The token of a link (`#token=…`), which is taken out of the address and of the history at once. */

@@ -56,6 +56,12 @@ export function daysOf({ range }: State, today: string): DayRange {
   return typeof range === 'string' ? presets[range](today) : range;
 }
 
+/** Whether the last day that has rows is the last one that there is data of. */
+export function reachesNow(state: State, today: string): boolean {
+  const isWhole = state.grain === 'day' && Object.keys(state.filters).length === 0;
+  return isWhole && daysOf(state, today).end >= presets.yesterday(today).end;
+}
+
 /** The state as the part of an address behind `#`; what is as at the start is left out. */
 export function toHash(state: State): string {
   const initial = initialState(state.family);

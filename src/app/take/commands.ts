@@ -32,7 +32,7 @@ function python(state: State, today: string, origin: string): string {
 
 function duckdb(state: State, today: string, origin: string): string {
   const { filters = {}, ...fields } = bodyOf(state, today);
-  const parameters = new URLSearchParams(fields);
+  const parameters = new URLSearchParams({ ...fields, metrics: state.metrics.join(',') });
   for (const [field, values] of Object.entries(filters)) {
     for (const value of values) parameters.append(`filters.${field}`, value);
   }

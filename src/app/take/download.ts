@@ -1,4 +1,5 @@
 import { failureOf, quoted } from '../rows/headers.ts';
+import type { Failure } from '../rows/protocol.ts';
 import { bodyOf, pathOf } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import type { State } from '../state/state.ts';
@@ -13,9 +14,7 @@ export const downloadFormats = {
 
 export type DownloadFormat = keyof typeof downloadFormats;
 
-type Outcome =
-  | { readonly name: string }
-  | { readonly failure: 'unauthorized' | 'limited' | 'refused' | 'failed' | 'broken' | 'unreachable' };
+type Outcome = { readonly name: string } | { readonly failure: Failure };
 
 /** What a download or a command asks for: every row with the chosen columns, filters and order. */
 export function askedOf(state: State, today: string) {
@@ -50,9 +49,9 @@ export async function download(
       signal,
     });
   } catch {
-    return { failure: 'unreachable' };
+    return failed('unreachable');
   }
-  if (!response.ok || !response.body) return { failure: (await failureOf(response)).reason };
+  if (!response.ok || !response.body) return { failure: await failureOf(response) };
   const name =
     /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? `report.${format}`;
   try {
@@ -61,9 +60,13 @@ export async function download(
     save(new Blob(parts, { type: downloadFormats[format] }), name);
     return { name };
   } catch {
-    return { failure: 'broken' };
+    return failed('broken');
   }
 }
+
+const failed = (reason: Failure['reason']): Outcome => ({
+  failure: { reason, detail: '', requestId: '', rows: 0 },
+});
 
 async function collect(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,

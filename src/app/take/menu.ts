@@ -28,6 +28,7 @@ export class TakeMenu {
     rows: 6,
     'aria-label': text.take.copy,
   });
+  private readonly ended = new AbortController();
   private running: AbortController | undefined;
 
   constructor(rows: Rows, session: Session, taken: () => Taken, onEnd: (reason: string) => void) {
@@ -62,6 +63,15 @@ export class TakeMenu {
       ),
       'take',
     );
+    addEventListener(
+      'keydown',
+      (event) => {
+        if (!(event.ctrlKey || event.metaKey) || event.key !== 'p') return;
+        event.preventDefault();
+        void this.print();
+      },
+      { signal: this.ended.signal },
+    );
   }
 
   private async download(format: DownloadFormat): Promise<void> {
@@ -76,9 +86,12 @@ export class TakeMenu {
     const result = await download(state, this.session, format, { onProgress, signal: running.signal });
     if (running.signal.aborted) return;
     if ('name' in result) this.said.textContent = text.take.done(result.name);
-    else if (result.failure === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
-    else if (result.failure === 'broken') this.said.textContent = text.take.failed;
-    else this.said.textContent = text.problems[result.failure].title;
+    else if (result.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
+    else if (result.failure.reason === 'broken') this.said.textContent = text.take.failed;
+    else {
+      const { title, detail } = text.problems[result.failure.reason];
+      this.said.textContent = `${title}. ${result.failure.detail || detail}`;
+    }
   }
 
   private async copy(what: keyof typeof text.take.copies): Promise<void> {
@@ -98,6 +111,13 @@ export class TakeMenu {
     }
   }
 
+  /** Nothing goes on, and no key is listened to. */
+  close(): void {
+    this.ended.abort();
+    this.running?.abort();
+  }
+
+  /** The browser's own way to print has only the rows in sight. */
   private async print(): Promise<void> {
     const { state, arranged } = this.taken();
     this.element.open = false;

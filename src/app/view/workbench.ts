@@ -11,7 +11,7 @@ import { Toolbar } from '../see/toolbar.ts';
 import { dimensionOfField } from '../state/fields.ts';
 import { bodyOf, pathOf, sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
-import { initialState, nextSort, type State, toHash } from '../state/state.ts';
+import { initialState, nextSort, reachesNow, type State, toHash } from '../state/state.ts';
 import { TakeMenu } from '../take/menu.ts';
 import { text } from '../text.ts';
 import { el } from './dom.ts';
@@ -97,6 +97,7 @@ export class Workbench {
   /** Nothing of the report stays, and nothing is asked any more. */
   close(): void {
     this.turn++;
+    this.take.close();
     this.notice.hide();
     this.rows.close();
   }
@@ -204,8 +205,8 @@ export class Workbench {
     });
     if (turn !== this.turn || chart !== this.state.chart) return;
     this.chart.show(this.state, points, facts);
-    const whole = grain === 'day' && this.arranged?.rows === this.all;
-    this.freshness.show(this.state, facts, whole ? points.at(-1)?.end : undefined);
+    const tellsEnd = this.arranged?.rows === this.all && reachesNow(this.state, this.session.today);
+    this.freshness.show(this.state, facts, tellsEnd ? points.at(-1)?.end : undefined);
   }
 
   private fail(failure: Failure): void {

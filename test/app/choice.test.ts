@@ -1,0 +1,155 @@
+import { parquetMetadata } from 'hyparquet';
+import { beforeAll, expect, test } from 'vitest';
+import { event, load } from '../support/events.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+import { useBrowser } from './browser.ts';
+import { daysAgo, totalsRow, whole } from './pages.ts';
+
+const db = useStore();
+const service = useService(db);
+const browser = useBrowser();
+const account = 'acme';
+const signedIn = async (state = '') => `${service.url}/app#token=${await service.token(account)}${state}`;
+
+beforeAll(async () => {
+  const events = ['boots', 'tents'].flatMap((campaign_id) =>
+    [2, 3, 4].map((day) =>
+      event({
+        event_id: `${campaign_id}-${day}`,
+        event_time: `${daysAgo(day)}T08:00:00Z`,
+        advertiser_id: account,
+        publisher_id: account,
+        campaign_id,
+        quantity: 10 * day,
+        spend: '1.5',
+      }),
+    ),
+  );
+  await load(db.store, events);
+});
+
+test('columns are a step of the history, and remembered for the next visit and not for a link', async () => {
+  const page = await browser.open(await signedIn());
+  await whole(page);
+  const columns = async () => Object.keys(await totalsRow(page));
+  const usual = await columns();
+  expect(usual).toContain('CPA');
+  await page.locator('.columns summary').click();
+  await page.getByLabel('Show CPA').uncheck();
+  await page.getByRole('button', { name: 'Move Impressions to the left' }).click();
+  await page.keyboard.press('Escape');
+  await whole(page);
+  const chosen = await columns();
+  expect(chosen).not.toContain('CPA');
+  expect(chosen.indexOf('Impressions')).toBeLessThan(chosen.indexOf('Spent'));
+  const link = page.url();
+
+  await page.goBack();
+  await page.goBack();
+  await whole(page);
+  expect(await columns()).toEqual(usual);
+  await page.goForward();
+  await page.goForward();
+  await whole(page);
+  expect(await columns()).toEqual(chosen);
+  await page.locator('.families label', { hasText: 'Ad units' }).click();
+  await whole(page);
+  await page.locator('.families label', { hasText: 'Campaigns' }).click();
+  await whole(page);
+  expect(await columns()).toEqual(chosen);
+
+  for (const [address, shown] of [
+    [`${service.url}/app`, chosen],
+    [`${service.url}/app#report=campaigns`, usual],
+    [link, chosen],
+  ] as const) {
+    await page.goto('about:blank');
+    await page.goto(address);
+    await whole(page);
+    expect(await columns()).toEqual(shown);
+  }
+  expect(browser.complaints).toEqual([]);
+});
+
+test('paper has every row up to a thousand, the totals, and which money may still change', async () => {
+  const page = await browser.open(await signedIn());
+  await whole(page);
+  await page.evaluate(() => {
+    window.print = () => document.body.setAttribute('data-printed', 'yes');
+  });
+  await page.keyboard.press('Control+p');
+  await page.locator('body[data-printed]').waitFor();
+  const printed = await page.evaluate(() => {
+    const table = document.querySelector('table.printed') as HTMLTableElement;
+    return {
+      caption: table.caption?.textContent,
+      rows: [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)),
+    };
+  });
+  expect(printed.caption).toBe('6 rows * The money of this row may still change');
+  expect(printed.rows).toHaveLength(1 + 6 + 1);
+  expect(printed.rows[1]?.slice(0, 3)).toEqual([`${daysAgo(4)} *`, 'boots', '1.50']);
+  expect(printed.rows.at(-1)?.slice(0, 3)).toEqual(['Total', '', '9.00']);
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+  expect(await page.locator('table.printed').count()).toBe(0);
+});
+
+test('SQL for DuckDB reads a file with the chosen columns', async () => {
+  const page = await browser.open(await signedIn('&show=spent,impressions&only.campaign=boots&sort=-spent'), {
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  await whole(page);
+  await page.locator('.take summary').click();
+  await page.getByRole('button', { name: 'SQL for DuckDB', exact: true }).click();
+  await page.getByText('Copied: SQL for DuckDB').waitFor();
+  const sql = await page.evaluate(() => navigator.clipboard.readText());
+  const [, address = ''] = /read_parquet\('([^']+)'\)/.exec(sql) ?? [];
+  const answer = await fetch(address, {
+    headers: { authorization: `Bearer ${await service.token(account)}` },
+  });
+  expect(answer.status).toBe(200);
+  const { schema, num_rows } = parquetMetadata(await answer.arrayBuffer());
+  expect(num_rows).toBe(3n);
+  expect(schema.slice(1).map(({ name }) => name)).toEqual([
+    'start_time',
+    'end_time',
+    'campaign',
+    'spent',
+    'impressions',
+  ]);
+  expect(sql).toMatch(/ORDER BY spent DESC;$/);
+});
+
+test('until when there is data is said of all rows up to now, and of no part of them', async () => {
+  const page = await browser.open(await signedIn());
+  await whole(page);
+  const fresh = page.locator('.fresh');
+  expect(await fresh.textContent()).toContain('Data until');
+  await page.locator('regular-table td', { hasText: 'boots' }).first().click();
+  await whole(page);
+  expect(await fresh.textContent()).not.toContain('Data until');
+  await page.goto(await signedIn(`&days=${daysAgo(9)}/${daysAgo(3)}`));
+  await page.reload();
+  await whole(page);
+  expect(await fresh.textContent()).not.toContain('Data until');
+});
+
+test('where the browser keeps nothing for the page it works until it is closed', async () => {
+  const page = await browser.open(`${service.url}/app`);
+  await page.addInitScript(() => {
+    for (const name of ['sessionStorage', 'localStorage']) {
+      Object.defineProperty(window, name, {
+        get() {
+          throw new DOMException('denied', 'SecurityError');
+        },
+      });
+    }
+  });
+  await page.goto(await signedIn());
+  await whole(page);
+  await page.getByText('6 rows', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Login token').waitFor();
+  expect(browser.complaints).toEqual([]);
+});
