@@ -71,6 +71,9 @@ test('a user without rights loads, serves and asks for a report on nothing but w
   const url = await listening(demo);
   const [, token = ''] = await demo.said(/^northwind-outdoor\t(adt_\w+)$/m);
   expect(await rows(url, token)).toBeGreaterThan(0);
+  const page = await fetch(`${url}/app`);
+  // With its script and style, which are built before.
+  expect((await page.text()).length).toBeGreaterThan(100_000);
   expect((await demo.kill('SIGINT')).code).toBe(0);
 
   const made = await run(adtally, ['token', 'create', 'northwind-outdoor', '--expires', '2099-01-01'], env);

@@ -49,6 +49,7 @@ const dashboard = JSON.parse(
   readFileSync(join(checkout, 'deploy/grafana/dashboards/adtally.json'), 'utf8'),
 ) as {
   panels: Panel[];
+  annotations: { list: { expr: string }[] };
 };
 const queries = dashboard.panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr }) => ({ title, expr })),
@@ -86,6 +87,12 @@ test('every picture of the dashboard has something to show after a few requests'
       `${title}: ${expr}`,
     ).not.toContain('NaN');
   }
+  // When a load ended, and the services to choose from.
+  for (const { expr } of dashboard.annotations.list) await ask(expr);
+  const services = await ask('adtally_build_info');
+  expect(services.map(({ metric }) => metric.instance)).toEqual([
+    expect.stringMatching(/^127\.0\.0\.1:\d+$/),
+  ]);
 }, 120_000);
 
 test('the rules are valid, ask for metrics that are there, and nothing else than a rejected row is raised', async () => {
