@@ -1,6 +1,6 @@
 import { parquetMetadata } from 'hyparquet';
 import { beforeAll, expect, test } from 'vitest';
-import { event, load } from '../support/events.ts';
+import { event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
@@ -27,6 +27,7 @@ beforeAll(async () => {
     ),
   );
   await load(db.store, events);
+  await loadRows(db.store, 'confirmations', [[account, daysAgo(2)]]);
 });
 
 test('columns are a step of the history, and remembered for the next visit and not for a link', async () => {
@@ -70,6 +71,37 @@ test('columns are a step of the history, and remembered for the next visit and n
     expect(await columns()).toEqual(shown);
   }
   expect(browser.complaints).toEqual([]);
+});
+
+test('days whose money may still change are marked in the chart, in its table and in the rows', async () => {
+  const page = await browser.open(await signedIn());
+  await whole(page);
+  expect(await page.locator('regular-table tr.open').count()).toBe(4);
+  await page.getByText('The chart as a table').click();
+  const table = await page.locator('.as-table tbody tr').allTextContents();
+  expect(table.map((row) => [row.endsWith('(money may still change)3.00'), row.endsWith('3.00')])).toEqual([
+    [true, true],
+    [true, true],
+    [false, true],
+  ]);
+  // Above the line nothing is drawn but the hatching.
+  const drawn = await page.evaluate(() => {
+    const canvas = document.querySelector('.chart canvas') as HTMLCanvasElement;
+    const { width } = canvas;
+    const painted = (from: number, to: number) => {
+      const x = Math.floor(width * from);
+      const { data } = (canvas.getContext('2d') as CanvasRenderingContext2D).getImageData(
+        x,
+        14,
+        Math.floor(width * to) - x,
+        6,
+      );
+      return data.filter((value, n) => n % 4 === 3 && value > 0).length;
+    };
+    return { open: painted(0.2, 0.4), confirmed: painted(0.85, 0.95) };
+  });
+  expect(drawn.open).toBeGreaterThan(50);
+  expect(drawn.confirmed).toBe(0);
 });
 
 test('paper has every row up to a thousand, the totals, and which money may still change', async () => {

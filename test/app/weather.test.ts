@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { insertLarge } from '../support/accounts.ts';
 import { event, load } from '../support/events.ts';
@@ -8,16 +9,18 @@ import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { violations } from './axe.ts';
 import { useBrowser } from './browser.ts';
-import { choose, daysAgo, visibleRows, whole } from './pages.ts';
+import { choose, daysAgo, totalsRow, visibleRows, whole } from './pages.ts';
 
 /** What becomes of an answer between the service and the browser. */
-type Weather = 'fair' | 'cut' | 'failed';
+type Weather = 'fair' | 'cut' | 'failed' | 'held';
 
 const db = useStore();
 const service = useService(db);
 const limited = useService(db, { RATE_LIMIT_REQUESTS: '4', RATE_LIMIT_WINDOW_SECONDS: '5' });
 const browser = useBrowser();
 let weather: Weather = 'fair';
+/** Lets the rest of an answer that is held go. */
+let release: () => void = () => {};
 let between: Server;
 let url = '';
 
@@ -49,6 +52,14 @@ function pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
   const { headers, method } = incoming;
   const onward = request(service.url + incoming.url, { method, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
+    if (isReport && weather === 'held') {
+      void buffer(answer).then((whole) => {
+        const part = Math.floor(whole.length * 0.7);
+        outgoing.write(whole.subarray(0, part));
+        release = () => void outgoing.end(whole.subarray(part));
+      });
+      return;
+    }
     if (!isReport || weather !== 'cut') {
       answer.pipe(outgoing);
       return;
@@ -74,6 +85,27 @@ test('a transfer that breaks off says so and shows no part of the report; the ne
   await page.getByRole('button', { name: 'Try again' }).click();
   await whole(page);
   await page.getByText('20,000 rows', { exact: true }).waitFor();
+  expect(browser.complaints).toEqual([]);
+});
+
+test('rows are there to be read while others arrive, and their totals only when all have', async () => {
+  weather = 'held';
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}&${year}`);
+  const progress = page.getByText(/^[\d,]+ rows, [\d.]+ [kM]B; more are arriving$/);
+  await progress.waitFor();
+  const arrived = Number((await progress.textContent())?.split(' ')[0]?.replaceAll(',', ''));
+  expect(arrived).toBeGreaterThan(1_000);
+  expect(arrived).toBeLessThan(20_000);
+  expect((await visibleRows(page)).length).toBeGreaterThan(5);
+  expect(
+    Object.values(await totalsRow(page))
+      .join('')
+      .trim(),
+  ).toBe('');
+  release();
+  await whole(page);
+  await page.getByText('20,000 rows', { exact: true }).waitFor();
+  expect((await totalsRow(page)).Day).toBe('Total');
   expect(browser.complaints).toEqual([]);
 });
 
