@@ -222,10 +222,15 @@ async function send(
   outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
   const sending = new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds);
   slot.sends(sending);
+  let hasFailed = false;
+  // Told before the connection is destroyed, which looks as if the caller had left.
+  body.once('error', () => {
+    hasFailed = !signal.aborted;
+  });
   try {
     await pipeline([body, outgoing], { signal });
   } catch (error) {
-    const query = signal.aborted || sending.reason ? undefined : c.get('report')?.query;
+    const query = hasFailed ? c.get('report')?.query : undefined;
     deps.onBroken(sending.reason ?? error, c.get('requestId'), query);
   }
   return RESPONSE_ALREADY_SENT;
