@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { insertLarge } from '../support/accounts.ts';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
-import { type Passing, useStatementsBetween } from '../support/statements-between.ts';
+import { type Passing, reachedBy, useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -18,17 +18,7 @@ const between = useStatementsBetween(
     return hold(passing);
   },
 );
-const service = useService({
-  get address() {
-    return { ...db.address, url: between.url };
-  },
-  get store() {
-    return db.store;
-  },
-  get shards() {
-    return db.shards;
-  },
-});
+const service = useService(reachedBy(between, db));
 
 beforeAll(async () => {
   await load(db.store, [

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
-import { useStatementsBetween } from '../support/statements-between.ts';
+import { reachedBy, useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -12,20 +12,7 @@ const between = useStatementsBetween(
   () => db.address.url,
   (passing) => hold(passing),
 );
-const service = useService(
-  {
-    get address() {
-      return { ...db.address, url: between.url };
-    },
-    get store() {
-      return db.store;
-    },
-    get shards() {
-      return db.shards;
-    },
-  },
-  { ANSWER_TRUST_MS: String(trustMs) },
-);
+const service = useService(reachedBy(between, db), { ANSWER_TRUST_MS: String(trustMs) });
 
 /** Impressions, and what Cache-Status says. */
 async function ask(end: string): Promise<readonly unknown[]> {

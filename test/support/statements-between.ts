@@ -3,6 +3,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll } from 'vitest';
+import type { TestStore } from './store.ts';
 
 /** A statement on its way to ClickHouse. */
 export interface Passing {
@@ -19,7 +20,7 @@ export interface Passing {
  */
 export function useStatementsBetween(
   addressOf: () => string,
-  hold: (passing: Passing) => Promise<unknown> | unknown,
+  hold: (passing: Passing) => unknown,
 ): { readonly url: string } {
   const server = createServer(async (incoming, outgoing) => {
     const leaving = new AbortController();
@@ -54,6 +55,21 @@ export function useStatementsBetween(
   return {
     get url() {
       return url;
+    },
+  };
+}
+
+/** The store, whose service asks by another way. */
+export function reachedBy(way: { readonly url: string }, test: TestStore): TestStore {
+  return {
+    get address() {
+      return { ...test.address, url: way.url };
+    },
+    get store() {
+      return test.store;
+    },
+    get shards() {
+      return test.shards;
     },
   };
 }

@@ -112,7 +112,6 @@ export class Filters {
     this.said.textContent =
       failure ||
       (values.length === 0 ? text.filters.none : found.length > listed ? text.filters.more(listed) : '');
-    // text.filters.none : found.length > listed ? text.filters.more(listed) : '';
   }
 
   private box(column: string, value: string): HTMLInputElement {
