@@ -40,6 +40,8 @@ export class LineReader {
   #begin = 0;
   #end = 0;
   #ended = false;
+  /** Of the bytes that `lengthOfRecords` has just found, so that `take` need not look at each of them again. */
+  #counted: (Counted & { readonly length: number }) | undefined;
   /** Line of the file at which the buffer begins, from 1. */
   line = 1;
 
@@ -137,10 +139,15 @@ export class LineReader {
 
   /** Position of the last line end within the limit that ends a record; −1 where there is none. */
   #endOfRecords(limit: number): number {
-    if (!this.#quotedWithin(limit)) return this.#buffer.lastIndexOf(newline, limit - 1);
+    const buffer = this.#buffer;
+    if (!this.#quotedWithin(limit)) return buffer.lastIndexOf(newline, limit - 1);
     const delimiter = this.#options.csvDelimiter ?? 0;
-    const final = this.#ended && limit === this.#buffer.length;
-    return scanRecords(this.#buffer, 0, limit, { delimiter, final }).last;
+    const final = this.#ended && limit === buffer.length;
+    const { last, records, lines, multiLine } = scanRecords(buffer, 0, limit, { delimiter, final });
+    const length = trimEnd(buffer, last);
+    const { lines: behind } = linesIn(buffer.subarray(length, last + 1));
+    if (last > 0) this.#counted = { length, rows: records, lines: lines - behind, multiLine };
+    return last;
   }
 
   #quotedWithin(limit: number): boolean {
@@ -152,12 +159,15 @@ export class LineReader {
   /** The next bytes, which end where a record does. */
   take(length: number): TakenLines {
     const body = this.#buffer.subarray(0, length);
-    const { rows, lines, multiLine } = this.#quotedWithin(length)
-      ? recordsIn(body, this.#options.csvDelimiter ?? 0)
-      : linesIn(body);
+    const { rows, lines, multiLine } = this.#countedIn(body);
     this.line += lines;
     this.#drop(length);
     return { body, release: this.#memory.hold(), rows, multiLine };
+  }
+
+  #countedIn(body: Buffer): Counted {
+    if (this.#counted?.length === body.length) return this.#counted;
+    return this.#quotedWithin(body.length) ? recordsIn(body, this.#options.csvDelimiter ?? 0) : linesIn(body);
   }
 
   /** Position of the end of the line that begins here. */
@@ -195,6 +205,7 @@ export class LineReader {
 
   #drop(length: number): void {
     this.#begin += length;
+    this.#counted = undefined;
   }
 }
 

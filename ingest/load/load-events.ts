@@ -17,7 +17,7 @@ import { together } from '../ledger/together.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { beginChunk, knownChunks } from './known-chunks.ts';
-import { inParallel } from './parallel.ts';
+import { atMost, inParallel } from './parallel.ts';
 import { repairRollupsOf } from './repair-rollups.ts';
 
 /**
@@ -88,12 +88,13 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const counts = load?.counts ?? noCounts();
   const ledger = openLedger(store, options);
   const reading = options.reading ?? plainReading(file, options.ignoreUnknown ?? false);
-  const sender = new Sender({ ...options, judge: await judgeOptions(options) });
   const parallel = dedupe ? 1 : (options.parallel ?? 2);
   // Ends the reading of chunks that will not be sent any more.
   const stopReading = new AbortController();
   const readSignal = signal ? AbortSignal.any([signal, stopReading.signal]) : stopReading.signal;
   const readLedger = openLedger(store, { ...options, signal: readSignal });
+  const inSlot = atMost(parallel, readSignal);
+  const sender = new Sender({ ...options, judge: await judgeOptions(options), inSlot });
   const chunks = chunksOf({
     file,
     parallel,
@@ -138,7 +139,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
 
   try {
     const claims = claimChunks(chunks, readLedger, load, sender, options);
-    await inParallel(claims, parallel, finishChunk, stopReading, signal);
+    // One more than are sent: it waits with its claim, or has been sent and is looked after.
+    await inParallel(claims, parallel + 1, finishChunk, stopReading, signal);
     if (signal?.aborted) throw new Stopped('stopped');
     if (load && unsettled.length > 0) {
       // Not as loaded: who comes after a loader that was killed here sees that something is left to do.

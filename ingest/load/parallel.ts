@@ -1,6 +1,6 @@
 /**
- * Works on up to `max` items at a time while the next one is being read. After the first failure, no more items are
- * started; it is thrown when those in flight are done.
+ * Works on up to `max` items at a time, and reads the next one while there are fewer. After the first failure, no more
+ * items are started; it is thrown when those in flight are done.
  * @param stopReading aborted when no more items are wanted
  * @param signal no more items are started after it
  */
@@ -15,8 +15,7 @@ export async function inParallel<T>(
   let failure: { error: unknown } | undefined;
   const ended = () => signal?.aborted || failure !== undefined;
   try {
-    let next = items.next();
-    for (let item = await next; !item.done && !ended(); item = await next) {
+    for (let item = await items.next(); !item.done && !ended(); item = await items.next()) {
       const task = work(item.value)
         .catch((error: unknown) => {
           failure ??= { error };
@@ -25,9 +24,6 @@ export async function inParallel<T>(
         })
         .finally(() => running.delete(task));
       running.add(task);
-      next = items.next();
-      // A failure is handled where it is awaited.
-      next.catch(() => undefined);
       if (running.size >= max) await Promise.race(running);
     }
   } catch (error) {
@@ -38,4 +34,25 @@ export async function inParallel<T>(
     await items.return(undefined);
   }
   if (failure) throw failure.error;
+}
+
+/**
+ * Lets up to `max` pieces of work be done at a time; the others wait, in order.
+ * @param signal what still waits after it is not begun, and fails with its reason
+ */
+export function atMost(max: number, signal: AbortSignal): <T>(work: () => Promise<T>) => Promise<T> {
+  let free = max;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (free > 0) free--;
+    else await new Promise<void>((go) => waiting.push(go));
+    try {
+      signal.throwIfAborted();
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    }
+  };
 }
