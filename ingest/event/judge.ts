@@ -68,9 +68,9 @@ export function judgeRecords(source: RecordSource, options: JudgeOptions, origin
   return `SELECT ${eventColumns.map((name) => `v_${name} AS ${name}`).join(', ')},
   ${origin.chunk} AS chunk, ${origin.loadTime} AS loaded_at, ${origin.loadId} AS load_id, ${origin.file} AS file,
   ${origin.line} AS line,
-  if(empty(broken) AND empty(unknown), [], ${faults(rules, source.columns)})::Array(Tuple(field String, reason String)) AS faults,
-  if(empty(broken) AND empty(unknown), '', ${source.raw}) AS raw,
-  if(empty(broken) AND empty(unknown), map(), ${fieldTexts()})::Map(String, String) AS fields${condition ? ', is_left_out AS left_out' : ''}
+  if(broken = 0 AND empty(unknown), [], ${faults(rules, source.columns)})::Array(Tuple(field String, reason String)) AS faults,
+  if(broken = 0 AND empty(unknown), '', ${source.raw}) AS raw,
+  if(broken = 0 AND empty(unknown), map(), ${fieldTexts()})::Map(String, String) AS fields${condition ? ', is_left_out AS left_out' : ''}
 FROM (
   SELECT *, ${eventColumns.map((name) => `${columnValue(name, readings)} AS v_${name}`).join(',\n    ')},
     ${brokenRules(rules, condition)} AS broken${condition ? `, unreadable = 0 AND empty(unknown) AND NOT ${condition.holds} AS is_left_out` : ''}
@@ -113,7 +113,7 @@ function columnValue(name: EventField, readings: Readonly<Record<EventField, Rea
 }
 
 /**
- * The numbers of the rules that are broken. They come as bits of sums, because ClickHouse evaluates only one level of
+ * The rules that are broken, each a bit. They come as sums, because ClickHouse evaluates only one level of
  * `AND` and `if` lazily: under another one the costly half of each rule would run for every record.
  */
 function brokenRules({ whole, own }: Rules, condition: Condition | undefined): string {
@@ -123,8 +123,8 @@ function brokenRules({ whole, own }: Rules, condition: Condition | undefined): s
     '0';
   // Of a record that cannot be read as a whole the first reason is enough, and of one that is left out there is none.
   const judged = condition ? `(unreadable = 0) * ${condition.holds}` : '(unreadable = 0)';
-  return `bitPositionsToArray(bitAnd(${bits(whole, 0)} AS unreadable, bitNot(unreadable - 1)) + ${judged} * (
-      ${bits(own, whole.length)}))`;
+  return `bitAnd(${bits(whole, 0)} AS unreadable, bitNot(unreadable - 1)) + ${judged} * (
+      ${bits(own, whole.length)})`;
 }
 
 /** At most 64. */
@@ -163,7 +163,7 @@ function faults({ whole, own }: Rules, columns: readonly string[]): string {
   const short = `if(lengthUTF8(text) > 80, concat(substringUTF8(text, 1, 80), '…'), text)`;
   return `arrayConcat(
     arrayMap((rule, text) -> tuple(${fields}[rule + 1], concat(${reasons}[rule + 1], if(text = '', '', concat(', not ', toJSONString(${short}))))),
-      broken, arrayMap(rule -> ${texts}[rule + 1], broken)),
+      bitPositionsToArray(broken) AS rules, arrayMap(rule -> ${texts}[rule + 1], rules)),
     arrayMap(name -> tuple(name, if(name IN (${known}), 'appears twice', ${quoted(`is not a field of an event; there are ${eventFields.join(', ')}. --ignore-unknown leaves it out`)})), unknown))`;
 }
 

@@ -3,7 +3,7 @@ import type { Rule } from './values.ts';
 
 type FieldRule = Rule & { readonly field: EventField };
 
-const counts = countFields.map((name) => `t_${name}`).join(', ');
+const counts = countFields.map((name) => `(t_${name} != '')`).join(' + ');
 
 /** What the fields of a record must fulfil together. */
 export function sideRules(): FieldRule[] {
@@ -13,17 +13,17 @@ export function sideRules(): FieldRule[] {
     {
       field: 'advertiser_id',
       broken:
-        "concat(t_advertiser_id, t_campaign_id, t_creative_id, t_publisher_id, t_ad_unit_id, t_site_id) = ''",
+        "(t_advertiser_id != '') + (t_campaign_id != '') + (t_creative_id != '') + (t_publisher_id != '') + (t_ad_unit_id != '') + (t_site_id != '') = 0",
       reason: 'is required with campaign_id, or publisher_id with ad_unit_id',
     },
     {
       field: 'event_type',
-      broken: `t_event_type = '' AND concat(${counts}) = ''`,
+      broken: `t_event_type = '' AND ${counts} = 0`,
       reason: `is required, or a count: ${countFields.join(', ')}`,
     },
     {
       field: 'event_type',
-      broken: `t_event_type != '' AND concat(${counts}) != ''`,
+      broken: `t_event_type != '' AND ${counts} > 0`,
       reason: `and counts (${countFields.join(', ')}) say the same twice: leave one of them out`,
     },
     {

@@ -132,39 +132,45 @@ function timeRange(time: string): Rule[] {
 }
 
 /**
- * A number that is not written plainly: NULL where the text is plain or no number. Of more than 38 places the rest is cut
- * off, which `places` tells: how many it takes to write the number exactly, less than none for trailing zeros.
+ * A number as a pair, its value and which rule it breaks: 0 for none. One that is not written plainly takes many times
+ * as long to read, and is read once. Of more than 38 places the rest is cut off, which `places` tells: how many it takes
+ * to write the number exactly, less than none for trailing zeros.
+ * @param unusual the pair of such a one; `number` is NULL where the text is none
  */
-function unusualNumber(text: string, plain: string): { plain: Computed; number: Computed; places: Computed } {
-  const isPlain = `plain_${text}`;
-  const unusual = (sql: string) =>
-    `if(${text} = '' OR ${plain} OR NOT ${matches(text, anyNumber)}, NULL, ${sql})`;
+function numberIn(text: string, plain: string, value: string, unusual: string): Computed & { value: string } {
+  const number = `if(${matches(text, anyNumber)}, toDecimal256OrNull(${text}, 38), NULL)`;
+  const slow = `arrayMap((number, places) -> ${unusual}, [${number}], [${decimalPlaces(text)}])[1]`;
+  const name = `number_of_${text}`;
   return {
-    plain: { name: isPlain, sql: `${text} = '' OR ${plain}` },
-    number: { name: `number_of_${text}`, sql: unusual(`toDecimal256OrNull(${text}, 38)`) },
-    places: { name: `places_of_${text}`, sql: unusual(decimalPlaces(text)) },
+    name,
+    sql: `if(${text} = '' OR ${plain}, (${value}, 0), ${slow})`,
+    value: `tupleElement(${name}, 1)`,
   };
 }
 
+function breaks({ name }: Computed, rule: number): string {
+  return `tupleElement(${name}, 2) = ${rule}`;
+}
+
 function moneyOf(text: string, round: boolean): Reading {
-  const { plain, number, places } = unusualNumber(text, matches(text, plainMoney));
-  const small = `ifNull(abs(round(${number.name}, 6)) < 1000000000000, false)`;
+  const small = 'ifNull(abs(round(number, 6)) < 1000000000000, false)';
+  const number = numberIn(
+    text,
+    matches(text, plainMoney),
+    `toDecimal64OrZero(${text}, 6)`,
+    `(toDecimal64(assumeNotNull(if(${small}, round(number, 6), 0)), 6), multiIf(NOT ${small}, 1, places > 6, 2, 0))`,
+  );
   return {
-    computed: [plain, number, places],
-    value: `if(${plain.name}, toDecimal64OrZero(${text}, 6), if(${small}, toDecimal64(round(assumeNotNull(${number.name}), 6), 6), toDecimal64(0, 6)))`,
+    computed: [number],
+    value: number.value,
     rules: [
       {
-        broken: `NOT ${plain.name} AND NOT ${small}`,
+        broken: breaks(number, 1),
         reason: 'must be a decimal number with at most 12 digits before the point',
       },
       ...(round
         ? []
-        : [
-            {
-              broken: `NOT ${plain.name} AND ${small} AND ${places.name} > 6`,
-              reason: 'has more than 6 decimal places; --round-money rounds it',
-            },
-          ]),
+        : [{ broken: breaks(number, 2), reason: 'has more than 6 decimal places; --round-money rounds it' }]),
     ],
   };
 }
@@ -177,15 +183,17 @@ function countReason([min, max]: NonNullable<Range>): string {
 
 function countOf(text: string, range: Range = [0, 0]): Reading {
   const [min, max] = range;
-  const { plain, number, places } = unusualNumber(
+  const whole = `ifNull(number BETWEEN ${min} AND ${max} AND places <= 0, false)`;
+  const number = numberIn(
     text,
     `${matches(text, plainCount)} AND toUInt64OrZero(${text}) BETWEEN ${min} AND ${max}`,
+    `toUInt64OrZero(${text})`,
+    `(toUInt64(assumeNotNull(if(${whole}, number, 0))), toUInt8(NOT ${whole}))`,
   );
-  const whole = `ifNull(${number.name} BETWEEN ${min} AND ${max} AND ${places.name} <= 0, false)`;
   return {
-    computed: [plain, number, places],
-    value: `if(${plain.name}, toUInt64OrZero(${text}), if(${whole}, toUInt64(assumeNotNull(${number.name})), 0))`,
-    rules: [{ broken: `NOT ${plain.name} AND NOT ${whole}`, reason: countReason(range) }],
+    computed: [number],
+    value: number.value,
+    rules: [{ broken: breaks(number, 1), reason: countReason(range) }],
   };
 }
 

@@ -71,7 +71,7 @@ function csvCells(delimiter: string): string {
   const unquoted = `if(${matches('cell', `^[${blank}]*"`)}, replaceAll(substring(trim(BOTH ' \\t' FROM cell) AS inner, 2, length(inner) - 2), '""', '"'), cell)`;
   const broken = `arrayStringConcat(found, ${quoted(delimiter)}) != record`;
   return `if(position(record, '"') = 0, splitByChar(${quoted(delimiter)}, record),
-        if(${matches('record', `^${plain}(?:${d}${plain})*$`)}, splitByChar(${quoted(delimiter)}, replaceAll(record, '"', '')),
+        if(${matches('record', `^${plain}(?:${d}${plain})*$`)}, arrayMap(cell -> trim(BOTH '"' FROM cell), splitByChar(${quoted(delimiter)}, record)),
           arrayMap(found -> if(${broken}, emptyArrayString(), arrayMap(cell -> ${unquoted}, found)), [${all}])[1]))`;
 }
 

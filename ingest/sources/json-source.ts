@@ -40,12 +40,16 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
     textOf: mapped(mapping, columnText),
     typedOf: () => undefined,
     rules: [
-      ...unreadable,
+      // What is not UTF-8, or holds a NUL, is not JSON either.
+      ...unreadable.map(({ broken, reason }) => ({ broken: `(${present}) = 0 AND ${broken}`, reason })),
       {
         broken: `(${present}) = 0 AND NOT isValidJSON(record)`,
         reason: 'the record is not JSON',
       },
-      { broken: `NOT ${matches('record', '^\\s*\\{')}`, reason: 'the record is not a JSON object' },
+      {
+        broken: `NOT startsWith(record, '{') AND NOT ${matches('record', '^\\s*\\{')}`,
+        reason: 'the record is not a JSON object',
+      },
     ],
     textRules: (field) => {
       const key = mapping.columnOf(field);
@@ -55,7 +59,7 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       if (kind !== 'text') return [];
       return [
         {
-          broken: `substring(t_${field}, 1, 1) IN ('{', '[') AND JSONType(record, ${quoted(key)}) IN ('Object', 'Array')`,
+          broken: `(startsWith(t_${field}, '{') OR startsWith(t_${field}, '[')) AND JSONType(record, ${quoted(key)}) IN ('Object', 'Array')`,
           reason: 'must be text, not an object or a list',
         },
       ];
@@ -71,8 +75,8 @@ function isLong(key: string, text: string): string {
   // Most long texts are times and ids; JSONType would read the whole record for each of them.
   const manyDigits = `length(${text}) > 15 AND ${matches(text, '^-?[0-9][0-9.eE+-]*$')}`;
   // 999999999999.999999 is read as 1000000000000: as text a rounded number is short again.
-  const large = `length(${text}) > 9 AND abs(toFloat64OrZero(${text})) >= 1000000000`;
-  return `(${manyDigits} OR ${large}) AND JSONType(record, ${quoted(key)}) = 'Double'`;
+  const large = `abs(toFloat64OrZero(${text})) >= 1000000000`;
+  return `length(${text}) > 9 AND (${manyDigits} OR ${large}) AND JSONType(record, ${quoted(key)}) = 'Double'`;
 }
 
 /** The digits of a number as they are written. */
