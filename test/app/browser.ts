@@ -27,7 +27,12 @@ export function useBrowser(): TestBrowser {
     if (!hasProgram('chromium')) {
       throw new Error('no Chromium for the tests of the page: apt-get install chromium');
     }
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: quiet });
+    browser = await chromium.launch({
+      executablePath: '/usr/bin/chromium',
+      args: quiet,
+      // In which order the parts of a day are typed.
+      env: { ...process.env, LANGUAGE: 'en_US' },
+    });
   });
   afterEach(async () => {
     for (const context of browser?.contexts() ?? []) await context.close();

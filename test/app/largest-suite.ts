@@ -6,7 +6,7 @@ import { seededRandom, testSeed } from '../support/random.ts';
 import { type Report, useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
-import { plain, settled, totalsRow, whole } from './pages.ts';
+import { jumps, longTasks, plain, settled, totalsRow, whole } from './pages.ts';
 
 const account = 'large';
 const path = '/v1/campaigns/breakdowns/device_creative_date';
@@ -61,6 +61,7 @@ export function testLargest({
     expect(Number(plain(total.Impressions ?? ''))).toBe(impressions);
 
     if (measured) await measure(page, token);
+    expect(await jumps(page)).toEqual([]);
     expect(browser.complaints).toEqual([]);
   });
 
@@ -84,6 +85,9 @@ export function testLargest({
       );
     }
     const frames = await scroll(page);
+    console.log(
+      `tasks of more than 50 ms: ${(await longTasks(page)).map((ms) => ms.toFixed(0)).join(', ') || 'none'}`,
+    );
     console.log(`longest frame while scrolling: ${Math.max(...frames).toFixed(0)} ms of ${frames.length}`);
   }
 }

@@ -59,10 +59,50 @@ export function plain(shown: string): string {
 }
 
 /** Presses a key until the focus is on what the selector says, as a person without a mouse does. */
-export async function tabTo(page: Page, selector: string, most = 80): Promise<void> {
-  for (let n = 0; n < most; n++) {
-    await page.keyboard.press('Tab');
+export async function tabTo(page: Page, selector: string, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
+  for (let n = 0; n < 80; n++) {
+    await page.keyboard.press(key);
     if (await page.evaluate((wanted) => document.activeElement?.matches(wanted) ?? false, selector)) return;
   }
   expect.fail(`${selector} cannot be reached with the keyboard`);
+}
+
+/**
+ * What jumped in the page since it was opened, without a person having done anything: the share of it that moved. Not
+ * the cells of the table, whose columns are as wide as what has come.
+ */
+export function jumps(page: Page): Promise<string[]> {
+  return page.evaluate(async () => {
+    type Shift = PerformanceEntry & {
+      readonly value: number;
+      readonly hadRecentInput: boolean;
+      readonly sources: readonly { readonly node: Node | null }[];
+    };
+    const shifts = (await new Promise<PerformanceEntryList>((resolve) => {
+      const observer = new PerformanceObserver((list) => resolve(list.getEntries()));
+      observer.observe({ type: 'layout-shift', buffered: true });
+      setTimeout(() => resolve([]), 500);
+    })) as Shift[];
+    return shifts.flatMap(({ value, hadRecentInput, sources }) => {
+      const moved = sources
+        .map(({ node }) => (node instanceof Element ? node : node?.parentElement))
+        .filter((element) => element && !element.closest('regular-table'));
+      const what = moved.map((element) => element?.outerHTML.slice(0, 60)).join(' | ');
+      return hadRecentInput || moved.length === 0 ? [] : [`${value.toFixed(4)} ${what}`];
+    });
+  });
+}
+
+/** The tasks of the page's own thread that took longer than 50 ms, ms. */
+export function longTasks(page: Page): Promise<number[]> {
+  return page.evaluate(
+    () =>
+      new Promise<number[]>((resolve) => {
+        const observer = new PerformanceObserver((list) =>
+          resolve(list.getEntries().map(({ duration }) => duration)),
+        );
+        observer.observe({ type: 'longtask', buffered: true });
+        setTimeout(() => resolve([]), 500);
+      }),
+  );
 }

@@ -19,12 +19,21 @@ export class Chart {
   readonly element = el('figure', { class: 'chart' });
   private readonly heading = el('figcaption');
   private readonly canvas = el('div', { class: 'plot', 'aria-hidden': 'true' });
-  private readonly table = el('details', { class: 'as-table' });
+  private readonly table = el('div', {
+    class: 'scroll',
+    tabindex: 0,
+    role: 'region',
+    'aria-label': text.chart.asTable,
+  });
   private plot: uPlot | undefined;
   private shown: (() => void) | undefined;
 
   constructor() {
-    this.element.append(this.heading, this.canvas, this.table);
+    this.element.append(
+      this.heading,
+      this.canvas,
+      el('details', { class: 'as-table' }, el('summary', {}, text.chart.asTable), this.table),
+    );
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     // The colours are those of the page, also when they change.
     const redraw = () => this.shown?.();
@@ -47,7 +56,7 @@ export class Chart {
     this.heading.textContent = dated
       ? text.chart.overTime(name, text.grains[state.grain])
       : text.chart.largest(name);
-    this.table.append(...asTable(name, points, dated, facts));
+    this.table.append(asTable(name, points, dated, facts));
     this.shown = () => {
       this.plot?.destroy();
       this.plot = undefined;
@@ -140,7 +149,7 @@ function followCursor(plot: uPlot, points: readonly ChartPoint[]): void {
   });
 }
 
-function asTable(name: string, points: readonly ChartPoint[], dated: boolean, facts: Facts): HTMLElement[] {
+function asTable(name: string, points: readonly ChartPoint[], dated: boolean, facts: Facts): HTMLElement {
   const compared = points.some(({ beforeText }) => beforeText !== undefined);
   const head = [dated ? text.chart.when : text.chart.what, name, ...(compared ? [text.chart.before] : [])];
   const rows = points.map((point) => {
@@ -154,17 +163,10 @@ function asTable(name: string, points: readonly ChartPoint[], dated: boolean, fa
       compared && el('td', {}, point.beforeText ?? ''),
     );
   });
-  return [
-    el('summary', {}, text.chart.asTable),
-    el(
-      'div',
-      { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': text.chart.asTable },
-      el(
-        'table',
-        {},
-        el('thead', {}, el('tr', {}, ...head.map((title) => el('th', { scope: 'col' }, title)))),
-        el('tbody', {}, ...rows),
-      ),
-    ),
-  ];
+  return el(
+    'table',
+    {},
+    el('thead', {}, el('tr', {}, ...head.map((title) => el('th', { scope: 'col' }, title)))),
+    el('tbody', {}, ...rows),
+  );
 }
