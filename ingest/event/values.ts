@@ -141,11 +141,8 @@ function numberIn(text: string, plain: string, value: string, unusual: string): 
   const number = `if(${matches(text, anyNumber)}, toDecimal256OrNull(${text}, 38), NULL)`;
   const slow = `arrayMap((number, places) -> ${unusual}, [${number}], [${decimalPlaces(text)}])[1]`;
   const name = `number_of_${text}`;
-  return {
-    name,
-    sql: `if(${text} = '' OR ${plain}, (${value}, 0), ${slow})`,
-    value: `tupleElement(${name}, 1)`,
-  };
+  const sql = `if(${text} = '' OR ${plain}, (${value}, 0), ${slow})`;
+  return { name, sql, value: `tupleElement(${name}, 1)` };
 }
 
 function breaks({ name }: Computed, rule: number): string {

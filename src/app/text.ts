@@ -1,3 +1,11 @@
+/** What the page says before its script runs; not part of the script. */
+export const shellText = {
+  language: 'en',
+  title: (brand: string) => `${brand}: reports`,
+  noScript:
+    'This page needs JavaScript. Everything it shows comes from the API, which is described in the documentation:',
+};
+
 /** Every text of the page, in English. Another language is another file like this one. */
 export const text = {
   title: 'Reports',

@@ -106,6 +106,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     docs({
       catalog: deps.catalog,
       withOperator: deps.operator !== undefined,
+      brand: deps.page.brand,
       limits: {
         ...deps.requests.quota,
         maxBodyBytes,

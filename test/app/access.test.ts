@@ -51,6 +51,13 @@ test('the door has nothing that axe finds', async () => {
   }
 });
 
+test('nor has the documentation, in the colour of the network', async () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.open(`${service.url}/docs`, { bypassCSP: true, colorScheme });
+    expect(await violations(page)).toEqual([]);
+  }
+});
+
 test('nor has the report with every menu open, compared and filtered, in light and dark', async () => {
   for (const colorScheme of ['light', 'dark'] as const) {
     const page = await open('&compare=previous_period&by=device&only.device=unknown&only.campaign=c', {

@@ -69,4 +69,16 @@ describe('of a network with its own name, colour and panel', () => {
     expect(policy).toMatch(/frame-ancestors https:\/\/panel\.example\.com https:\/\/\*\.example\.org:8443/);
     expect(response.headers.get('x-frame-options')).toBeNull();
   });
+
+  test('shows them in the documentation, too, which no panel may frame', async () => {
+    const response = await fetch(`${own.url}/docs`);
+    const page = await response.text();
+    expect(page).toContain('<a class="brand" href="/app">');
+    expect(page).toContain('Fjord &amp; Sons</a>');
+    expect(/--brand-dark:(#\w{6})/.exec(page)?.[1]).toBe('#ffcc00');
+    const style = /<style>(.*?)<\/style>/s.exec(page)?.[1] ?? '';
+    const policy = response.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain(`'sha256-${createHash('sha256').update(style).digest('base64')}'`);
+    expect(policy).toContain("frame-ancestors 'none'");
+  });
 });

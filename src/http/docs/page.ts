@@ -2,6 +2,7 @@ import { html, raw } from 'hono/html';
 import { changesTag } from '../openapi/changes.ts';
 import { exampleOptions } from '../openapi/examples.ts';
 import type { OpenApiDocument } from '../openapi/model.ts';
+import { type Branding, logoAddress } from '../page/branding.ts';
 import { errors, formats, limits } from './answers.ts';
 import { changesSection } from './changes.ts';
 import {
@@ -18,15 +19,9 @@ import {
 } from './families.ts';
 import { code, type Html, inline, prose, sample, table } from './prose.ts';
 import { docsScript } from './script.ts';
-import { docsStyle } from './style.ts';
-
-// A bar chart. Encoded, because the only address that a page of ours names is its own.
-const icon = Buffer.from(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#0b5f6b"/><path d="M4 12V8M8 12V4M12 12V6" stroke="#fff" stroke-width="2"/></svg>',
-).toString('base64');
 
 /** The document as one page that needs nothing but itself. */
-export function docsPage(document: OpenApiDocument): Html {
+export function docsPage(document: OpenApiDocument, brand: Branding, style: string): Html {
   const { info } = document;
   const { families, others } = tagsByKind(document);
   const contents = [
@@ -46,14 +41,15 @@ export function docsPage(document: OpenApiDocument): Html {
 <title>${info.title} ${info.version}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="description" content="${info.summary}">
-<link rel="icon" href="data:image/svg+xml;base64,${icon}">
-<style>${raw(docsStyle)}</style>
+<link rel="icon" href="${logoAddress(brand)}">
+<style>${raw(style)}</style>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <div class="frame">
 <header class="masthead">
-<h1>${info.title}</h1>
+<a class="brand" href="/app"><img src="${logoAddress(brand)}" alt="">${brand.name}</a>
+<h1>Reports over HTTP</h1>
 <p class="summary">${info.summary}</p>
 <ul class="facts"><li>Version ${info.version}</li><li><a href="/openapi.json">openapi.json</a></li><li><a href="/app">Reports as a page</a></li></ul>
 </header>
@@ -131,7 +127,7 @@ function trySection(document: OpenApiDocument): Html {
   )}</select></div>
 <div class="full"><button name="send">Send</button><span class="soft">Shows the status, the headers and the first rows.</span></div>
 </form>
-<pre id="curl" tabindex="0" role="region" aria-label="The same with curl"></pre>
+<pre id="curl" tabindex="0" role="group" aria-label="The same with curl"></pre>
 <div id="answer" aria-live="polite"></div></div></section>`;
 }
 

@@ -14,7 +14,7 @@ export function prose(text: string): Html {
 
 /** A table that scrolls by itself where it is too wide, also by keyboard; the first cell of a row is its head. */
 export function table(caption: string, head: readonly string[], rows: readonly (readonly Html[])[]): Html {
-  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table>
+  return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0"><table>
 <caption>${caption}</caption>
 <thead><tr>${head.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>${rows.map(
@@ -30,5 +30,5 @@ export function code(text: string): Html {
 /** Text or JSON, as it is, in a box that scrolls by keyboard too. */
 export function sample(value: unknown, label: string): Html {
   const text = typeof value === 'string' ? value.trimEnd() : JSON.stringify(value, null, 2);
-  return html`<pre tabindex="0" role="region" aria-label="${label}">${text}</pre>`;
+  return html`<pre tabindex="0" role="group" aria-label="${label}">${text}</pre>`;
 }

@@ -6,6 +6,7 @@ import type { Catalog } from '../../../catalog/catalog.ts';
 import type { HttpEnv } from '../env.ts';
 import { openApiDocument } from '../openapi/document.ts';
 import type { Limits } from '../openapi/model.ts';
+import { type Branding, branded } from '../page/branding.ts';
 import { docsPage } from './page.ts';
 import { docsScript } from './script.ts';
 import { docsStyle } from './style.ts';
@@ -15,20 +16,22 @@ export interface DocsDeps {
   readonly limits: Limits;
   /** Whether what is for the operator is at the same address. */
   readonly withOperator: boolean;
+  readonly brand: Branding;
 }
 
 /**
  * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and may connect only
  * to this service. Neither needs a token; both are generated at the first request.
  */
-export function docs({ catalog, limits, withOperator }: DocsDeps): Hono<HttpEnv> {
+export function docs({ catalog, limits, withOperator, brand }: DocsDeps): Hono<HttpEnv> {
+  const style = branded(docsStyle, brand);
   const document = lazy(() => openApiDocument(catalog, limits, withOperator));
   const text = lazy(() => tagged(JSON.stringify(document())));
-  const page = lazy(async () => tagged(String(await docsPage(document()))));
+  const page = lazy(async () => tagged(String(await docsPage(document(), brand, style))));
 
   return new Hono<HttpEnv>()
     .use('/openapi.json', etag())
-    .use('/docs', etag(), pageSecurity())
+    .use('/docs', etag(), pageSecurity(style))
     .get('/openapi.json', (c) =>
       c.body(text().body, 200, { ...text().headers, 'Content-Type': 'application/json' }),
     )
@@ -42,13 +45,13 @@ function tagged(body: string): { body: string; headers: Record<string, string> }
 }
 
 /** The page may use its own script and style and connect to its own origin, nothing else. */
-function pageSecurity() {
+function pageSecurity(style: string) {
   const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
   return secureHeaders({
     contentSecurityPolicy: {
       defaultSrc: ["'none'"],
       scriptSrc: [hash(docsScript)],
-      styleSrc: [hash(docsStyle)],
+      styleSrc: [hash(style)],
       connectSrc: ["'self'"],
       imgSrc: ['data:'],
       baseUri: ["'none'"],

@@ -3,14 +3,14 @@ export const docsStyle = `
 :root {
   color-scheme: light dark;
   --ground: #f7f6f3; --raised: #fff; --sunken: #efede8; --line: #e0dcd4;
-  --ink: #1b1e23; --soft: #5a606a; --accent: #0b5f6b; --accent-ground: #e0f0f1;
+  --ink: #1b1e23; --soft: #5a606a; --accent: var(--brand-light, #0b5f6b); --accent-ground: color-mix(in srgb, var(--accent) 12%, var(--raised));
   --good: #1a6b3c; --bad: #a8321f; --on-accent: #fff;
   --mono: ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ground: #121519; --raised: #191d22; --sunken: #21262c; --line: #2d333a;
-    --ink: #e8eaed; --soft: #a2aab5; --accent: #6fcdd8; --accent-ground: #16373c;
+    --ink: #e8eaed; --soft: #a2aab5; --accent: var(--brand-dark, #6fcdd8);
     --good: #7fd6a0; --bad: #ff9c8a; --on-accent: #0b2226;
   }
 }
@@ -39,6 +39,8 @@ pre {
 }
 .frame { max-width: 78rem; margin: 0 auto; padding: 0 1.5rem; }
 .masthead { padding: 3rem 0 2rem; border-bottom: 1px solid var(--line); margin-bottom: 2.5rem; }
+.brand { display: inline-flex; align-items: center; gap: .6rem; margin-bottom: 1.2rem; color: inherit; font-weight: 650; text-decoration: none; }
+.brand img { height: 28px; max-width: 160px; }
 .masthead .summary { font-size: 1.15rem; color: var(--soft); margin: .5rem 0 0; max-width: 60ch; }
 .masthead .facts { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; margin: 1rem 0 0; padding: 0; list-style: none; color: var(--soft); font-size: .9rem; }
 .columns { display: grid; grid-template-columns: 13rem minmax(0, 1fr); gap: 3.5rem; align-items: start; }

@@ -5,7 +5,7 @@ import { type Context, Hono } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import Negotiator from 'negotiator';
 import type { HttpEnv } from '../env.ts';
-import { type Branding, readableColours } from './branding.ts';
+import { type Branding, branded } from './branding.ts';
 import { pageBundle } from './bundle.ts';
 import { shell } from './shell.ts';
 
@@ -61,7 +61,7 @@ function answer(c: Context<HttpEnv>, { tag, bodies }: Packed): Response {
 async function pack({ brand, frameAncestors }: PageDeps): Promise<Packed> {
   const bundle = await pageBundle();
   const { script } = bundle;
-  const style = brand.colour ? `${coloured(brand.colour)}${bundle.style}` : bundle.style;
+  const style = branded(bundle.style, brand);
   const body = Buffer.from(String(await shell(brand, script, style)));
   const [br, gz] = await Promise.all([
     promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
@@ -72,11 +72,6 @@ async function pack({ brand, frameAncestors }: PageDeps): Promise<Packed> {
     bodies: { br: new Uint8Array(br), gzip: new Uint8Array(gz), identity: new Uint8Array(body) },
     secure: pageSecurity(script, style, frameAncestors),
   };
-}
-
-function coloured(colour: string): string {
-  const { light, dark } = readableColours(colour);
-  return `:root{--brand-light:${light};--brand-dark:${dark}}`;
 }
 
 /** The page may use its own script and style, a worker that its script makes, and this service; nothing else. */
