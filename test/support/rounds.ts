@@ -131,8 +131,8 @@ async function disturb(
   if (!loader || fault === 'none') return;
   await Promise.race([delay(300 + dice.below(dice.one([1_500, 4_000]))), loader.ended]);
   if (fault === 'engine') {
-    const { pid } = JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8'));
-    process.kill(pid, 'SIGKILL');
+    // That of a moment ago may be starting again.
+    send(JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8')), 'SIGKILL');
     return;
   }
   send(loader, fault);
@@ -142,7 +142,7 @@ async function disturb(
 }
 
 /** It may have ended. */
-function send({ pid }: Command, signal: NodeJS.Signals): void {
+function send({ pid }: Pick<Command, 'pid'>, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
