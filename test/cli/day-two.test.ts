@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { describeStatus, formatBytes } from '../../src/cli/store/describe-status.ts';
+import { type DataStatus, describeStatus, formatBytes } from '../../src/cli/store/describe-status.ts';
+import { nextSteps } from '../../src/cli/store/next-steps.ts';
 import { months } from '../../src/cli/store/prune.ts';
 import { s3Target } from '../../src/cli/store/s3-target.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
@@ -33,6 +34,56 @@ test('status tells what is stored and what to do next, also of a database that i
   const env = { ...environmentOf(db.address), CLICKHOUSE_DATABASE: `${db.address.database}_new` };
   const fresh = await run(['status'], env);
   expect(fresh).toMatchObject({ code: 0, stdout: expect.stringMatching(/^next +adtally migrate: /m) });
+});
+
+const wellStored: DataStatus = {
+  timezone: 'UTC',
+  today: '2026-11-20',
+  events: 10,
+  first_day: '2026-11-01',
+  last_day: '2026-11-19',
+  size: { bytes: 1000, parts: 12, most_parts: 800 },
+  disk: { free: 15, total: 100 },
+  loads: {
+    loads: 1,
+    rows: 10,
+    bytes: 1000,
+    rejected_rows: 0,
+    failed: 0,
+    failed_file: '',
+    running: 0,
+    last_ended: '',
+  },
+  open: { rejectedRows: 0, chunksInDoubt: 0, unconfirmedDays: 3 },
+};
+
+test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>([
+  ['all is well', {}, undefined],
+  ['the disk is nearly full', { disk: { free: 14, total: 100 } }, /^make room on the disk: adtally prune/],
+  [
+    'a load was interrupted',
+    { open: { ...wellStored.open, chunksInDoubt: 1 } },
+    /^load interrupted files again: adtally verify/,
+  ],
+  [
+    'a load failed',
+    { loads: { ...wellStored.loads, failed_file: 'a.csv' } },
+    /^load a\.csv again: adtally loads/,
+  ],
+  ['a month has many parts', { size: { ...wellStored.size, most_parts: 801 } }, /too many parts$/],
+  ['rows are rejected', { open: { ...wellStored.open, rejectedRows: 2 } }, /adtally rejects lists them$/],
+  ['nothing is loaded', { events: 0 }, /^load events: adtally ingest events FILE$/],
+])('when %s, status says what to do', (_, change, step) => {
+  const steps = nextSteps([], { ...wellStored, ...change });
+  expect(steps).toEqual(step ? [expect.stringMatching(step)] : []);
+});
+
+test('of several things status says the most urgent first', () => {
+  const open = { rejectedRows: 1, chunksInDoubt: 1, unconfirmedDays: 0 };
+  const steps = nextSteps([], { ...wellStored, disk: { free: 1, total: 100 }, open });
+  expect(steps.map((step) => step.split(' ')[0])).toEqual(['make', 'load', 'correct']);
+  expect(nextSteps('newer', undefined)).toEqual([expect.stringContaining('update adtally')]);
+  expect(nextSteps(['0017_changes'], undefined)).toEqual([expect.stringContaining('adtally migrate')]);
 });
 
 test.each([

@@ -65,6 +65,21 @@ test('it tells its version with the commit it was built from', async () => {
   );
 });
 
+test('npx runs it at once, and installed for a whole machine it is a command', async () => {
+  const version = (await run(adtally, ['--version'])).stdout;
+  expect((await run('npx', ['--yes', '--package', '../adtally.tgz', 'adtally', '--version'])).stdout).toBe(
+    version,
+  );
+  const prefix = join(home, 'machine');
+  // Which is otherwise looked for below the prefix: a registry or its certificate may be named there.
+  const settings = execFileSync('npm', ['config', 'get', 'globalconfig'], { encoding: 'utf8' }).trim();
+  const where = ['--global', '--prefix', prefix, '--globalconfig', settings];
+  await run('npm', ['install', '--no-audit', '--no-fund', ...where, '../adtally.tgz']);
+  const command = join(prefix, 'bin/adtally');
+  expect((await run(command, ['--version'])).stdout).toBe(version);
+  expect((await run(command, ['completion', 'bash'])).stdout).toContain('complete -');
+}, 300_000);
+
 test('a user without rights loads, serves and asks for a report on nothing but what npm installed', async () => {
   const env = { DATA_DIR: join(empty, 'data'), PORT: '0', LOG_LEVEL: 'info' };
   const demo = start(adtally, ['demo'], env);
