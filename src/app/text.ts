@@ -175,7 +175,7 @@ export const text = {
     limited: {
       title: 'Too many requests',
       detail: 'Your account has reached its limit.',
-      counting: (seconds: string) => `Trying again in ${seconds}`,
+      counting: (seconds: string) => `Trying again in ${seconds} s`,
     },
     refused: { title: 'The service did not accept this', detail: 'Choose something else.' },
     failed: {

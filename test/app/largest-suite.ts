@@ -85,11 +85,19 @@ export function testLargest({
       );
     }
     const frames = await scroll(page);
+    console.log(`memory of the tab: ${await tabMegabytes()} MB`);
     console.log(
       `tasks of more than 50 ms: ${(await longTasks(page)).map((ms) => ms.toFixed(0)).join(', ') || 'none'}`,
     );
     console.log(`longest frame while scrolling: ${Math.max(...frames).toFixed(0)} ms of ${frames.length}`);
   }
+}
+
+/** Resident memory of the largest tab of this machine, MB. */
+async function tabMegabytes(): Promise<number> {
+  const { stdout } = await promisify(execFile)('ps', ['-eo', 'rss,args']);
+  const tabs = stdout.split('\n').filter((line) => line.includes('--type=renderer'));
+  return Math.max(...tabs.map((line) => Math.round((Number.parseInt(line, 10) * 1024) / 1e6)));
 }
 
 /** Scrolls so far down and compares the rows in sight. */

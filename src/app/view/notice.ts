@@ -8,7 +8,7 @@ export function countdown(into: HTMLElement, seconds: number, onend: () => void)
   const end = Date.now() + seconds * 1000;
   const tick = () => {
     const left = Math.max(0, Math.ceil((end - Date.now()) / 1000));
-    into.textContent = text.problems.limited.counting(`${countText(left)} s`);
+    into.textContent = text.problems.limited.counting(countText(left));
     if (left > 0) return;
     clearInterval(timer);
     onend();
