@@ -18,6 +18,8 @@ export interface Delivery {
   /** Absent for a dry run. */
   readonly load: Load | undefined;
   readonly rejectLimit?: RejectLimit | undefined;
+  /** Called when the chunk was sent and is only looked after: another one may be sent meanwhile. */
+  readonly onSent: () => void;
 }
 
 /** Since when an attempt may have been interrupted: the server restarted, or the load taken for dead. */
@@ -73,17 +75,17 @@ export async function deliverChunk(
 }
 
 async function sendOnce(
-  { store, ledger, sender, load }: Delivery,
+  { store, ledger, sender, load, onSent }: Delivery,
   chunk: SendableChunk,
   loadTime: string,
   { how, number }: Attempt,
 ): Promise<SentRows> {
-  if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, loadTime, load?.id ?? '');
+  if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, loadTime, load?.id ?? '', onSent);
   await markWithdrawn(ledger, load, [chunk.id]);
   await withdrawChunks(store, [chunk.id]);
   const token = `${chunk.id} ${load.id} ${number}`;
   // None of its rows is left, so their load time need not be kept; revenue may have been confirmed since.
-  return sender.send({ ...chunk, token }, await storeTime(ledger), load.id);
+  return sender.send({ ...chunk, token }, await storeTime(ledger), load.id, onSent);
 }
 
 /**

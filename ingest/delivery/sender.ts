@@ -31,8 +31,6 @@ export interface SendOptions {
   /** Ends the waiting for a ClickHouse that does not answer, with an AbortError. */
   readonly signal?: AbortSignal | undefined;
   readonly onRetry?: ((error: Error) => void) | undefined;
-  /** Sends a chunk when fewer of this load are on their way than there may be. */
-  readonly inSlot: <T>(send: () => Promise<T>) => Promise<T>;
   /** Sends a chunk when it is its turn among those of other loads; absent: at once. */
   readonly inTurn?: InTurn | undefined;
 }
@@ -81,19 +79,19 @@ export class Sender {
    * Stores a chunk. Sending it again changes nothing.
    * @param loadTime what its rows carry as `loaded_at`
    * @param loadId the load that its rejected rows belong to
+   * @param onSent called when ClickHouse has it and only has to count it
    * @throws {InputError} when more records are rejected than the limit admits; nothing of the chunk is stored then
    */
-  async send(chunk: SendableChunk, loadTime: string, loadId: string): Promise<SentRows> {
-    const { inSlot, dedupe, dryRun, rejectLimit, inTurn } = this.#options;
+  async send(chunk: SendableChunk, loadTime: string, loadId: string, onSent: () => void): Promise<SentRows> {
+    const { dedupe, dryRun, rejectLimit, inTurn } = this.#options;
     const held = dedupe || dryRun || rejectLimit || chunk.source.condition;
-    if (held) return inSlot(() => this.#sendHeldBack(chunk, loadTime, loadId));
+    if (held) return this.#sendHeldBack(chunk, loadTime, loadId);
     if (inTurn && chunk.bundled && chunk.token === undefined) {
       return this.#sendBundled(chunk, { ...chunk, bundled: chunk.bundled, loadTime, loadId }, inTurn);
     }
-    await inSlot(async () => {
-      await this.#insert('incoming', chunk, loadTime, loadId);
-      if (await this.#inCluster()) await this.#insert('publisher_events', chunk, loadTime, loadId);
-    });
+    await this.#insert('incoming', chunk, loadTime, loadId);
+    if (await this.#inCluster()) await this.#insert('publisher_events', chunk, loadTime, loadId);
+    onSent();
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
   }
 

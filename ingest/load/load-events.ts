@@ -94,7 +94,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const readSignal = signal ? AbortSignal.any([signal, stopReading.signal]) : stopReading.signal;
   const readLedger = openLedger(store, { ...options, signal: readSignal });
   const inSlot = atMost(parallel, readSignal);
-  const sender = new Sender({ ...options, judge: await judgeOptions(options), inSlot });
+  const sender = new Sender({ ...options, judge: await judgeOptions(options) });
   const chunks = chunksOf({
     file,
     parallel,
@@ -116,8 +116,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     ids.push(chunk.id);
     if (claim.how === 'skip') counts.repeatedRows += claim.rows;
     else {
-      const delivery = { store, ledger, sender, load, rejectLimit };
-      const sent = await deliverChunk(delivery, chunk, claim, claimed);
+      const sent = await inSlot((onSent) =>
+        deliverChunk({ store, ledger, sender, load, rejectLimit, onSent }, chunk, claim, claimed),
+      );
       if (load) {
         const interrupted =
           sender.interruptions > claimed.interruptions || load.heartbeatLapsedSince(claimed.at);

@@ -37,22 +37,37 @@ export async function inParallel<T>(
 }
 
 /**
- * Lets up to `max` pieces of work be done at a time; the others wait, in order.
- * @param signal what still waits after it is not begun, and fails with its reason
+ * Lets up to `max` pieces of work be done at a time; the others wait, in order. What still waits after a failure or the
+ * signal is not begun, and fails of the same.
+ * @returns what does a piece of work; `leave` lets the next one begin before the work is done
  */
-export function atMost(max: number, signal: AbortSignal): <T>(work: () => Promise<T>) => Promise<T> {
+export function atMost(
+  max: number,
+  signal: AbortSignal,
+): <T>(work: (leave: () => void) => Promise<T>) => Promise<T> {
   let free = max;
+  let failure: { readonly error: unknown } | undefined;
   const waiting: (() => void)[] = [];
   return async (work) => {
     if (free > 0) free--;
     else await new Promise<void>((go) => waiting.push(go));
-    try {
-      signal.throwIfAborted();
-      return await work();
-    } finally {
+    let inside = true;
+    const leave = () => {
+      if (!inside) return;
+      inside = false;
       const next = waiting.shift();
       if (next) next();
       else free++;
+    };
+    try {
+      if (failure) throw failure.error;
+      signal.throwIfAborted();
+      return await work(leave);
+    } catch (error) {
+      failure ??= { error };
+      throw error;
+    } finally {
+      leave();
     }
   };
 }

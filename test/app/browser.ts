@@ -30,7 +30,7 @@ export function useBrowser(): TestBrowser {
     browser = await chromium.launch({
       executablePath: '/usr/bin/chromium',
       args: quiet,
-      // In which order the parts of a day are typed.
+      // Decides the order in which the parts of a date are typed.
       env: { ...process.env, LANGUAGE: 'en_US' },
     });
   });

@@ -101,7 +101,7 @@ test('texts are sorted as people read them, both ways', async () => {
   );
 });
 
-test('numbers and days are written as the reader of another country does', async () => {
+test('numbers are written as the reader of another country does', async () => {
   const page = await open('&each=total', { locale: 'de-DE' });
   const [row] = await visibleRows(page);
   expect(row?.Impressions).toMatch(/^2\d\.\d{3}$/);
@@ -130,7 +130,7 @@ test('ad units by site, for each month and each week: the sums are those of the 
 });
 
 test('a token that expires while the page is open leads back to the door, with the reason', async () => {
-  const expires = new Date(Date.now() + 6_000);
+  const expires = new Date(Date.now() + 15_000);
   const token = await createToken(db.store, { account, label: 'short', expires });
   const page = await browser.open(`${service.url}/app#token=${token}`);
   await whole(page);
@@ -139,7 +139,7 @@ test('a token that expires while the page is open leads back to the door, with t
       async () =>
         (await service.post('/v1/campaigns', account, {}, { authorization: `Bearer ${token}` })).status,
       {
-        timeout: 20_000,
+        timeout: 30_000,
       },
     )
     .toBe(401);

@@ -78,6 +78,7 @@ export function jumps(page: Page): Promise<string[]> {
       readonly hadRecentInput: boolean;
       readonly sources: readonly { readonly node: Node | null }[];
     };
+    if (!PerformanceObserver.supportedEntryTypes.includes('layout-shift')) throw new Error('nobody looks');
     const shifts = (await new Promise<PerformanceEntryList>((resolve) => {
       const observer = new PerformanceObserver((list) => resolve(list.getEntries()));
       observer.observe({ type: 'layout-shift', buffered: true });

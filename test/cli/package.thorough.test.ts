@@ -71,7 +71,7 @@ test('npx runs it at once, and installed for a whole machine it is a command', a
     version,
   );
   const prefix = join(home, 'machine');
-  // Which is otherwise looked for below the prefix: a registry or its certificate may be named there.
+  // npm would look for it below the prefix, and miss a registry or a certificate that it names.
   const settings = execFileSync('npm', ['config', 'get', 'globalconfig'], { encoding: 'utf8' }).trim();
   const where = ['--global', '--prefix', prefix, '--globalconfig', settings];
   await run('npm', ['install', '--no-audit', '--no-fund', ...where, '../adtally.tgz']);

@@ -131,7 +131,7 @@ async function disturb(
   if (!loader || fault === 'none') return;
   await Promise.race([delay(300 + dice.below(dice.one([1_500, 4_000]))), loader.ended]);
   if (fault === 'engine') {
-    // That of a moment ago may be starting again.
+    // The engine of the file may be gone: it is just restarting.
     send(JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8')), 'SIGKILL');
     return;
   }
