@@ -144,9 +144,11 @@ export class LineReader {
     const delimiter = this.#options.csvDelimiter ?? 0;
     const final = this.#ended && limit === buffer.length;
     const { last, records, lines, multiLine } = scanRecords(buffer, 0, limit, { delimiter, final });
-    const length = trimEnd(buffer, last);
-    const { lines: behind } = linesIn(buffer.subarray(length, last + 1));
-    if (last > 0) this.#counted = { length, rows: records, lines: lines - behind, multiLine };
+    if (last > 0) {
+      const length = trimEnd(buffer, last);
+      const { lines: behind } = linesIn(buffer.subarray(length, last + 1));
+      this.#counted = { length, rows: records, lines: lines - behind, multiLine };
+    }
     return last;
   }
 

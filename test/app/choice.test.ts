@@ -1,4 +1,5 @@
 import { parquetMetadata } from 'hyparquet';
+import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
@@ -11,6 +12,8 @@ const service = useService(db);
 const browser = useBrowser();
 const account = 'acme';
 const signedIn = async (state = '') => `${service.url}/app#token=${await service.token(account)}${state}`;
+
+const columns = async (page: Page) => Object.keys(await totalsRow(page));
 
 beforeAll(async () => {
   const events = ['boots', 'tents'].flatMap((campaign_id) =>
@@ -33,15 +36,14 @@ beforeAll(async () => {
 test('columns are a step of the history, and remembered for the next visit and not for a link', async () => {
   const page = await browser.open(await signedIn());
   await whole(page);
-  const columns = async () => Object.keys(await totalsRow(page));
-  const usual = await columns();
+  const usual = await columns(page);
   expect(usual).toContain('CPA');
   await page.locator('.columns summary').click();
   await page.getByLabel('Show CPA').uncheck();
   await page.getByRole('button', { name: 'Move Impressions to the left' }).click();
   await page.keyboard.press('Escape');
   await whole(page);
-  const chosen = await columns();
+  const chosen = await columns(page);
   expect(chosen).not.toContain('CPA');
   expect(chosen.indexOf('Impressions')).toBeLessThan(chosen.indexOf('Spent'));
   const link = page.url();
@@ -49,16 +51,16 @@ test('columns are a step of the history, and remembered for the next visit and n
   await page.goBack();
   await page.goBack();
   await whole(page);
-  expect(await columns()).toEqual(usual);
+  expect(await columns(page)).toEqual(usual);
   await page.goForward();
   await page.goForward();
   await whole(page);
-  expect(await columns()).toEqual(chosen);
+  expect(await columns(page)).toEqual(chosen);
   await page.locator('.families label', { hasText: 'Ad units' }).click();
   await whole(page);
   await page.locator('.families label', { hasText: 'Campaigns' }).click();
   await whole(page);
-  expect(await columns()).toEqual(chosen);
+  expect(await columns(page)).toEqual(chosen);
 
   for (const [address, shown] of [
     [`${service.url}/app`, chosen],
@@ -68,9 +70,42 @@ test('columns are a step of the history, and remembered for the next visit and n
     await page.goto('about:blank');
     await page.goto(address);
     await whole(page);
-    expect(await columns()).toEqual(shown);
+    expect(await columns(page)).toEqual(shown);
   }
   expect(browser.complaints).toEqual([]);
+});
+
+test('a column keeps the width that was drawn, until widths are reset; numbers never wrap', async () => {
+  const page = await browser.open(await signedIn());
+  await whole(page);
+  const head = page.locator('regular-table thead tr:first-child th', { hasText: 'Impressions' });
+  const width = async () => Math.round((await head.boundingBox())?.width ?? 0);
+  const usual = await width();
+  const n = (await columns(page)).indexOf('Impressions') + 1;
+  const totals = page.locator(`regular-table thead tr:nth-child(2) th:nth-child(${n})`);
+  const handle = await totals.locator('.rt-column-resize').boundingBox();
+  if (!handle) throw new Error('the column has no handle');
+  await page.mouse.move(handle.x + handle.width / 2, handle.y + handle.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(handle.x - 90, handle.y + handle.height / 2, { steps: 5 });
+  await page.mouse.up();
+  await whole(page);
+  const drawn = await width();
+  expect(drawn).toBeLessThan(usual - 20);
+  const heights = () =>
+    page.evaluate(() => [
+      ...new Set(
+        [...document.querySelectorAll('regular-table tr')].map((row) => row.getBoundingClientRect().height),
+      ),
+    ]);
+  expect(await heights()).toHaveLength(1);
+  await page.reload();
+  await whole(page);
+  expect(await width()).toBe(drawn);
+  await page.locator('.columns summary').click();
+  await page.getByRole('button', { name: 'Reset widths' }).click();
+  await whole(page);
+  expect(await width()).toBe(usual);
 });
 
 test('days whose money may still change are marked in the chart, in its table and in the rows', async () => {

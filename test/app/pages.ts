@@ -78,7 +78,8 @@ export function jumps(page: Page): Promise<string[]> {
       readonly hadRecentInput: boolean;
       readonly sources: readonly { readonly node: Node | null }[];
     };
-    if (!PerformanceObserver.supportedEntryTypes.includes('layout-shift')) throw new Error('nobody looks');
+    if (!PerformanceObserver.supportedEntryTypes.includes('layout-shift'))
+      throw new Error('this browser does not tell what jumps');
     const shifts = (await new Promise<PerformanceEntryList>((resolve) => {
       const observer = new PerformanceObserver((list) => resolve(list.getEntries()));
       observer.observe({ type: 'layout-shift', buffered: true });

@@ -1,3 +1,0 @@
-import { testLargest } from './largest-suite.ts';
-
-testLargest({ days: 365, places: 120, measured: true });
