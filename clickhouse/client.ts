@@ -32,6 +32,14 @@ const clusterSettings: ClickHouseSettings = {
   prefer_localhost_replica: 0,
 };
 
+/**
+ * For what fills the cores, large reports and loads: the operating system lets the threads of small reports go first.
+ * Only where ClickHouse may set it (CAP_SYS_NICE: root, or the service of its packages), otherwise nothing changes. On
+ * two cores the 99th percentile of a small report beside two large ones was 50 ms without and 31 ms with it. A thread
+ * that was set to a value goes back to 0, not to that of the process.
+ */
+export const stepsAside = { os_threads_nice_value_query: 10 };
+
 export interface ConnectOptions {
   readonly idleTimeoutMs?: number;
   /**

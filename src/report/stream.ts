@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { stepsAside } from '../../clickhouse/client.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { compileReport } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
@@ -65,7 +66,7 @@ export async function streamReport(
     priority: options.small ? 1 : 2,
     low_priority_query_wait_time_ms: 50,
     // 365 days of a small account: 0.93 of the CPU of as many threads as there are cores.
-    ...(options.small && { max_threads: 1 }),
+    ...(options.small ? { max_threads: 1 } : stepsAside),
     cancel_http_readonly_queries_on_client_close: 1,
     enable_http_compression: coding === 'identity' ? 0 : 1,
     http_zlib_compression_level: compressionLevel[coding],
