@@ -10,14 +10,17 @@ const db = useStore();
 function thread(id: number): { nice: number; maySetNice: boolean } {
   const [, afterName = ''] = readFileSync(`/proc/${id}/stat`, 'utf8').split(') ');
   const [, effective = '0'] = /^CapEff:\s*(\w+)$/m.exec(readFileSync(`/proc/${id}/status`, 'utf8')) ?? [];
-  return { nice: Number(afterName.split(' ')[16]), maySetNice: (BigInt(`0x${effective}`) >> 23n) % 2n === 1n };
+  return {
+    nice: Number(afterName.split(' ')[16]),
+    maySetNice: (BigInt(`0x${effective}`) >> 23n) % 2n === 1n,
+  };
 }
 
 test('threads of a statement that fills the cores let others go first, where ClickHouse may set that', async () => {
   const store = connect(db.address);
   const id = `steps-aside-${Date.now()}`;
   const slow = store.command({
-    query: 'SELECT sleepEachRow(0.1) FROM numbers(30) SETTINGS max_block_size = 1',
+    query: 'SELECT sleepEachRow(0.1) FROM numbers(15) SETTINGS max_block_size = 1',
     query_id: id,
     clickhouse_settings: stepsAside,
   });
@@ -28,7 +31,7 @@ test('threads of a statement that fills the cores let others go first, where Cli
         'SELECT toUInt32(arrayJoin(thread_ids)) AS id FROM system.processes WHERE query_id = {id:String}',
         { id },
       );
-    await expect.poll(async () => (await threads()).length, { timeout: 2_500 }).toBeGreaterThan(0);
+    await expect.poll(async () => (await threads()).length, { timeout: 1_200 }).toBeGreaterThan(0);
     for (const { nice, maySetNice } of (await threads()).map(({ id }) => thread(id))) {
       // Otherwise that of the engine (clickhouse/embedded/engine.ts).
       expect(nice).toBe(maySetNice ? stepsAside.os_threads_nice_value_query : Math.max(5, getPriority()));

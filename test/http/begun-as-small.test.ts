@@ -25,7 +25,7 @@ beforeAll(async () => {
     event({ advertiser_id: 'little', spend: '1' }),
     event({ advertiser_id: 'sluggish', spend: '2' }),
   ]);
-  await insertLarge(db.store, ['large'], 20_000);
+  await insertLarge(db.store, ['large', 'unlucky'], 20_000);
 });
 beforeEach(() => {
   sent = [];
@@ -88,4 +88,18 @@ test('an answer that breaks off before anything of it was sent is a problem', as
   }
   hold = () => {};
   expect((await service.report(finest, 'large', '2026-01-02', '2026-12-31')).rows).toHaveLength(16_000);
+});
+
+test('when the days of a large report cannot be read, nobody reads its rows', async () => {
+  const range = { start_time: '2026-01-01', end_time: '2026-01-05' };
+  const ask = () => service.post(finest, 'unlucky', range, { 'accept-encoding': 'identity' });
+  expect(await (await ask()).json()).toMatchObject({ result: { unconfirmed_revenue_dates: [] } });
+  await load(db.store, [event({ advertiser_id: 'unlucky', spend: '3' })]);
+  sent = [];
+  hold = (passing) => (isReport(passing) ? once(passing.left, 'abort').then(() => undefined) : 0);
+  const answer = await ask();
+  expect(answer.status).toBe(500);
+  expect(await answer.json()).toMatchObject({ code: 'internal_error' });
+  expect(priorities()).toEqual(['2']);
+  await expect.poll(() => sent.find(isReport)?.left.aborted).toBe(true);
 });

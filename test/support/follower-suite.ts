@@ -231,7 +231,8 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
         lookBackBytes +=
           (await reportOf(ask, path, first, dayOf(daysInUse))).bytes * (follower.asked - (before[n] ?? 0));
       }
-      if (round % 10 === 0) console.log(`${round} of ${rounds} rounds: the followers have what the store has`);
+      if (round % 10 === 0)
+        console.log(`${round} of ${rounds} rounds: the followers have what the store has`);
     }
     const bytes = followers.reduce((sum, follower) => sum + follower.bytes, 0);
     const days = followers.reduce((sum, follower) => sum + follower.daysPulled, 0);

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import type { Context, Handler, MiddlewareHandler } from 'hono';
+import type { Context, Handler } from 'hono';
 import type { Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
@@ -13,10 +13,9 @@ import { readSummary } from '../../report/options/summary.ts';
 import { type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
 import { type ReportRequest, RequestReader } from '../../report/request.ts';
 import { type ContentCoding, streamReport } from '../../report/stream.ts';
-import { envelopeHead } from '../../report/template.ts';
+import { envelopeEnd, envelopeHead } from '../../report/template.ts';
 import type { HttpEnv } from '../env.ts';
 import { exportHeaders } from '../export/entity-tag.ts';
-import { Problem } from '../problems.ts';
 import type { ReportGate, Slot } from './gate/report-gate.ts';
 import { Sending } from './gate/sending.ts';
 import { type ReportFacts, reportHeaders } from './headers.ts';
@@ -172,19 +171,30 @@ async function streamed(
   const startedAt = performance.now();
   const queryId = crypto.randomUUID();
   const { lastUpdateTime, cache } = facts;
-  const unconfirmedDates = await ask.unconfirmedDates(signal);
-  const summary = await summaryOf({ c, deps, plan, format, signal });
-  const { body, coding } = await streamReport(deps.reader, deps.catalog, plan, {
-    queryId,
-    format,
-    coding: accepted,
-    timeoutSeconds: deps.timeoutSeconds,
-    envelope: { lastUpdateTime, unconfirmedDates },
-    signal,
-    small: false,
-    traceparent: c.get('traceparent'),
-  });
-  const sendable = await heldBack(body, queryId);
+  const dates = ask.unconfirmedDates(signal);
+  const withoutDates = new AbortController();
+  dates.catch(() => withoutDates.abort());
+  // JSON that ClickHouse packs is its own from the first byte to the last. In any other case the days are read meanwhile.
+  const hasEnvelope = format === 'json' && accepted !== 'identity';
+  const begun = async () => {
+    const summary = await summaryOf({ c, deps, plan, format, signal });
+    const { body, coding } = await streamReport(deps.reader, deps.catalog, plan, {
+      queryId,
+      format,
+      coding: accepted,
+      timeoutSeconds: deps.timeoutSeconds,
+      ...(hasEnvelope && { envelope: { lastUpdateTime, unconfirmedDates: await dates } }),
+      signal: AbortSignal.any([signal, withoutDates.signal]),
+      small: false,
+      traceparent: c.get('traceparent'),
+    });
+    const sendable = await heldBack(body, queryId, {
+      head: format === 'json' && !hasEnvelope ? envelopeHead(lastUpdateTime) : '',
+      end: async () => (format === 'json' && !hasEnvelope ? envelopeEnd(await dates) : ''),
+    });
+    return { sendable, coding, summary };
+  };
+  const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
   const first_byte_ms = Math.round(performance.now() - startedAt);
   c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
   const more = exportHeaders(c.get('exported'));
@@ -235,12 +245,3 @@ async function send(
   }
   return RESPONSE_ALREADY_SENT;
 }
-
-/** Refuses a body of another media type, before it is read. */
-export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
-  const mediaType = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (mediaType !== 'application/json') {
-    throw new Problem('unsupported_media_type', 'the request needs content-type: application/json');
-  }
-  await next();
-};

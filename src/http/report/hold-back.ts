@@ -7,16 +7,22 @@ import { pipeline, type Readable, Transform, type TransformCallback } from 'node
  */
 const heldBytes = 32 * 1024;
 
+/** What is sent before and after the bytes of ClickHouse. */
+interface Around {
+  readonly head: string;
+  readonly end: () => Promise<string>;
+}
+
 /**
  * Passes an answer on, but for its last bytes until the end has come. If it breaks off there is no end, so that the
  * caller does not get ClickHouse's reason, which names files and tables. Pieces are not copied.
  * @returns once there is something to send: a failure before is still told as a problem
  * @throws when it breaks off before, naming the statement: ClickHouse's query log says why
  */
-export async function heldBack(body: Readable, statement: string): Promise<Readable> {
+export async function heldBack(body: Readable, statement: string, around: Around): Promise<Readable> {
   const ignored = () => undefined;
   // A failure is told to whoever reads what is returned, also when it comes before anybody does.
-  const sendable = pipeline(body, new HoldBack(), ignored).on('error', ignored);
+  const sendable = pipeline(body, new HoldBack(around), ignored).on('error', ignored);
   try {
     await once(sendable, 'readable');
   } catch (cause) {
@@ -26,8 +32,16 @@ export async function heldBack(body: Readable, statement: string): Promise<Reada
 }
 
 class HoldBack extends Transform {
-  readonly #held: Buffer[] = [];
-  #bytes = 0;
+  readonly #held: Buffer[];
+  readonly #end: Around['end'];
+  #bytes: number;
+
+  constructor({ head, end }: Around) {
+    super();
+    this.#held = head === '' ? [] : [Buffer.from(head)];
+    this.#bytes = Buffer.byteLength(head);
+    this.#end = end;
+  }
 
   override _transform(piece: Buffer, _: BufferEncoding, done: TransformCallback): void {
     this.#held.push(piece);
@@ -44,6 +58,6 @@ class HoldBack extends Transform {
 
   override _flush(done: TransformCallback): void {
     for (const piece of this.#held) this.push(piece);
-    done();
+    this.#end().then((end) => done(null, end === '' ? undefined : end), done);
   }
 }
