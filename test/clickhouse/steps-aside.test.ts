@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { connect, select, stepsAside } from '../../clickhouse/client.ts';
 import { useStore } from '../support/store.ts';
 
@@ -25,14 +25,16 @@ test('threads of a statement that fills the cores let others go first, where Cli
     clickhouse_settings: stepsAside,
   });
   try {
-    const threads = async () =>
-      select<{ id: number }>(
+    const threads = await vi.waitFor(async () => {
+      const found = await select<{ id: number }>(
         db.store,
         'SELECT toUInt32(arrayJoin(thread_ids)) AS id FROM system.processes WHERE query_id = {id:String}',
         { id },
       );
-    await expect.poll(async () => (await threads()).length, { timeout: 1_200 }).toBeGreaterThan(0);
-    for (const { nice, maySetNice } of (await threads()).map(({ id }) => thread(id))) {
+      expect(found).not.toEqual([]);
+      return found.map((row) => thread(row.id));
+    });
+    for (const { nice, maySetNice } of threads) {
       // Otherwise that of the engine (clickhouse/embedded/engine.ts).
       expect(nice).toBe(maySetNice ? stepsAside.os_threads_nice_value_query : Math.max(5, getPriority()));
     }

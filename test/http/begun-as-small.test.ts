@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { insertLarge } from '../support/accounts.ts';
 import { event, load } from '../support/events.ts';
@@ -33,7 +34,7 @@ beforeEach(() => {
 });
 
 const finest = '/v1/campaigns/breakdowns/device_creative_date';
-const isReport = ({ query }: Passing) => query.includes('FORMAT Template');
+const isReport = ({ query }: Passing) => /FORMAT (Template|CSV)/.test(query);
 const settingsOf = (name: string) => sent.filter(isReport).map(({ settings }) => settings.get(name));
 const priorities = () => settingsOf('priority');
 
@@ -92,14 +93,21 @@ test('an answer that breaks off before anything of it was sent is a problem', as
 
 test('when the days of a large report cannot be read, nobody reads its rows', async () => {
   const range = { start_time: '2026-01-01', end_time: '2026-01-05' };
-  const ask = () => service.post(finest, 'unlucky', range, { 'accept-encoding': 'identity' });
-  expect(await (await ask()).json()).toMatchObject({ result: { unconfirmed_revenue_dates: [] } });
-  await load(db.store, [event({ advertiser_id: 'unlucky', spend: '3' })]);
-  sent = [];
-  hold = (passing) => (isReport(passing) ? once(passing.left, 'abort').then(() => undefined) : 0);
-  const answer = await ask();
-  expect(answer.status).toBe(500);
-  expect(await answer.json()).toMatchObject({ code: 'internal_error' });
-  expect(priorities()).toEqual(['2']);
-  await expect.poll(() => sent.find(isReport)?.left.aborted).toBe(true);
+  for (const accept of ['application/json', 'text/csv']) {
+    const ask = () => service.post(finest, 'unlucky', range, { accept, 'accept-encoding': 'identity' });
+    hold = () => {};
+    expect((await (await ask()).text()).length).toBeGreaterThan(1_000_000);
+    await load(db.store, [event({ advertiser_id: 'unlucky', spend: '3' })]);
+    sent = [];
+    hold = (passing) => (isReport(passing) ? once(passing.left, 'abort').then(() => undefined) : 0);
+    const answer = await ask();
+    expect(answer.status).toBe(500);
+    expect(await answer.json()).toMatchObject({ code: 'internal_error' });
+    await expect.poll(() => sent.find(isReport)?.left.aborted).toBe(true);
+    // What breaks off while the days are read is a problem, too: nothing of it has been sent.
+    hold = (passing) => (isReport(passing) ? 50_000 : delay(500));
+    const broken = await ask();
+    expect(broken.status).toBe(500);
+    expect(await broken.json()).toMatchObject({ code: 'internal_error' });
+  }
 });

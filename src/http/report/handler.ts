@@ -16,10 +16,11 @@ import { type ContentCoding, streamReport } from '../../report/stream.ts';
 import { envelopeEnd, envelopeHead } from '../../report/template.ts';
 import type { HttpEnv } from '../env.ts';
 import { exportHeaders } from '../export/entity-tag.ts';
+import { callerOf } from '../server/caller.ts';
 import type { ReportGate, Slot } from './gate/report-gate.ts';
 import { Sending } from './gate/sending.ts';
 import { type ReportFacts, reportHeaders } from './headers.ts';
-import { heldBack } from './hold-back.ts';
+import { brokeOff, heldBack } from './hold-back.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
 import { sendKept } from './send-kept.ts';
 
@@ -135,14 +136,15 @@ async function collected(
   const query = crypto.randomUUID();
   const either = AbortSignal.any([signal, givenUp.signal]);
   try {
-    const summary = await summaryOf({ c, deps, plan, format, signal: either });
+    const small = size === 'small';
+    const summary = await summaryOf({ c, deps, plan, format, signal: either }, small);
     const report = streamReport(deps.reader, deps.catalog, plan, {
       queryId: query,
       format,
       coding: 'identity',
       timeoutSeconds: deps.timeoutSeconds,
       signal: either,
-      small: size === 'small',
+      small,
       traceparent: c.get('traceparent'),
     });
     const body = report.then((stream) => stream.body);
@@ -155,8 +157,12 @@ async function collected(
   }
 }
 
-const summaryOf = ({ deps, plan, format, signal }: Computing) =>
-  readSummary(deps.reader, deps.catalog, plan, format, { signal, timeoutSeconds: deps.timeoutSeconds });
+const summaryOf = ({ deps, plan, format, signal }: Computing, small: boolean) =>
+  readSummary(deps.reader, deps.catalog, plan, format, {
+    signal,
+    timeoutSeconds: deps.timeoutSeconds,
+    small,
+  });
 
 /** Passes on what ClickHouse writes while it writes it. */
 async function streamed(
@@ -174,47 +180,35 @@ async function streamed(
   const dates = ask.unconfirmedDates(signal);
   const withoutDates = new AbortController();
   dates.catch(() => withoutDates.abort());
-  // JSON that ClickHouse packs is its own from the first byte to the last. In any other case the days are read meanwhile.
-  const hasEnvelope = format === 'json' && accepted !== 'identity';
+  const either = AbortSignal.any([signal, withoutDates.signal]);
+  // Of JSON that it does not pack ClickHouse writes what lies between head and end, so the days can be read meanwhile.
+  const isWhole = format !== 'json' || accepted !== 'identity';
   const begun = async () => {
-    const summary = await summaryOf({ c, deps, plan, format, signal });
+    const summary = await summaryOf({ c, deps, plan, format, signal: either }, false);
     const { body, coding } = await streamReport(deps.reader, deps.catalog, plan, {
       queryId,
       format,
       coding: accepted,
       timeoutSeconds: deps.timeoutSeconds,
-      ...(hasEnvelope && { envelope: { lastUpdateTime, unconfirmedDates: await dates } }),
-      signal: AbortSignal.any([signal, withoutDates.signal]),
+      ...(format === 'json' && isWhole && { envelope: { lastUpdateTime, unconfirmedDates: await dates } }),
+      signal: either,
       small: false,
       traceparent: c.get('traceparent'),
     });
     const sendable = await heldBack(body, queryId, {
-      head: format === 'json' && !hasEnvelope ? envelopeHead(lastUpdateTime) : '',
-      end: async () => (format === 'json' && !hasEnvelope ? envelopeEnd(await dates) : ''),
+      head: isWhole ? '' : envelopeHead(lastUpdateTime),
+      end: async () => (isWhole ? '' : envelopeEnd(await dates)),
     });
     return { sendable, coding, summary };
   };
   const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
+  if (sendable.errored) throw brokeOff(queryId, sendable.errored);
   const first_byte_ms = Math.round(performance.now() - startedAt);
   c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
   const more = exportHeaders(c.get('exported'));
   const headers = { ...reportHeaders({ ...facts, unconfirmedDates, summary }, coding), ...more };
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   return send(c, sendable, signal, deps, slot);
-}
-
-/**
- * A signal that the caller is gone. It watches the connection, because an answer that waits behind another on the same
- * connection, or whose caller left before anybody looked, would never be notified.
- */
-export function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => void } {
-  const { socket } = c.env.incoming;
-  const gone = new AbortController();
-  const onClose = () => gone.abort();
-  // One listener for each request under way on the connection.
-  socket.setMaxListeners(0).once('close', onClose);
-  if (socket.destroyed) gone.abort();
-  return { signal: gone.signal, forget: () => socket.off('close', onClose) };
 }
 
 /**

@@ -26,20 +26,24 @@ export async function heldBack(body: Readable, statement: string, around: Around
   try {
     await once(sendable, 'readable');
   } catch (cause) {
-    throw new Error(`statement ${statement} broke off`, { cause });
+    throw brokeOff(statement, cause);
   }
   return sendable;
 }
 
+export function brokeOff(statement: string, cause: unknown): Error {
+  return new Error(`statement ${statement} broke off`, { cause });
+}
+
 class HoldBack extends Transform {
-  readonly #held: Buffer[];
+  readonly #held: Buffer[] = [];
+  #bytes = 0;
+  #head: string;
   readonly #end: Around['end'];
-  #bytes: number;
 
   constructor({ head, end }: Around) {
     super();
-    this.#held = head === '' ? [] : [Buffer.from(head)];
-    this.#bytes = Buffer.byteLength(head);
+    this.#head = head;
     this.#end = end;
   }
 
@@ -50,14 +54,21 @@ class HoldBack extends Transform {
     while (first && this.#bytes - first.length >= heldBytes) {
       this.#held.shift();
       this.#bytes -= first.length;
-      this.push(first);
+      this.#send(first);
       [first] = this.#held;
     }
     done();
   }
 
   override _flush(done: TransformCallback): void {
-    for (const piece of this.#held) this.push(piece);
+    for (const piece of this.#held) this.#send(piece);
     this.#end().then((end) => done(null, end === '' ? undefined : end), done);
+  }
+
+  /** The head never goes alone: what follows may still be a problem. */
+  #send(piece: Buffer): void {
+    if (this.#head !== '') this.push(this.#head);
+    this.#head = '';
+    this.push(piece);
   }
 }
