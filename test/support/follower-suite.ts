@@ -125,9 +125,11 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
     if (engine || below(3) > 0) await run(args);
     else unfinished.push(args);
   };
-  /** No rebuild runs while a chunk is in doubt. */
+  /** No rebuild runs while a chunk is in doubt: loads are finished first. */
   const finish = async () => {
-    for (const args of unfinished.splice(0)) await run(args);
+    const isLoad = ([command]: readonly string[]) => command === 'ingest';
+    for (const args of unfinished.splice(0).toSorted((a, b) => Number(isLoad(b)) - Number(isLoad(a))))
+      await run(args);
   };
   const ingest = (path: string) => ['ingest', 'events', '--quiet', '--chunk-bytes', '40000', path];
   const load = async (count: number, days: number) => {

@@ -23,7 +23,8 @@ export class Filters {
   /** The menu, which stands beside the other choices. */
   readonly details: HTMLDetailsElement;
   private boxes = new Map<string, HTMLInputElement>();
-  private column = '';
+  /** The field and the values that have boxes. */
+  private shown = '';
   private state: State | undefined;
 
   /** @param request of a report that has the values of a field, unfiltered */
@@ -89,18 +90,20 @@ export class Filters {
     if (!this.details.open || !this.state) return;
     const column = this.field.value;
     const find = this.find.value;
-    const request = this.request(this.state, column);
     let failure = '';
     const found = await this.rows
-      .call('values', { request, column, find, most: listed + 1 })
+      .call('values', { request: this.request(this.state, column), column, find, most: listed + 1 })
       .catch((error: Error) => {
         failure = `${text.problems.failed.title}: ${error.message}`;
         return [];
       });
+    // Another field was chosen, or more was typed, meanwhile.
+    if (column !== this.field.value || find !== this.find.value) return;
     const chosen = this.state.filters[column] ?? [];
-    const values = [...new Set([...found.slice(0, listed), ...(find ? [] : chosen)])];
-    if (values.join('\n') !== [...this.boxes.keys()].join('\n') || column !== this.column) {
-      this.column = column;
+    const values = [...new Set(found.slice(0, listed).concat(find ? [] : chosen))];
+    const boxes = [column, ...values].join('\n');
+    if (boxes !== this.shown) {
+      this.shown = boxes;
       this.boxes = new Map(values.map((value) => [value, this.box(column, value)]));
       this.list.replaceChildren(
         ...[...this.boxes].map(([value, box]) =>
