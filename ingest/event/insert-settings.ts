@@ -1,5 +1,4 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
-import { stepsAside } from '../../clickhouse/client.ts';
 
 /**
  * One chunk is one block of one part for each partition, stored once under its token, in every rollup too.
@@ -27,8 +26,6 @@ export function insertSettings(token: string): ClickHouseSettings {
     // Rows of one chunk are grouped by the views already; merging them once more at insert costs time.
     optimize_on_insert: 0,
     parallel_view_processing: 1,
-    ...stepsAside,
-    os_threads_nice_value_materialized_view: stepsAside.os_threads_nice_value_query,
     ...judgeSettings,
   };
 }
