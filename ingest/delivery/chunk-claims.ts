@@ -13,8 +13,9 @@ export interface SendableClaim {
   /** Of what has arrived under the token that the chunk is sent under. */
   readonly dedup: DedupState;
   /**
-   * The load time of its rows: now, or the time that its rows already have if some arrived in an earlier attempt, so
-   * that events and rollups agree; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
+   * The load time of its rows: when the chunk was claimed first. All attempts give the same one, so that events and
+   * rollups agree whichever of them each comes from: the statement of a loader that was killed goes on in the server.
+   * `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
    */
   readonly loadTime: string;
 }
@@ -61,8 +62,7 @@ export async function claimChunk(ledger: Ledger, load: Load, chunk: SentChunk): 
 
 async function decide(ledger: Ledger, chunk: SentChunk, claims: ChunkClaims): Promise<Claim> {
   const { loaded, earlier, loadTime } = claims;
-  // A claim without a time was never sent.
-  const sent = earlier.find(({ sentAt }) => !sentAt.startsWith('1970'));
+  const sent = earlier.find(mayHaveSent);
   let dedup: DedupState = 'reliable';
   let facts: ClaimFacts = {
     loaded: loaded !== undefined,
@@ -98,11 +98,17 @@ export async function claimsOf(
     ),
     last: last.loadId,
     loaded: claims.find(({ loaded }) => loaded),
-    loadTime: last.time,
+    // Version 0.1 took another time than that of the claim.
+    loadTime: last.arrivedAt ?? (claims.find(mayHaveSent) ?? last).sentAt,
   };
 }
 
-type TimedClaim = ChunkClaim & { readonly time: string };
+/** A claim without a time was never sent. */
+function mayHaveSent({ sentAt }: ChunkClaim): boolean {
+  return !sentAt.startsWith('1970');
+}
+
+type TimedClaim = ChunkClaim & { readonly arrivedAt: string | null };
 
 /** The claims on a chunk, in their order. */
 const claimsOn = together<{ head: string; chunk: string }, readonly TimedClaim[]>(async (store, chunks) => {
@@ -111,7 +117,7 @@ const claimsOn = together<{ head: string; chunk: string }, readonly TimedClaim[]
       SELECT chunk, max(t.loaded_at) AS at FROM chunk_days AS t WHERE chunk IN {chunks:Array(String)} GROUP BY chunk) AS d) AS times
     SELECT chunk, load_id AS loadId, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded,
            toUInt32(max(c.rows)) AS counted, toString(max(c.sent_at)) AS sentAt,
-           toString(if(mapContains(times, chunk), times[chunk], now64(6, 'UTC'))) AS time
+           if(mapContains(times, chunk), toString(times[chunk]), NULL) AS arrivedAt
     FROM load_chunks AS c
     WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) AND chunk IN {chunks:Array(String)}
     GROUP BY chunk, load_id ORDER BY max(c.sent_at), load_id`;

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { chunksOf } from '../../ingest/chunks/read-chunks.ts';
 import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
-import { claimChunk } from '../../ingest/delivery/chunk-claims.ts';
+import { claimChunk, type SendableClaim } from '../../ingest/delivery/chunk-claims.ts';
 import { markLoaded } from '../../ingest/delivery/chunk-outcome.ts';
 import { plainReading } from '../../ingest/event/reading.ts';
 import { formatOf } from '../../ingest/input/file-format.ts';
@@ -78,7 +78,8 @@ test.each(['loads it', 'fails'])(
     const chunk = await onlyChunk(path);
     const other = await Load.begin(db.store, { kind: 'events', file: path }, new Date());
     const ledger = openLedger(db.store);
-    expect(await claimChunk(ledger, other, chunk)).toMatchObject({ how: 'send' });
+    const claim = await claimChunk(ledger, other, chunk);
+    expect(claim).toMatchObject({ how: 'send' });
     const loader = start('ingest', 'events', '--json', path);
     const claims = 'SELECT uniqExact(load_id) AS loads FROM load_chunks WHERE chunk = {chunk:String}';
     await until(async () =>
@@ -98,6 +99,10 @@ test.each(['loads it', 'fails'])(
     const rows = outcome === 'fails' ? 50 : 0;
     expect(await done(loader)).toMatchObject({ rows, repeated_rows: 50 - rows });
     expect(await counted()).toBe(rows);
+    // Where what the other one has sent arrives after all, no row must differ from what is there.
+    const times = 'SELECT DISTINCT toString(loaded_at) AS loadTime FROM events WHERE chunk = {chunk:String}';
+    const { loadTime } = claim as SendableClaim;
+    expect(await select(db.store, times, { chunk: chunk.id })).toEqual(rows > 0 ? [{ loadTime }] : []);
   },
 );
 
