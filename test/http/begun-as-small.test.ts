@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { insertLarge } from '../support/accounts.ts';
 import { event, load } from '../support/events.ts';
@@ -25,7 +26,7 @@ beforeAll(async () => {
     event({ advertiser_id: 'little', spend: '1' }),
     event({ advertiser_id: 'sluggish', spend: '2' }),
   ]);
-  await insertLarge(db.store, ['large'], 20_000);
+  await insertLarge(db.store, ['large', 'unlucky'], 20_000);
 });
 beforeEach(() => {
   sent = [];
@@ -33,8 +34,9 @@ beforeEach(() => {
 });
 
 const finest = '/v1/campaigns/breakdowns/device_creative_date';
-const isReport = ({ query }: Passing) => query.includes('FORMAT Template');
-const priorities = () => sent.filter(isReport).map(({ settings }) => settings.get('priority'));
+const isReport = ({ query }: Passing) => /FORMAT (Template|CSV)/.test(query);
+const settingsOf = (name: string) => sent.filter(isReport).map(({ settings }) => settings.get(name));
+const priorities = () => settingsOf('priority');
 
 test('a first answer takes two statements at once: neither waits for the other, and none asks how large it is', async () => {
   let bothSent: () => void = () => {};
@@ -61,6 +63,7 @@ test('what is too long to be kept starts over as large, and the next like it beg
   expect(priorities()).toEqual(['1', '2', '2']);
   expect(await ask('2026-03-02', '2026-03-01')).toBe(0);
   expect(priorities()).toEqual(['1', '2', '2', '1']);
+  expect(settingsOf('os_threads_nice_value_query')).toEqual([null, '10', '10', null]);
 });
 
 test('what takes long starts over as large, and is kept all the same', async () => {
@@ -86,4 +89,25 @@ test('an answer that breaks off before anything of it was sent is a problem', as
   }
   hold = () => {};
   expect((await service.report(finest, 'large', '2026-01-02', '2026-12-31')).rows).toHaveLength(16_000);
+});
+
+test('when the days of a large report cannot be read, nobody reads its rows', async () => {
+  const range = { start_time: '2026-01-01', end_time: '2026-01-05' };
+  for (const accept of ['application/json', 'text/csv']) {
+    const ask = () => service.post(finest, 'unlucky', range, { accept, 'accept-encoding': 'identity' });
+    hold = () => {};
+    expect((await (await ask()).text()).length).toBeGreaterThan(1_000_000);
+    await load(db.store, [event({ advertiser_id: 'unlucky', spend: '3' })]);
+    sent = [];
+    hold = (passing) => (isReport(passing) ? once(passing.left, 'abort').then(() => undefined) : 0);
+    const answer = await ask();
+    expect(answer.status).toBe(500);
+    expect(await answer.json()).toMatchObject({ code: 'internal_error' });
+    await expect.poll(() => sent.find(isReport)?.left.aborted).toBe(true);
+    // What breaks off while the days are read is a problem, too: nothing of it has been sent.
+    hold = (passing) => (isReport(passing) ? 50_000 : delay(500));
+    const broken = await ask();
+    expect(broken.status).toBe(500);
+    expect(await broken.json()).toMatchObject({ code: 'internal_error' });
+  }
 });

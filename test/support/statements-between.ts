@@ -15,7 +15,7 @@ export interface Passing {
 
 /**
  * A way to ClickHouse on which each statement first waits for `hold`; where that returns a number, the connection breaks
- * off after the first piece of the answer, of which no more than so many bytes pass.
+ * off after so many bytes of the answer.
  * @param addressOf of ClickHouse, once the tests begin
  */
 export function useStatementsBetween(
@@ -35,9 +35,12 @@ export function useStatementsBetween(
         outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
         answer.on('error', () => outgoing.destroy());
         if (typeof bytes !== 'number') return void answer.pipe(outgoing);
-        answer.once('data', (piece: Buffer) =>
-          outgoing.write(piece.subarray(0, bytes), () => outgoing.destroy()),
-        );
+        let left = bytes;
+        answer.once('end', () => outgoing.destroy());
+        answer.on('data', (piece: Buffer) => {
+          outgoing.write(piece.subarray(0, left), () => left <= 0 && outgoing.destroy());
+          left = Math.max(0, left - piece.length);
+        });
       },
     );
     onward.on('error', () => outgoing.destroy()).end(body);

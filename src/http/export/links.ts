@@ -4,7 +4,7 @@ import type { Links } from '../../accounts/links.ts';
 import { InvalidRequest, RequestReader } from '../../report/request.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
-import { requireJson } from '../report/handler.ts';
+import { requireJson } from '../report/request-body.ts';
 import { linkOf } from './link-of.ts';
 import { parametersOf } from './parameters.ts';
 import { exportedReports } from './paths.ts';

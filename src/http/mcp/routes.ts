@@ -5,7 +5,8 @@ import { InvalidRequest } from '../../report/request.ts';
 import { anyFamily } from '../access/authentication.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
-import { callerOf, requireJson } from '../report/handler.ts';
+import { requireJson } from '../report/request-body.ts';
+import { callerOf } from '../server/caller.ts';
 import { askOwnService } from './own-service.ts';
 
 export interface McpDeps {

@@ -2,7 +2,8 @@ import type { Handler } from 'hono';
 import { type Changes, changesBody } from '../../report/changes/changes.ts';
 import { parseBody } from '../../report/request.ts';
 import type { HttpEnv } from '../env.ts';
-import { callerOf, type ReportDeps } from './handler.ts';
+import { callerOf } from '../server/caller.ts';
+import type { ReportDeps } from './handler.ts';
 import { requireJsonAccepted } from './negotiation.ts';
 
 export interface ChangesDeps extends Pick<ReportDeps, 'gate' | 'routingOf'> {

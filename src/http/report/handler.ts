@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import type { Context, Handler, MiddlewareHandler } from 'hono';
+import type { Context, Handler } from 'hono';
 import type { Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
@@ -13,14 +13,14 @@ import { readSummary } from '../../report/options/summary.ts';
 import { type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
 import { type ReportRequest, RequestReader } from '../../report/request.ts';
 import { type ContentCoding, streamReport } from '../../report/stream.ts';
-import { envelopeHead } from '../../report/template.ts';
+import { envelopeEnd, envelopeHead } from '../../report/template.ts';
 import type { HttpEnv } from '../env.ts';
 import { exportHeaders } from '../export/entity-tag.ts';
-import { Problem } from '../problems.ts';
+import { callerOf } from '../server/caller.ts';
 import type { ReportGate, Slot } from './gate/report-gate.ts';
 import { Sending } from './gate/sending.ts';
 import { type ReportFacts, reportHeaders } from './headers.ts';
-import { heldBack } from './hold-back.ts';
+import { brokeOff, heldBack } from './hold-back.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
 import { sendKept } from './send-kept.ts';
 
@@ -136,14 +136,15 @@ async function collected(
   const query = crypto.randomUUID();
   const either = AbortSignal.any([signal, givenUp.signal]);
   try {
-    const summary = await summaryOf({ c, deps, plan, format, signal: either });
+    const small = size === 'small';
+    const summary = await summaryOf({ c, deps, plan, format, signal: either }, small);
     const report = streamReport(deps.reader, deps.catalog, plan, {
       queryId: query,
       format,
       coding: 'identity',
       timeoutSeconds: deps.timeoutSeconds,
       signal: either,
-      small: size === 'small',
+      small,
       traceparent: c.get('traceparent'),
     });
     const body = report.then((stream) => stream.body);
@@ -156,8 +157,12 @@ async function collected(
   }
 }
 
-const summaryOf = ({ deps, plan, format, signal }: Computing) =>
-  readSummary(deps.reader, deps.catalog, plan, format, { signal, timeoutSeconds: deps.timeoutSeconds });
+const summaryOf = ({ deps, plan, format, signal }: Computing, small: boolean) =>
+  readSummary(deps.reader, deps.catalog, plan, format, {
+    signal,
+    timeoutSeconds: deps.timeoutSeconds,
+    small,
+  });
 
 /** Passes on what ClickHouse writes while it writes it. */
 async function streamed(
@@ -172,39 +177,38 @@ async function streamed(
   const startedAt = performance.now();
   const queryId = crypto.randomUUID();
   const { lastUpdateTime, cache } = facts;
-  const unconfirmedDates = await ask.unconfirmedDates(signal);
-  const summary = await summaryOf({ c, deps, plan, format, signal });
-  const { body, coding } = await streamReport(deps.reader, deps.catalog, plan, {
-    queryId,
-    format,
-    coding: accepted,
-    timeoutSeconds: deps.timeoutSeconds,
-    envelope: { lastUpdateTime, unconfirmedDates },
-    signal,
-    small: false,
-    traceparent: c.get('traceparent'),
-  });
-  const sendable = await heldBack(body, queryId);
+  const dates = ask.unconfirmedDates(signal);
+  const withoutDates = new AbortController();
+  dates.catch(() => withoutDates.abort());
+  const either = AbortSignal.any([signal, withoutDates.signal]);
+  // Of JSON that it does not pack ClickHouse writes what lies between head and end, so the days can be read meanwhile.
+  const isWhole = format !== 'json' || accepted !== 'identity';
+  const begun = async () => {
+    const summary = await summaryOf({ c, deps, plan, format, signal: either }, false);
+    const { body, coding } = await streamReport(deps.reader, deps.catalog, plan, {
+      queryId,
+      format,
+      coding: accepted,
+      timeoutSeconds: deps.timeoutSeconds,
+      ...(format === 'json' && isWhole && { envelope: { lastUpdateTime, unconfirmedDates: await dates } }),
+      signal: either,
+      small: false,
+      traceparent: c.get('traceparent'),
+    });
+    const sendable = await heldBack(body, queryId, {
+      head: isWhole ? '' : envelopeHead(lastUpdateTime),
+      end: async () => (isWhole ? '' : envelopeEnd(await dates)),
+    });
+    return { sendable, coding, summary };
+  };
+  const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
+  if (sendable.errored) throw brokeOff(queryId, sendable.errored);
   const first_byte_ms = Math.round(performance.now() - startedAt);
   c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
   const more = exportHeaders(c.get('exported'));
   const headers = { ...reportHeaders({ ...facts, unconfirmedDates, summary }, coding), ...more };
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   return send(c, sendable, signal, deps, slot);
-}
-
-/**
- * A signal that the caller is gone. It watches the connection, because an answer that waits behind another on the same
- * connection, or whose caller left before anybody looked, would never be notified.
- */
-export function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => void } {
-  const { socket } = c.env.incoming;
-  const gone = new AbortController();
-  const onClose = () => gone.abort();
-  // One listener for each request under way on the connection.
-  socket.setMaxListeners(0).once('close', onClose);
-  if (socket.destroyed) gone.abort();
-  return { signal: gone.signal, forget: () => socket.off('close', onClose) };
 }
 
 /**
@@ -235,12 +239,3 @@ async function send(
   }
   return RESPONSE_ALREADY_SENT;
 }
-
-/** Refuses a body of another media type, before it is read. */
-export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
-  const mediaType = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (mediaType !== 'application/json') {
-    throw new Problem('unsupported_media_type', 'the request needs content-type: application/json');
-  }
-  await next();
-};

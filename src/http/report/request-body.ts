@@ -3,6 +3,15 @@ import type { MiddlewareHandler } from 'hono';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 
+/** Refuses a body of another media type, before it is read. */
+export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
+  const mediaType = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
+  if (mediaType !== 'application/json') {
+    throw new Problem('unsupported_media_type', 'the request needs content-type: application/json');
+  }
+  await next();
+};
+
 /**
  * Reads the body of a request as text. A body refused for its size is still read to its end and discarded, so that
  * its caller can read the answer; a caller that waits for `100 Continue` need not send it.

@@ -3,6 +3,7 @@ import type { Reader } from '../../../clickhouse/reader.ts';
 import { compileSummary } from '../compile.ts';
 import type { ReportFormatName } from '../formats.ts';
 import type { Plan } from '../plan.ts';
+import { type StreamOptions, schedulingSettings } from '../stream.ts';
 
 /** What was asked for of all rows, in digits. */
 export interface Summary {
@@ -22,12 +23,16 @@ export async function readSummary(
   catalog: Catalog,
   plan: Plan,
   format: ReportFormatName,
-  { signal, timeoutSeconds }: { signal: AbortSignal; timeoutSeconds: number },
+  { signal, timeoutSeconds, small }: Pick<StreamOptions, 'signal' | 'timeoutSeconds' | 'small'>,
 ): Promise<Summary> {
   const { limit, totals } = plan.options;
   if (format === 'json' || (limit === undefined && !totals)) return {};
   const statement = compileSummary(catalog, plan);
-  const settings = { ...statement.settings, max_execution_time: timeoutSeconds };
+  const settings = {
+    ...statement.settings,
+    ...schedulingSettings(small),
+    max_execution_time: timeoutSeconds,
+  };
   const [row] = await reader.rows<Record<string, string>>({ ...statement, settings }, { signal });
   if (!row) throw new Error('the summary of a report has no row');
   const { row_count: rowCount, ...figures } = row;
