@@ -1,6 +1,6 @@
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { firstAlive, type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
+import { firstAlive, type Ledger, recordChunk, type SentChunk, storeTime } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { together } from '../ledger/together.ts';
 import { waitUntil } from '../ledger/wait-until.ts';
@@ -13,9 +13,8 @@ export interface SendableClaim {
   /** Of what has arrived under the token that the chunk is sent under. */
   readonly dedup: DedupState;
   /**
-   * The load time of its rows: when the chunk was claimed first. All attempts give the same one, so that events and
-   * rollups agree whichever of them each comes from: the statement of a loader that was killed goes on in the server.
-   * `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
+   * The load time of its rows: when the chunk was claimed first. All attempts under the token of the chunk give the same
+   * one, so that events and rollups agree whichever of them each comes from. `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
    */
   readonly loadTime: string;
 }
@@ -78,7 +77,10 @@ async function decide(ledger: Ledger, chunk: SentChunk, claims: ChunkClaims): Pr
       dedup = await dedupStateOf(ledger.store, sent?.sentAt ?? '', ledger.retries);
       facts = { ...facts, dedup };
     } else if (how === 'skip') return { how, rows: loaded?.counted ?? 0 };
-    else return { how, loadTime, dedup: how === 'send-again' ? dedup : 'reliable' };
+    // Nothing will be left of what came before.
+    else if (how === 'withdraw-and-send')
+      return { how, loadTime: await storeTime(ledger), dedup: 'reliable' };
+    else return { how, loadTime, dedup };
   }
 }
 

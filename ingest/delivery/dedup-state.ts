@@ -9,7 +9,7 @@ import { isTransient, type RetryOptions, retrying } from '../../clickhouse/retry
  * - `may-lose-rows`: missing rows may stay missing, because a killed server can have recorded a part's dedup id without
  *   keeping the part. A server restored from a backup may even store everything twice.
  * - `expired`: everything may be stored twice, because the chunk was sent too long ago, or rollups were rebuilt since.
- *   Or revenue was confirmed since, and what is missing, under the load time of the rest, would pass for confirmed.
+ *   Or revenue was confirmed since, and what is missing, under the time of the first claim, would pass for confirmed.
  */
 export type DedupState = 'reliable' | 'may-lose-rows' | 'expired';
 

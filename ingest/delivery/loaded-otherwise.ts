@@ -19,17 +19,19 @@ export async function refuseLoadedOtherwise(
   const params = { head: firstLineHash, chunks: otherwise.map(({ id }) => id) };
   const ask = <Row>(query: string) =>
     retrying(() => select<Row>(ledger.store, query, params), ledger.retries);
-  // Two statements: shards cannot look into both tables for each group.
-  const stored = await ask<{ chunk: string }>(`
-    SELECT chunk FROM chunk_days WHERE chunk IN {chunks:Array(String)}
-    UNION DISTINCT
-    SELECT chunk FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}`);
+  // A statement for each: shards cannot look into both tables for each group.
   const claims = await ask<{ loadId: string; chunk: string }>(`
     SELECT c.load_id AS loadId, c.chunk AS chunk FROM load_chunks AS c
     WHERE head = unhex({head:String}) AND chunk IN {chunks:Array(String)}
     GROUP BY load_id, chunk ORDER BY toUInt64(max(c.loaded_at)) > 0 DESC, load_id DESC`);
+  // First who is sending, then what is there: what a load has sent until it ended is seen.
+  const sending = await firstAlive(ledger, claims);
+  const stored = await ask<{ chunk: string }>(`
+    SELECT chunk FROM chunk_days WHERE chunk IN {chunks:Array(String)}
+    UNION DISTINCT
+    SELECT chunk FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}`);
   const loaded = claims.find(({ chunk }) => stored.some((each) => each.chunk === chunk))?.loadId;
-  const load = loaded ?? (await firstAlive(ledger, claims));
+  const load = loaded ?? sending;
   if (load === undefined) return;
   throw new InputError(
     `${file}: what begins at ${file.endsWith('.parquet') ? 'row' : 'line'} ${firstLine} ${loaded ? 'was already loaded' : 'is being loaded'} as load ${load}, but read in another way (mapping, time zone or delimiter), and would count twice. Take that load back first (adtally unload ${load}), or load it all the same with --again`,

@@ -106,7 +106,7 @@ export class Sender {
     await retrying(() => stageTogether(store, { ...bundled, judge, file }), this.#retries);
     const staged = { chunk: id, loadId, token: id };
     await inTurn(() => retrying(() => sendStaged(store, staged, false), this.#retries));
-    if (await this.#inCluster()) await retrying(() => publishStaged(store, id, id), this.#retries);
+    if (await this.#inCluster()) await retrying(() => publishStaged(store, staged), this.#retries);
     // What a failure leaves there is nobody else's, and gone after a day.
     await retrying(() => dropTogether(store, id), this.#retries);
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
@@ -128,8 +128,9 @@ export class Sender {
         return { ...held, rejects, sample };
       }
       const { id, token = id } = chunk;
-      await retrying(() => sendStaged(store, { chunk: id, loadId, token }, dedupe), this.#retries);
-      if (await this.#inCluster()) await retrying(() => publishStaged(store, id, token), this.#retries);
+      const staged = { chunk: id, loadId, token };
+      await retrying(() => sendStaged(store, staged, dedupe), this.#retries);
+      if (await this.#inCluster()) await retrying(() => publishStaged(store, staged), this.#retries);
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
     } finally {
       await dropStaged(store, [chunk.id]);
@@ -161,7 +162,7 @@ export class Sender {
         query,
         values: stream(),
         query_params: { chunk: id, loadTime, loadId, file, firstLine },
-        clickhouse_settings: { ...insertSettings(token), ...source.settings },
+        clickhouse_settings: { ...insertSettings(token, loadId), ...source.settings },
       });
       await finished(answer.resume());
     };

@@ -93,18 +93,18 @@ export async function sendStaged(
   await store.command({
     query: `INSERT INTO incoming (${columns}) ${select}`,
     query_params: { chunk, loadId },
-    clickhouse_settings: insertSettings(token),
+    clickhouse_settings: insertSettings(token, loadId),
   });
 }
 
 /** Sends what of a chunk is in `events` to the publishers' side of a cluster. */
-export async function publishStaged(store: Store, chunk: string, token: string): Promise<void> {
+export async function publishStaged(store: Store, { chunk, loadId, token }: StagedChunk): Promise<void> {
   const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
   await store.command({
     query: `INSERT INTO publisher_events (${columns}) SELECT ${columns} FROM events
       WHERE ${held} AND publisher_id != '' AND day IN (SELECT day FROM chunk_days WHERE ${held})`,
     query_params: { chunk },
-    clickhouse_settings: insertSettings(token),
+    clickhouse_settings: insertSettings(token, loadId),
   });
 }
 

@@ -1,11 +1,14 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
+import { commentOf } from '../ledger/loads-at-work.ts';
 
 /**
  * One chunk is one block of one part for each partition, stored once under its token, in every rollup too.
  * Every deduplication setting is explicit, because their defaults changed in 24.7 and in 26.2.
+ * @param loadId absent where nothing is stored for good
  */
-export function insertSettings(token: string): ClickHouseSettings {
+export function insertSettings(token: string, loadId?: string): ClickHouseSettings {
   return {
+    ...(loadId && { log_comment: commentOf(loadId) }),
     insert_deduplication_token: token,
     insert_deduplicate: 1,
     deduplicate_insert: 'enable',

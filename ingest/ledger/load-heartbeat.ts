@@ -3,6 +3,7 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Store, select } from '../../clickhouse/client.ts';
 import type { LoadTimings } from './load-timings.ts';
+import { loadsAtWork } from './loads-at-work.ts';
 
 /** Where a load runs, and whether its last heartbeat is recent. */
 export interface LoadHeartbeat {
@@ -50,7 +51,7 @@ export function isAlive({ host, pid, heartbeatIsFresh }: LoadHeartbeat): boolean
   }
 }
 
-/** Which of these loads are running now. */
+/** Which of these loads are running; if none is, those that have ended and left a server at work. */
 export async function aliveLoads(
   store: Store,
   ids: readonly string[],
@@ -62,5 +63,9 @@ export async function aliveLoads(
      WHERE load_id IN {ids:Array(String)} AND state = 'running'`,
     { ids, deadAfterMs },
   );
-  return rows.filter(isAlive).map(({ id }) => id);
+  const alive = rows.filter(isAlive).map(({ id }) => id);
+  if (alive.length > 0) return alive;
+  // After the look at the processes: what has died until then has begun its last statement.
+  const atWork = await loadsAtWork(store);
+  return ids.filter((id) => atWork.has(id));
 }

@@ -5,6 +5,7 @@ import { retrying } from '../../clickhouse/retry.ts';
 import { isAlive, machine } from './load-heartbeat.ts';
 import { type LoadRecord, loadsRunning, recordLoad, turnOfLoad } from './load-records.ts';
 import { defaultTimings, type LoadTimings, lapsedAfterMs } from './load-timings.ts';
+import { loadsAtWork } from './loads-at-work.ts';
 import { type WaitOptions, waitUntil } from './wait-until.ts';
 
 /** What a load has done so far. */
@@ -170,7 +171,11 @@ export class Load {
           (dedupe && other.dedupe)) &&
         isAlive(other),
     );
-    return blocker?.id;
+    if (blocker || !(kind === 'rebuild' || dedupe)) return blocker?.id;
+    // What has died until now has begun its last statement; who is alive has a later turn and looks out for this load.
+    const alive = running.filter(isAlive).map(({ id }) => id);
+    const atWork = await retrying(() => loadsAtWork(this.#store), { signal });
+    return [...atWork].find((id) => !alive.includes(id));
   }
 
   /** @param takesTurn whether its turn begins now */

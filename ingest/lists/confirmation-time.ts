@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { type LedgerOptions, openLedger, storeTime } from '../ledger/ledger.ts';
 import { runningLoads } from '../ledger/load-heartbeat.ts';
+import { loadsAtWork } from '../ledger/loads-at-work.ts';
 
 /** The time of a confirmation: it covers the money that was loaded until then. */
 export interface ConfirmationTime {
@@ -13,8 +14,8 @@ export interface ConfirmationTime {
 
 /**
  * The time for a confirmation made now. The money of a chunk carries a time from before it arrives, so this is earlier
- * than that of all chunks in flight. A load that comes into view after this has looked takes later times; one that is
- * about to note the time of a chunk is waited for.
+ * than that of all chunks in flight. A load that comes into view after this has looked takes later times, but for a chunk
+ * of which a killed load may have sent something; one that is about to note the time of a chunk is waited for.
  * @throws an AbortError after the signal
  */
 export async function confirmationTime(store: Store, options: LedgerOptions = {}): Promise<ConfirmationTime> {
@@ -22,8 +23,10 @@ export async function confirmationTime(store: Store, options: LedgerOptions = {}
   const { pollMs, deadAfterMs } = ledger.timings;
   for (;;) {
     const now = await storeTime(ledger);
+    const atWork = [...(await loadsAtWork(store))];
     const [oldest] = await select<{ load: string; noted: 0 | 1; time: string }>(store, oldestInFlight, {
       deadAfterMs,
+      atWork,
     });
     if (!oldest) return { time: now };
     if (oldest.noted) return { time: oldest.time < now ? oldest.time : now, running: oldest.load };
@@ -36,7 +39,7 @@ const oldestInFlight = `
   SELECT load_id AS load, toUInt8(toUInt64(sent) > 0) AS noted, toString(sent - INTERVAL 1 MICROSECOND) AS time
   FROM (
     SELECT chunk, load_id, max(c.sent_at) AS sent FROM load_chunks AS c
-    WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id IN (${runningLoads}))
+    WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id IN (${runningLoads}) OR has({atWork:Array(String)}, load_id))
       AND chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)
     GROUP BY chunk, load_id)
   WHERE toUInt64(sent) > 0 OR load_id IN (${runningLoads})

@@ -3,16 +3,13 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { chunksOf } from '../../ingest/chunks/read-chunks.ts';
-import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
 import { claimChunk, type SendableClaim } from '../../ingest/delivery/chunk-claims.ts';
 import { markLoaded } from '../../ingest/delivery/chunk-outcome.ts';
-import { plainReading } from '../../ingest/event/reading.ts';
-import { formatOf } from '../../ingest/input/file-format.ts';
 import { openLedger } from '../../ingest/ledger/ledger.ts';
 import { Load } from '../../ingest/ledger/load.ts';
 import { event, ndjson } from '../support/events.ts';
 import { done, useLoader } from '../support/loader.ts';
+import { onlyChunk } from '../support/only-chunk.ts';
 import type { Command } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 
@@ -51,24 +48,6 @@ async function loadOfPipe(): Promise<{ loader: Command; finish(lines: string): P
       await end.close();
     },
   };
-}
-
-async function onlyChunk(path: string): Promise<SendableChunk> {
-  const source = {
-    file: path,
-    fileFormat: formatOf(path),
-    chunkBytes: 64 << 20,
-    parallel: 2,
-    reading: plainReading(path, false),
-  };
-  for await (const chunk of chunksOf({
-    ...source,
-    knownChunks: async () => [],
-    beginChunk: async () => [],
-    onBytes: () => {},
-  }))
-    return chunk;
-  throw new Error(`${path} is empty`);
 }
 
 test.each(['loads it', 'fails'])(

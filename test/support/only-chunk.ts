@@ -1,0 +1,20 @@
+import { chunksOf } from '../../ingest/chunks/read-chunks.ts';
+import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
+import { plainReading } from '../../ingest/event/reading.ts';
+import { formatOf } from '../../ingest/input/file-format.ts';
+
+/** The first chunk of a file of which the store knows nothing. */
+export async function onlyChunk(path: string): Promise<SendableChunk> {
+  const chunks = chunksOf({
+    file: path,
+    fileFormat: formatOf(path),
+    chunkBytes: 64 << 20,
+    parallel: 2,
+    reading: plainReading(path, false),
+    knownChunks: async () => [],
+    beginChunk: async () => [],
+    onBytes: () => {},
+  });
+  for await (const chunk of chunks) return chunk;
+  throw new Error(`${path} is empty`);
+}
