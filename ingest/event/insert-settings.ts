@@ -4,7 +4,7 @@ import { commentOf } from '../ledger/loads-at-work.ts';
 /**
  * One chunk is one block of one part for each partition, stored once under its token, in every rollup too.
  * Every deduplication setting is explicit, because their defaults changed in 24.7 and in 26.2.
- * @param loadId absent where nothing is stored for good
+ * @param loadId absent where it is nobody's, or that of several
  */
 export function insertSettings(token: string, loadId?: string): ClickHouseSettings {
   return {

@@ -95,7 +95,7 @@ function recorder(time?: 'sent_at' | 'loaded_at') {
   });
 }
 
-/** The first of these loads that is running now. */
+/** The first of these loads that is running now, or has ended while ClickHouse is still storing what it sent. */
 export async function firstAlive(
   { store, retries, timings }: Ledger,
   loads: readonly { readonly loadId: string }[],

@@ -65,7 +65,7 @@ export async function aliveLoads(
   );
   const alive = rows.filter(isAlive).map(({ id }) => id);
   if (alive.length > 0) return alive;
-  // After the look at the processes: what has died until then has begun its last statement.
+  // After the look at the processes: whatever has died by now has sent its last statement.
   const atWork = await loadsAtWork(store);
   return ids.filter((id) => atWork.has(id));
 }

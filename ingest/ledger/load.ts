@@ -72,7 +72,8 @@ export class Load {
   /**
    * Records a load as running and waits for its turn: a load waits for a rebuild that began before it and,
    * with `dedupe`, for other such loads; a replay waits for another replay of the same load; a rebuild waits for
-   * every load that began before it.
+   * every load that began before it. Of a load that has ended, a rebuild and one with `dedupe` wait for what ClickHouse is
+   * still storing.
    */
   static async begin(
     store: Store,
@@ -172,10 +173,21 @@ export class Load {
         isAlive(other),
     );
     if (blocker || !(kind === 'rebuild' || dedupe)) return blocker?.id;
-    // What has died until now has begun its last statement; who is alive has a later turn and looks out for this load.
-    const alive = running.filter(isAlive).map(({ id }) => id);
+    return this.#leftAtWork(signal);
+  }
+
+  /** A load that has ended, or was silent for long, while a server is still storing what it has sent. */
+  async #leftAtWork(signal: AbortSignal | undefined): Promise<string | undefined> {
     const atWork = await retrying(() => loadsAtWork(this.#store), { signal });
-    return [...atWork].find((id) => !alive.includes(id));
+    if (atWork.size === 0) return undefined;
+    const running = await retrying(() => loadsRunning(this.#store, this.#timings.deadAfterMs), { signal });
+    // With dedupe it runs beside those without.
+    const beside = running.filter(
+      (other) => this.#description.kind !== 'rebuild' && !other.dedupe && isAlive(other),
+    );
+    const mayGoOn = [this.id, ...beside.map(({ id }) => id)];
+    const left = [...atWork].find((id) => !mayGoOn.includes(id));
+    return left && `${left}, of which ClickHouse is still storing events (system.processes)`;
   }
 
   /** @param takesTurn whether its turn begins now */

@@ -1,7 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
-import { onNodes } from '../../clickhouse/cluster/on-nodes.ts';
-import { isTransient } from '../../clickhouse/retry.ts';
+import { remoteTable } from '../../clickhouse/cluster/on-nodes.ts';
+import { together } from './together.ts';
 
 const prefix = 'load ';
 
@@ -11,25 +11,34 @@ export function commentOf(loadId: string): string {
 }
 
 /**
- * Ids of the loads whose events a server is storing now. The statement of a loader that was killed goes on in the server
- * once its data are there. A server that does not answer stores nothing that the others would have to wait for.
+ * Ids of the loads of this store whose events a server is storing now: the statement of a loader that was killed goes on
+ * once its data are there. A server that is down is left out.
  */
-export async function loadsAtWork(store: Store): Promise<ReadonlySet<string>> {
-  const statements = (server: Store) =>
-    select<{ id: string }>(
-      server,
-      `SELECT DISTINCT substring(Settings['log_comment'], ${prefix.length + 1}) AS id FROM system.processes
-       WHERE startsWith(Settings['log_comment'], '${prefix}')`,
-    );
-  const layout = await layoutOf(store);
-  if (!layout) return new Set((await statements(store)).map(({ id }) => id));
-  const ids = new Set<string>();
-  for (const node of layout.nodes) {
-    const found = await onNodes(store, [node], layout.local, statements).catch((error: unknown) => {
-      if (error instanceof Error && isTransient(error)) return [];
-      throw error;
-    });
-    for (const { id } of found.flat()) ids.add(id);
-  }
-  return ids;
+export function loadsAtWork(store: Store): Promise<ReadonlySet<string>> {
+  return look(store, undefined);
 }
+
+const look = together<undefined, ReadonlySet<string>>(async (store, asked) => {
+  const layout = await layoutOf(store);
+  const processes = layout
+    ? remoteTable(store.address, layout.nodes, 'system', 'processes', ',')
+    : 'system.processes';
+  const found = await select<{ id: string }>(
+    store,
+    `SELECT DISTINCT substring(Settings['log_comment'], ${prefix.length + 1}) AS id FROM ${processes}
+     WHERE startsWith(Settings['log_comment'], '${prefix}')`,
+    {},
+    { skip_unavailable_shards: 1 },
+  );
+  // The server may have other stores.
+  const own =
+    found.length === 0
+      ? []
+      : await select<{ id: string }>(
+          store,
+          'SELECT DISTINCT load_id AS id FROM loads WHERE load_id IN {ids:Array(String)}',
+          { ids: found.map(({ id }) => id) },
+        );
+  const ids = new Set(own.map(({ id }) => id));
+  return asked.map(() => ids);
+});

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { retrying } from '../../clickhouse/retry.ts';
 import { type LedgerOptions, openLedger, storeTime } from '../ledger/ledger.ts';
 import { runningLoads } from '../ledger/load-heartbeat.ts';
 import { loadsAtWork } from '../ledger/loads-at-work.ts';
@@ -23,7 +24,7 @@ export async function confirmationTime(store: Store, options: LedgerOptions = {}
   const { pollMs, deadAfterMs } = ledger.timings;
   for (;;) {
     const now = await storeTime(ledger);
-    const atWork = [...(await loadsAtWork(store))];
+    const atWork = [...(await retrying(() => loadsAtWork(store), ledger.retries))];
     const [oldest] = await select<{ load: string; noted: 0 | 1; time: string }>(store, oldestInFlight, {
       deadAfterMs,
       atWork,

@@ -1,16 +1,15 @@
-import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
 import { claimChunk, type SendableClaim } from '../../ingest/delivery/chunk-claims.ts';
-import { Sender } from '../../ingest/delivery/sender.ts';
 import { openLedger } from '../../ingest/ledger/ledger.ts';
 import { Load } from '../../ingest/ledger/load.ts';
-import { commentOf, loadsAtWork } from '../../ingest/ledger/loads-at-work.ts';
+import { commentOf } from '../../ingest/ledger/loads-at-work.ts';
 import { confirmationTime } from '../../ingest/lists/confirmation-time.ts';
 import { event, ndjson } from '../support/events.ts';
 import { done, useLoader } from '../support/loader.ts';
 import { onlyChunk } from '../support/only-chunk.ts';
-import { useStore } from '../support/store.ts';
+import { onEveryShard, useStore } from '../support/store.ts';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -20,96 +19,109 @@ let account: string;
 const { counted, file, start, ingest, killAll } = useLoader(db, (own) => {
   ({ account } = own);
 });
-afterEach(killAll);
+const releases: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const release of releases.splice(0)) await release();
+  await killAll();
+});
 
-/** A load that has claimed the chunk of a file and failed, while a server goes on with its statement for so long. */
-async function leftAtWork(
-  tenths: number,
-): Promise<{ id: string; path: string; claim: SendableClaim; over: Promise<void> }> {
-  const path = await file(
-    'e.ndjson',
-    ndjson(Array.from({ length: 50 }, () => event({ advertiser_id: account, spend: '1' }))),
-  );
+const lines = () => ndjson(Array.from({ length: 50 }, () => event({ advertiser_id: account, spend: '1' })));
+
+/** Keeps a server at work for a load, until the end of the test or until it is released. */
+async function atWork(id: string): Promise<() => Promise<unknown>> {
+  const queryId = `at-work-${id}`;
+  const statement = db.store.command({
+    query: 'SELECT sleepEachRow(0.1) FROM numbers(1200) SETTINGS max_block_size = 1',
+    query_id: queryId,
+    clickhouse_settings: { log_comment: commentOf(id) },
+  });
+  const ended = statement.catch(() => undefined);
+  const release = async () => {
+    await db.store.command({ query: `KILL QUERY WHERE query_id = '${queryId}' SYNC FORMAT Null` });
+    await ended;
+  };
+  releases.push(release);
+  const running = 'SELECT 1 FROM system.processes WHERE query_id = {queryId:String}';
+  await vi.waitFor(async () => expect(await select(db.store, running, { queryId })).toHaveLength(1));
+  return release;
+}
+
+/** A load that has claimed the chunk of a file and ended, and left a server at work. */
+async function leftAtWork() {
+  const path = await file('e.ndjson', lines());
   const load = await Load.begin(db.store, { kind: 'events', file: path }, new Date());
   const claim = (await claimChunk(openLedger(db.store), load, await onlyChunk(path))) as SendableClaim;
-  const over = db.store
-    .command({
-      query: `SELECT sleepEachRow(0.1) FROM numbers(${tenths}) SETTINGS max_block_size = 1`,
-      clickhouse_settings: { log_comment: commentOf(load.id) },
-    })
-    .then(() => undefined);
-  await vi.waitFor(async () => expect(await loadsAtWork(db.store)).toContain(load.id), { interval: 20 });
+  const release = await atWork(load.id);
   await load.fail(new Error('for a test'));
-  return { id: load.id, path, claim, over };
+  return { id: load.id, path, claim, release };
 }
 
 test('its chunks are waited for', async () => {
-  const { path, over } = await leftAtWork(25);
+  const { path, release } = await leftAtWork();
   const loader = start(['ingest', 'events', '--json', path]);
-  await over;
+  const { id: chunk } = await onlyChunk(path);
+  const claims =
+    'SELECT DISTINCT load_id FROM load_chunks WHERE chunk = {chunk:String} AND toUInt64(sent_at) > 0';
+  await vi.waitFor(async () => expect(await select(db.store, claims, { chunk })).toHaveLength(2), 60_000);
+  await delay(1_000);
   expect(await counted()).toBe(0);
+  await release();
   expect(await done(loader)).toMatchObject({ rows: 50 });
   expect(await counted()).toBe(50);
 });
 
-test('is waited for by who takes it back', async () => {
-  const { id, over } = await leftAtWork(25);
-  let isOver = false;
-  void over.then(() => {
-    isOver = true;
-  });
-  const unload = start(['unload', id]);
-  await unload.said(new RegExp(`waiting for load ${id}`));
-  expect(await unload.ended).toMatchObject({ code: 0 });
-  expect(isOver).toBe(true);
+test.each([
+  ['takes it back', (id: string) => ['unload', id]],
+  ['rebuilds', () => ['rebuild']],
+  ['goes by event ids', (_: string, path: string) => ['ingest', 'events', '--dedupe', path]],
+])('is waited for by who %s', async (_, command) => {
+  const { id, release } = await leftAtWork();
+  const other = await file('other.ndjson', lines());
+  const waiting = start(command(id, other));
+  await waiting.said(new RegExp(`waiting for load ${id}, of which ClickHouse is still storing events`));
+  await release();
+  expect(await waiting.ended).toMatchObject({ code: 0 });
 });
 
-test('its bytes are not loaded in another way', async () => {
-  const { id, path, over } = await leftAtWork(40);
+test('its lines are not loaded in another way', async () => {
+  const { id, path } = await leftAtWork();
   const { code, stderr } = await ingest('--timezone', 'Asia/Tokyo', path);
-  expect([code, stderr]).toEqual([
-    1,
-    expect.stringContaining(`is being loaded as load ${id}, but read in another way`),
-  ]);
-  await over;
+  expect(code).toBe(1);
+  expect(stderr).toContain(`is being loaded as load ${id}, but read in another way`);
   expect(await counted()).toBe(0);
 });
 
 test('is not covered by a confirmation', async () => {
-  const { claim, over } = await leftAtWork(10);
+  const { claim, release } = await leftAtWork();
   expect((await confirmationTime(db.store)).time < claim.loadTime).toBe(true);
-  await over;
+  await release();
   expect((await confirmationTime(db.store)).time > claim.loadTime).toBe(true);
 });
 
-test('every statement that stores events says whose they are', async () => {
-  // Of less than 256 KiB the server waits for all before it begins.
-  const lines = Array.from({ length: 4_000 }, () => event({ advertiser_id: account }));
-  const path = await file('slow.ndjson', ndjson(lines));
-  const chunk = await onlyChunk(path);
-  const judge = { reportTimezone: 'UTC', timezone: 'UTC', roundMoney: false, requireEventId: false };
-  const sender = new Sender({ store: db.store, file: path, judge });
-  let hold = true;
-  const { stream } = chunk;
-  const slowly = () =>
-    Readable.from(
-      (async function* () {
-        yield* stream();
-        while (hold) await delay(20);
-      })(),
-      { objectMode: false },
-    );
-  const sent = sender.send(
-    { ...chunk, stream: slowly },
-    '2026-01-01 00:00:00.000000',
-    'of-this-test',
-    () => {},
+test('a load of another store is not waited for', async () => {
+  await atWork(`of-elsewhere-${account}`);
+  const { code, stderr } = await start(['rebuild']).ended;
+  expect([code, stderr]).toEqual([0, expect.not.stringContaining('of-elsewhere')]);
+});
+
+test.each([
+  ['of a file', []],
+  ['of several small files', ['other.ndjson']],
+  ['with --dedupe', ['--dedupe']],
+  ['with --max-rejects', ['--max-rejects=5']],
+])('every statement that stores events says which load they are of: %s', async (_, more) => {
+  const path = await file('e.ndjson', lines());
+  const other = await file('other.ndjson', ndjson([event({ advertiser_id: account, campaign_id: 'other' })]));
+  const { code, stderr } = await ingest(
+    path,
+    ...more.map((each) => (each === 'other.ndjson' ? other : each)),
   );
-  try {
-    await vi.waitFor(async () => expect(await loadsAtWork(db.store)).toContain('of-this-test'), 10_000);
-  } finally {
-    hold = false;
-  }
-  expect(await sent).toMatchObject({ rows: 4_000 });
-  expect(await loadsAtWork(db.store)).not.toContain('of-this-test');
+  expect(code, stderr).toBe(0);
+  const { id: chunk } = await onlyChunk(path);
+  const loads = 'SELECT DISTINCT load_id AS id FROM load_chunks WHERE chunk = {chunk:String}';
+  const [load] = await select<{ id: string }>(db.store, loads, { chunk });
+  await onEveryShard(db, 'SYSTEM FLUSH LOGS query_log');
+  const comments = `SELECT DISTINCT Settings['log_comment'] AS comment FROM system.query_log
+    WHERE type = 'QueryFinish' AND startsWith(Settings['insert_deduplication_token'], {chunk:String})`;
+  expect(await select(db.store, comments, { chunk })).toEqual([{ comment: commentOf(load?.id ?? '') }]);
 });
