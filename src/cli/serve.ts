@@ -11,7 +11,7 @@ import type { Service } from '../service.ts';
 import { type OpenStore, openStore } from '../store.ts';
 import { commandHere } from '../version.ts';
 import { config, say } from './command.ts';
-import { curlLines, loadDemo, pageLinks } from './demo/demo.ts';
+import { curlLines, loadDemo, newTokenAccount, pageLinks } from './demo/demo.ts';
 
 /** `serve`, `demo` and `clickhouse`: they run until a signal. */
 export function addServeCommands(program: Command): void {
@@ -43,16 +43,20 @@ async function runService(config: Config): Promise<void> {
 /** `demo`: `serve`, with sample data in an empty database and `curl` commands to try it. */
 async function runDemo(config: Config): Promise<void> {
   await withOpenStore(config, async (opened, log) => {
-    const store = connect(opened.address);
-    const accounts = await loadDemo(store, { dataDir: config.dataDir, now: new Date(), say }).finally(() =>
-      store.close(),
-    );
+    // First of all, so that a port in use ends this before there are tokens, which are shown only once.
     const service = await serve(config, opened, log);
+    const store = connect(opened.address);
+    const accounts = await loadDemo(store, { dataDir: config.dataDir, now: new Date(), say })
+      .finally(() => store.close())
+      .catch(async (error: unknown) => {
+        await service.stop();
+        throw error;
+      });
     for (const { account, token } of accounts) say(`${account}\t${token}`);
     say(
       accounts.length
         ? `\nThe tokens above are shown only once. These links open the reports in a browser, signed in:\n\n${pageLinks(service.url, accounts)}\n\nOr try:\n`
-        : `\nNothing was loaded now, and tokens are shown only once. For a new one:\n\n  TOKEN=$(${commandHere()} token create northwind-outdoor)\n\nIt signs you in at ${service.url}/app, too. Or try:\n`,
+        : `\nNothing was loaded now, and tokens are shown only once. For a new one:\n\n  TOKEN=$(${commandHere()} token create ${newTokenAccount})\n\nIt signs you in at ${service.url}/app, too. Or try:\n`,
     );
     say(`${curlLines(service.url, accounts, new Date())}\n`);
     log.info(`listening on ${service.url}; Ctrl-C stops`);

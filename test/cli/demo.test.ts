@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { accounts, useDemo } from '../support/demo.ts';
 import { engineIn } from '../support/embedded-processes.ts';
@@ -46,12 +48,31 @@ test('the first start prints tokens and curl lines that work as they are; the ne
   await expectWholeSample();
   // Each start has other passwords, and the dictionaries of names log in, too.
   expect(await number('SELECT count() FROM dictionary(ad_unit_names)')).toBeGreaterThan(3);
+  const [, next = ''] = (await second.said(/Or try:([\s\S]*)Ctrl-C stops/)) ?? [];
+  expect(curlLines(next)).toHaveLength(2);
+  for (const line of curlLines(next)) {
+    const { stdout } = await startProcess('sh', ['-c', line], { TOKEN: tokens[0] ?? '' }).ended;
+    expect(JSON.parse(stdout).result.rows.length).toBeGreaterThan(3);
+  }
   const { pid = 0, address } = engineIn(demo.dataDir) ?? {};
   expect(listeningPorts(pid)).toEqual([Number(new URL(address?.url ?? '').port)]);
   const ended = await second.kill('SIGINT');
   expect(ended.code).toBe(0);
   expect(ended.stderr).not.toMatch(/is empty|adt_/);
-  expect(curlLines(ended.stderr)).toHaveLength(3);
+});
+
+test('a port in use is told before anything is loaded', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const PORT = String((other.address() as AddressInfo).port);
+  try {
+    const { code, stderr } = await commands.run(['demo'], { DATA_DIR: demo.dataDir, PORT });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`PORT=${PORT}: is in use on 127.0.0.1`);
+    expect(stderr).not.toContain('ClickHouse is empty');
+  } finally {
+    other.close();
+  }
 });
 
 test('a store with events of its own is left alone', async () => {

@@ -10,6 +10,9 @@ import { sampleAccounts, writeSample } from './sample.ts';
 /** Where the demo keeps its sample: for people to look at, and for an interrupted load to continue from. */
 const sampleFolder = 'sample';
 
+/** Whose token is made anew by whoever did not keep those of the first start. */
+export const newTokenAccount = 'northwind-outdoor';
+
 export interface DemoAccount {
   readonly account: string;
   readonly token: string;
@@ -63,19 +66,20 @@ export function pageLinks(url: string, accounts: readonly DemoAccount[]): string
   return accounts.map(({ account, token }) => `${account}\t${url}/app#token=${token}`).join('\n');
 }
 
-/** `curl` commands to paste, for three endpoints. */
+/** `curl` commands to paste; without accounts those that one of them can ask, by its token in `TOKEN`. */
 export function curlLines(url: string, accounts: readonly DemoAccount[], now: Date): string {
   const tokenOf = (account: string) => accounts.find((demo) => demo.account === account)?.token ?? '$TOKEN';
   const day = (ago: number) => new Date(now.getTime() - ago * 86_400_000).toISOString().slice(0, 10);
   const lines: [string, string, number][] = [
-    ['/v1/campaigns', 'northwind-outdoor', 30],
-    ['/v1/campaigns/breakdowns/device_creative_date', 'northwind-outdoor', 7],
+    ['/v1/campaigns', newTokenAccount, 30],
+    ['/v1/campaigns/breakdowns/device_creative_date', newTokenAccount, 7],
     ['/v1/ad_units/breakdowns/site', 'daily-harbor', 30],
   ];
   return lines
+    .filter(([, account]) => accounts.length > 0 || account === newTokenAccount)
     .map(
       ([path, account, days]) =>
-        `curl -sS --compressed ${url}${path} -H 'authorization: Bearer ${tokenOf(account)}' -H 'content-type: application/json' -d '{"start_time":"${day(days)}","end_time":"${day(1)}"}'`,
+        `curl -sS --compressed ${url}${path} -H "authorization: Bearer ${tokenOf(account)}" -H 'content-type: application/json' -d '{"start_time":"${day(days)}","end_time":"${day(1)}"}'`,
     )
     .join('\n\n');
 }
