@@ -29,7 +29,7 @@ export async function shardCrashRounds({ rounds, seed, onRound }: ShardCrashRun)
   const cluster = await startCluster(3);
   try {
     // As many accounts as it takes to fill every shard.
-    const input = await writeInput(folder, random, { accounts: 30 });
+    const input = await writeInput(folder, random, { events: 30_000, accounts: 30 });
     let fullMs = 0;
     // Round 0 is not disturbed: it shows how long a load takes.
     for (let round = 0; round <= rounds; round++) {
