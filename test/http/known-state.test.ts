@@ -15,8 +15,8 @@ const between = useStatementsBetween(
 const service = useService(reachedBy(between, db), { ANSWER_TRUST_MS: String(trustMs) });
 
 /** Impressions, and what Cache-Status says. */
-async function ask(end: string): Promise<readonly unknown[]> {
-  const response = await service.post('/v1/campaigns', 'advertiser', {
+async function ask(end: string, account = 'advertiser'): Promise<readonly unknown[]> {
+  const response = await service.post('/v1/campaigns', account, {
     start_time: '2026-03-01',
     end_time: end,
   });
@@ -51,27 +51,23 @@ test('an answer does not wait for the state of the store, and is not kept for on
 
 test('who asks later does not share an answer that was begun before the last change', async () => {
   await load(db.store, [event({ advertiser_id: 'later', quantity: 1 })]);
-  const march = { start_time: '2026-03-01', end_time: '2026-03-31' };
-  const impressions = async () =>
-    JSON.parse(await (await service.post('/v1/campaigns', 'later', march)).text()).result.rows[0].impressions;
   expect(await ask('2026-03-29')).toMatchObject([expect.any(Number), expect.any(String)]);
   const [goOn, gone] = signal();
   const [begun, sent] = signal();
-  let first = true;
+  // Also the statement of the same report that starts over because it takes long.
   hold = ({ query }) => {
-    if (!query.includes('FORMAT Template') || !first) return undefined;
-    first = false;
+    if (!query.includes('FORMAT Template')) return undefined;
     begun();
     return gone;
   };
-  const early = impressions();
+  const early = ask('2026-03-31', 'later');
   await sent;
   await load(db.store, [event({ advertiser_id: 'later', quantity: 2 })]);
-  await sleep(trustMs);
-  expect(await impressions()).toBe(3);
-  goOn();
-  expect(await early).toBe(3);
   hold = () => {};
+  await sleep(trustMs);
+  expect(await ask('2026-03-31', 'later')).toEqual([3, 'fwd=uri-miss']);
+  goOn();
+  expect(await early).toEqual([3, 'fwd=uri-miss']);
 });
 
 /** How to give it, and what waits for it. */
