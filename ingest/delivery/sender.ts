@@ -116,24 +116,24 @@ export class Sender {
   async #sendHeldBack(chunk: SendableChunk, loadTime: string, loadId: string): Promise<SentRows> {
     const { store, file, dedupe = false, dryRun, rejectLimit } = this.#options;
     await this.#insert('incoming_staging', chunk, loadTime, loadId);
+    const { id, token = id } = chunk;
+    const staged = { chunk: id, loadId, token };
     try {
-      const held = await retrying(() => stagedCounts(store, chunk.id, dedupe), this.#retries);
+      const held = await retrying(() => stagedCounts(store, staged, dedupe), this.#retries);
       if (rejectLimit && !rejectLimit.admit(chunk.rows, held.rejectedRows)) {
-        const rejects = await retrying(() => stagedRejects(store, chunk.id, 5), this.#retries);
+        const rejects = await retrying(() => stagedRejects(store, staged, 5), this.#retries);
         throw tooMany(file, chunk, rejects, held.rejectedRows, rejectLimit);
       }
       if (dryRun) {
-        const rejects = await retrying(() => stagedRejects(store, chunk.id, maxShown), this.#retries);
-        const sample = await retrying(() => stagedSample(store, chunk.id), this.#retries);
+        const rejects = await retrying(() => stagedRejects(store, staged, maxShown), this.#retries);
+        const sample = await retrying(() => stagedSample(store, staged), this.#retries);
         return { ...held, rejects, sample };
       }
-      const { id, token = id } = chunk;
-      const staged = { chunk: id, loadId, token };
       await retrying(() => sendStaged(store, staged, dedupe), this.#retries);
       if (await this.#inCluster()) await retrying(() => publishStaged(store, staged), this.#retries);
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
     } finally {
-      await dropStaged(store, [chunk.id]);
+      await dropStaged(store, [id]);
     }
   }
 

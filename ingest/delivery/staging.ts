@@ -16,7 +16,7 @@ export interface StagedCounts {
   readonly leftOut: number;
 }
 
-const held = 'chunk = {chunk:String}';
+const held = 'chunk = {chunk:String} AND load_id = {loadId:String}';
 const isEvent = '(empty(faults) AND NOT left_out)';
 /** How many events a dry run shows. */
 const sampleRows = 5;
@@ -29,8 +29,18 @@ const isNew = `(event_id, day) NOT IN (
   SELECT event_id, day FROM events WHERE chunk != {chunk:String} AND day IN (
     SELECT DISTINCT day FROM incoming_staging WHERE ${held}))`;
 
+/** What of a chunk a load holds back. */
+export interface HeldBack {
+  readonly chunk: string;
+  readonly loadId: string;
+}
+
 /** @param dedupe whether events whose id is present are left out */
-export async function stagedCounts(store: Store, chunk: string, dedupe: boolean): Promise<StagedCounts> {
+export async function stagedCounts(
+  store: Store,
+  { chunk, loadId }: HeldBack,
+  dedupe: boolean,
+): Promise<StagedCounts> {
   const query = `
     SELECT toUInt32(countIf(notEmpty(faults))) AS rejectedRows, toUInt32(countIf(${isEvent})) AS good,
            toUInt32(countIf(left_out)) AS leftOut,
@@ -39,7 +49,7 @@ export async function stagedCounts(store: Store, chunk: string, dedupe: boolean)
   const [row] = await select<{ rejectedRows: number; good: number; leftOut: number; rows: number }>(
     store,
     query,
-    { chunk },
+    { chunk, loadId },
   );
   if (!row) throw new Error(`ClickHouse did not count the rows of chunk ${chunk}`);
   const { rejectedRows, good, leftOut, rows } = row;
@@ -47,33 +57,35 @@ export async function stagedCounts(store: Store, chunk: string, dedupe: boolean)
 }
 
 /** The first rejected rows of a held-back chunk, in the order of the file. */
-export function stagedRejects(store: Store, chunk: string, max: number): Promise<RejectedRow[]> {
+export function stagedRejects(
+  store: Store,
+  { chunk, loadId }: HeldBack,
+  max: number,
+): Promise<RejectedRow[]> {
   const query = `SELECT toUInt32(line) AS line, faults FROM incoming_staging AS s
     WHERE ${held} AND notEmpty(faults) ORDER BY s.line LIMIT {max:UInt32}`;
-  return select<RejectedRow>(store, query, { chunk, max });
+  return select<RejectedRow>(store, query, { chunk, loadId, max });
 }
 
 /** The first events of a held-back chunk as a table for people; columns without a value are left out. */
-export async function stagedSample(store: Store, chunk: string): Promise<string> {
+export async function stagedSample(store: Store, { chunk, loadId }: HeldBack): Promise<string> {
   const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND ${isEvent} ORDER BY s.line LIMIT ${sampleRows}`;
   const used = eventColumns.map((name) => `countIf(toString(${name}) NOT IN ('', '0', 'false')) AS ${name}`);
   const [counts] = await select<Record<string, string>>(store, `SELECT ${used.join(', ')} FROM (${first})`, {
     chunk,
+    loadId,
   });
   const shown = eventColumns.filter((name) => Number(counts?.[name]) > 0);
   if (shown.length === 0) return '';
   const answer = await store.exec({
     query: `SELECT line, ${shown.map((name) => `toString(s.${name}) AS ${name}`).join(', ')} FROM (${first}) AS s FORMAT PrettyCompactMonoBlock`,
-    query_params: { chunk },
+    query_params: { chunk, loadId },
     clickhouse_settings: { output_format_pretty_color: 0, output_format_pretty_row_numbers: 0 },
   });
   return text(answer.stream);
 }
 
-/** What of a chunk a load holds back. */
-export interface StagedChunk {
-  readonly chunk: string;
-  readonly loadId: string;
+export interface StagedChunk extends HeldBack {
   /** What keeps it from being stored twice. */
   readonly token: string;
 }
@@ -85,7 +97,7 @@ export async function sendStaged(
   dedupe: boolean,
 ): Promise<void> {
   const columns = judgedColumns.join(', ');
-  const all = `SELECT ${columns} FROM incoming_staging WHERE ${held} AND load_id = {loadId:String} AND NOT left_out`;
+  const all = `SELECT ${columns} FROM incoming_staging WHERE ${held} AND NOT left_out`;
   const select = dedupe
     ? `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
        UNION ALL ${all} AND notEmpty(faults) ORDER BY line`
@@ -102,7 +114,8 @@ export async function publishStaged(store: Store, { chunk, loadId, token }: Stag
   const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
   await store.command({
     query: `INSERT INTO publisher_events (${columns}) SELECT ${columns} FROM events
-      WHERE ${held} AND publisher_id != '' AND day IN (SELECT day FROM chunk_days WHERE ${held})`,
+      WHERE chunk = {chunk:String} AND publisher_id != ''
+        AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})`,
     query_params: { chunk },
     clickhouse_settings: insertSettings(token, loadId),
   });

@@ -23,21 +23,21 @@ export async function faultsOfRows(
   rows: readonly Readonly<Record<string, string>>[],
   requireEventId: boolean,
 ): Promise<Map<number, readonly Fault[]>> {
-  const chunk = `corrections ${randomUUID()}`;
+  const held = { chunk: `corrections ${randomUUID()}`, loadId: '' };
   const source = jsonSource('lines', sameNames(), false);
   const options = { timezone: 'UTC', roundMoney: false, requireEventId };
   const select = judgeRecords(source, { ...options, reportTimezone: await requireTimezone(store) });
   const { stream } = await store.exec({
     query: `INSERT INTO incoming_staging (${judgedColumns.join(', ')}) ${select} FORMAT ${source.format}`,
     values: Readable.from([linesOf(rows)], { objectMode: false }),
-    query_params: { chunk, loadTime: '1971-01-01 00:00:00', loadId: '', file: '', firstLine: 0 },
-    clickhouse_settings: insertSettings(chunk),
+    query_params: { ...held, loadTime: '1971-01-01 00:00:00', file: '', firstLine: 0 },
+    clickhouse_settings: insertSettings(held.chunk),
   });
   await finished(stream.resume());
   try {
-    const faulty = await stagedRejects(store, chunk, rows.length);
+    const faulty = await stagedRejects(store, held, rows.length);
     return new Map(faulty.map(({ line, faults }) => [line, faults]));
   } finally {
-    await dropStaged(store, [chunk]);
+    await dropStaged(store, [held.chunk]);
   }
 }

@@ -22,7 +22,8 @@ export function useStatementsBetween(
   addressOf: () => string,
   hold: (passing: Passing) => unknown,
 ): { readonly url: string } {
-  const server = createServer(async (incoming, outgoing) => {
+  // The statement of a loader is in the address: its body are the data.
+  const server = createServer({ maxHeaderSize: 1 << 20 }, async (incoming, outgoing) => {
     const leaving = new AbortController();
     const body = await buffer(incoming);
     outgoing.once('close', () => leaving.abort());
