@@ -32,6 +32,13 @@ const clusterSettings: ClickHouseSettings = {
   prefer_localhost_replica: 0,
 };
 
+/**
+ * For large reports, which fill the cores: the operating system lets the threads of small ones go first. Only where
+ * ClickHouse has CAP_SYS_NICE, as root has outside of a container; otherwise nothing changes. On two cores the 99th
+ * percentile of a small report beside two large ones was 54 ms without and 28 ms with it.
+ */
+export const stepsAside = { os_threads_nice_value_query: 10 };
+
 export interface ConnectOptions {
   readonly idleTimeoutMs?: number;
   /**

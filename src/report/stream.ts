@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { stepsAside } from '../../clickhouse/client.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { compileReport } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
@@ -82,7 +83,7 @@ export function schedulingSettings(small: boolean): Record<string, number> {
     priority: small ? 1 : 2,
     low_priority_query_wait_time_ms: 50,
     // 365 days of a small account: 0.93 of the CPU of as many threads as there are cores.
-    ...(small && { max_threads: 1 }),
+    ...(small ? { max_threads: 1 } : stepsAside),
   };
 }
 

@@ -35,7 +35,8 @@ beforeEach(() => {
 
 const finest = '/v1/campaigns/breakdowns/device_creative_date';
 const isReport = ({ query }: Passing) => /FORMAT (Template|CSV)/.test(query);
-const priorities = () => sent.filter(isReport).map(({ settings }) => settings.get('priority'));
+const settingsOf = (name: string) => sent.filter(isReport).map(({ settings }) => settings.get(name));
+const priorities = () => settingsOf('priority');
 
 test('a first answer takes two statements at once: neither waits for the other, and none asks how large it is', async () => {
   let bothSent: () => void = () => {};
@@ -62,6 +63,7 @@ test('what is too long to be kept starts over as large, and the next like it beg
   expect(priorities()).toEqual(['1', '2', '2']);
   expect(await ask('2026-03-02', '2026-03-01')).toBe(0);
   expect(priorities()).toEqual(['1', '2', '2', '1']);
+  expect(settingsOf('os_threads_nice_value_query')).toEqual([null, '10', '10', null]);
 });
 
 test('what takes long starts over as large, and is kept all the same', async () => {

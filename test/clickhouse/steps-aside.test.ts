@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
+import { expect, test, vi } from 'vitest';
+import { connect, select, stepsAside } from '../../clickhouse/client.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+
+/** The nice value and the capabilities of a thread, as Linux has them (proc(5)). */
+function thread(id: number): { nice: number; maySetNice: boolean } {
+  const [, afterName = ''] = readFileSync(`/proc/${id}/stat`, 'utf8').split(') ');
+  const [, effective = '0'] = /^CapEff:\s*(\w+)$/m.exec(readFileSync(`/proc/${id}/status`, 'utf8')) ?? [];
+  return {
+    nice: Number(afterName.split(' ')[16]),
+    maySetNice: (BigInt(`0x${effective}`) >> 23n) % 2n === 1n,
+  };
+}
+
+test('threads of a statement that fills the cores let others go first, where ClickHouse may set that', async () => {
+  const store = connect(db.address);
+  const id = `steps-aside-${Date.now()}`;
+  const slow = store.command({
+    query: 'SELECT sleepEachRow(0.1) FROM numbers(300) SETTINGS max_block_size = 1',
+    query_id: id,
+    clickhouse_settings: stepsAside,
+  });
+  const killed = expect(slow).rejects.toThrow('cancelled');
+  try {
+    await vi.waitFor(
+      async () => {
+        const threads = await select<{ id: number }>(
+          db.store,
+          'SELECT toUInt32(arrayJoin(thread_ids)) AS id FROM system.processes WHERE query_id = {id:String}',
+          { id },
+        );
+        expect(threads).not.toEqual([]);
+        for (const { nice, maySetNice } of threads.map((row) => thread(row.id))) {
+          // Otherwise that of the engine (clickhouse/embedded/engine.ts).
+          expect(nice).toBe(maySetNice ? stepsAside.os_threads_nice_value_query : Math.max(5, getPriority()));
+        }
+      },
+      { timeout: 20_000 },
+    );
+  } finally {
+    await db.store.command({
+      query: 'KILL QUERY WHERE query_id = {id:String}',
+      query_params: { id },
+    });
+    await killed;
+    await store.close();
+  }
+});
