@@ -32,6 +32,10 @@ const transientCodes = new Set([
   'EAI_AGAIN',
 ]);
 
+/** What load balancers and ingresses answer while no ClickHouse stands behind them: nginx, HAProxy, Envoy, Traefik. */
+const noServerBehind =
+  /bad gateway|service (temporarily )?unavailable|gateway time-?out|no healthy upstream|upstream (connect error|request timeout)|no available server/i;
+
 /**
  * Does the work, and does it again with growing pauses while it fails with a transient error. The work must be
  * safe to repeat.
@@ -61,5 +65,6 @@ export function isTransient(error: Error): boolean {
     return peerEnded || transientTypes.has(error.type ?? '');
   }
   const code = 'code' in error ? String(error.code) : '';
-  return transientCodes.has(code) || /socket hang up|aborted|premature close/i.test(error.message);
+  if (transientCodes.has(code) || noServerBehind.test(error.message)) return true;
+  return /socket hang up|aborted|premature close/i.test(error.message);
 }

@@ -20,8 +20,14 @@ export async function run(program: Command): Promise<void> {
       if (error.code.startsWith('adtally.')) say(error.message);
       process.exitCode = error.exitCode === 0 ? 0 : 2;
     } else {
-      say(`error: ${error instanceof Error ? error.message || String(error) : String(error)}`);
+      say(`error: ${error instanceof Error ? error.message || withoutText(error) : String(error)}`);
       process.exitCode = error instanceof ConfigError || error instanceof MappingError ? 2 : 1;
     }
   }
+}
+
+/** What an error without a text is: one of several addresses of a name, or an empty answer. */
+function withoutText(error: Error): string {
+  if ('code' in error) return String(error.code);
+  return 'ClickHouse, or what stands between, answered with an error and no text';
 }

@@ -13,9 +13,17 @@ export interface Passing {
   readonly left: AbortSignal;
 }
 
+/** The answer of a load balancer itself. */
+export interface Page {
+  readonly status: number;
+  readonly text: string;
+}
+
+const isPage = (held: unknown): held is Page => typeof held === 'object' && held !== null && 'status' in held;
+
 /**
  * A way to ClickHouse on which each statement first waits for `hold`; where that returns a number, the connection breaks
- * off after so many bytes of the answer.
+ * off after so many bytes of the answer; where it returns a page, that is the answer, and ClickHouse is not asked.
  * @param addressOf of ClickHouse, once the tests begin
  */
 export function useStatementsBetween(
@@ -29,6 +37,7 @@ export function useStatementsBetween(
     outgoing.once('close', () => leaving.abort());
     const { searchParams, search } = new URL(incoming.url ?? '/', 'http://localhost');
     const bytes = await hold({ query: body.toString(), settings: searchParams, left: leaving.signal });
+    if (isPage(bytes)) return void outgoing.writeHead(bytes.status).end(bytes.text);
     const onward = request(
       `${addressOf()}/${search}`,
       { method: incoming.method, headers: incoming.headers, signal: leaving.signal },

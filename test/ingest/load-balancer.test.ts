@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import { connect, select } from '../../clickhouse/client.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
+import { event, ndjson } from '../support/events.ts';
+import { environmentOf, useCommands } from '../support/process.ts';
+import { type Page, useStatementsBetween } from '../support/statements-between.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const commands = useCommands();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-balanced-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The statements of a load that are left to be answered by the load balancer, once each. */
+let unanswered: RegExp[] = [];
+let page: Page;
+const way = useStatementsBetween(
+  () => db.address.url,
+  ({ query, settings }) => {
+    const text = query.includes('SELECT') ? query : (settings.get('query') ?? query);
+    const met = unanswered.find((statement) => statement.test(text));
+    unanswered = unanswered.filter((statement) => statement !== met);
+    return met && page;
+  },
+);
+
+test.each([
+  [502, '<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>nginx</body>\r\n</html>'],
+  [503, '<html><head><title>503 Service Temporarily Unavailable</title></head></html>'],
+  [503, '<html><body><h1>503 Service Unavailable</h1>\nNo server is available.\n</body></html>'],
+  [503, 'no healthy upstream'],
+  [504, '<html>\r\n<head><title>504 Gateway Time-out</title></head></html>'],
+  [504, 'upstream request timeout'],
+])('a load rides out a load balancer without a ClickHouse behind it: %i %j', async (status, text) => {
+  page = { status, text };
+  unanswered = [/INTO begun_chunks/, /INTO load_chunks/, /INSERT INTO incoming /, /FROM rejected_rows/];
+  const account = `balanced-${text}`;
+  const file = join(folder, 'events.ndjson');
+  writeFileSync(file, ndjson(Array.from({ length: 10 }, () => event({ advertiser_id: account }))));
+  const store = connect({ ...db.address, url: way.url });
+  const onRetry = vi.fn();
+  const load = loadEvents({ store, file, chunkBytes: 1 << 20, now: () => new Date(), onRetry });
+  expect(await load).toMatchObject({ rows: 10 });
+  expect([unanswered, onRetry.mock.calls.length]).toEqual([[], 4]);
+  await store.close();
+  const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
+  expect(await select(db.store, query, { account })).toEqual([{ events: 10 }]);
+});
+
+test('an answer without a text is told as that', async () => {
+  page = { status: 500, text: '' };
+  unanswered = [/FROM loads/];
+  const { code, stderr } = await commands.run(['loads'], environmentOf({ ...db.address, url: way.url }));
+  expect([code, stderr]).toEqual([
+    1,
+    'error: ClickHouse, or what stands between, answered with an error and no text\n',
+  ]);
+});
