@@ -14,6 +14,8 @@ export default defineConfig(({ mode }) => ({
     reporters: ['default', './test/support/repeat-reporter.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // What comes without a promise of when; what is promised for a moment is asked with its own timeout.
+    expect: { poll: { timeout: 20_000 } },
     // Of two cores: while one file waits for the database or for a period, others go on.
     maxWorkers: 4,
     // Files that share a process load the modules once. The thorough ones are few, and take longer than that.
