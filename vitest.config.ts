@@ -12,8 +12,9 @@ export default defineConfig(({ mode }) => ({
     exclude: [...configDefaults.exclude, ...(mode === 'thorough' ? [] : [thorough])],
     globalSetup: ['test/support/stores.ts'],
     reporters: ['default', './test/support/repeat-reporter.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // End what hangs: several times what a test takes on two busy cores.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // What comes without a promise of when; what is promised for a moment is asked with its own timeout.
     expect: { poll: { timeout: 20_000 } },
     // Of two cores: while one file waits for the database or for a period, others go on.

@@ -24,4 +24,4 @@ test('clickhouse prints a curl line that works as it is, and no password', async
   const ended = await running.kill('SIGINT');
   expect(ended.code).toBe(0);
   for (const hidden of [secret, ...Object.values(passwords)]) expect(ended.stderr).not.toContain(hidden);
-}, 120_000);
+});

@@ -78,7 +78,7 @@ test('npx runs it at once, and installed for a whole machine it is a command', a
   const command = join(prefix, 'bin/adtally');
   expect((await run(command, ['--version'])).stdout).toBe(version);
   expect((await run(command, ['completion', 'bash'])).stdout).toContain('complete -');
-}, 300_000);
+});
 
 test('a user without rights loads, serves and asks for a report on nothing but what npm installed', async () => {
   const env = { DATA_DIR: join(empty, 'data'), PORT: '0', LOG_LEVEL: 'info' };
@@ -100,7 +100,7 @@ test('a user without rights loads, serves and asks for a report on nothing but w
   // Everything was written below DATA_DIR.
   const left = execFileSync('ls', ['-A', empty], { encoding: 'utf8' }).trim().split('\n');
   expect(left.toSorted()).toEqual(['data', 'node_modules', 'package-lock.json', 'package.json']);
-}, 180_000);
+});
 
 test('without the embedded engine it says what it needs', async () => {
   rmSync(join(empty, 'node_modules/chdb'), { recursive: true });

@@ -124,4 +124,4 @@ test('no report fails while one service after the other is replaced', async () =
   await Promise.all(calls);
   console.log(`${answered()} reports while 4 services were replaced:`, Object.fromEntries(ends));
   expect([...ends.keys()]).toEqual(['whole']);
-}, 300_000);
+});

@@ -19,8 +19,6 @@ import {
   stranger,
 } from '../support/strangers.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
-
 const { acquireEmbedded } = await embedded();
 let root: string;
 let dataDir: string;

@@ -32,4 +32,4 @@ test('on its native port, which it has only when asked, no user gets in without 
     await native.release();
     await asking.release();
   }
-}, 120_000);
+});

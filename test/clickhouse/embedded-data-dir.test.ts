@@ -11,12 +11,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { embedded } from '../support/compiled.ts';
 import { leaseOf, startHolder } from '../support/embedded-processes.ts';
 import { isRoot, nobody } from '../support/strangers.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const { acquireEmbedded } = await embedded();
 let root: string;

@@ -6,8 +6,6 @@ import { embedded } from '../support/compiled.ts';
 import { startProcess } from '../support/process.ts';
 import { ask, basic, isRoot, nobody } from '../support/strangers.ts';
 
-vi.setConfig({ testTimeout: 120_000 });
-
 const { acquireEmbedded } = await embedded();
 const root = mkdtempSync(join(tmpdir(), 'adtally-port-'));
 afterAll(() => rmSync(root, { recursive: true, maxRetries: 20 }));

@@ -13,8 +13,6 @@ import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { embedded } from '../support/compiled.ts';
 import { type Holder, isAlive, leaseOf, parentOf, startHolder } from '../support/embedded-processes.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const { acquireEmbedded } = await embedded();
 let root: string;
 let dataDir: string;

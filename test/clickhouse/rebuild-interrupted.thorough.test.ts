@@ -18,9 +18,7 @@ const db = useStore();
 emptyBeforeEach(db);
 const random = seededRandom(seed);
 
-test(`a rebuild that is killed at any point can be repeated (seed ${seed})`, {
-  timeout: 180_000,
-}, async () => {
+test(`a rebuild that is killed at any point can be repeated (seed ${seed})`, async () => {
   await generate(db.store, 20_000);
   const before = await content(db.store);
   const start = () =>
@@ -50,9 +48,7 @@ test(`a rebuild that is killed at any point can be repeated (seed ${seed})`, {
   expect(cutOff).toBeGreaterThan(4);
 });
 
-test(`a server that is killed while a rollup is exchanged comes back with whole rollups (seed ${seed})`, {
-  timeout: 180_000,
-}, async () => {
+test(`a server that is killed while a rollup is exchanged comes back with whole rollups (seed ${seed})`, async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'adtally-killed-'));
   const withServer = async (work: (store: Store, pid: number) => Promise<void>) => {
     const lease = await (await embedded()).acquireEmbedded(dataDir);

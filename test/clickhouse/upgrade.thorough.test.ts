@@ -68,7 +68,7 @@ test('a store of 0.1 gives the same reports, to the byte, after the update', asy
     const { code, stdout, stderr } = await adtally(command);
     expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: '' });
   }
-}, 300_000);
+});
 
 test('what 0.1 loaded is known: the same file counts nothing twice, and what it rejected is still open', async () => {
   const copy = join(folder, 'events.ndjson.gz');

@@ -55,7 +55,7 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
   } finally {
     await Promise.all([growing, grown, fourth].map((client) => client.close()));
   }
-}, 300_000);
+});
 
 it('a store of one machine is moved by copying what it has read, and everything adds up again', async () => {
   const accounts = Array.from({ length: 9 }, (_, n) => `moved-${n}`);
@@ -83,4 +83,4 @@ it('a store of one machine is moved by copying what it has read, and everything 
   } finally {
     await Promise.all([single.close(), moved.close()]);
   }
-}, 300_000);
+});

@@ -51,7 +51,7 @@ it('an account that is too large for a shard is spread over several, and its rep
   await rebuildRollups(test.store, catalog);
   expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
   await expectRecount(service, oracle, ['giant']);
-}, 300_000);
+});
 
 it('a service that cannot read the placements asks all shards', async () => {
   let now = 0;

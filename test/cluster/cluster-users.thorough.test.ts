@@ -107,7 +107,7 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   await cluster.answers();
   const refused = await commands.run(['token', 'create', 'a0'], environmentOf(reporter));
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('Not enough privileges')]);
-}, 300_000);
+});
 
 /** What tells of a server that is away, and of nothing that a user may or may not do. */
 const broken = /ECONNRE|socket hang up|Connection re(fused|set)|ALL_CONNECTION_TRIES_FAILED|NETWORK_ERROR/;

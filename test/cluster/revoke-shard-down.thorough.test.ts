@@ -36,4 +36,4 @@ it('a leaked token ends on the nodes that are up while another is down, and the 
   } finally {
     await Promise.all([first.close(), second.close()]);
   }
-}, 300_000);
+});

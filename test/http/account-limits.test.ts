@@ -107,7 +107,7 @@ test('the command sets, lists and takes away limits, and says what is wrong with
     expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^error: /) });
   }
   await expect(setRequestLimit(db.store, 'none', 0)).rejects.toThrow(/violated/);
-}, 120_000);
+});
 
 test('check tells when the table or a column of it is missing', async () => {
   expect(await checkSchema(db.store, catalog)).toEqual([]);

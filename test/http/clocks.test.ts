@@ -132,7 +132,7 @@ test('the command revokes by id, by the token itself, from standard input, and f
   for (const wrong of [['revoke'], ['revoke', 'x', '--account', 'a'], ['revoke', 'adt_mistyped']]) {
     expect(await adtally(wrong)).toMatchObject({ code: 2 });
   }
-}, 120_000);
+});
 
 test('a restored backup revives no revoked token without a word', async () => {
   const token = await createToken(db.store, { account: 'restored', label: '' });
@@ -155,4 +155,4 @@ test('a restored backup revives no revoked token without a word', async () => {
   expect(await adtally(['revoke', token])).toMatchObject({ code: 0 });
   expect(await adtally(['list', 'restored'])).toMatchObject({ code: 0, stderr: '' });
   await expect.poll(() => statusWith(token), within5s).toBe(401);
-}, 120_000);
+});

@@ -102,7 +102,7 @@ test('nginx with HTTP/1.1 hands on whole answers', async () => {
       expect([...sizes]).toEqual([expect.stringMatching(/^\d{8,} /)]);
     }
   });
-}, 240_000);
+});
 
 // With files nginx has all of an answer long before its caller; then there is nothing to break.
 test.each(['without files', 'without buffers'] as const)(
@@ -125,5 +125,4 @@ test.each(['without files', 'without buffers'] as const)(
       }
     });
   },
-  120_000,
 );

@@ -47,4 +47,4 @@ test('a stop lets an answer that is read finish, takes nothing new, and cuts one
        AND query NOT LIKE '%system.processes%'`,
   );
   expect(running).toEqual([]);
-}, 60_000);
+});

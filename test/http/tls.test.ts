@@ -68,4 +68,4 @@ test('with the file of its authority commands and reports reach it over TLS', as
     body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
   });
   expect([answer.status, JSON.parse(await answer.text()).result.rows]).toEqual([200, []]);
-}, 120_000);
+});

@@ -88,7 +88,7 @@ test('the command makes and lists them, and says that a token without end has no
   expect((await adtally('list', 'acme')).stdout).toMatch(/\tcampaigns\n$/);
   expect((await adtally('create', 'acme', '--family', 'sites')).code).toBe(2);
   expect((await adtally('create', 'acme', '--expires', '2099-01-01')).stderr).toBe('');
-}, 120_000);
+});
 
 test('an older backup that was migrated right after its restore is known as restored', async () => {
   expect(await tokensRestoredAt(db.store)).toBeUndefined();

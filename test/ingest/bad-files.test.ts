@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { expandFiles } from '../../ingest/input/expand-files.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { startOf } from '../support/compiled.ts';
@@ -13,8 +13,6 @@ import { useLoader } from '../support/loader.ts';
 import { type Ended, peakMemoryMb } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 import { zstd } from '../support/zstd.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 let account: string;

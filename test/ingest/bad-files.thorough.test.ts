@@ -1,11 +1,9 @@
 import { appendFile, readFile } from 'node:fs/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { type EventLine, event, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import type { Ended } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 let account: string;

@@ -1,10 +1,8 @@
 import { buffer } from 'node:stream/consumers';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { type Line, useLines } from '../support/event-lines.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 const lines = useLines(db);

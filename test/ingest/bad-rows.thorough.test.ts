@@ -1,9 +1,7 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { useLines } from '../support/event-lines.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 const lines = useLines(db);

@@ -1,13 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { openGate } from '../support/gate.ts';
 import { counted, eventsFile, underWay } from '../support/load-under-way.ts';
 import { useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const db = useStore();
 const commands = useCommands();

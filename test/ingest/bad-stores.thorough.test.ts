@@ -1,14 +1,12 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { connect } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { embedded } from '../support/compiled.ts';
 import { counted, eventsFile, underWay } from '../support/load-under-way.ts';
 import { useCommands } from '../support/process.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const commands = useCommands();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-stores-'));

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
@@ -7,8 +7,6 @@ import { useChunksInDoubt } from '../support/chunks-in-doubt.ts';
 import { type EventLine, event, load, loadRows } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 const { mutate } = useChunksInDoubt(db);

@@ -1,8 +1,6 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { useDedupedLoads } from '../support/deduped-loads.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const loads = useDedupedLoads(useStore());
 const { lines, file, start, ingest, counted } = loads;

@@ -1,9 +1,7 @@
 import { buffer } from 'node:stream/consumers';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { useLoadedFiles } from '../support/loaded-files.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 // What was once read wrongly, refused or lost.
 const db = useStore();

@@ -1,13 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { writeRejects } from '../../ingest/history/load-history.ts';
 import { replay } from '../../ingest/rejects/replay.ts';
 import { useLoadedFiles } from '../support/loaded-files.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 // Each was once read wrongly, refused or lost. Packed files, CR and UTF-16 are in input-loads.test.ts.
 const db = useStore();

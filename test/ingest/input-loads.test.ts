@@ -1,13 +1,11 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
 import { type LoadResult, loadEvents } from '../../ingest/load/load-events.ts';
 import { event, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 let account: string;

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import { Load } from '../../ingest/ledger/load.ts';
@@ -6,8 +6,6 @@ import { useChunksInDoubt } from '../support/chunks-in-doubt.ts';
 import { ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const db = useStore();
 const { events, leaveInDoubt, counted, mutate } = useChunksInDoubt(db);

@@ -11,8 +11,6 @@ import { done, useLoader } from '../support/loader.ts';
 import { onlyChunk } from '../support/only-chunk.ts';
 import { onEveryShard, useStore } from '../support/store.ts';
 
-vi.setConfig({ testTimeout: 180_000 });
-
 // A loader that is killed leaves a server at work on what it has sent.
 const db = useStore();
 let account: string;

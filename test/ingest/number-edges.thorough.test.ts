@@ -1,8 +1,6 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { useLoadedFiles } from '../support/loaded-files.ts';
 import { useMappedLoads } from '../support/mapped-loads.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const { db, loadText, inFile } = useMappedLoads();
 const { load, events, rejects, writeByDuckDb } = useLoadedFiles(db);

@@ -1,10 +1,8 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { event } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 let account: string;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
@@ -17,8 +17,6 @@ import {
 } from '../../ingest/parquet/thrift.ts';
 import { parquetFile } from '../support/parquet.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-footer-'));

@@ -1,12 +1,10 @@
 import { writeFileSync } from 'node:fs';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import type { RejectedRow } from '../../ingest/rejects/rejected-rows.ts';
 import type { Shape } from '../support/parquet.ts';
 import { sums, useParquetLoads } from '../support/parquet-loads.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const db = useStore();
 const loads = useParquetLoads(db);

@@ -5,8 +5,6 @@ import type { Shape } from '../support/parquet.ts';
 import { sums, useParquetLoads } from '../support/parquet-loads.ts';
 import { useStore } from '../support/store.ts';
 
-vi.setConfig({ testTimeout: 120_000 });
-
 const db = useStore();
 const loads = useParquetLoads(db);
 const { written, load, stored } = loads;

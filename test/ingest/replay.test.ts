@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { replayedAs, useRejectedLoads } from '../support/rejected-loads.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 const db = useStore();
 const loads = useRejectedLoads(db);

@@ -4,8 +4,6 @@ import { heldAt } from '../support/held.ts';
 import { killedReplay, now, replayedAs, useRejectedLoads } from '../support/rejected-loads.ts';
 import { onEveryShard, useStore } from '../support/store.ts';
 
-vi.setConfig({ testTimeout: 180_000 });
-
 const db = useStore();
 const loads = useRejectedLoads(db);
 const { run, loadWithRejects, corrected, totals } = loads;

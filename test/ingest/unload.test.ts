@@ -1,12 +1,10 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { ndjson } from '../support/events.ts';
 import { onEveryShard, useStore } from '../support/store.ts';
 import { useUnloads } from '../support/unloads.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const db = useStore();
 const loads = useUnloads(db);

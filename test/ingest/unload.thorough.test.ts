@@ -1,11 +1,9 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { ndjson } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
 import { failingAt, unloadSteps, useUnloads } from '../support/unloads.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const db = useStore();
 const { file, run, events, withRejects, load, counted } = useUnloads(db);

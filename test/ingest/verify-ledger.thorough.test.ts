@@ -1,11 +1,9 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import { load as loadEvents, ndjson } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';
 import { useStore } from '../support/store.ts';
 import { useUnloads } from '../support/unloads.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const db = useStore();
 const loads = useUnloads(db);

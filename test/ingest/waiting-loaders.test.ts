@@ -13,8 +13,6 @@ import { onlyChunk } from '../support/only-chunk.ts';
 import type { Command } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 
-vi.setConfig({ testTimeout: 180_000 });
-
 const db = useStore();
 let account: string;
 let home: string;

@@ -1,11 +1,9 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { mappingFingerprint } from '../../ingest/event/mapping.ts';
 import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import { readMapping } from '../../ingest/mapping/read-mapping.ts';
 import { useMappedLoads } from '../support/mapped-loads.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const { db, loadText, inFile, refusal } = useMappedLoads();
 const flags = { map: ['event_time=Day'], ignoreUnknown: true };

@@ -35,7 +35,7 @@ scrape_configs: [{ job_name: adtally, static_configs: [{ targets: ['${target}'] 
   const [, address = ''] = await prometheus.said(/msg="Listening on" address=(\S+)/);
   url = `http://${address}`;
   await prometheus.said(/Server is ready to receive web requests/);
-}, 120_000);
+});
 afterAll(async () => {
   await prometheus?.kill('SIGTERM');
   rmSync(folder, { recursive: true, maxRetries: 20 });
@@ -93,7 +93,7 @@ test('every picture of the dashboard has something to show after a few requests'
   expect(services.map(({ metric }) => metric.instance)).toEqual([
     expect.stringMatching(/^127\.0\.0\.1:\d+$/),
   ]);
-}, 120_000);
+});
 
 test('the rules are valid, ask for metrics that are there, and nothing else than a rejected row is raised', async () => {
   const answer = await fetch(`${url}/api/v1/rules`);

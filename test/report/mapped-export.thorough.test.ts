@@ -1,11 +1,9 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { EventLine } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import { answer, lines, Oracle, paths } from '../support/oracle.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const db = useStore();
 const service = useService(db);

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, vi } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 import { type Cluster, type ClusterOptions, clusterName } from '../../clickhouse/embedded/local-cluster.ts';
 import { localCluster } from './compiled.ts';
 
 /** A cluster for the tests of one file. */
 export function useCluster(size: number, options: ClusterOptions = {}): Cluster {
-  // Several servers share the cores of one machine.
-  vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
   let cluster: Cluster | undefined;
   beforeAll(async () => {
     const { startCluster } = await localCluster();

@@ -9,5 +9,5 @@ export function killedDuringLoads(victims: readonly Victim[], events?: number): 
     await crashRounds({ victims, seed, events, onRound: (text) => told.push(text) });
     // The undisturbed round is told too.
     expect(told).toHaveLength(victims.length + 1);
-  }, 300_000);
+  });
 }

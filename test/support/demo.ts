@@ -22,7 +22,6 @@ export interface Demo {
 }
 
 export function useDemo(): Demo {
-  vi.setConfig({ testTimeout: 180_000 });
   const commands = useCommands();
   let dataDir: string;
   beforeEach(() => {

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { defaultMapping } from '../../ingest/event/mapping.ts';
 import { mappedReading } from '../../ingest/event/reading.ts';
@@ -8,7 +8,6 @@ import type { TestStore } from './store.ts';
 
 /** What is read in another way than it was loaded, on a store of any kind. */
 export function loadedOtherwise(db: TestStore): void {
-  vi.setConfig({ testTimeout: 300_000 });
   const files = useLoadedFiles(db);
   const { loader, load } = files;
 

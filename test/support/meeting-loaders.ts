@@ -19,7 +19,6 @@ export interface MeetingLoaders {
 }
 
 export function useMeetingLoaders(db: TestStore): MeetingLoaders {
-  vi.setConfig({ testTimeout: 180_000 });
   let account: string;
   let home: string;
   const {
