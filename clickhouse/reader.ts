@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Agent, type IncomingMessage, request as plainRequest, type RequestOptions } from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
 import { buffer, text } from 'node:stream/consumers';
@@ -88,13 +89,23 @@ export class Reader {
   ): Promise<IncomingMessage> {
     const search = new URLSearchParams({ database: this.#database, ...(queryId && { query_id: queryId }) });
     for (const [name, value] of Object.entries(settings)) search.set(name, String(value));
-    for (const [name, value] of Object.entries(params)) search.set(`param_${name}`, parameterText(value));
+    const texts = Object.entries(params).map(
+      ([name, value]) => [`param_${name}`, parameterText(value)] as const,
+    );
+    const form = texts.reduce((length, [, { length: more }]) => length + more, 0) > longestParams;
+    if (!form) for (const [name, value] of texts) search.set(name, value);
+    const body = form ? formOf([['query', query], ...texts]) : query;
     return new Promise((resolve, reject) => {
       const sent = this.#request({
         ...this.#options,
         agent,
         path: `${this.#options.path}?${search}`,
-        headers: { ...this.#options.headers, ...headers, 'Content-Length': Buffer.byteLength(query) },
+        headers: {
+          ...this.#options.headers,
+          ...headers,
+          ...(form && { 'Content-Type': `multipart/form-data; boundary=${boundary}` }),
+          'Content-Length': Buffer.byteLength(body),
+        },
         ...(signal && { signal }),
       });
       sent.once('response', resolve);
@@ -106,12 +117,26 @@ export class Reader {
         const closed = sent.reusedSocket && gone && !signal?.aborted;
         reject(closed ? new ReusedSocketError(error.message, { cause: error }) : error);
       });
-      sent.end(query);
+      sent.end(body);
     });
   }
 }
 
 class ReusedSocketError extends Error {}
+
+/** What parameters may add to an address, of which load balancers take 8 KiB; the texts of longer ones go in a form. */
+const longestParams = 1_000;
+
+const boundary = randomUUID();
+
+/** RFC 7578. No text has the boundary in it: nobody is told it. */
+function formOf(fields: readonly (readonly [name: string, text: string])[]): string {
+  const parts = fields.map(
+    ([name, content]) =>
+      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`,
+  );
+  return `${parts.join('')}--${boundary}--\r\n`;
+}
 
 const escapes: Readonly<Record<string, string>> = {
   '\\': '\\\\',

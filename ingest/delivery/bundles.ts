@@ -1,8 +1,8 @@
-import { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
+import { insertData } from '../../clickhouse/insert.ts';
 import type { BundledRecords } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
-import { type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
+import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../event/judge.ts';
+import { quoted } from '../event/sql.ts';
 import { together } from '../ledger/together.ts';
 import { dropStaged } from './staging.ts';
 
@@ -18,16 +18,24 @@ export interface BundledChunk {
 
 /** Bits of the number of a line; those above say which chunk it is of. */
 const lineBits = 40n;
-const nth = (param: string) => `{${param}}[bitShiftRight(at_line, ${lineBits}) + 1]`;
-const origin = {
-  chunk: nth('chunks:Array(String)'),
-  loadTime: nth("loadTimes:Array(DateTime64(6, 'UTC'))"),
-  loadId: nth('loadIds:Array(String)'),
-  file: nth('files:Array(String)'),
-  line: `bitAnd(at_line, ${(1n << lineBits) - 1n})`,
-};
 
-/** A path has at most 4,096 bytes, and ClickHouse takes a parameter of 128 KiB. */
+/** Where the records of several chunks are from. Not as parameters, which would make the address of the statement long. */
+function originOf(chunks: readonly BundledChunk[]): Origin {
+  const nth = (texts: readonly string[], type = 'String') =>
+    `[${texts.map(quoted).join(', ')}]::Array(${type})[bitShiftRight(at_line, ${lineBits}) + 1]`;
+  return {
+    chunk: nth(chunks.map(({ id }) => id)),
+    loadTime: nth(
+      chunks.map(({ loadTime }) => loadTime),
+      "DateTime64(6, 'UTC')",
+    ),
+    loadId: nth(chunks.map(({ loadId }) => loadId)),
+    file: nth(chunks.map(({ file }) => file)),
+    line: `bitAnd(at_line, ${(1n << lineBits) - 1n})`,
+  };
+}
+
+/** A path has at most 4,096 bytes, and ClickHouse takes a statement of 256 KiB. */
 const mostChunks = 30;
 
 /**
@@ -36,27 +44,23 @@ const mostChunks = 30;
  * also where an interrupted attempt has left its records twice.
  */
 export const stageTogether = together<BundledChunk, void>(async (store, chunks) => {
-  const statements = new Map<string, BundledChunk[]>();
+  // Those that are read and judged alike.
+  const bundles = new Map<string, [BundledChunk, ...BundledChunk[]]>();
   for (const chunk of chunks) {
-    const select = judgeRecords(chunk.bundled.source, chunk.judge, origin);
-    statements.set(select, [...(statements.get(select) ?? []), chunk]);
+    const judged = judgeRecords(chunk.bundled.source, chunk.judge);
+    const bundle = bundles.get(judged);
+    if (bundle) bundle.push(chunk);
+    else bundles.set(judged, [chunk]);
   }
-  for (const [select, members] of statements) {
-    const { stream: answer } = await store.exec({
-      query: `INSERT INTO incoming_staging (${judgedColumns.join(', ')}) ${select} FORMAT RowBinary`,
-      values: Readable.from(
-        members.map(({ bundled }, n) => bundled.records(BigInt(n) << lineBits)),
-        { objectMode: false },
-      ),
-      query_params: {
-        chunks: members.map(({ id }) => id),
-        loadTimes: members.map(({ loadTime }) => loadTime),
-        loadIds: members.map(({ loadId }) => loadId),
-        files: members.map(({ file }) => file),
-      },
-      clickhouse_settings: insertSettings(`staging ${members[0]?.id}`),
+  for (const bundle of bundles.values()) {
+    const [{ id, bundled, judge }] = bundle;
+    await insertData(store, {
+      into: `incoming_staging (${judgedColumns.join(', ')})`,
+      select: judgeRecords(bundled.source, judge, originOf(bundle)),
+      format: 'RowBinary',
+      data: bundle.map((each, n) => each.bundled.records(BigInt(n) << lineBits)),
+      settings: insertSettings(`staging ${id}`),
     });
-    await finished(answer.resume());
   }
   return chunks.map(() => undefined);
 }, mostChunks);

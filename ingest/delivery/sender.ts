@@ -1,7 +1,7 @@
-import { finished } from 'node:stream/promises';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
+import { insertData } from '../../clickhouse/insert.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { eventColumns } from '../event/fields.ts';
@@ -151,20 +151,23 @@ export class Sender {
     const { store, file, judge } = this.#options;
     const select = judgeRecords(source, judge);
     const eventsOnly = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
-    const query =
+    const statement =
       table === 'publisher_events'
-        ? `INSERT INTO ${table} (${eventsOnly}) SELECT ${eventsOnly} FROM (${select}) WHERE empty(faults) AND publisher_id != '' FORMAT ${source.format}`
-        : `INSERT INTO ${table} (${(source.condition ? heldColumns : judgedColumns).join(', ')}) ${select} FORMAT ${source.format}`;
+        ? {
+            into: `${table} (${eventsOnly})`,
+            select: `SELECT ${eventsOnly} FROM (${select}) WHERE empty(faults) AND publisher_id != ''`,
+          }
+        : { into: `${table} (${(source.condition ? heldColumns : judgedColumns).join(', ')})`, select };
     const insert = async () => {
       // Left there by an attempt that was interrupted.
       if (table === 'incoming_staging') await dropStaged(store, [id]);
-      const { stream: answer } = await store.exec({
-        query,
-        values: stream(),
-        query_params: { chunk: id, loadTime, loadId, file, firstLine },
-        clickhouse_settings: { ...insertSettings(token, loadId), ...source.settings },
+      await insertData(store, {
+        ...statement,
+        format: source.format,
+        data: stream(),
+        params: { chunk: id, loadTime, loadId, file, firstLine },
+        settings: { ...insertSettings(token, loadId), ...source.settings },
       });
-      await finished(answer.resume());
     };
     const { inTurn } = this.#options;
     const send = () => retrying(insert, this.#retries);

@@ -13,7 +13,7 @@ export async function withdrawChunks(store: Store, chunks: readonly string[]): P
   const sends = "splitByChar(' ', Settings['insert_deduplication_token'])[1] IN {chunks:Array(String)}";
   await onServers(store, (server) =>
     retrying(async () => {
-      const query = `KILL QUERY WHERE ${sends} SYNC FORMAT Null`;
+      const query = `KILL QUERY WHERE ${sends} SYNC`;
       await server.command({ query, query_params: { chunks } });
     }),
   );

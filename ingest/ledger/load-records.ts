@@ -1,6 +1,5 @@
-import { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import { select } from '../../clickhouse/client.ts';
+import { insertData } from '../../clickhouse/insert.ts';
 import type { LoadHeartbeat } from './load-heartbeat.ts';
 import { together } from './together.ts';
 
@@ -31,24 +30,21 @@ export interface LoadRecord {
 
 /** Records what loads are doing now. */
 export const recordLoad = together<LoadRecord, void>(async (store, records) => {
-  const { stream } = await store.exec({
-    query: `
-      INSERT INTO loads (load_id, kind, dedupe, file, user, host, pid, started_at, turn, finished_at, state, rows,
-                         repeated_rows, rejected_rows, duplicate_rows, left_out_rows, bytes, chunks, replay_id, error)
+  await insertData(store, {
+    into: `loads (load_id, kind, dedupe, file, user, host, pid, started_at, turn, finished_at, state, rows,
+                  repeated_rows, rejected_rows, duplicate_rows, left_out_rows, bytes, chunks, replay_id, error)`,
+    select: `
       SELECT id, kind, dedupe, file, user, host, pid, fromUnixTimestamp64Milli(startedAt, 'UTC'),
              if(turn = '', now64(6, 'UTC'), toDateTime64OrZero(turn, 6, 'UTC')),
              if(state = 'running', toDateTime64(0, 3), now64(3)), state,
              rows, repeatedRows, rejectedRows, duplicateRows, leftOutRows, bytes, chunks, replayId, error
       FROM input('id String, kind String, dedupe Bool, file String, user String, host String, pid UInt32, startedAt Int64,
         turn String, state String, rows UInt64, repeatedRows UInt64, rejectedRows UInt64, duplicateRows UInt64,
-        leftOutRows UInt64, bytes UInt64, chunks UInt32, replayId String, error String')
-      FORMAT JSONEachRow`,
-    values: Readable.from([records.map((record) => JSON.stringify(record)).join('\n')], {
-      objectMode: false,
-    }),
-    clickhouse_settings: { wait_end_of_query: 1 },
+        leftOutRows UInt64, bytes UInt64, chunks UInt32, replayId String, error String')`,
+    format: 'JSONEachRow',
+    data: [records.map((record) => JSON.stringify(record)).join('\n')],
+    settings: {},
   });
-  await finished(stream.resume());
   return records.map(() => undefined);
 });
 

@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
@@ -9,6 +7,7 @@ import {
   nodeTables,
   reloadDictionary,
 } from '../../clickhouse/cluster/on-nodes.ts';
+import { insertData } from '../../clickhouse/insert.ts';
 import { readInput } from '../input/byte-source.ts';
 import { type Format, formatOf } from '../input/file-format.ts';
 import { InputError } from '../input/input-error.ts';
@@ -131,12 +130,13 @@ export async function loadLookupList(
     name,
   );
   try {
-    const { stream, summary } = await store.exec({
-      query: `INSERT INTO ${target} (${[...list.columns, ...list.added].join(', ')})
-              ${list.select(`input('${input}')`, stored)} FORMAT ${clickhouse}`,
-      values: Readable.from(content, { objectMode: false }),
-      query_params: params,
-      clickhouse_settings: {
+    rows = await insertData(store, {
+      into: `${target} (${[...list.columns, ...list.added].join(', ')})`,
+      select: list.select(`input('${input}')`, stored),
+      format: clickhouse,
+      data: content,
+      params,
+      settings: {
         ...readerSettings,
         // One block: all lines or none, numbered in the order of the file.
         input_format_parallel_parsing: 0,
@@ -144,11 +144,8 @@ export async function loadLookupList(
         max_threads: 1,
         min_insert_block_size_rows: '1000000000',
         min_insert_block_size_bytes: '0',
-        wait_end_of_query: 1,
       },
     });
-    await finished(stream.resume());
-    rows = Number(summary?.written_rows ?? 0);
   } catch (error) {
     if (!(error instanceof ClickHouseError)) throw error;
     throw new InputError(

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import type { Store } from '../../clickhouse/client.ts';
+import { insertData } from '../../clickhouse/insert.ts';
 import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { dropStaged, stagedRejects } from '../delivery/staging.ts';
 import { insertSettings } from '../event/insert-settings.ts';
@@ -26,14 +25,14 @@ export async function faultsOfRows(
   const held = { chunk: `corrections ${randomUUID()}`, loadId: '' };
   const source = jsonSource('lines', sameNames(), false);
   const options = { timezone: 'UTC', roundMoney: false, requireEventId };
-  const select = judgeRecords(source, { ...options, reportTimezone: await requireTimezone(store) });
-  const { stream } = await store.exec({
-    query: `INSERT INTO incoming_staging (${judgedColumns.join(', ')}) ${select} FORMAT ${source.format}`,
-    values: Readable.from([linesOf(rows)], { objectMode: false }),
-    query_params: { ...held, loadTime: '1971-01-01 00:00:00', file: '', firstLine: 0 },
-    clickhouse_settings: insertSettings(held.chunk),
+  await insertData(store, {
+    into: `incoming_staging (${judgedColumns.join(', ')})`,
+    select: judgeRecords(source, { ...options, reportTimezone: await requireTimezone(store) }),
+    format: source.format,
+    data: [linesOf(rows)],
+    params: { ...held, loadTime: '1971-01-01 00:00:00', file: '', firstLine: 0 },
+    settings: insertSettings(held.chunk),
   });
-  await finished(stream.resume());
   try {
     const faulty = await stagedRejects(store, held, rows.length);
     return new Map(faulty.map(({ line, faults }) => [line, faults]));

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { insertData } from '../../clickhouse/insert.ts';
 import { plainReading } from '../event/reading.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
 import { loadEvents } from '../load/load-events.ts';
@@ -195,16 +194,15 @@ async function recordCorrections(
       fields: Object.fromEntries(Object.entries(fields).filter(([, value]) => value)),
     }),
   );
-  const { stream } = await store.exec({
-    query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, replay_id)
-            SELECT r.chunk, r.line, r.load_id, r.file, r.faults, r.raw, c.fields, {id:String}
+  await insertData(store, {
+    into: 'rejected_rows (chunk, line, load_id, file, faults, raw, fields, replay_id)',
+    select: `SELECT r.chunk, r.line, r.load_id, r.file, r.faults, r.raw, c.fields, {id:String}
             FROM input('chunk String, line UInt64, fields Map(String, String)') AS c
             INNER JOIN (SELECT * FROM rejected_rows AS r FINAL WHERE ${ofLoads}) AS r
-              ON r.chunk = c.chunk AND r.line = c.line
-            FORMAT JSONEachRow`,
-    query_params: { loads: [load], id },
-    values: Readable.from([rows.join('\n')], { objectMode: false }),
-    clickhouse_settings: oneBlock,
+              ON r.chunk = c.chunk AND r.line = c.line`,
+    format: 'JSONEachRow',
+    data: [rows.join('\n')],
+    params: { loads: [load], id },
+    settings: oneBlock,
   });
-  await finished(stream.resume());
 }

@@ -26,7 +26,7 @@ const statement = (query: string, params: Record<string, string> = {}, settings 
 });
 
 /** Passes connections on to ClickHouse; `onRequest` sees each piece a caller sends and may keep it. */
-async function proxy(onRequest: (caller: Socket, nth: number) => boolean): Promise<string> {
+async function proxy(onRequest: (caller: Socket, nth: number, data: Buffer) => boolean): Promise<string> {
   const { hostname, port } = new URL(store.address.url);
   let seen = 0;
   const server = createServer((caller) => {
@@ -34,7 +34,7 @@ async function proxy(onRequest: (caller: Socket, nth: number) => boolean): Promi
     for (const socket of [caller, upstream]) socket.on('error', () => undefined);
     caller.on('data', (data) => {
       seen++;
-      if (onRequest(caller, seen)) upstream.write(data);
+      if (onRequest(caller, seen, data)) upstream.write(data);
     });
     upstream.on('data', (data) => caller.write(data));
     caller.once('close', () => upstream.destroy());
@@ -50,6 +50,22 @@ test('a parameter arrives as it is, whatever its text', async () => {
   const value = 'é \u0001\t\n\r\0\\ \\N \\t &=%?#+ {x:String} \'quoted\' "also"';
   const rows = await reader().rows(statement('SELECT {value:String} AS value', { value }));
   expect(rows).toEqual([{ value }]);
+});
+
+test('parameters that are too long for the address of a load balancer arrive, too', async () => {
+  let longest = 0;
+  const url = await proxy((_, nth, data) => {
+    if (nth === 1) longest = data.indexOf('\r\n\r\n');
+    return true;
+  });
+  const values = Array.from({ length: 2_000 }, (_, n) => `é \t\n\r\n\0\\ & %3D "it's" ${n}`);
+  const rows = await reader(url).rows({
+    ...statement('SELECT arrayJoin({values:Array(String)}) AS value, {one:String} AS one'),
+    params: { values, one: '--' },
+  });
+  expect(rows).toEqual(values.map((value) => ({ value, one: '--' })));
+  expect(longest).toBeGreaterThan(0);
+  expect(longest).toBeLessThan(1_000);
 });
 
 test.each(['identity', 'gzip', 'br', 'zstd'])('a refusal in %s is read', async (coding) => {

@@ -19,9 +19,8 @@ let unanswered: RegExp[] = [];
 let page: Page;
 const way = useStatementsBetween(
   () => db.address.url,
-  ({ query, settings }) => {
-    const text = query.includes('SELECT') ? query : (settings.get('query') ?? query);
-    const met = unanswered.find((statement) => statement.test(text));
+  ({ query }) => {
+    const met = unanswered.find((statement) => statement.test(query));
     unanswered = unanswered.filter((statement) => statement !== met);
     return met && page;
   },

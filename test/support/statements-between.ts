@@ -30,13 +30,14 @@ export function useStatementsBetween(
   addressOf: () => string,
   hold: (passing: Passing) => unknown,
 ): { readonly url: string } {
-  // The statement of a loader is in the address: its body are the data.
-  const server = createServer({ maxHeaderSize: 1 << 20 }, async (incoming, outgoing) => {
+  // As much as load balancers take of an address.
+  const server = createServer({ maxHeaderSize: 8 << 10 }, async (incoming, outgoing) => {
     const leaving = new AbortController();
     const body = await buffer(incoming);
     outgoing.once('close', () => leaving.abort());
     const { searchParams, search } = new URL(incoming.url ?? '/', 'http://localhost');
-    const bytes = await hold({ query: body.toString(), settings: searchParams, left: leaving.signal });
+    const query = `${searchParams.get('query') ?? ''}${body}`;
+    const bytes = await hold({ query, settings: searchParams, left: leaving.signal });
     if (isPage(bytes)) return void outgoing.writeHead(bytes.status).end(bytes.text);
     const onward = request(
       `${addressOf()}/${search}`,
