@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Server } from '../client.ts';
 import { pollFor } from '../poll.ts';
 import { type Access, newAccess } from './access.ts';
+import { freePorts } from './free-ports.ts';
 import { type Engine, launchEngine, type Ports } from './launch.ts';
 
 /** One server of a local cluster, and a user who may do everything. */
@@ -56,7 +55,11 @@ export async function startCluster(
   { known = size, ...options }: ClusterOptions = {},
 ): Promise<Cluster> {
   const home = mkdtempSync(join(tmpdir(), 'adtally-cluster-'));
-  const ports = await freePorts(size);
+  const numbers = await freePorts(2 * size);
+  const ports = Array.from({ length: size }, (_, n) => ({
+    http: numbers[2 * n] ?? 0,
+    tcp: numbers[2 * n + 1] ?? 0,
+  }));
   const folders = ports.map((_, n) => join(home, `${n + 1}`));
   const access = newAccess();
   const describe = (shards: number) => {
@@ -174,20 +177,4 @@ function clusterXml(
   });
   const proof = secret === undefined ? '' : `<secret>${secret}</secret>`;
   return `<clickhouse><remote_servers><${clusterName}>${proof}${shards.join('')}</${clusterName}></remote_servers>${more}</clickhouse>\n`;
-}
-
-/** Holds all ports before it frees the first, so that no two are the same. */
-async function freePorts(size: number): Promise<Ports[]> {
-  const servers = Array.from({ length: 2 * size }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const numbers = servers.map((server) => {
-    const address = server.address();
-    if (address === null || typeof address === 'string') throw new Error('no port');
-    return address.port;
-  });
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return Array.from({ length: size }, (_, n) => ({
-    http: numbers[2 * n] ?? 0,
-    tcp: numbers[2 * n + 1] ?? 0,
-  }));
 }

@@ -1,4 +1,4 @@
-import { insertData } from '../../clickhouse/insert.ts';
+import { insertData } from '../../clickhouse/client.ts';
 import type { BundledRecords } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../event/judge.ts';

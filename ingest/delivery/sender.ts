@@ -1,7 +1,5 @@
-import type { Store } from '../../clickhouse/client.ts';
-import { select } from '../../clickhouse/client.ts';
+import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
-import { insertData } from '../../clickhouse/insert.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { eventColumns } from '../event/fields.ts';

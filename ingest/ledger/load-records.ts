@@ -1,5 +1,4 @@
-import { select } from '../../clickhouse/client.ts';
-import { insertData } from '../../clickhouse/insert.ts';
+import { insertData, select } from '../../clickhouse/client.ts';
 import type { LoadHeartbeat } from './load-heartbeat.ts';
 import { together } from './together.ts';
 

@@ -1,13 +1,12 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { ClickHouseError } from '@clickhouse/client';
-import type { Store } from '../../clickhouse/client.ts';
+import { insertData, type Store } from '../../clickhouse/client.ts';
 import {
   everyCopyOf,
   insertTargetOnAllNodes,
   nodeTables,
   reloadDictionary,
 } from '../../clickhouse/cluster/on-nodes.ts';
-import { insertData } from '../../clickhouse/insert.ts';
 import { readInput } from '../input/byte-source.ts';
 import { type Format, formatOf } from '../input/file-format.ts';
 import { InputError } from '../input/input-error.ts';

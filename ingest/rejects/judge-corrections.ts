@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Store } from '../../clickhouse/client.ts';
-import { insertData } from '../../clickhouse/insert.ts';
+import { insertData, type Store } from '../../clickhouse/client.ts';
 import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { dropStaged, stagedRejects } from '../delivery/staging.ts';
 import { insertSettings } from '../event/insert-settings.ts';

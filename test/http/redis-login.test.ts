@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { afterAll, expect, test, vi } from 'vitest';
+import { freePort } from '../../clickhouse/embedded/free-ports.ts';
 import { openRedis } from '../../src/http/access/redis.ts';
 import { openLog } from '../../src/observe/log.ts';
 import { type Command, startProcess } from '../support/process.ts';
@@ -11,10 +10,7 @@ afterAll(async () => {
 });
 
 test('a password that Redis refuses is not in the log', async () => {
-  const free = createServer().listen(0, '127.0.0.1');
-  await once(free, 'listening');
-  const { port } = free.address() as { port: number };
-  await once(free.close(), 'close');
+  const port = await freePort();
   redis = startProcess('redis-server', [
     '--port',
     `${port}`,

@@ -1,6 +1,6 @@
 import { afterAll, expect, inject, test, vi } from 'vitest';
+import { freePort } from '../../clickhouse/embedded/free-ports.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { freePort } from '../support/free-port.ts';
 import { type Command, isAlive, listening, startProcess, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll } from 'vitest';
+import { freePort } from '../../clickhouse/embedded/free-ports.ts';
 import type { TestStore } from './store.ts';
 
 /** A way to a server that can be closed, which cuts all connections, and opened again. */
@@ -31,7 +32,7 @@ export async function openGate(to: string, onSent: (bytes: Buffer) => void = () 
     await once(server, 'listening');
     return (server.address() as AddressInfo).port;
   };
-  const port = await listen(0);
+  const port = await listen(await freePort());
   return {
     url: `http://127.0.0.1:${port}`,
     close: () => {

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { TestProject } from 'vitest/node';
+import { freePort } from '../../clickhouse/embedded/free-ports.ts';
 import { compile, embedded } from './compiled.ts';
-import { freePort } from './free-port.ts';
 import { hasProgram } from './programs.ts';
 import { makeRunFolder } from './run-folder.ts';
 
