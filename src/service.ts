@@ -159,6 +159,8 @@ export async function startService(
       },
       lastLoad: () => lastLoad.finishedAt,
     });
+    // What fails is logged, and tried again.
+    await redis?.connect().catch(() => undefined);
     const listening = [await listen(app, config, log)];
     ownUrl = reachable(listening[0]?.url ?? '');
     const stopAll = async () => {

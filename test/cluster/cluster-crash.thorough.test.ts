@@ -7,4 +7,4 @@ test(`no event is lost or counted twice when a shard is killed during a load, 2 
   const told: string[] = [];
   await shardCrashRounds({ rounds: 2, seed, onRound: (text) => told.push(text) });
   expect(told).toHaveLength(3);
-}, 600_000);
+});

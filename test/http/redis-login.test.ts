@@ -24,6 +24,7 @@ test('a password that Redis refuses is not in the log', async () => {
   const log = openLog('info', { write: (line) => void lines.push(line) });
   const client = openRedis(`redis://:the-old-secret@127.0.0.1:${port}`, log);
   try {
+    await expect(client.connect()).rejects.toThrow();
     await vi.waitUntil(() => lines.length > 0, { timeout: 20_000 });
     expect(lines[0]).toMatch(/WRONGPASS.*Redis fails/);
     expect(lines.join('')).not.toContain('the-old-secret');

@@ -58,3 +58,19 @@ test('an answer without a text is told as that', async () => {
     'error: ClickHouse, or what stands between, answered with an error and no text\n',
   ]);
 });
+
+test('a list of chunks is never too long for its address', async () => {
+  const store = connect({ ...db.address, url: way.url });
+  const chunks = Array.from({ length: 1_000 }, (_, n) => `${n}`.padStart(64, "'"));
+  const listed = 'chunk IN {chunks:Array(String)}';
+  const found = () =>
+    select(store, `SELECT toUInt32(count()) AS found FROM listed WHERE ${listed}`, { chunks });
+  await store.command({ query: 'CREATE TABLE listed (chunk String) ENGINE = MergeTree ORDER BY chunk' });
+  const query = 'INSERT INTO listed SELECT arrayJoin({chunks:Array(String)})';
+  await store.command({ query, query_params: { chunks } });
+  expect(await found()).toEqual([{ found: 1_000 }]);
+  await store.command({ query: `ALTER TABLE listed DELETE WHERE ${listed}`, query_params: { chunks } });
+  await expect.poll(found).toEqual([{ found: 0 }]);
+  await store.command({ query: 'DROP TABLE listed' });
+  await store.close();
+});

@@ -55,13 +55,16 @@ async function done(...args: string[]): Promise<string> {
   return stdout.trim();
 }
 
-const campaigns = Array.from({ length: 150 }, (_, n) => `a campaign with a long name ${n}`);
+const campaigns = Array.from({ length: 60 }, (_, n) => `a campaign with a long name ${n}`);
+
+/** Not loaded: they make a filter long. */
+const others = campaigns.flatMap((name) => [1, 2, 3, 4, 5].map((n) => `${name}, another ${n}`));
 
 /** One file of events, and a folder of small ones with long names; a bad row in each. */
 function exportedFiles(): { large: string; small: string } {
   const bad = event({ advertiser_id: 'a', event_time: 'never' });
   const large = join(folder, 'large.ndjson');
-  const lines = Array.from({ length: 8_000 }, () => event({ advertiser_id: 'b' }));
+  const lines = Array.from({ length: 500 }, () => event({ advertiser_id: 'b' }));
   writeFileSync(large, ndjson([...lines, bad]));
   const small = join(folder, 'a file for each hour');
   mkdirSync(small);
@@ -74,11 +77,11 @@ function exportedFiles(): { large: string; small: string } {
 
 test('behind nginx with its limits every step of a load works, and a report with a long filter', async () => {
   const { large, small } = exportedFiles();
-  const first = await loaded('--chunk-bytes', '15000', large);
-  expect(first).toMatchObject({ rows: 8_000, rejected_rows: 1 });
+  const first = await loaded('--chunk-bytes', '5000', large);
+  expect(first).toMatchObject({ rows: 500, rejected_rows: 1 });
   await done('unload', ...first.loads);
-  expect(await loaded('--dedupe', large)).toMatchObject({ rows: 8_000, rejected_rows: 1 });
-  expect(await loaded('--parallel', '64', small)).toMatchObject({ rows: 150, rejected_rows: 150 });
+  expect(await loaded('--dedupe', large)).toMatchObject({ rows: 500, rejected_rows: 1 });
+  expect(await loaded('--parallel', '64', small)).toMatchObject({ rows: 60, rejected_rows: 60 });
   await done('verify');
 
   const serve = commands.start(['serve'], { ...env, PORT: '0' });
@@ -92,11 +95,11 @@ test('behind nginx with its limits every step of a load works, and a report with
     body: JSON.stringify({
       start_time: '2026-01-01',
       end_time: '2026-12-31',
-      filters: { campaign_id: campaigns.slice(1) },
+      filters: { campaign_id: [...campaigns.slice(1), ...others] },
     }),
   });
   const answer = await asked.text();
   expect(asked.status, answer).toBe(200);
-  expect(JSON.parse(answer).result.rows).toHaveLength(149);
+  expect(JSON.parse(answer).result.rows).toHaveLength(59);
   expect((await serve.kill('SIGTERM')).code).toBe(0);
 });

@@ -1,9 +1,16 @@
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
-/** The Redis that shares request limits between processes; logs once when it fails and once when it is back. */
+/**
+ * The Redis that shares request limits between processes; logs once when it fails and once when it is back.
+ *
+ * It is not connected yet: a process that is busy for half a second as it connects, as one that starts may be, would
+ * find the answers of Redis late and take it for gone.
+ */
 export function openRedis(url: string, log: Logger): Redis {
   const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: 1_000,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
     commandTimeout: 500,
