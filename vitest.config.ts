@@ -15,8 +15,6 @@ export default defineConfig(({ mode }) => ({
     // End what hangs: several times what a test takes on two busy cores.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    // What comes without a promise of when; what is promised for a moment is asked with its own timeout.
-    expect: { poll: { timeout: 20_000 } },
     // Of two cores: while one file waits for the database or for a period, others go on.
     maxWorkers: 4,
     // Files that share a process load the modules once. The thorough ones are few, and take longer than that.

@@ -132,9 +132,7 @@ describe('a link', () => {
     const { link } = await linkOf();
     await statusOf(link);
     const [token] = await listTokens(db.store, { account: 'linking' });
-    await vi.waitUntil(() => lines.some((line) => line.includes('/v1/export/campaigns.csv')), {
-      timeout: 20_000,
-    });
+    await vi.waitUntil(() => lines.filter((line) => line.includes('/v1/export/campaigns.csv')).length > 0);
     const all = lines.join('');
     expect(all).toContain(token?.id);
     expect(all).not.toContain('link=');

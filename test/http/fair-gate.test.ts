@@ -158,7 +158,7 @@ describe('nobody shuts out the others', () => {
     for (const account of ['d', 'e', 'f']) answers.push(await taken(gate, account, 10e6));
     expect([gate.running, gate.held, gate.waiting]).toEqual([3, 3, 0]);
     for (const answer of answers) answer.bytesPerSecond = 10e6;
-    await vi.waitUntil(() => gate.running === 6, { timeout: 20_000 });
+    await vi.waitUntil(() => gate.running === 6);
     const waits = gate.enter('g', large, patient());
     await turn();
     expect(gate.waiting).toBe(1);
@@ -172,7 +172,7 @@ describe('nobody shuts out the others', () => {
     const gate = new ReportGate({ maxConcurrent: 4, waitMs: 60_000, pace });
     const still = await taken(gate, 'a', 0);
     const slow = await taken(gate, 'b', 100 * 1024);
-    await vi.waitUntil(() => still.pace.isBelow(pace.tooSlow), { timeout: 20_000 });
+    await vi.waitUntil(() => still.pace.isBelow(pace.tooSlow));
     expect([still.reason, slow.reason]).toEqual([undefined, undefined]);
     // One account's own limit is as good a reason to wait.
     const waits = gate.enter('a', large, patient());
@@ -189,7 +189,7 @@ describe('nobody shuts out the others', () => {
     const reads = await taken(gate, 'reads', 300 * 1024);
     const hostile: Taken[] = [];
     for (let n = 0; n < 7; n++) hostile.push(await taken(gate, `hostile-${n}`, 0));
-    await vi.waitUntil(() => gate.held === 8, { timeout: 20_000 });
+    await vi.waitUntil(() => gate.held === 8);
     for (let n = 7; n < 20; n++) hostile.push(await taken(gate, `hostile-${n}`, 0));
     for (let n = 0; n < 10; n++) (await gate.enter(`honest-${n}`, large, patient())).leave();
     expect(reads.reason).toBeUndefined();

@@ -54,9 +54,8 @@ test('its holder is told what is wrong, and so is the operator', async () => {
     detail: 'this login token does not open the reports of this family',
   });
   const request = headers.get('x-request-id');
-  const line = await vi.waitUntil(
-    () => lines.map((each) => JSON.parse(each)).find((each) => each.request === request),
-    { timeout: 20_000 },
+  const line = await vi.waitUntil(() =>
+    lines.map((each) => JSON.parse(each)).find((each) => each.request === request),
   );
   expect(line).toMatchObject({
     status: 401,

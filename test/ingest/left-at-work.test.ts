@@ -42,7 +42,7 @@ async function atWork(id: string): Promise<() => Promise<unknown>> {
   };
   releases.push(release);
   const running = 'SELECT 1 FROM system.processes WHERE query_id = {queryId:String}';
-  await vi.waitFor(async () => expect(await select(db.store, running, { queryId })).toHaveLength(1), 20_000);
+  await vi.waitFor(async () => expect(await select(db.store, running, { queryId })).toHaveLength(1));
   return release;
 }
 
