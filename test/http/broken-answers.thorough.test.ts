@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { killedInAnAnswer, readAll, useEmbeddedStore } from '../support/embedded-store.ts';
 import { isAlive, listening, openReport, startProcess } from '../support/process.ts';
@@ -34,6 +35,18 @@ test('a caller that stops reading is cut off after the time limit of a report', 
   await expect.poll(reportsRunning, { timeout: 20_000, interval: 100 }).toBe(0);
   expect((await readAll(answer)).complete).toBe(false);
   await expectWholeReports(url);
+  expect((await serve.kill('SIGTERM')).code).toBe(0);
+});
+
+test('a caller that pauses for less than the limit has the whole answer', async () => {
+  const serve = commands.start(['serve'], { ...env, SEND_TIMEOUT_SECONDS: '120' });
+  const url = await listening(serve);
+  const answer = await openReport(url, { token: db.token });
+  await once(answer, 'readable');
+  // By default ClickHouse gives up after 30 s in which it could send nothing.
+  await setTimeout(45_000);
+  expect(await reportsRunning()).toBe(1);
+  expect((await readAll(answer)).complete).toBe(true);
   expect((await serve.kill('SIGTERM')).code).toBe(0);
 });
 
