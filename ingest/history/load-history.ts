@@ -42,6 +42,8 @@ export function writeLoads(
   );
 }
 
+const ofLoad = 'chunk IN own AND day IN touched';
+
 /** Writes all fields of one load. @throws when no load has that id */
 export async function writeLoad(
   store: Store,
@@ -64,8 +66,10 @@ export async function writeLoad(
             (SELECT count() FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}) AS rejected_open,
             if(l.state = 'unloaded', 0, (SELECT count() FROM load_chunks AS c WHERE c.load_id = {load:String} AND toUInt64(c.loaded_at) = 0
                AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0))) AS chunks_in_doubt,
-            (SELECT count() FROM events WHERE chunk IN own AND day IN touched AND event_id IN
-               (SELECT event_id FROM events WHERE day IN touched GROUP BY event_id HAVING count() > 1)) AS repeated_ids
+            (SELECT count() FROM events WHERE ${ofLoad} AND (event_id, day) IN
+               (SELECT event_id, day FROM events
+                WHERE day IN touched AND event_id != '' AND event_id IN (SELECT event_id FROM events WHERE ${ofLoad})
+                GROUP BY event_id, day HAVING count() > 1)) AS repeated_ids
      FROM loads AS l FINAL WHERE l.load_id = {load:String}`,
     { load, loads: [load], deadAfterMs: defaultTimings.deadAfterMs },
     json ? 'json' : 'table',

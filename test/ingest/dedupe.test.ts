@@ -36,9 +36,12 @@ test.each(['1000000', '3000'])(
 
 test('without --dedupe repeated ids are counted, and the history tells how many there are', async () => {
   await ingest(await file('first.ndjson', lines(0, 100)));
-  const { loads, rows } = await ingest(await file('second.ndjson', lines(70, 150, { device: 'mobile' })));
-  expect(rows).toBe(80);
-  expect(await counted()).toEqual({ events: 180, ids: 150 });
+  // Without an id, and with the id of an event of another day: these repeat nothing.
+  const others = [...lines(0, 5, { event_id: '' }), ...lines(0, 10, { event_time: '2026-03-02T12:00:00Z' })];
+  const second = await file('second.ndjson', [...lines(70, 150, { device: 'mobile' }), ...others]);
+  const { loads, rows } = await ingest(second);
+  expect(rows).toBe(95);
+  expect(await counted()).toEqual({ events: 195, ids: 151 });
   const { stdout } = await start('loads', 'show', ...loads, '--json').ended;
-  expect(JSON.parse(stdout)).toMatchObject([{ repeated_ids: 30, rows: 80 }]);
+  expect(JSON.parse(stdout)).toMatchObject([{ repeated_ids: 30, rows: 95 }]);
 });
