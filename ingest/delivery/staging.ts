@@ -23,11 +23,13 @@ const sampleRows = 5;
 
 /**
  * Events of a held-back chunk whose event_id is not yet present on their day. What an earlier attempt at the same chunk
- * stored does not count as present.
+ * stored does not count as present. Only ids of the chunk are remembered: all those of a day of 10 million events took
+ * 2.5 times the CPU, and memory for as many as there are.
  */
 const isNew = `(event_id, day) NOT IN (
-  SELECT event_id, day FROM events WHERE chunk != {chunk:String} AND day IN (
-    SELECT DISTINCT day FROM incoming_staging WHERE ${held}))`;
+  SELECT event_id, day FROM events WHERE chunk != {chunk:String}
+    AND day IN (SELECT DISTINCT day FROM incoming_staging WHERE ${held})
+    AND event_id IN (SELECT event_id FROM incoming_staging WHERE ${held}))`;
 
 /** What of a chunk a load holds back. */
 export interface HeldBack {
