@@ -10,15 +10,18 @@ import { compare, startLoader, writeInput } from './crash.ts';
 import { seededRandom } from './random.ts';
 import { addressOf } from './store.ts';
 
+/** What is killed in a round. */
+export type Killed = 'a shard' | 'a shard and the loader';
+
 export interface ShardCrashRun {
-  readonly rounds: number;
+  readonly rounds: readonly Killed[];
   readonly seed: number;
   readonly onRound?: (text: string) => void;
 }
 
 /**
  * Loads the same input into a fresh database on three shards in every round and kills one of them with SIGKILL at a
- * random moment; in every other round the loader too. The shard is started again a little later, the same command is
+ * random moment, or the loader too. The shard is started again a little later, the same command is
  * repeated until it succeeds, and events, both families of rollups and rejected rows are compared with the recount.
  * @throws at the first round that differs, naming seed, round and difference
  */
@@ -32,7 +35,7 @@ export async function shardCrashRounds({ rounds, seed, onRound }: ShardCrashRun)
     const input = await writeInput(folder, random, { events: 30_000, accounts: 30 });
     let fullMs = 0;
     // Round 0 is not disturbed: it shows how long a load takes.
-    for (let round = 0; round <= rounds; round++) {
+    for (const [round, killed] of [undefined, ...rounds].entries()) {
       const database = `crash_${seed}_${round}`;
       const asked = cluster.nodes[Math.floor(random() * 3)];
       if (!asked) throw new Error('there are three nodes');
@@ -42,11 +45,10 @@ export async function shardCrashRounds({ rounds, seed, onRound }: ShardCrashRun)
       let loader = startLoader(address, input.files);
       const victim = 1 + Math.floor(random() * 3);
       const killAfterMs = fullMs * (0.1 + 0.9 * random());
-      const both = round % 2 === 0;
-      if (round > 0) {
+      if (killed) {
         await delay(killAfterMs);
         const shard = cluster.nodes[victim - 1];
-        await Promise.all([shard?.kill(), both && loader.kill('SIGKILL')]);
+        await Promise.all([shard?.kill(), killed === 'a shard and the loader' && loader.kill('SIGKILL')]);
         await delay(1_500 * random());
         await shard?.restart();
       }
@@ -58,14 +60,14 @@ export async function shardCrashRounds({ rounds, seed, onRound }: ShardCrashRun)
         loader = startLoader(address, input.files);
       }
       await cluster.answers();
-      if (round === 0) fullMs = performance.now() - startedAt;
+      if (!killed) fullMs = performance.now() - startedAt;
       const difference = await compare(address, input);
       if (difference) throw new Error(`seed ${seed}, shard ${victim} killed, round ${round}: ${difference}`);
       await dropEverywhere(cluster, database);
       onRound?.(
-        round === 0
+        killed === undefined
           ? `round 0: ${Math.round(fullMs)} ms undisturbed, equal`
-          : `round ${round}: shard ${victim}${both ? ' and the loader' : ''} killed after ${Math.round(killAfterMs)} ms, ${[...failures, 'equal'].join('; again: ')}`,
+          : `round ${round}: ${killed.replace('a shard', `shard ${victim}`)} killed after ${Math.round(killAfterMs)} ms, ${[...failures, 'equal'].join('; again: ')}`,
       );
     }
   } finally {
