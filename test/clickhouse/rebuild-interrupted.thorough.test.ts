@@ -21,31 +21,29 @@ const random = seededRandom(seed);
 test(`a rebuild that is killed at any point can be repeated (seed ${seed})`, async () => {
   await generate(db.store, 20_000);
   const before = await content(db.store);
-  const start = () =>
+  const start = (last = Number.POSITIVE_INFINITY, delayMs = 0) =>
     startProcess(process.execPath, ['--input-type=module', '-e', script], {
       ADDRESS: JSON.stringify(db.address),
+      LAST: String(last),
+      DELAY_MS: String(delayMs),
     });
   const whole = start();
-  await whole.said(/ready/);
-  const started = performance.now();
   expect(await whole.ended).toMatchObject({ code: 0 });
-  const durationMs = performance.now() - started;
+  const statements = Number((await whole.said(/^(\d+) statements$/m))[1]);
 
-  let cutOff = 0;
-  for (let round = 0; round < 10; round++) {
+  const rounds = 10;
+  for (let round = 0; round < rounds; round++) {
     const table = all[round % all.length]?.table;
     await run(db.store, `ALTER TABLE ${table} DELETE WHERE cityHash64(account_id, day) % 2 = 0`, {
       mutations_sync: '2',
     });
-    const rebuilding = start();
-    await rebuilding.said(/ready/);
-    await delay(durationMs * ((round + random()) / 11));
-    if ((await rebuilding.kill('SIGKILL')).signal === 'SIGKILL') cutOff++;
+    const last = 1 + Math.floor((statements * (round + random())) / rounds);
+    const killed = await start(last, 20 * random()).ended;
+    expect(killed, `at statement ${last} of ${statements}`).toMatchObject({ signal: 'SIGKILL' });
     await rebuildRollups(db.store, catalog);
     expect(await content(db.store)).toEqual(before);
     expect(await staging(db.store)).toEqual([]);
   }
-  expect(cutOff).toBeGreaterThan(4);
 });
 
 test(`a server that is killed while a rollup is exchanged comes back with whole rollups (seed ${seed})`, async () => {
@@ -94,12 +92,27 @@ test(`a server that is killed while a rollup is exchanged comes back with whole 
   }
 });
 
+/** Rebuilds, and kills itself while statement LAST runs, or as soon as it has answered. */
 const script = `
+  const { setTimeout: delay } = await import('node:timers/promises');
   const { connect } = await import('${fileOf('clickhouse/client')}');
   const { rebuildRollups } = await import('${fileOf('clickhouse/consistency/rebuild-rollups')}');
   const { catalog } = await import('${fileOf('catalog/catalog')}');
   const store = connect(JSON.parse(process.env.ADDRESS));
-  console.log('ready');
-  await rebuildRollups(store, catalog);
+  const { LAST, DELAY_MS } = process.env;
+  const counting = Object.create(store);
+  let statements = 0;
+  for (const name of ['command', 'query']) {
+    counting[name] = async (params) => {
+      const sent = store[name](params);
+      if (++statements === Number(LAST)) {
+        await Promise.race([sent, delay(Number(DELAY_MS))]);
+        process.kill(process.pid, 'SIGKILL');
+      }
+      return sent;
+    };
+  }
+  await rebuildRollups(counting, catalog);
+  console.log(statements + ' statements');
   await store.close();
 `;
