@@ -56,7 +56,7 @@ export function jsonEachRowRequest(address: Address, report: Report): HttpReques
 /** The same rows from a view in place of the rollup. */
 export function viewRequest(address: Address, report: Report, view: string): HttpRequest {
   const { query, params } = plainStatement(report);
-  const other = query.replace(/FROM \w+_date AS r(?: FINAL)? PREWHERE/, `FROM ${view} AS r WHERE`);
+  const other = query.replace(/FROM \w+_date AS r(?: FINAL)? (?:PRE)?WHERE/, `FROM ${view} AS r WHERE`);
   return clickhouseRequest(address, {
     query: `${other}\nFORMAT JSONEachRow`,
     params,

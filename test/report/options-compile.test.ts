@@ -54,7 +54,7 @@ describe('the statements of optional fields', () => {
     for (const { query, settings } of statementsOf(path)) {
       const conditions = ['first', 'compared_first'].map(
         (first) =>
-          `PREWHERE account_id = {account:String} AND day BETWEEN {${first}:Date} AND {${first.replace('first', 'last')}:Date}`,
+          `WHERE account_id = {account:String} AND day BETWEEN {${first}:Date} AND {${first.replace('first', 'last')}:Date}`,
       );
       const tables = query.match(/FROM \w+/g) ?? [];
       const read = conditions.reduce((count, condition) => count + query.split(condition).length - 1, 0);

@@ -2,10 +2,10 @@
 
 SELECT day FROM (
 SELECT day, r.unconfirmed_at AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at
-FROM ad_units_date AS r PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
+FROM ad_units_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
 UNION ALL
 SELECT day, toDateTime64(0, 6) AS unconfirmed_at, c.confirmed_at AS confirmed_at
-FROM confirmations AS c PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date})
+FROM confirmations AS c WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date})
 GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- parameters
 --   account = o'hare "`\ {account:String}
@@ -14,6 +14,7 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 -- settings
 --   max_threads = 1
 --   additional_table_filters = {'ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
 
 SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"ad_unit":', dictGetOrDefault('ad_unit_names', 'name_json', ({account:String}, ad_unit_id), toJSONString(ad_unit_id))) AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
 FROM ad_units_date AS r FINAL PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
@@ -28,6 +29,7 @@ FORMAT Template;
 --   read_in_order_use_buffering = 0
 --   max_block_size = 4096
 --   additional_table_filters = {'ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0

@@ -15,6 +15,7 @@ FORMAT Template;
 --   read_in_order_use_buffering = 0
 --   max_block_size = 4096
 --   additional_table_filters = {'ad_units_site_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_changes':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
@@ -34,3 +35,4 @@ FROM ad_units_site_date AS r FINAL PREWHERE account_id = {account:String} AND da
 --   changed_since = 1772434800500000
 -- settings
 --   additional_table_filters = {'ad_units_site_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_changes':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0

@@ -2,9 +2,9 @@
 -- {"compare_to":"previous_year","metrics":["spent"]}
 
 SELECT concat('"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id)), ',"creative_headline":', dictGetOrDefault('creative_headlines', 'headline_json', ({account:String}, creative_id), toJSONString('')), ',"creative_id":', toJSONString(creative_id)) AS text, spent, spent_compared, spent - spent_compared AS spent_change
-FROM (SELECT campaign_id, creative_id, sum(s.spent) AS spent, sum(s.spent_compared) AS spent_compared FROM (SELECT campaign_id, creative_id, sum(r.spent) AS spent, 0 AS spent_compared FROM campaigns_creative_date AS r PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id
+FROM (SELECT campaign_id, creative_id, sum(s.spent) AS spent, sum(s.spent_compared) AS spent_compared FROM (SELECT campaign_id, creative_id, sum(r.spent) AS spent, 0 AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id
 UNION ALL
-SELECT campaign_id, creative_id, 0 AS spent, sum(r.spent) AS spent_compared FROM campaigns_creative_date AS r PREWHERE account_id = {account:String} AND day BETWEEN {compared_first:Date} AND {compared_last:Date} GROUP BY campaign_id, creative_id) AS s GROUP BY campaign_id, creative_id)
+SELECT campaign_id, creative_id, 0 AS spent, sum(r.spent) AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {compared_first:Date} AND {compared_last:Date} GROUP BY campaign_id, creative_id) AS s GROUP BY campaign_id, creative_id)
 ORDER BY campaign_id, creative_id
 FORMAT Template;
 -- parameters
@@ -15,6 +15,7 @@ FORMAT Template;
 --   compared_last = 2025-03-31
 -- settings
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
@@ -26,9 +27,9 @@ FORMAT Template;
 
 SELECT toString(row_count) AS row_count, toString(spent) AS total_spent, toString(spent_compared) AS total_spent_compared, toString(spent - spent_compared) AS total_spent_change
 FROM (SELECT count() AS row_count, sum(r.spent) AS spent, sum(r.spent_compared) AS spent_compared
-FROM (SELECT campaign_id, creative_id, sum(s.spent) AS spent, sum(s.spent_compared) AS spent_compared FROM (SELECT campaign_id, creative_id, sum(r.spent) AS spent, 0 AS spent_compared FROM campaigns_creative_date AS r PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id
+FROM (SELECT campaign_id, creative_id, sum(s.spent) AS spent, sum(s.spent_compared) AS spent_compared FROM (SELECT campaign_id, creative_id, sum(r.spent) AS spent, 0 AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id
 UNION ALL
-SELECT campaign_id, creative_id, 0 AS spent, sum(r.spent) AS spent_compared FROM campaigns_creative_date AS r PREWHERE account_id = {account:String} AND day BETWEEN {compared_first:Date} AND {compared_last:Date} GROUP BY campaign_id, creative_id) AS s GROUP BY campaign_id, creative_id) AS r);
+SELECT campaign_id, creative_id, 0 AS spent, sum(r.spent) AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {compared_first:Date} AND {compared_last:Date} GROUP BY campaign_id, creative_id) AS s GROUP BY campaign_id, creative_id) AS r);
 -- parameters
 --   account = o'hare "`\ {account:String}
 --   first = 2026-03-01
@@ -37,3 +38,4 @@ SELECT campaign_id, creative_id, 0 AS spent, sum(r.spent) AS spent_compared FROM
 --   compared_last = 2025-03-31
 -- settings
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0

@@ -12,6 +12,7 @@ FORMAT Template;
 --   filter_device = mobile
 -- settings
 --   additional_table_filters = {'ad_units_device_site_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
@@ -31,3 +32,4 @@ FROM (SELECT day, ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_rev
 --   filter_device = mobile
 -- settings
 --   additional_table_filters = {'ad_units_device_site_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0

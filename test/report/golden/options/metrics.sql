@@ -2,7 +2,7 @@
 -- {"metrics":["cpc","impressions"]}
 
 SELECT concat('"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id)), ',"creative_headline":', dictGetOrDefault('creative_headlines', 'headline_json', ({account:String}, creative_id), toJSONString('')), ',"creative_id":', toJSONString(creative_id)) AS text, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, impressions
-FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id)
+FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id)
 ORDER BY campaign_id, creative_id
 FORMAT Template;
 -- parameters
@@ -11,6 +11,7 @@ FORMAT Template;
 --   last = 2026-03-31
 -- settings
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
@@ -22,10 +23,11 @@ FORMAT Template;
 
 SELECT toString(row_count) AS row_count, toString(if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)'))) AS total_cpc, toString(impressions) AS total_impressions
 FROM (SELECT count() AS row_count, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, sum(r.spent) AS spent
-FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id) AS r);
+FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id) AS r);
 -- parameters
 --   account = o'hare "`\ {account:String}
 --   first = 2026-03-01
 --   last = 2026-03-31
 -- settings
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0

@@ -6,7 +6,7 @@ FROM ad_units_site_date AS r FINAL PREWHERE account_id = {account:String} AND da
 ORDER BY day, ad_unit_id, site_id)
 UNION ALL
 SELECT '' AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
-FROM (SELECT sum(t.estimated_revenue) AS estimated_revenue, sum(t.ad_requests) AS ad_requests, sum(t.impressions) AS impressions, sum(t.referrals) AS referrals FROM (SELECT sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_site_date AS r PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}) AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)
+FROM (SELECT sum(t.estimated_revenue) AS estimated_revenue, sum(t.ad_requests) AS ad_requests, sum(t.impressions) AS impressions, sum(t.referrals) AS referrals FROM (SELECT sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_site_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}) AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)
 FORMAT Template;
 -- parameters
 --   account = o'hare "`\ {account:String}
@@ -18,6 +18,7 @@ FORMAT Template;
 --   max_block_size = 4096
 --   totals_mode = before_having
 --   additional_table_filters = {'ad_units_site_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
@@ -36,3 +37,4 @@ FROM ad_units_site_date AS r FINAL PREWHERE account_id = {account:String} AND da
 --   last = 2026-03-31
 -- settings
 --   additional_table_filters = {'ad_units_site_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
