@@ -18,7 +18,7 @@ import type { HttpEnv } from '../env.ts';
 import { exportHeaders } from '../export/entity-tag.ts';
 import { callerOf } from '../server/caller.ts';
 import type { ReportGate, Slot } from './gate/report-gate.ts';
-import { Sending } from './gate/sending.ts';
+import { inBatches, Sending } from './gate/sending.ts';
 import { type ReportFacts, reportHeaders } from './headers.ts';
 import { brokeOff, heldBack } from './hold-back.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
@@ -232,7 +232,7 @@ async function send(
     hasFailed = !signal.aborted;
   });
   try {
-    await pipeline([body, outgoing], { signal });
+    await pipeline([body, inBatches(outgoing)], { signal });
   } catch (error) {
     const query = hasFailed ? c.get('report')?.query : undefined;
     deps.onBroken(sending.reason ?? error, c.get('requestId'), query);

@@ -1,3 +1,4 @@
+import { finished, Writable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
 import { AnswerPace, type PaceRules } from './pace.ts';
 
@@ -57,4 +58,36 @@ export class Sending implements Answer {
     const { socket } = this.#http.incoming;
     return socket.bytesWritten - socket.writableLength;
   }
+}
+
+/** In pieces of 64 KiB, as they come, the largest report takes the service a quarter more CPU; 1 MiB gains no more. */
+const batchBytes = 512 * 1024;
+
+/**
+ * Where to write an answer. A piece goes out at once; those that come before the next turn of the event loop, or before
+ * the kernel has taken the last batch, go together. It fails with its connection and destroys it when it fails.
+ */
+export function inBatches(outgoing: HttpBindings['outgoing']): Writable {
+  const batches = new Writable({
+    highWaterMark: batchBytes,
+    writev(pieces, done) {
+      outgoing.cork();
+      for (const { chunk } of pieces) outgoing.write(chunk);
+      outgoing.uncork();
+      const next = () => setImmediate(done);
+      if (outgoing.writableNeedDrain) outgoing.once('drain', next);
+      else next();
+    },
+    final(done) {
+      outgoing.end(done);
+    },
+    destroy(error, done) {
+      if (error) outgoing.destroy(error);
+      done(error);
+    },
+  });
+  finished(outgoing, (error) => {
+    if (error) batches.destroy(error);
+  });
+  return batches;
 }
