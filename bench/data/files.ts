@@ -6,9 +6,6 @@ import type { EventField } from '../../ingest/event/fields.ts';
 import { type Format, formats } from '../../ingest/input/file-format.ts';
 import { countOf, type Events, selectEvents, singleFields } from './events.ts';
 
-/** A larger file takes longer and measures the same. Two million events are 0.7 GB of NDJSON. */
-export const maxFileEvents = 2_000_000;
-
 /** As exports write it. */
 const timeText = "formatDateTime(event_time, '%Y-%m-%dT%H:%i:%S.%fZ', 'UTC')";
 

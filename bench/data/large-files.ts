@@ -4,7 +4,10 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Store } from '../../clickhouse/client.ts';
 import { formats } from '../../ingest/input/file-format.ts';
-import { maxFileEvents, writeEventFile } from './files.ts';
+import { writeEventFile } from './files.ts';
+
+/** Events that are generated; a larger file repeats them. Two million are 0.7 GB of NDJSON. */
+const maxGenerated = 2_000_000;
 
 export const largeFileKinds = ['ndjson', 'csv', 'parquet', 'ndjson.gz'] as const;
 
@@ -31,7 +34,7 @@ export async function writeLargeFile(
   kind: (typeof largeFileKinds)[number],
   { seed, bytes = 0, ...options }: LargeFileOptions,
 ): Promise<LargeFile> {
-  const part = { seed, events: Math.min(options.events, maxFileEvents) };
+  const part = { seed, events: Math.min(options.events, maxGenerated) };
   if (kind === 'parquet') {
     const events = Math.max(part.events, Math.ceil(bytes / parquetEventBytes));
     await writeEventFile(store, file, formats.parquet, { seed, events, plain: bytes > 0 });

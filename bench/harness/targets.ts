@@ -4,11 +4,18 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import type { Side } from './measure.ts';
 
-/** A database for each side of a comparison of loads, created again before each run. */
+/**
+ * A new database for each run of each side of a comparison of loads. Those of earlier runs stay until `drop()`: for
+ * minutes after thousands of files were deleted, ext4 looks at each of their inodes before it gives a file a new one,
+ * which took up to a fifth of the CPU of the load that came next.
+ */
 export class Targets {
   readonly root: Store;
   readonly #server: Address;
-  readonly #databases = new Map<string, Address>();
+  /** The latest of each side. */
+  readonly #latest = new Map<string, Address>();
+  readonly #created: Address[] = [];
+  #runs = 0;
 
   constructor(server: Address) {
     this.#server = server;
@@ -21,17 +28,18 @@ export class Targets {
     load: (address: Address) => Promise<number>,
     change?: (store: Store) => Promise<void>,
   ): Side {
-    const address = this.#address(name);
     return {
       name,
       prepare: async () => {
+        const address = this.#create(name);
+        // Left there by a bench that was killed.
         await this.#drop(address);
         await migrate(address);
         if (!change) return;
         const store = connect(address);
         await change(store).finally(() => store.close());
       },
-      run: () => load(address),
+      run: () => load(this.#address(name)),
     };
   }
 
@@ -60,15 +68,26 @@ export class Targets {
     }
   }
 
+  /** Deletes the databases of all runs so far. */
+  async drop(): Promise<void> {
+    for (const address of this.#created.splice(0)) await this.#drop(address);
+  }
+
   async close(): Promise<void> {
-    for (const address of this.#databases.values()) await this.#drop(address);
+    await this.drop();
     await this.root.close();
   }
 
+  #create(name: string): Address {
+    const address = { ...this.#server, database: `bench_load_${this.#runs++}` };
+    this.#latest.set(name, address);
+    this.#created.push(address);
+    return address;
+  }
+
   #address(name: string): Address {
-    const known = this.#databases.get(name);
-    const address = known ?? { ...this.#server, database: `bench_load_${this.#databases.size}` };
-    this.#databases.set(name, address);
+    const address = this.#latest.get(name);
+    if (!address) throw new Error(`${name} has not been prepared`);
     return address;
   }
 

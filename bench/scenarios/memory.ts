@@ -71,7 +71,7 @@ async function loader(bench: Bench): Promise<Outcome> {
       sides.push(...(await runInTurn([side], bytes === undefined ? Math.min(runs, 3) : 0)));
       assert.equal((await targets.totals(name)).events, events);
       Object.assign(facts, { [`${kind}_gigabytes`]: textBytes / 1e9, [`${kind}_seconds`]: seconds });
-      await rm(file);
+      await Promise.all([rm(file), targets.drop()]);
     }
   } finally {
     await targets.close();
