@@ -3,7 +3,8 @@ import type { Condition } from './expressions.ts';
 import { countFields, type EventField, eventColumns, eventFields, fieldSpecs } from './fields.ts';
 import { sideRules } from './rules.ts';
 import { quoted } from './sql.ts';
-import { type Reading, type ReadingOptions, type Rule, readText, readTyped, typedFor } from './values.ts';
+import { readTyped, type TypedKind, typedFor } from './typed-values.ts';
+import { type Reading, type ReadingOptions, type Rule, readText } from './values.ts';
 
 export interface JudgeOptions extends ReadingOptions {
   /** --dedupe goes by event ids. */
@@ -85,20 +86,30 @@ FROM (
 }
 
 /** The text of a field, to be shown and corrected; values of a file are only made text where that is needed. */
-function textOf(field: EventField, { textOf, typedOf }: RecordSource): string {
-  const typed = typedFor[fieldSpecs[field].kind];
-  const column = typed && typedOf(field, typed);
-  if (column) return `ifNull(toString(${column}), '')`;
+function textOf(field: EventField, source: RecordSource): string {
+  const typed = typedColumn(field, source);
+  if (typed) return `ifNull(toString(${typed.column}), '')`;
   // Blanks around an id are part of it; around a number they are not.
-  const text = textOf(field);
+  const text = source.textOf(field);
   return fieldSpecs[field].kind === 'text' ? text : `trim(BOTH ' \\t' FROM ${text})`;
 }
 
-function readingOf(field: EventField, { typedOf }: RecordSource, options: JudgeOptions): Reading {
+function readingOf(field: EventField, source: RecordSource, options: JudgeOptions): Reading {
   const spec = fieldSpecs[field];
-  const typed = typedFor[spec.kind];
-  const column = typed && typedOf(field, typed);
-  return typed && column ? readTyped(typed, spec, column, options) : readText(spec, `t_${field}`, options);
+  const typed = typedColumn(field, source);
+  return typed ? readTyped(typed.kind, spec, typed.column, options) : readText(spec, `t_${field}`, options);
+}
+
+/** The column that the file holds as values of a kind that the field takes. */
+function typedColumn(
+  field: EventField,
+  { typedOf }: RecordSource,
+): { readonly kind: TypedKind; readonly column: string } | undefined {
+  for (const kind of typedFor[fieldSpecs[field].kind]) {
+    const column = typedOf(field, kind);
+    if (column) return { kind, column };
+  }
+  return undefined;
 }
 
 /** The value of a column of `events`: a count is its own field, or the quantity of its event type. */
@@ -108,7 +119,7 @@ function columnValue(name: EventField, readings: Readonly<Record<EventField, Rea
   if (name === 'device') return `if(${value} = '', 'unknown', ${value})`;
   if (!count) return value;
   // Not by `if`, under which the costly half of a count would run for every record.
-  const quantity = `(${readings.quantity.value} + (t_quantity = ''))`;
+  const quantity = `(${readings.quantity.value} + (NOT ${readings.quantity.given}))`;
   return `${value} + (t_event_type = ${quoted(count.replace(/s$/, ''))}) * ${quantity}`;
 }
 
@@ -139,7 +150,7 @@ function rulesOf(
   { requireEventId }: JudgeOptions,
 ): Rules {
   const required: FieldRule[] = [
-    { field: 'event_time', broken: "t_event_time = ''", reason: 'is required' },
+    { field: 'event_time', broken: `NOT ${readings.event_time.given}`, reason: 'is required' },
     ...(requireEventId
       ? [{ field: 'event_id' as const, broken: "t_event_id = ''", reason: 'is required with --dedupe' }]
       : []),
@@ -150,7 +161,7 @@ function rulesOf(
   const whole = [...source.rules, ...(source.condition?.rules ?? [])].map(
     (rule): FieldRule => ({ ...rule, field: '' }),
   );
-  return { whole, own: [...required, ...own, ...sideRules()] };
+  return { whole, own: [...required, ...own, ...sideRules((field) => readings[field].given)] };
 }
 
 /** Each broken rule as (field, reason), with the text at fault; and fields that no event has. */

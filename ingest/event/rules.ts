@@ -3,10 +3,12 @@ import type { Rule } from './values.ts';
 
 type FieldRule = Rule & { readonly field: EventField };
 
-const counts = countFields.map((name) => `(t_${name} != '')`).join(' + ');
-
-/** What the fields of a record must fulfil together. */
-export function sideRules(): FieldRule[] {
+/**
+ * What the fields of a record must fulfil together.
+ * @param given the SQL condition under which a field has a value
+ */
+export function sideRules(given: (field: EventField) => string): FieldRule[] {
+  const counts = countFields.map(given).join(' + ');
   return [
     ...side('advertiser_id', 'campaign_id', 'creative_id'),
     ...side('publisher_id', 'ad_unit_id', 'site_id'),
@@ -28,7 +30,7 @@ export function sideRules(): FieldRule[] {
     },
     {
       field: 'quantity',
-      broken: "t_event_type = '' AND t_quantity != ''",
+      broken: `t_event_type = '' AND ${given('quantity')}`,
       reason: 'needs an event_type that it counts',
     },
   ];

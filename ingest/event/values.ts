@@ -1,4 +1,4 @@
-import { eventTypes, type FieldKind, type FieldSpec } from './fields.ts';
+import { eventTypes, type FieldSpec } from './fields.ts';
 import { anyNumber, decimalPlaces, firstOf, matches, quoted } from './sql.ts';
 
 /** What a value and its rules refer to; computed once for each record, in a layer of its own. */
@@ -12,6 +12,8 @@ export interface Reading {
   readonly computed?: readonly Computed[];
   /** A SQL expression of the column's type; of a faulty text it may be any value, and never throws. */
   readonly value: string;
+  /** SQL condition under which the record has a value. */
+  readonly given: string;
   /** In this order; the first that is broken is reported. */
   readonly rules: readonly Rule[];
 }
@@ -46,15 +48,23 @@ const millisecondsPattern = '^[0-9]{12,13}$';
 const plainMoney = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
 const plainCount = '^[0-9]{1,15}$';
 
+export const truthReason = 'must be true or false';
 const timeReason =
   'must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970';
 
 /** Reads the text of a field; `text` is a SQL expression of type String, empty where there is none. */
-export function readText(
+export function readText(spec: FieldSpec, text: string, options: ReadingOptions): Reading {
+  return { given: `(${text} != '')`, ...valueOfText(spec, text, options) };
+}
+
+/** All of a reading but whether there is a value. */
+export type Value = Omit<Reading, 'given'>;
+
+function valueOfText(
   { kind, maxChars = 128, range }: FieldSpec,
   text: string,
   options: ReadingOptions,
-): Reading {
+): Value {
   switch (kind) {
     case 'text':
       return {
@@ -89,14 +99,14 @@ export function readText(
         rules: [
           {
             broken: `lower(${text}) NOT IN ('', 'true', 'false', '1', '0')`,
-            reason: 'must be true or false',
+            reason: truthReason,
           },
         ],
       };
   }
 }
 
-function timeOf(text: string, { reportTimezone, timezone }: ReadingOptions): Reading {
+function timeOf(text: string, { reportTimezone, timezone }: ReadingOptions): Value {
   const parsed = (value: string) => `parseDateTime64BestEffortOrNull(${value}, 3, ${quoted(timezone)})`;
   const time = firstOf(
     [
@@ -126,7 +136,7 @@ function timeOf(text: string, { reportTimezone, timezone }: ReadingOptions): Rea
 }
 
 /** Before 1971 it is a missing value or a mistaken unit; after 2149-06-04 no Date of the store can be the day. */
-function timeRange(time: string): Rule[] {
+export function timeRange(time: string): Rule[] {
   const broken = `${time} < toDateTime64('1971-01-01 00:00:00', 3, 'UTC') OR ${time} >= toDateTime64('2149-06-05 00:00:00', 3, 'UTC')`;
   return [{ broken, reason: 'must be between 1971 and 2149' }];
 }
@@ -149,7 +159,7 @@ function breaks({ name }: Computed, rule: number): string {
   return `tupleElement(${name}, 2) = ${rule}`;
 }
 
-function moneyOf(text: string, round: boolean): Reading {
+function moneyOf(text: string, round: boolean): Value {
   const small = 'ifNull(abs(round(number, 6)) < 1000000000000, false)';
   const number = numberIn(
     text,
@@ -174,11 +184,11 @@ function moneyOf(text: string, round: boolean): Reading {
 
 type Range = FieldSpec['range'];
 
-function countReason([min, max]: NonNullable<Range>): string {
+export function countReason([min, max]: NonNullable<Range>): string {
   return `must be a whole number from ${min} to ${max}`;
 }
 
-function countOf(text: string, range: Range = [0, 0]): Reading {
+function countOf(text: string, range: Range = [0, 0]): Value {
   const [min, max] = range;
   const whole = `ifNull(number BETWEEN ${min} AND ${max} AND places <= 0, false)`;
   const number = numberIn(
@@ -192,58 +202,4 @@ function countOf(text: string, range: Range = [0, 0]): Reading {
     value: number.value,
     rules: [{ broken: breaks(number, 1), reason: countReason(range) }],
   };
-}
-
-/** A column that a Parquet file holds as values of a kind, not as text. */
-export type TypedKind = 'whole' | 'decimal' | 'time' | 'truth';
-
-/** Which kinds of values a field takes as they are; any other is read as text. */
-export const typedFor: Readonly<Partial<Record<FieldKind, TypedKind>>> = {
-  time: 'time',
-  count: 'whole',
-  money: 'decimal',
-  flag: 'truth',
-};
-
-/** Reads a column of values; `column` is a SQL expression of a Nullable type. It is quicker than by way of text. */
-export function readTyped(
-  kind: TypedKind,
-  { range = [0, 0] }: FieldSpec,
-  column: string,
-  options: ReadingOptions,
-): Reading {
-  switch (kind) {
-    case 'time': {
-      const time = `toDateTime64(${column}, 3, 'UTC')`;
-      return {
-        value: `ifNull(${time}, toDateTime64(0, 3, 'UTC'))`,
-        rules: timeRange(column).map(({ broken, reason }) => ({
-          broken: `ifNull(${broken}, false)`,
-          reason,
-        })),
-      };
-    }
-    case 'whole':
-      return {
-        value: `toUInt64(ifNull(${column}, 0))`,
-        rules: [
-          {
-            broken: `ifNull(${column} < ${range[0]} OR ${column} > ${range[1]}, false)`,
-            reason: countReason(range),
-          },
-        ],
-      };
-    case 'decimal':
-      return {
-        value: `toDecimal64(ifNull(if(abs(${column}) < 1000000000000, ${options.roundMoney ? `round(${column}, 6)` : column}, 0), 0), 6)`,
-        rules: [
-          {
-            broken: `ifNull(abs(${column}) >= 1000000000000, false)`,
-            reason: 'must be a decimal number with at most 12 digits before the point',
-          },
-        ],
-      };
-    case 'truth':
-      return { value: `ifNull(${column}, false)`, rules: [] };
-  }
 }

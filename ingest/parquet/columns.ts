@@ -5,7 +5,7 @@ import type { ParquetColumn } from '../sources/parquet-source.ts';
 
 /**
  * How ClickHouse is to read the columns that fields come from. Whole numbers, amounts, times and truth values are read
- * as what they are, any other type as its text; all of them as Nullable, so that NULL is not a zero.
+ * as what they are, any other type as its text; as Nullable where the file may hold NULL, so that it is not a zero.
  * @throws {InputError} for a column that is a list or a structure
  */
 export function parquetColumns(
@@ -19,13 +19,14 @@ export function parquetColumns(
     if (element.type === undefined) {
       throw new InputError(`${file}: column ${name} is a list or a structure; write it as plain values`);
     }
-    return [{ name, ...typeOf(element) }];
+    const { type, kind } = typeOf(element);
+    return [{ name, type: element.repetition_type === 'REQUIRED' ? type : `Nullable(${type})`, kind }];
   });
 }
 
-const text = { type: 'Nullable(String)', kind: undefined } as const;
-const whole = (type: string) => ({ type: `Nullable(${type})`, kind: 'whole' }) as const;
-const time = (places: number) => ({ type: `Nullable(DateTime64(${places}, 'UTC'))`, kind: 'time' }) as const;
+const text = { type: 'String', kind: undefined } as const;
+const whole = (type: string) => ({ type, kind: 'whole' }) as const;
+const time = (places: number) => ({ type: `DateTime64(${places}, 'UTC')`, kind: 'time' }) as const;
 
 function typeOf({
   type,
@@ -40,12 +41,12 @@ function typeOf({
     case 'DECIMAL':
       // All of its numbers are money: 6 places, 12 digits before them.
       return logical.scale <= 6 && logical.precision - logical.scale <= 12
-        ? { type: 'Nullable(Decimal(18, 6))', kind: 'decimal' }
+        ? { type: 'Decimal(18, 6)', kind: 'decimal' }
         : text;
     case 'INTEGER':
       return whole(logical.bitWidth === 64 && !logical.isSigned ? 'UInt64' : 'Int64');
     case undefined:
-      if (type === 'BOOLEAN') return { type: 'Nullable(Bool)', kind: 'truth' };
+      if (type === 'BOOLEAN') return { type: 'Bool', kind: 'truth' };
       if (converted === 'TIMESTAMP_MILLIS') return time(3);
       if (converted === 'TIMESTAMP_MICROS') return time(6);
       if (converted?.startsWith('INT_')) return whole('Int64');

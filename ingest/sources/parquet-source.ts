@@ -2,12 +2,12 @@ import type { ColumnText } from '../event/expressions.ts';
 import { type EventField, eventFields, fieldSpecs } from '../event/fields.ts';
 import type { Mapping } from '../event/mapping.ts';
 import { identifier, quoted } from '../event/sql.ts';
-import { type TypedKind, typedFor } from '../event/values.ts';
+import { type TypedKind, typedFor } from '../event/typed-values.ts';
 import { mapped, type RecordSource } from './record-source.ts';
 
 export interface ParquetColumn {
   readonly name: string;
-  /** ClickHouse's type to read it as; always Nullable, so that NULL stays NULL. */
+  /** ClickHouse's type to read it as; Nullable where the column may hold NULL, so that it stays NULL. */
   readonly type: string;
   /** What its values are; undefined where they are read as text. */
   readonly kind: TypedKind | undefined;
@@ -26,9 +26,11 @@ export function parquetSource(columns: readonly ParquetColumn[], mapping: Mappin
     return found && `ifNull(toString(${found.sql}), '')`;
   };
   const isValue = (field: EventField) => {
-    const kind = typedFor[fieldSpecs[field].kind];
+    const kinds = typedFor[fieldSpecs[field].kind];
     const found = column(mapping.columnOf(field));
-    return found ? !kind || found.kind === kind : mapping.textOf(field, columnText) === undefined;
+    return found
+      ? kinds.length === 0 || kinds.some((kind) => kind === found.kind)
+      : mapping.textOf(field, columnText) === undefined;
   };
   const structure = used.map(({ name, type }) => `${identifier(name)} ${type}`).join(', ');
   const pairs = used.flatMap(({ name }, n) => [quoted(name), `ifNull(toString(p_${n}), 'null')`]);
@@ -45,15 +47,17 @@ export function parquetSource(columns: readonly ParquetColumn[], mapping: Mappin
       return found?.kind === kind ? found.sql : undefined;
     },
     rules: [],
-    textRules: (field) =>
-      column(mapping.columnOf(field))?.type === 'Nullable(String)'
+    textRules: (field) => {
+      const found = column(mapping.columnOf(field));
+      return found && !found.kind
         ? [
             {
               broken: `NOT isValidUTF8(t_${field}) OR position(t_${field}, '\\0') > 0`,
               reason: 'must be valid UTF-8 without NUL',
             },
           ]
-        : mapping.rulesOf(field),
+        : mapping.rulesOf(field);
+    },
     raw: `toJSONString(map(${pairs.join(', ')}))`,
     columns: mapping.columns,
     condition: mapping.condition,

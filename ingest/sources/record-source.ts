@@ -2,7 +2,8 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import type { ColumnText, Condition } from '../event/expressions.ts';
 import type { EventField } from '../event/fields.ts';
 import type { Mapping } from '../event/mapping.ts';
-import type { Rule, TypedKind } from '../event/values.ts';
+import type { TypedKind } from '../event/typed-values.ts';
+import type { Rule } from '../event/values.ts';
 
 /** How the records of a chunk come into the statement, before anything is judged. */
 export interface RecordSource {

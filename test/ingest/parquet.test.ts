@@ -37,6 +37,25 @@ test('rejected rows are named by their number in the file', async () => {
   expect(await load()).toMatchObject({ rows: 0, repeatedRows: 501_996 });
 });
 
+test.each(['Nullable(Int8)', 'Nullable(UInt64)', 'Nullable(Int64)'])(
+  'a truth value may be a %s',
+  async (type) => {
+    await written(6, { confirmed: `CAST([1, 0, NULL, 2, 255, 1][number + 1] AS ${type})` });
+    const rejected: RejectedRow[] = [];
+    const result = await load({ onRejected: (row) => rejected.push(row) });
+    expect(result).toMatchObject({ rows: 4, rejectedRows: 2 });
+    const wrong = type === 'Nullable(Int8)' ? '-1' : '255';
+    expect(rejected.map(({ line, faults }) => [line, faults])).toEqual([
+      [4, [{ field: 'confirmed', reason: 'must be true or false, not "2"' }]],
+      [5, [{ field: 'confirmed', reason: `must be true or false, not "${wrong}"` }]],
+    ]);
+    const query = 'SELECT confirmed FROM events WHERE advertiser_id = {account:String} ORDER BY event_id';
+    expect(await select(db.store, query, { account: loads.account })).toEqual(
+      [true, false, false, true].map((confirmed) => ({ confirmed })),
+    );
+  },
+);
+
 test('a file that changes between its being named and sent is not loaded', async () => {
   const bytes = await written(20_000);
   const other = Buffer.from(bytes);

@@ -6,6 +6,8 @@ export interface Shape {
   readonly group?: number;
   /** SQL of the row's `number`. */
   readonly quantity?: string;
+  /** The same. */
+  readonly confirmed?: string;
   readonly settings?: Record<string, string | number>;
 }
 
@@ -14,14 +16,14 @@ export async function parquetFile(
   store: Store,
   account: string,
   rows: number,
-  { group = 50_000, quantity = '1', settings }: Shape = {},
+  { group = 50_000, quantity = '1', confirmed = 'number % 2 = 0', settings }: Shape = {},
 ): Promise<Buffer> {
   const { stream } = await store.exec({
     query: `SELECT concat({account:String}, '-', toString(number)) AS event_id,
                    toDateTime64('2026-03-01 00:00:00.000', 3, 'UTC') + number % 172800 AS event_time,
                    'impression' AS event_type, {account:String} AS advertiser_id,
                    concat('campaign-', toString(number % 7)) AS campaign_id, toInt64(${quantity}) AS quantity,
-                   toDecimal64(number % 1000, 6) / 100 AS spend, number % 2 = 0 AS confirmed
+                   toDecimal64(number % 1000, 6) / 100 AS spend, ${confirmed} AS confirmed
             FROM numbers({rows:UInt64}) FORMAT Parquet`,
     query_params: { account, rows },
     clickhouse_settings: {

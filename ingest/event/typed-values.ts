@@ -1,0 +1,81 @@
+import type { FieldKind, FieldSpec } from './fields.ts';
+import {
+  countReason,
+  type Reading,
+  type ReadingOptions,
+  timeRange,
+  truthReason,
+  type Value,
+} from './values.ts';
+
+/** A column that a Parquet file holds as values of a kind, not as text. */
+export type TypedKind = 'whole' | 'decimal' | 'time' | 'truth';
+
+/** Which kinds of values a field takes as they are; any other is read as text. */
+export const typedFor: Readonly<Record<FieldKind, readonly TypedKind[]>> = {
+  text: [],
+  type: [],
+  time: ['time'],
+  count: ['whole'],
+  money: ['decimal'],
+  // ClickHouse writes a Bool as a number.
+  flag: ['truth', 'whole'],
+};
+
+/** Reads a column of values; `column` is a SQL expression of its type, which may be Nullable. Quicker than as text. */
+export function readTyped(
+  kind: TypedKind,
+  spec: FieldSpec,
+  column: string,
+  options: ReadingOptions,
+): Reading {
+  return { given: `isNotNull(${column})`, ...valueOfTyped(kind, spec, column, options) };
+}
+
+function valueOfTyped(
+  kind: TypedKind,
+  { kind: fieldKind, range = [0, 0] }: FieldSpec,
+  column: string,
+  options: ReadingOptions,
+): Value {
+  switch (kind) {
+    case 'time': {
+      const time = `toDateTime64(${column}, 3, 'UTC')`;
+      return {
+        value: `ifNull(${time}, toDateTime64(0, 3, 'UTC'))`,
+        rules: timeRange(column).map(({ broken, reason }) => ({
+          broken: `ifNull(${broken}, false)`,
+          reason,
+        })),
+      };
+    }
+    case 'whole':
+      if (fieldKind === 'flag') {
+        return {
+          value: `ifNull(${column} = 1, false)`,
+          rules: [{ broken: `ifNull(${column} < 0 OR ${column} > 1, false)`, reason: truthReason }],
+        };
+      }
+      return {
+        value: `toUInt64(ifNull(${column}, 0))`,
+        rules: [
+          {
+            broken: `ifNull(${column} < ${range[0]} OR ${column} > ${range[1]}, false)`,
+            reason: countReason(range),
+          },
+        ],
+      };
+    case 'decimal':
+      return {
+        value: `toDecimal64(ifNull(if(abs(${column}) < 1000000000000, ${options.roundMoney ? `round(${column}, 6)` : column}, 0), 0), 6)`,
+        rules: [
+          {
+            broken: `ifNull(abs(${column}) >= 1000000000000, false)`,
+            reason: 'must be a decimal number with at most 12 digits before the point',
+          },
+        ],
+      };
+    case 'truth':
+      return { value: `ifNull(${column}, false)`, rules: [] };
+  }
+}
