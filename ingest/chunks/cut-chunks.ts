@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { ByteSource } from '../input/byte-source.ts';
 import { LineReader } from './line-reader.ts';
 import { Pieces } from './pieces.ts';
+import { hashAhead, type TakenChunk, takeChunk } from './take-chunk.ts';
 
 /** A chunk that the ledger knows to begin with a certain line. */
 export interface KnownChunk {
@@ -14,21 +15,10 @@ export interface KnownChunk {
   readonly loadedRows: number | undefined;
 }
 
-export interface Chunk {
+export interface Chunk extends TakenChunk {
   readonly id: string;
   /** sha256 of its first line, hex; the same however the line is read. */
   readonly firstLineHash: string;
-  /** sha256 of its lines, hex; the same however they are read. */
-  readonly content: string;
-  /** Lines without the header, no line end at the end. */
-  readonly body: Buffer;
-  /** Lets the memory of the body be used for another chunk. */
-  readonly release: () => void;
-  readonly rows: number;
-  /** Some record holds line ends. */
-  readonly multiLine: boolean;
-  /** Line of the file that the chunk begins with, from 1. */
-  readonly firstLine: number;
   readonly known: KnownChunk | undefined;
   /** Chunks of these bytes that were read in another way; none of a known chunk. */
   readonly otherwise: readonly KnownChunk[];
@@ -47,8 +37,10 @@ export interface ChunkOptions {
   readonly fingerprint: string;
   /** and what makes them other bytes altogether. */
   readonly salt: string;
-  /** What a chunk aims at; a longer line makes a longer chunk. */
+  /** What a chunk aims at; a longer record makes a longer chunk. */
   readonly chunkBytes: number;
+  /** What is looked at at a time of a file that can be read again. */
+  readonly pieceBytes: number;
   /** Chunks of earlier runs that began with the line of this hash. */
   readonly knownChunks: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
   /** Called before a chunk is cut anew: then no other load does so at this line. Those that are known by then. */
@@ -65,62 +57,67 @@ export interface ChunkOptions {
  */
 export async function* cutChunks(source: ByteSource, options: ChunkOptions): AsyncGenerator<Chunk> {
   const reader = new LineReader(source, options);
+  const text = { ...options, source, reader };
   for (let n = 0; n < options.skipLines; n++) await reader.skipLine();
   const header = options.header ? await reader.takeHeader() : Buffer.alloc(0);
   if (header.length > 0) options.onFirstLine(header.toString());
   const hashOf = (fingerprint: string) => {
     const begin = createHash('sha256').update(options.salt).update(fingerprint).update(header).update('\n');
-    return (content: Buffer) => begin.copy().update(content).digest('hex');
+    return () => begin.copy();
   };
-  const contentOf = hashOf('');
-  const nameOf = options.fingerprint === '' ? contentOf : hashOf(options.fingerprint);
+  const contentHash = hashOf('');
+  const nameHash = options.fingerprint === '' ? contentHash : hashOf(options.fingerprint);
+  const contentAhead = (length: number) => hashAhead(text, length, contentHash);
+  const nameAhead = (length: number) => hashAhead(text, length, nameHash);
   const pieces = new Pieces();
 
   for (let first = true; await reader.skipBlankLines(); first = false) {
     const line = await reader.peekLine();
     if (first && !options.header) options.onFirstLine(line.toString());
-    const firstLineHash = contentOf(line);
-    const firstLine = reader.line;
+    const firstLineHash = contentHash().update(line).digest('hex');
     let candidates = await options.knownChunks(firstLineHash);
-    let known = await findKnown(reader, candidates, nameOf, pieces);
+    let known = await findKnown(nameAhead, candidates, pieces);
     if (!known) {
       candidates = [...candidates, ...(await options.beginChunk(firstLineHash))];
-      known = await findKnown(reader, candidates, nameOf, pieces);
+      known = await findKnown(nameAhead, candidates, pieces);
     }
     const others = known ? [] : candidates.filter(({ id }) => !pieces.has(id));
-    const otherwise = await ofSameBytes(reader, others, contentOf);
-    const length = known ? known.bytes : await reader.lengthOfRecords(options.chunkBytes);
-    const taken = reader.take(length);
-    const content = contentOf(taken.body);
-    const id = pieces.take(nameOf === contentOf ? content : nameOf(taken.body));
-    yield { id, firstLineHash, content, ...taken, firstLine, known, otherwise };
+    const otherwise = await ofSameBytes(contentAhead, others);
+    const bytes = known?.bytes ?? options.chunkBytes;
+    const end = { bytes, exactly: known !== undefined };
+    // Where they are the same, it is computed once.
+    const name = nameHash === contentHash ? undefined : nameHash();
+    const taken = await takeChunk(text, end, contentHash, name);
+    const id = pieces.take(name?.digest('hex') ?? taken.content);
+    yield { ...taken, id, firstLineHash, known, otherwise };
   }
 }
 
+/** The hash of so many of the next bytes, if they end where a line ends. */
+type HashAhead = (length: number) => Promise<string | undefined>;
+
 /** Those candidates of which the next bytes are. */
 async function ofSameBytes(
-  reader: LineReader,
+  contentAhead: HashAhead,
   candidates: readonly KnownChunk[],
-  contentOf: (content: Buffer) => string,
 ): Promise<KnownChunk[]> {
   const found: KnownChunk[] = [];
   for (const candidate of candidates) {
-    const next = await reader.peekLines(candidate.bytes);
     // Without a mapping the name is the hash of the content.
-    if (next && contentOf(next) === (candidate.content || candidate.id)) found.push(candidate);
+    const expected = candidate.content || candidate.id;
+    if ((await contentAhead(candidate.bytes)) === expected) found.push(candidate);
   }
   return found;
 }
 
 async function findKnown(
-  reader: LineReader,
+  nameAhead: HashAhead,
   candidates: readonly KnownChunk[],
-  nameOf: (content: Buffer) => string,
   pieces: Pieces,
 ): Promise<KnownChunk | undefined> {
   for (const candidate of [...candidates].sort((a, b) => b.bytes - a.bytes)) {
-    const content = await reader.peekLines(candidate.bytes);
-    if (content && pieces.peek(nameOf(content)) === candidate.id) return candidate;
+    const name = await nameAhead(candidate.bytes);
+    if (name !== undefined && pieces.peek(name) === candidate.id) return candidate;
   }
   return undefined;
 }

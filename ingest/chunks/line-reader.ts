@@ -12,14 +12,14 @@ export interface LineReaderOptions {
 
 /** Bytes that are taken, and what was counted in them. */
 export interface TakenLines {
-  /** Until it is released. */
-  readonly body: Buffer;
-  /** Lets the memory of the body be used again; a body that is not released keeps its own. */
-  readonly release: () => void;
+  /** Valid until more is read, or while they are held. */
+  readonly bytes: Buffer;
   /** Records; blank lines are none. */
   readonly rows: number;
   /** Some record holds line ends. */
   readonly multiLine: boolean;
+  /** Keeps the bytes in memory until the release. */
+  readonly hold: () => () => void;
 }
 
 /** A single line longer than this is not an event. */
@@ -42,8 +42,10 @@ export class LineReader {
   #ended = false;
   /** Of the bytes that `lengthOfRecords` has just found, so that `take` need not look at each of them again. */
   #counted: (Counted & { readonly length: number }) | undefined;
-  /** Line of the file at which the buffer begins, from 1. */
+  /** Line of the text at which the buffer begins, from 1. */
   line = 1;
+  /** Bytes of the text before the buffer. */
+  position = 0;
 
   constructor(source: ByteSource, options: LineReaderOptions) {
     this.#source = source;
@@ -59,7 +61,7 @@ export class LineReader {
   async takeHeader(): Promise<Buffer> {
     if (!(await this.skipBlankLines())) return Buffer.alloc(0);
     const header = Buffer.from(await this.peekLine());
-    this.take(header.length);
+    await this.take(header.length);
     return header;
   }
 
@@ -95,13 +97,21 @@ export class LineReader {
     return whole ? this.#buffer.subarray(0, length) : undefined;
   }
 
-  /** Bytes of as many whole records as fit into `limit`, at least one. */
+  /**
+   * Bytes of as many whole records as fit into `limit`; 0 where none does. A last line without an end may be one that is
+   * still being written: it is left for a chunk of its own, so that those before it are known when the file has grown.
+   */
   async lengthOfRecords(limit: number): Promise<number> {
     await this.#fill(limit);
-    if (this.#buffer.length < limit) return this.#lengthOfRest();
-    const whole = this.#endOfRecords(limit);
-    if (whole > 0) return trimEnd(this.#buffer, whole);
-    // One record is longer than the limit.
+    const size = Math.min(limit, this.#buffer.length);
+    if (size < limit && isLineEnd(this.#buffer[size - 1])) return trimEnd(this.#buffer, size);
+    const end = this.#endOfRecords(size);
+    return end > 0 ? trimEnd(this.#buffer, end) : 0;
+  }
+
+  /** Bytes of the record that begins here, which ends beyond the limit, or with the file and without a line end. */
+  async lengthOfRecord(limit: number): Promise<number> {
+    if (this.#buffer.length < limit) return this.#buffer.length;
     return trimEnd(this.#buffer, await this.#recordEnd(limit));
   }
 
@@ -126,17 +136,6 @@ export class LineReader {
     }
   }
 
-  /**
-   * All that is left of the file. A last line without an end may be one that is still being written: it is left
-   * for a chunk of its own, so that the lines before it are known again when the file has grown.
-   */
-  #lengthOfRest(): number {
-    const rest = this.#buffer;
-    if (isLineEnd(rest.at(-1))) return trimEnd(rest, rest.length);
-    const end = this.#endOfRecords(rest.length);
-    return end > 0 ? trimEnd(rest, end) : rest.length;
-  }
-
   /** Position of the last line end within the limit that ends a record; −1 where there is none. */
   #endOfRecords(limit: number): number {
     const buffer = this.#buffer;
@@ -159,12 +158,13 @@ export class LineReader {
   }
 
   /** The next bytes, which end where a record does. */
-  take(length: number): TakenLines {
-    const body = this.#buffer.subarray(0, length);
-    const { rows, lines, multiLine } = this.#countedIn(body);
+  async take(length: number): Promise<TakenLines> {
+    await this.#fill(length);
+    const bytes = this.#buffer.subarray(0, length);
+    const { rows, lines, multiLine } = this.#countedIn(bytes);
     this.line += lines;
     this.#drop(length);
-    return { body, release: this.#memory.hold(), rows, multiLine };
+    return { bytes, rows, multiLine, hold: () => this.#memory.hold() };
   }
 
   #countedIn(body: Buffer): Counted {
@@ -207,6 +207,7 @@ export class LineReader {
 
   #drop(length: number): void {
     this.#begin += length;
+    this.position += length;
     this.#counted = undefined;
   }
 }
@@ -244,6 +245,6 @@ function linesIn(body: Buffer): Counted {
   return { rows, lines, multiLine: false };
 }
 
-function isLineEnd(byte: number | undefined): boolean {
+export function isLineEnd(byte: number | undefined): boolean {
   return byte === newline || byte === carriageReturn;
 }

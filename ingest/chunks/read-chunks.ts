@@ -1,6 +1,5 @@
-import { Readable } from 'node:stream';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { openBytes } from '../input/byte-source.ts';
+import { type ByteSource, openBytes } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
 import { parquetChunks } from '../parquet/chunks.ts';
 import { cellSource } from '../sources/cell-source.ts';
@@ -10,6 +9,7 @@ import type { Framing } from '../sources/text-records.ts';
 import { cutChunks } from './cut-chunks.ts';
 import { framedRecords } from './framed-records.ts';
 import type { ChunkReadOptions, SendableChunk } from './sendable-chunk.ts';
+import type { Piece } from './take-chunk.ts';
 
 /** The chunks of a file. @throws {InputError} for a file that cannot be read or whose columns do not fit */
 export function chunksOf(options: ChunkReadOptions): AsyncGenerator<SendableChunk> {
@@ -31,7 +31,8 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
     ...(format.name === 'csv' && { csvDelimiter: delimiter.charCodeAt(0) }),
     fingerprint: reading.fingerprint,
     salt: reading.salt,
-    chunkBytes: evenChunks(options, bytes.size),
+    chunkBytes: evenChunks(options, bytes),
+    pieceBytes: options.pieceBytes ?? pieceBytes,
     knownChunks,
     beginChunk,
     onFirstLine: (line) => {
@@ -47,23 +48,36 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
     },
   });
   try {
-    for await (const { body, multiLine, ...chunk } of chunks) {
-      const framing = { firstLine: chunk.firstLine, ...(format.name === 'csv' && { delimiter }) };
+    for await (const { held, pieces, multiLine, ...chunk } of chunks) {
+      const framing = format.name === 'csv' ? { delimiter } : {};
+      const { firstLine } = chunk;
       yield {
         ...chunk,
-        bytes: body.length,
         source: sourceOf(multiLine ? 'records' : 'lines'),
-        stream: () =>
-          Readable.from(multiLine ? framedRecords(body, framing) : [body, lineEnd], { objectMode: false }),
-        bundled: {
-          source: sourceOf('records'),
-          records: (mark) => Buffer.concat([...framedRecords(body, framing, mark)]),
-        },
+        stream: () => (multiLine ? recordsOf(pieces(), framing) : linesOf(pieces())),
+        ...(held && {
+          bundled: {
+            source: sourceOf('records'),
+            records: (mark) => Buffer.concat([...framedRecords(held, { ...framing, firstLine }, mark)]),
+          },
+        }),
       };
     }
   } finally {
     await bytes.close();
   }
+}
+
+async function* linesOf(pieces: AsyncIterable<Piece>): AsyncGenerator<Buffer> {
+  for await (const { bytes } of pieces) yield bytes;
+  yield lineEnd;
+}
+
+async function* recordsOf(
+  pieces: AsyncIterable<Piece>,
+  framing: { readonly delimiter?: string },
+): AsyncGenerator<Buffer> {
+  for await (const { bytes, firstLine } of pieces) yield* framedRecords(bytes, { ...framing, firstLine });
 }
 
 /** The names of the columns; without a header 1, 2, … @throws {InputError} for a line that names none */
@@ -87,18 +101,23 @@ function csvCells(file: string, line: string, delimiter: string): string[] {
   }
 }
 
+/** Large enough for few reads, small enough for two of them to be no matter. */
+const pieceBytes = 4 << 20;
+/** Two chunks on their way and a third that is read take 200 MB of the process's 300, which is what is left beside Node. */
+const mostHeldBytes = 48 << 20;
 /** A smaller chunk costs more than what an idle sender would have done. */
 const minChunkBytes = 16 << 20;
 /** What whole lines may add to a chunk, so that no small one is left at the end. */
 const lineSlack = 64 << 10;
 
 /** The size of chunks of a file that keeps every sender busy to its end. */
-function evenChunks({ chunkBytes, parallel }: ChunkReadOptions, size: number | undefined): number {
+function evenChunks(options: ChunkReadOptions, { size, readAgain }: ByteSource): number {
+  const chunkBytes = readAgain ? options.chunkBytes : Math.min(options.chunkBytes, mostHeldBytes);
   if (size === undefined) return chunkBytes;
   // More than there is, for which no memory is set aside.
   if (size < 2 * minChunkBytes) return Math.min(chunkBytes, size + 1);
-  const rounds = Math.ceil(size / (parallel * chunkBytes));
-  return Math.min(chunkBytes, Math.ceil(size / (parallel * rounds)) + lineSlack);
+  const rounds = Math.ceil(size / (options.parallel * chunkBytes));
+  return Math.min(chunkBytes, Math.ceil(size / (options.parallel * rounds)) + lineSlack);
 }
 
 const lineEnd = Buffer.from('\n');

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import type { FileReading } from '../event/reading.ts';
 import type { FileFormat } from '../input/file-format.ts';
 import type { SentChunk } from '../ledger/ledger.ts';
@@ -12,7 +11,7 @@ export interface SendableChunk extends SentChunk {
   /** How its records are read. */
   readonly source: RecordSource;
   /** Its bytes, in the format of the source. Each call begins anew, so that they can be sent again. */
-  readonly stream: () => Readable;
+  readonly stream: () => AsyncIterable<Buffer>;
   /** Lets go of its bytes, after which they cannot be sent any more. */
   readonly release: () => void;
   /** How it can be sent with others in one stream; absent where it cannot. */
@@ -38,7 +37,10 @@ export interface ChunkReadOptions {
   readonly file: string;
   readonly fileFormat: FileFormat;
   readonly reading: FileReading;
+  /** What a chunk of text aims at; less where it has to be held in memory. */
   readonly chunkBytes: number;
+  /** What of a file that can be read again is looked at at a time; absent: that of production. */
+  readonly pieceBytes?: number;
   /** Chunks sent at a time. */
   readonly parallel: number;
   readonly knownChunks: (firstLineHash: string) => Promise<readonly KnownChunk[]>;

@@ -12,6 +12,11 @@ import { unpack } from './unpack.ts';
 export interface ByteSource {
   /** How many bytes there are, if that is known before they are read. */
   readonly size?: number;
+  /**
+   * Fills `target` with the bytes from `start` on, once more and also after it is closed; returns how many there were.
+   * Only a file that holds its text as it is can do so.
+   */
+  readonly readAgain?: (target: Buffer, start: number) => Promise<number>;
   /** Fills `target` from the start; returns the number of bytes written, 0 at the end. */
   read(target: Buffer): Promise<number>;
   close(): Promise<void>;
@@ -51,8 +56,12 @@ export async function openBytes(
     await raw.close();
     return named(cause);
   }
-  const { size, read, close } = text;
-  return { ...(size !== undefined && { size }), read: (target) => read(target).catch(named), close };
+  const { read, readAgain, ...rest } = text;
+  return {
+    ...rest,
+    read: (target) => read(target).catch(named),
+    ...(readAgain && { readAgain: (target, start) => readAgain(target, start).catch(named) }),
+  };
 }
 
 /** The same as pieces. @see openBytes */
@@ -84,7 +93,14 @@ async function openText(raw: ByteSource, byName: Compression): Promise<ByteSourc
   const { name, bomBytes } = textEncodingOf(text.head);
   text.skip(bomBytes);
   if (name !== 'utf-8') text = await peek(byteSourceOf(toUtf8(piecesOf(text), name), text));
-  return endsLinesWithCr(text.head) ? byteSourceOf(crToLf(piecesOf(text)), text) : text;
+  if (endsLinesWithCr(text.head)) return byteSourceOf(crToLf(piecesOf(text)), text);
+  const { size, readAgain, read, close } = text;
+  if (size === undefined || !readAgain) return { read, close };
+  return {
+    size: size - bomBytes,
+    readAgain: (target, start) => readAgain(target, start + bomBytes),
+    ...{ read, close },
+  };
 }
 
 async function openFile(
@@ -111,6 +127,7 @@ async function openFile(
   const handle = await open(file);
   return {
     size: found.size,
+    readAgain: (target, start) => readAt(file, target, start),
     read: async (target) => {
       const { bytesRead } = await handle.read(target, 0, Math.min(target.length, maxReadBytes));
       if (bytesRead > 0) onBytes(bytesRead);
@@ -118,6 +135,19 @@ async function openFile(
     },
     close: () => handle.close(),
   };
+}
+
+async function readAt(file: string, target: Buffer, start: number): Promise<number> {
+  const handle = await open(file);
+  try {
+    let length = 0;
+    for (let bytes = -1; bytes !== 0 && length < target.length; length += bytes) {
+      bytes = (await handle.read(target, length, target.length - length, start + length)).bytesRead;
+    }
+    return length;
+  } finally {
+    await handle.close();
+  }
 }
 
 /** A named pipe is read as a socket: reading it as a file would block a thread, and the end of the process. */

@@ -20,11 +20,8 @@ import { beginChunk, knownChunks } from './known-chunks.ts';
 import { atMost, inParallel } from './parallel.ts';
 import { repairRollupsOf } from './repair-rollups.ts';
 
-/**
- * Two chunks on their way and a third that is read take 200 MB of the process's 300, which is what is left beside Node.
- * Chunks of 128 MiB are a tenth faster at most.
- */
-export const defaultChunkBytes = 48 << 20;
+/** What ClickHouse holds of a chunk in memory is about four times that; larger ones are no faster. */
+export const defaultChunkBytes = 128 << 20;
 
 export interface EventLoadOptions {
   readonly store: Store;

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { Readable } from 'node:stream';
 import { parquetSchema } from 'hyparquet';
 import { Pieces } from '../chunks/pieces.ts';
 import type { ChunkReadOptions, SendableChunk } from '../chunks/sendable-chunk.ts';
-import { InputError } from '../input/input-error.ts';
+import { fileError, InputError } from '../input/input-error.ts';
 import { parquetSource } from '../sources/parquet-source.ts';
 import { parquetColumns } from './columns.ts';
 import { openParquet, type ParquetFile, type ParquetPart } from './file.ts';
@@ -49,7 +48,7 @@ export async function* parquetChunks(options: ChunkReadOptions): AsyncGenerator<
       rows,
       source,
       release: () => {},
-      stream: () => Readable.from(ownFile(file, part, digest, fingerprint), { objectMode: false }),
+      stream: () => ownFile(file, part, digest, fingerprint),
       firstLine: firstRow,
       known,
       otherwise: known ? [] : candidates,
@@ -79,8 +78,16 @@ function nameOf({ foot }: ParquetPart, fingerprint: string) {
   return createHash('sha256').update(fingerprint).update(foot);
 }
 
-function bytesOf(file: string, { start, end }: ParquetPart, signal?: AbortSignal): AsyncIterable<Buffer> {
-  return createReadStream(file, { start, end: end - 1, highWaterMark: 1 << 20, signal });
+async function* bytesOf(
+  file: string,
+  { start, end }: ParquetPart,
+  signal?: AbortSignal,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* createReadStream(file, { start, end: end - 1, highWaterMark: 1 << 20, signal });
+  } catch (cause) {
+    throw fileError(file, cause);
+  }
 }
 
 /** Bytes that belong to no chunk. */

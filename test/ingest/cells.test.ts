@@ -72,8 +72,8 @@ test.each(delimiters.flatMap((delimiter) => [[delimiter, false] as const, [delim
     const content = (name: keyof Written) =>
       `x\n${written.map((each, n) => `${each[name].replace(/\r+$/, '')}${lineEnds[n]}`).join('')}`;
     const expected = oracle(content('forOracle'), delimiter);
-    for (const chunkBytes of [1 << 20, 300]) {
-      const found = await cutCsv(db.store, folder, content('record'), { delimiter, chunkBytes });
+    for (const sizes of [{}, { chunkBytes: 300 }, { pieceBytes: 300 }]) {
+      const found = await cutCsv(db.store, folder, content('record'), { delimiter, ...sizes });
       expect(found.counted).toBe(expected.length);
       expect(found.records.map(({ cells }) => cells)).toEqual(expected);
     }
@@ -82,8 +82,8 @@ test.each(delimiters.flatMap((delimiter) => [[delimiter, false] as const, [delim
 
 test('a record keeps the number of its line behind cells with line ends and blank lines', async () => {
   const content = 'a,1\n\n"b\n\n",2\r\n\r\nc,3\n"d\r\n",4\n\n\ne,5';
-  for (const chunkBytes of [1 << 20, 8, 1]) {
-    const { records } = await cutCsv(db.store, folder, content, { chunkBytes });
+  for (const sizes of [{}, { chunkBytes: 8 }, { chunkBytes: 1 }, { pieceBytes: 8 }]) {
+    const { records } = await cutCsv(db.store, folder, content, sizes);
     expect(records.map(({ line, cells }) => [line, cells[1]])).toEqual([
       [1, '1'],
       [3, '2'],
@@ -150,9 +150,11 @@ test(`any text has the same records however it is cut (seed ${seed})`, async () 
   for (let round = 0; round < 10; round++) {
     const text = Array.from({ length: 1 + below(60) }, () => characters[below(characters.length)]).join('');
     const whole = await cutCsv(db.store, folder, `x\n${text}`);
-    const cut = await cutCsv(db.store, folder, `x\n${text}`, { chunkBytes: 1 + below(40) });
-    expect(cut.records, JSON.stringify(text)).toEqual(whole.records);
-    expect([whole.counted, cut.counted]).toEqual([whole.records.length, whole.records.length]);
+    for (const size of ['chunkBytes', 'pieceBytes']) {
+      const cut = await cutCsv(db.store, folder, `x\n${text}`, { [size]: 1 + below(40) });
+      expect(cut.records, JSON.stringify(text)).toEqual(whole.records);
+      expect([whole.counted, cut.counted]).toEqual([whole.records.length, whole.records.length]);
+    }
   }
 });
 

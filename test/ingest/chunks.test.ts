@@ -3,7 +3,7 @@ import { type Chunk, type ChunkOptions, cutChunks } from '../../ingest/chunks/cu
 import type { ByteSource } from '../../ingest/input/byte-source.ts';
 import { testSeed as seed, seededRandom } from '../support/random.ts';
 
-/** Hands out bytes in pieces as a file, a pipe or an unpacker might. */
+/** Hands out bytes as a pipe or an unpacker might. */
 function source(content: Buffer, pieceBytes: () => number): ByteSource {
   let at = 0;
   return {
@@ -17,6 +17,12 @@ function source(content: Buffer, pieceBytes: () => number): ByteSource {
   };
 }
 
+/** The same from a file. */
+function fileSource(content: Buffer, pieceBytes: () => number): ByteSource {
+  const readAgain = async (target: Buffer, start: number) => content.copy(target, 0, start);
+  return { ...source(content, pieceBytes), readAgain };
+}
+
 const wanted: ChunkOptions = {
   file: 'events',
   skipLines: 0,
@@ -27,15 +33,24 @@ const wanted: ChunkOptions = {
   knownChunks: async () => [],
   beginChunk: async () => [],
   chunkBytes: 500,
+  pieceBytes: 200,
 };
 
-async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: () => number) {
+async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: () => number, from = source) {
   const chunks = [];
-  for await (const chunk of cutChunks(source(content, pieceBytes), { ...wanted, ...options })) {
-    const { id, firstLineHash, rows, firstLine, body } = chunk;
-    chunks.push({ id, firstLineHash, rows, firstLine, text: body.toString() });
+  for await (const chunk of cutChunks(from(content, pieceBytes), { ...wanted, ...options })) {
+    const { id, firstLineHash, rows, firstLine, multiLine } = chunk;
+    const text = (await textsOf(chunk)).join('');
+    expect(text.length).toBe(chunk.bytes);
+    chunks.push({ id, firstLineHash, rows, firstLine, multiLine, text });
   }
   return chunks;
+}
+
+async function textsOf({ pieces }: Chunk): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const { bytes } of pieces()) texts.push(`${bytes}`);
+  return texts;
 }
 
 test.each([
@@ -58,6 +73,7 @@ test.each([
     expect(whole.reduce((sum, { rows }) => sum + rows, 0)).toBe(lines.length);
     for (const pieces of [() => 1, () => 7, () => Math.floor(next() * 700)]) {
       expect(await cut(content, options, pieces)).toEqual(whole);
+      expect(await cut(content, options, pieces, fileSource)).toEqual(whole);
     }
   }
 });
@@ -72,7 +88,10 @@ test('a file is cut again where it was cut before, whatever the size of chunks i
       .filter((chunk) => chunk.firstLineHash === firstLineHash)
       .map(({ id, text }) => ({ id, bytes: Buffer.byteLength(text), content: '', loadedRows: undefined }));
   for (const chunkBytes of [100, 1_000, 1_000_000]) {
-    expect(await cut(content, { chunkBytes, knownChunks }, () => Math.floor(next() * 90))).toEqual(before);
+    for (const from of [source, fileSource]) {
+      const options = { chunkBytes, pieceBytes: 50, knownChunks };
+      expect(await cut(content, options, () => Math.floor(next() * 90), from)).toEqual(before);
+    }
   }
 });
 
@@ -80,17 +99,17 @@ test('memory of chunks that are released is used again, that of chunks on their 
   const next = seededRandom(seed);
   const lines = Array.from({ length: 60_000 }, (_, n) => `${n},${'x'.repeat(Math.floor(next() * 900))}`);
   const content = Buffer.from(`${lines.join('\n')}\n`);
-  const memories = new Set<ArrayBufferLike>();
+  const memories = new Set<ArrayBufferLike | undefined>();
   const onTheirWay: Chunk[] = [];
   const texts: string[] = [];
   const release = () => {
     const chunk = onTheirWay.shift();
-    texts.push(`${chunk?.body}`);
+    texts.push(`${chunk?.held}`);
     chunk?.release();
   };
   const pieces = source(content, () => Math.floor(next() * 2e6));
   for await (const chunk of cutChunks(pieces, { ...wanted, chunkBytes: 1_500_000 })) {
-    memories.add(chunk.body.buffer);
+    memories.add(chunk.held?.buffer);
     onTheirWay.push(chunk);
     while (onTheirWay.length > 2 || (onTheirWay.length > 0 && next() < 0.3)) release();
   }

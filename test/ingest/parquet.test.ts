@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import type { RejectedRow } from '../../ingest/rejects/rejected-rows.ts';
@@ -55,6 +55,15 @@ test.each(['Nullable(Int8)', 'Nullable(UInt64)', 'Nullable(Int64)'])(
     );
   },
 );
+
+test('a file that is deleted between its being named and sent is not loaded', async () => {
+  const { length } = await written(20_000);
+  const remove = ({ bytes: read }: { bytes: number }) => {
+    if (read === length) rmSync(loads.path, { force: true });
+  };
+  await expect(load({ onProgress: remove })).rejects.toThrow(`${loads.path}: there is no such file`);
+  expect((await stored())?.events).toBe(0);
+});
 
 test('a file that changes between its being named and sent is not loaded', async () => {
   const bytes = await written(20_000);

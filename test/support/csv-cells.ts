@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { chunksOf } from '../../ingest/chunks/read-chunks.ts';
@@ -26,7 +27,7 @@ export async function cutCsv(
   store: Store,
   folder: string,
   content: string | Buffer,
-  { delimiter = ',', chunkBytes = 1 << 20 } = {},
+  { delimiter = ',', chunkBytes = 1 << 20, pieceBytes = 1 << 20 } = {},
 ): Promise<CutFile> {
   const file = join(folder, 'cells.csv');
   await writeFile(file, content);
@@ -40,7 +41,7 @@ export async function cutCsv(
       ...{ ignoreUnknown: false, delimiter, header: false, skipLines: 0, fingerprint: '', salt: '' },
       mappingOf: sameNames,
     },
-    chunkBytes,
+    ...{ chunkBytes, pieceBytes },
     parallel: 1,
     knownChunks: async () => [],
     beginChunk: async () => [],
@@ -53,7 +54,7 @@ export async function cutCsv(
     cut++;
     const { stream: answer } = await store.exec({
       query: `INSERT INTO cells SELECT at_line, cells FROM (${source.select}) FORMAT ${source.format}`,
-      values: stream(),
+      values: Readable.from(stream(), { objectMode: false }),
       query_params: { firstLine },
     });
     await finished(answer.resume());

@@ -4,11 +4,11 @@ import { plainReading } from '../../ingest/event/reading.ts';
 import { formatOf } from '../../ingest/input/file-format.ts';
 
 /** The first chunk of a file of which the store knows nothing. */
-export async function onlyChunk(path: string): Promise<SendableChunk> {
+export async function onlyChunk(path: string, pieceBytes = 4 << 20): Promise<SendableChunk> {
   const chunks = chunksOf({
     file: path,
     fileFormat: formatOf(path),
-    chunkBytes: 64 << 20,
+    ...{ chunkBytes: 64 << 20, pieceBytes },
     parallel: 2,
     reading: plainReading(path, false),
     knownChunks: async () => [],

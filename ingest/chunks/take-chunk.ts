@@ -1,0 +1,156 @@
+import type { Hash } from 'node:crypto';
+import type { ByteSource } from '../input/byte-source.ts';
+import { InputError } from '../input/input-error.ts';
+import { isLineEnd, type LineReader } from './line-reader.ts';
+
+/** Records that follow each other. */
+export interface Piece {
+  readonly bytes: Buffer;
+  /** Line of the file that it begins with, from 1. */
+  readonly firstLine: number;
+}
+
+/** The lines of a chunk, without the header and without a line end at the end. */
+export interface TakenChunk {
+  /** sha256 of its lines, hex; the same however they are read. */
+  readonly content: string;
+  /** Line of the file that it begins with, from 1. */
+  readonly firstLine: number;
+  readonly bytes: number;
+  /** Records; blank lines are none. */
+  readonly rows: number;
+  /** Some record holds line ends. */
+  readonly multiLine: boolean;
+  /** All its bytes, if they are held in memory. */
+  readonly held: Buffer | undefined;
+  /** All of it in pieces of whole records. Each call begins anew. @throws {InputError} if the file has changed */
+  readonly pieces: () => AsyncGenerator<Piece>;
+  /** Lets its memory be used for another chunk. */
+  readonly release: () => void;
+}
+
+interface Place {
+  readonly start: number;
+  readonly length: number;
+  readonly firstLine: number;
+}
+
+/** A text that chunks are taken from. */
+export interface ChunkedText {
+  /** For messages. */
+  readonly file: string;
+  readonly source: ByteSource;
+  readonly reader: LineReader;
+  /** What is looked at at a time where the source can be read again. */
+  readonly pieceBytes: number;
+}
+
+/** Where a chunk ends: with the last whole record within so many bytes, or exactly there, as it did in an earlier run. */
+export interface ChunkEnd {
+  readonly bytes: number;
+  readonly exactly: boolean;
+}
+
+/**
+ * As many as the rollups can make good use of: what a record costs falls with those that are grouped beside it, and what
+ * ClickHouse needs of memory grows with them.
+ */
+const mostRows = 500_000;
+
+/**
+ * Pieces of a chunk that are read again and in memory at a time: one is sent, one waits, one is read. They take turns in
+ * the same memory: left to the garbage collector, it would be looked for every 64 MiB, which took a quarter of the time.
+ */
+const piecesOnTheirWay = 4;
+
+/**
+ * Takes the records of a chunk. Those that are one piece are held in memory, and so are all if the source cannot be read
+ * again; otherwise they are when the chunk is sent.
+ * @param beginHash the hash of the content, before the first byte
+ * @param name another hash that is to take it in
+ */
+export async function takeChunk(
+  { file, source: { readAgain }, reader, pieceBytes }: ChunkedText,
+  end: ChunkEnd,
+  beginHash: () => Hash,
+  name: Hash | undefined,
+): Promise<TakenChunk> {
+  const hash = beginHash();
+  const { line: firstLine } = reader;
+  const places: Place[] = [];
+  let held: { readonly bytes: Buffer; readonly release: () => void } | undefined;
+  let [bytes, rows, multiLine] = [0, 0, false];
+  do {
+    const left = end.bytes - bytes;
+    const most = readAgain ? Math.min(left, pieceBytes) : left;
+    let length = await reader.lengthOfRecords(most);
+    if (length === 0 && bytes === 0) length = await reader.lengthOfRecord(most);
+    if (end.exactly && (length === 0 || most === left)) length = left;
+    if (length === 0) break;
+    places.push({ start: reader.position, length, firstLine: reader.line });
+    const taken = await reader.take(length);
+    hash.update(taken.bytes);
+    name?.update(taken.bytes);
+    held?.release();
+    held = bytes === 0 ? { bytes: taken.bytes, release: taken.hold() } : undefined;
+    bytes += length;
+    rows += taken.rows;
+    multiLine ||= taken.multiLine;
+  } while (readAgain && bytes < end.bytes && (end.exactly || rows < mostRows));
+  const content = hash.digest('hex');
+  const pieces = async function* (): AsyncGenerator<Piece> {
+    if (held) yield { bytes: held.bytes, firstLine };
+    else if (readAgain) yield* piecesAgain(file, readAgain, places, beginHash(), content);
+  };
+  return {
+    ...{ content, bytes, rows, multiLine, firstLine, pieces },
+    held: held?.bytes,
+    release: () => held?.release(),
+  };
+}
+
+/** Its last piece, without which it is not stored, only comes if it still is what it was. */
+async function* piecesAgain(
+  file: string,
+  readAgain: NonNullable<ByteSource['readAgain']>,
+  places: readonly Place[],
+  hash: Hash,
+  content: string,
+): AsyncGenerator<Piece> {
+  const longest = places.reduce((most, { length }) => Math.max(most, length), 0);
+  const memories = Array.from({ length: Math.min(places.length, piecesOnTheirWay) }, () =>
+    Buffer.allocUnsafeSlow(longest),
+  );
+  for (const [n, { start, length, firstLine }] of places.entries()) {
+    const bytes = (memories[n % memories.length] as Buffer).subarray(0, length);
+    const found = await readAgain(bytes, start);
+    hash.update(bytes.subarray(0, found));
+    if (n === places.length - 1 && hash.digest('hex') !== content) {
+      throw new InputError(`${file}: was changed while it was loaded`);
+    }
+    yield { bytes, firstLine };
+  }
+}
+
+/** The hash of the next bytes; undefined unless they end where a line ends. */
+export async function hashAhead(
+  { source: { readAgain }, reader, pieceBytes }: ChunkedText,
+  length: number,
+  beginHash: () => Hash,
+): Promise<string | undefined> {
+  const hash = beginHash();
+  if (!readAgain) {
+    const bytes = await reader.peekLines(length);
+    return bytes && hash.update(bytes).digest('hex');
+  }
+  const end = reader.position + length;
+  const memory = Buffer.allocUnsafeSlow(Math.min(pieceBytes, length));
+  for (let at = reader.position; at < end; at += memory.length) {
+    const bytes = memory.subarray(0, end - at);
+    if ((await readAgain(bytes, at)) < bytes.length) return undefined;
+    hash.update(bytes);
+  }
+  const next = Buffer.alloc(1);
+  const ends = (await readAgain(next, end)) === 0 || isLineEnd(next[0]);
+  return ends ? hash.digest('hex') : undefined;
+}
