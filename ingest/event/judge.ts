@@ -179,6 +179,6 @@ function faults({ whole, own }: Rules, columns: readonly string[]): string {
 }
 
 function fieldTexts(): string {
-  const pairs = eventFields.map((field) => `(${quoted(field)}, t_${field})`).join(', ');
-  return `mapFromArrays(arrayMap(pair -> pair.1, arrayFilter(pair -> pair.2 != '', [${pairs}]) AS present), arrayMap(pair -> pair.2, present))`;
+  const pairs = eventFields.map((field) => `${quoted(field)}, t_${field}`).join(', ');
+  return `mapFilter((field, text) -> text != '', map(${pairs}))`;
 }

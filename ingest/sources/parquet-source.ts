@@ -33,7 +33,10 @@ export function parquetSource(columns: readonly ParquetColumn[], mapping: Mappin
       : mapping.textOf(field, columnText) === undefined;
   };
   const structure = used.map(({ name, type }) => `${identifier(name)} ${type}`).join(', ');
-  const pairs = used.flatMap(({ name }, n) => [quoted(name), `ifNull(toString(p_${n}), 'null')`]);
+  const members = used.flatMap(({ name }, n) => [
+    quoted(`${n === 0 ? '' : ','}${JSON.stringify(name)}:`),
+    `toJSONString(ifNull(toString(p_${n}), 'null'))`,
+  ]);
   return {
     format: 'Parquet',
     select: mapping.compute(
@@ -58,7 +61,8 @@ export function parquetSource(columns: readonly ParquetColumn[], mapping: Mappin
           ]
         : mapping.rulesOf(field);
     },
-    raw: `toJSONString(map(${pairs.join(', ')}))`,
+    // Half the time of toJSONString of a map.
+    raw: `concat(${[quoted('{'), ...members, quoted('}')].join(', ')})`,
     columns: mapping.columns,
     condition: mapping.condition,
     // No text is taken apart then, which is what the layers of the judge are kept apart for: merged, they take half the
