@@ -100,6 +100,18 @@ describe('an odd value of Parquet is a bad row and holds up no other', () => {
     expect(wrong).toEqual([[2, 'campaign_id'], ...(bad ? [[3, 'event_type']] : [])]);
   });
 
+  test('halves of a character in columns beside each other', async () => {
+    const texts = (campaign: string, creative: string) =>
+      `TIMESTAMP '2026-01-31 12:00:00' AS event_time, CAST('${campaign}' AS BLOB) AS campaign_id, CAST('${creative}' AS BLOB) AS creative_id`;
+    const rows = [one('a', texts('C', '\\xC3\\xA9')), one('b', texts('C\\xC3', '\\xA9'))];
+    await writeByDuckDb('halves.parquet', rows.join(' UNION ALL '));
+    const loaded = await load('halves.parquet');
+    expect(await events(loaded)).toMatchObject([{ event_id: 'a' }]);
+    expect((await rejects(loaded)).map(({ line, fields }) => [line, ...fields])).toEqual([
+      [2, 'campaign_id', 'creative_id'],
+    ]);
+  });
+
   test.each(['TIMESTAMP', 'TIMESTAMPTZ'])('a %s of infinity', async (type) => {
     const rows = ['2026-01-31 12:00:00', 'infinity', '-infinity'].map((value, n) =>
       one(`i${n}`, at(`${type} '${value}'`)),
