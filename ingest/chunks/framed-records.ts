@@ -1,4 +1,4 @@
-import { scanRecords, withoutReturns } from './csv-records.ts';
+import { scanRecords, withoutReturns } from './csv/records.ts';
 
 export interface FramingOptions {
   /** Line of the file that the first record begins with, from 1. */

@@ -1,6 +1,6 @@
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
-import { maxQuotedBytes, scanRecords, withoutReturns } from './csv-records.ts';
+import { maxQuotedBytes, scanRecords, withoutReturns } from './csv/records.ts';
 import { ReadMemory } from './read-memory.ts';
 
 export interface LineReaderOptions {

@@ -1,3 +1,5 @@
+import { scanOrdinary } from './ordinary.ts';
+
 const tab = 9;
 const newline = 10;
 const carriageReturn = 13;
@@ -28,7 +30,10 @@ export interface ScanOptions {
   readonly delimiter: number;
   /** No bytes follow the limit: a quote that is open there is never closed. */
   readonly final: boolean;
-  /** Called with each whole record: where it is, without its line end, and how many lines are before it. */
+  /**
+   * Called with each whole record: where it is, without its line end, and how many lines are before it. It takes ten
+   * times as long as without.
+   */
   readonly onRecord?: (start: number, end: number, linesBefore: number) => void;
 }
 
@@ -42,6 +47,10 @@ export function scanRecords(
   limit: number,
   { delimiter, final, onRecord }: ScanOptions,
 ): RecordEnds {
+  if (!onRecord) {
+    const ends = scanOrdinary(buffer, start, limit, { delimiter, maxQuotedBytes });
+    if (ends && !(ends.open && final)) return ends;
+  }
   let last = -1;
   let records = 0;
   let lines = 0;
