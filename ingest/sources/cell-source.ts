@@ -20,16 +20,15 @@ export function cellSource({
   columns,
   mapping,
 }: CellSourceOptions): RecordSource {
-  const cells = format === 'csv' ? csvCells(delimiter) : tsvCells;
+  const cells = format === 'csv' ? csvCells : tsvCells;
   const columnText: ColumnText = (name) => {
     const n = columns.indexOf(name);
-    return n < 0 ? undefined : `if(cells[${n + 1}] = '\\\\N', '', cells[${n + 1}])`;
+    return n < 0 ? undefined : `texts[${n + 1}]`;
   };
   return {
     format: framing === 'lines' ? 'LineAsString' : 'RowBinary',
     select: mapping.compute(
-      `SELECT at_line, record, emptyArrayString() AS unknown, ${cells} AS cells
-      FROM (${records(framing)})`,
+      `SELECT *, ${textsOf('cells')} AS texts, emptyArrayString() AS unknown FROM (${cells(records(framing), delimiter)})`,
       columnText,
     ),
     textOf: mapped(mapping, columnText),
@@ -58,24 +57,41 @@ export function cellSource({
   };
 }
 
+/** Databases write \N for NULL, with or without quotes: no text. To look for it in each cell takes twice as long. */
+function textsOf(cells: string): string {
+  return `if(position(record, '\\\\N') = 0, ${cells}, arrayMap(cell -> if(cell = '\\\\N', '', cell), ${cells}))`;
+}
+
 /**
- * Cells of a CSV record; none where its quotes are broken. Most records have no quotes, or quotes around cells without
- * delimiters, and are split: the pattern that reads every kind takes ten times as long.
+ * Adds the cells of CSV records; none where the quotes of one are broken. Most records have no quotes, or quotes around
+ * cells without delimiters, and are split: the pattern that reads every kind takes ten times as long. In layers, so that
+ * nothing is computed twice: 0.33 us a record, and 0.48 with a pattern that tells the simple ones.
  */
-function csvCells(delimiter: string): string {
+function csvCells(select: string, delimiter: string): string {
   const d = delimiter.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
   const blank = delimiter === '\t' ? ' ' : ' \\t';
-  const plain = `(?:[^"${d}]*|"[^"${d}]*")`;
   const cell = `${d}([${blank}]*"(?:[^"]|"")*"[${blank}]*|[${blank}]*(?:[^"${d}${blank}][^${d}]*)?)`;
   const all = `extractAll(concat(${quoted(delimiter)}, record), ${quoted(cell)})`;
   const unquoted = `if(${matches('cell', `^[${blank}]*"`)}, replaceAll(substring(trim(BOTH ' \\t' FROM cell) AS inner, 2, length(inner) - 2), '""', '"'), cell)`;
   const broken = `arrayStringConcat(found, ${quoted(delimiter)}) != record`;
-  return `if(position(record, '"') = 0, splitByChar(${quoted(delimiter)}, record),
-        if(${matches('record', `^${plain}(?:${d}${plain})*$`)}, arrayMap(cell -> trim(BOTH '"' FROM cell), splitByChar(${quoted(delimiter)}, record)),
-          arrayMap(found -> if(${broken}, emptyArrayString(), arrayMap(cell -> ${unquoted}, found)), [${all}])[1]))`;
+  // A quote at either end, or at none, and no other.
+  const [opened, closed] = [`startsWith(cell, '"')`, `endsWith(cell, '"')`];
+  const simple = [
+    `${opened} = ${closed}`,
+    `length(cell) - length(bare) = ${opened} + ${closed}`,
+    `position(bare, '"') = 0`,
+  ];
+  return `SELECT at_line, record, if(simple, bare,
+        arrayMap(found -> if(${broken}, emptyArrayString(), arrayMap(cell -> ${unquoted}, found)), [${all}])[1]) AS cells
+      FROM (SELECT *, position(record, '"') = 0 OR arrayAll((cell, bare) -> ${simple.reduce((both, each) => `bitAnd(${both}, ${each})`)}, split, bare) AS simple
+      FROM (SELECT *, arrayMap(cell -> trim(BOTH '"' FROM cell), split) AS bare
+      FROM (SELECT *, splitByChar(${quoted(delimiter)}, record) AS split FROM (${select}))))`;
 }
 
-/** Escapes of TSV are those of JSON; a cell whose escapes cannot be read becomes a NUL, which no cell is. */
-const tsvCells = `if(position(record, '\\\\') = 0, splitByChar('\\t', record),
-        arrayMap(cell -> if(position(cell, '\\\\') = 0 OR cell = '\\\\N', cell,
-          ifNull(JSONExtract(concat('"', replaceAll(cell, '"', '\\\\"'), '"'), 'Nullable(String)'), '\\0')), splitByChar('\\t', record)))`;
+/** The same of TSV. Its escapes are those of JSON; a cell whose escapes cannot be read becomes a NUL, which no cell is. */
+function tsvCells(select: string): string {
+  const unescaped = `ifNull(JSONExtract(concat('"', replaceAll(cell, '"', '\\\\"'), '"'), 'Nullable(String)'), '\\0')`;
+  return `SELECT at_line, record, if(position(record, '\\\\') = 0, splitByChar('\\t', record),
+        arrayMap(cell -> if(position(cell, '\\\\') = 0 OR cell = '\\\\N', cell, ${unescaped}), splitByChar('\\t', record))) AS cells
+      FROM (${select})`;
+}
