@@ -25,10 +25,9 @@ CREATE TABLE events
     CONSTRAINT advertiser_side CHECK if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
     CONSTRAINT publisher_side CHECK if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
     CONSTRAINT one_whole_side CHECK (advertiser_id != '') OR (publisher_id != ''),
-    CONSTRAINT advertiser_text CHECK (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id),
-    CONSTRAINT publisher_text CHECK (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id),
     CONSTRAINT device CHECK ((lengthUTF8(device) >= 1) AND (lengthUTF8(device) <= 32)) AND isValidUTF8(device),
-    CONSTRAINT event_id_text CHECK (lengthUTF8(event_id) <= 64) AND isValidUTF8(event_id)
+    CONSTRAINT text_length CHECK (lengthUTF8(event_id) <= 64) AND (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128),
+    CONSTRAINT text_utf8 CHECK (chunk != '') OR (isValidUTF8(event_id) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id))
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(day)
@@ -567,7 +566,7 @@ CREATE MATERIALIZED VIEW campaigns_device_creative_date_view TO campaigns_device
 
 CREATE MATERIALIZED VIEW campaigns_device_date_view TO campaigns_device_date AS SELECT account_id, day, campaign_id, device, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_creative_date AS r GROUP BY account_id, day, campaign_id, device;
 
-CREATE MATERIALIZED VIEW chunk_days_view TO chunk_days AS SELECT chunk, day, count() AS events, max(e.loaded_at) AS loaded_at FROM events AS e GROUP BY chunk, day;
+CREATE MATERIALIZED VIEW chunk_days_view TO chunk_days AS SELECT any(e.chunk) AS chunk, day, count() AS events, max(e.loaded_at) AS loaded_at FROM events AS e GROUP BY sipHash128(e.chunk), day;
 
 CREATE MATERIALIZED VIEW events_view TO events AS SELECT event_id, event_time, advertiser_id, campaign_id, creative_id, publisher_id, ad_unit_id, site_id, device, ad_requests, impressions, referrals, conversions, spend, revenue, confirmed, chunk, loaded_at FROM incoming WHERE empty(faults);
 
