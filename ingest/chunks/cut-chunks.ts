@@ -41,6 +41,8 @@ export interface ChunkOptions {
   readonly chunkBytes: number;
   /** What is looked at at a time of a file that can be read again. */
   readonly pieceBytes: number;
+  /** Chunks sent at a time. */
+  readonly parallel: number;
   /** Chunks of earlier runs that began with the line of this hash. */
   readonly knownChunks: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
   /** Called before a chunk is cut anew: then no other load does so at this line. Those that are known by then. */

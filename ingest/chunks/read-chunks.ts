@@ -33,6 +33,7 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
     salt: reading.salt,
     chunkBytes: evenChunks(options, bytes),
     pieceBytes: options.pieceBytes ?? pieceBytes,
+    parallel: options.parallel,
     knownChunks,
     beginChunk,
     onFirstLine: (line) => {

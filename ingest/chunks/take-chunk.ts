@@ -43,6 +43,8 @@ export interface ChunkedText {
   readonly reader: LineReader;
   /** What is looked at at a time where the source can be read again. */
   readonly pieceBytes: number;
+  /** Chunks sent at a time. */
+  readonly parallel: number;
 }
 
 /** Where a chunk ends: with the last whole record within so many bytes, or exactly there, as it did in an earlier run. */
@@ -53,9 +55,20 @@ export interface ChunkEnd {
 
 /**
  * As many as the rollups can make good use of: what a record costs falls with those that are grouped beside it, and what
- * ClickHouse needs of memory grows with them.
+ * ClickHouse needs of memory grows with them, to 700 MB of so many.
  */
-const mostRows = 500_000;
+const mostRows = 1_100_000;
+/** So many make a chunk worth its while. There are larger ones where each sender has some to send. */
+const goodRows = 500_000;
+const goodRounds = 4;
+
+/** So many that every sender has as much to do, and is busy to the end of the text; of few, all that there are. */
+function evenRows({ size, readAgain }: ByteSource, parallel: number, bytesPerRow: number): number {
+  if (size === undefined || !readAgain) return mostRows;
+  const rows = size / bytesPerRow / parallel;
+  if (rows <= goodRows) return mostRows;
+  return rows / Math.max(Math.ceil(rows / mostRows), Math.min(goodRounds, Math.ceil(rows / goodRows)));
+}
 
 /**
  * Pieces of a chunk that are read again and in memory at a time: one is sent, one waits, one is read. They take turns in
@@ -70,12 +83,13 @@ const piecesOnTheirWay = 4;
  * @param name another hash that is to take it in
  */
 export async function takeChunk(
-  { file, source: { readAgain }, reader, pieceBytes }: ChunkedText,
+  { file, source, reader, pieceBytes, parallel }: ChunkedText,
   end: ChunkEnd,
   beginHash: () => Hash,
   name: Hash | undefined,
 ): Promise<TakenChunk> {
   const hash = beginHash();
+  const { readAgain } = source;
   const { line: firstLine } = reader;
   const places: Place[] = [];
   let held: { readonly bytes: Buffer; readonly release: () => void } | undefined;
@@ -96,7 +110,7 @@ export async function takeChunk(
     bytes += length;
     rows += taken.rows;
     multiLine ||= taken.multiLine;
-  } while (readAgain && bytes < end.bytes && (end.exactly || rows < mostRows));
+  } while (readAgain && bytes < end.bytes && (end.exactly || rows < evenRows(source, parallel, bytes / rows)));
   const content = hash.digest('hex');
   const pieces = async function* (): AsyncGenerator<Piece> {
     if (held) yield { bytes: held.bytes, firstLine };

@@ -21,7 +21,7 @@ import { atMost, inParallel } from './parallel.ts';
 import { repairRollupsOf } from './repair-rollups.ts';
 
 /** What ClickHouse holds of a chunk in memory is about four times that; larger ones are no faster. */
-export const defaultChunkBytes = 128 << 20;
+export const defaultChunkBytes = 320 << 20;
 
 export interface EventLoadOptions {
   readonly store: Store;

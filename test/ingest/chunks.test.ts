@@ -34,6 +34,7 @@ const wanted: ChunkOptions = {
   beginChunk: async () => [],
   chunkBytes: 500,
   pieceBytes: 200,
+  parallel: 2,
 };
 
 async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: () => number, from = source) {
