@@ -110,7 +110,11 @@ export async function takeChunk(
     bytes += length;
     rows += taken.rows;
     multiLine ||= taken.multiLine;
-  } while (readAgain && bytes < end.bytes && (end.exactly || rows < evenRows(source, parallel, bytes / rows)));
+  } while (
+    readAgain &&
+    bytes < end.bytes &&
+    (end.exactly || rows < evenRows(source, parallel, bytes / rows))
+  );
   const content = hash.digest('hex');
   const pieces = async function* (): AsyncGenerator<Piece> {
     if (held) yield { bytes: held.bytes, firstLine };

@@ -4,7 +4,7 @@ import { countFields, type EventField, eventColumns, eventFields, fieldSpecs } f
 import { sideRules } from './rules.ts';
 import { quoted } from './sql.ts';
 import { readTyped, type TypedKind, typedFor } from './typed-values.ts';
-import { type Reading, type ReadingOptions, type Rule, readText } from './values.ts';
+import { type Reading, type ReadingOptions, type Rule, readNothing, readText } from './values.ts';
 
 export interface JudgeOptions extends ReadingOptions {
   /** --dedupe goes by event ids. */
@@ -71,7 +71,7 @@ export function judgeRecords(source: RecordSource, options: JudgeOptions, origin
   ${origin.line} AS line,
   if(broken = 0 AND empty(unknown), [], ${faults(rules, source.columns)})::Array(Tuple(field String, reason String)) AS faults,
   if(broken = 0 AND empty(unknown), '', ${source.raw}) AS raw,
-  if(broken = 0 AND empty(unknown), map(), ${fieldTexts()})::Map(String, String) AS fields${condition ? ', is_left_out AS left_out' : ''}
+  if(broken = 0 AND empty(unknown), map(), ${fieldTexts(source)})::Map(String, String) AS fields${condition ? ', is_left_out AS left_out' : ''}
 FROM (
   SELECT *, ${eventColumns.map((name) => `${columnValue(name, readings)} AS v_${name}`).join(',\n    ')},
     ${brokenRules(rules, condition)} AS broken${condition ? `, unreadable = 0 AND empty(unknown) AND NOT ${condition.holds} AS is_left_out` : ''}
@@ -91,13 +91,15 @@ function textOf(field: EventField, source: RecordSource): string {
   if (typed) return `ifNull(toString(${typed.column}), '')`;
   // Blanks around an id are part of it; around a number they are not.
   const text = source.textOf(field);
+  if (text === undefined) return "''";
   return fieldSpecs[field].kind === 'text' ? text : `trim(BOTH ' \\t' FROM ${text})`;
 }
 
 function readingOf(field: EventField, source: RecordSource, options: JudgeOptions): Reading {
   const spec = fieldSpecs[field];
   const typed = typedColumn(field, source);
-  return typed ? readTyped(typed.kind, spec, typed.column, options) : readText(spec, `t_${field}`, options);
+  if (typed) return readTyped(typed.kind, spec, typed.column, options);
+  return source.textOf(field) === undefined ? readNothing(spec) : readText(spec, `t_${field}`, options);
 }
 
 /** The column that the file holds as values of a kind that the field takes. */
@@ -178,7 +180,8 @@ function faults({ whole, own }: Rules, columns: readonly string[]): string {
     arrayMap(name -> tuple(name, if(name IN (${known}), 'appears twice', ${quoted(`is not a field of an event; there are ${eventFields.join(', ')}. --ignore-unknown leaves it out`)})), unknown))`;
 }
 
-function fieldTexts(): string {
-  const pairs = eventFields.map((field) => `${quoted(field)}, t_${field}`).join(', ');
+function fieldTexts({ textOf }: RecordSource): string {
+  const given = eventFields.filter((field) => textOf(field) !== undefined);
+  const pairs = given.map((field) => `${quoted(field)}, t_${field}`).join(', ');
   return `mapFilter((field, text) -> text != '', map(${pairs}))`;
 }

@@ -1,4 +1,4 @@
-import { eventTypes, type FieldSpec } from './fields.ts';
+import { eventTypes, type FieldKind, type FieldSpec } from './fields.ts';
 import { anyNumber, decimalPlaces, firstOf, matches, quoted } from './sql.ts';
 
 /** What a value and its rules refer to; computed once for each record, in a layer of its own. */
@@ -55,6 +55,20 @@ const timeReason =
 /** Reads the text of a field; `text` is a SQL expression of type String, empty where there is none. */
 export function readText(spec: FieldSpec, text: string, options: ReadingOptions): Reading {
   return { given: `(${text} != '')`, ...valueOfText(spec, text, options) };
+}
+
+const noValue: Readonly<Record<FieldKind, string>> = {
+  text: "''",
+  type: "''",
+  time: "toDateTime64(0, 3, 'UTC')",
+  count: 'toUInt64(0)',
+  money: 'toDecimal64(0, 6)',
+  flag: 'false',
+};
+
+/** A field that no record of the file has: half of the statement would be about the four counts, for nothing. */
+export function readNothing({ kind }: FieldSpec): Reading {
+  return { value: noValue[kind], given: '0', rules: [] };
 }
 
 /** All of a reading but whether there is a value. */

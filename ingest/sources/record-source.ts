@@ -14,8 +14,8 @@ export interface RecordSource {
    * blank lines, which are no records.
    */
   readonly select: string;
-  /** The text of a field, of type String, empty where there is none. */
-  readonly textOf: (field: EventField) => string;
+  /** The text of a field, of type String, empty where a record has none; undefined where nothing in the file gives it. */
+  readonly textOf: (field: EventField) => string | undefined;
   /** The column of a field that the file holds as values of this kind; undefined where it does not. */
   readonly typedOf: (field: EventField, kind: TypedKind) => string | undefined;
   /** What keeps a record from being read at all. */
@@ -34,5 +34,5 @@ export interface RecordSource {
 
 /** What names the fields of a record, and how the text of each comes to be. */
 export function mapped(mapping: Mapping, columnText: ColumnText) {
-  return (field: EventField): string => mapping.textOf(field, columnText) ?? "''";
+  return (field: EventField) => mapping.textOf(field, columnText);
 }
