@@ -52,6 +52,16 @@ test('the table of events has the types of its fields, and constraints as long a
   }
 });
 
+test('who inserts events without the loader cannot store text that is not UTF-8, or is too long', async () => {
+  const insert = (text: string) =>
+    db.store.command({
+      query: `INSERT INTO events (event_time, advertiser_id, campaign_id) SELECT now64(3), 'a', ${text}`,
+    });
+  await expect(insert("unhex('FF')")).rejects.toThrow('`text_utf8`');
+  await expect(insert("repeat('ü', 129)")).rejects.toThrow('`text_length`');
+  await insert("repeat('ü', 128)");
+});
+
 test('the table of the README has every field, and says of each what is in the list of fields', () => {
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
   const [, table = ''] = /\n\| field \| \| \|\n.*\n([\s\S]*?)\n\n/.exec(readme) ?? [];

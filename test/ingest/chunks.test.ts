@@ -119,3 +119,20 @@ test('memory of chunks that are released is used again, that of chunks on their 
   expect(texts.join('\n')).toBe(lines.join('\n'));
   expect(memories.size).toBeLessThan(7);
 });
+
+test.each([
+  [900_000, 1],
+  [1_200_000, 4],
+  [5_000_000, 8],
+  [9_000_000, 10],
+])('%i records are cut so that two senders have as much to do', async (records, chunks) => {
+  const content = Buffer.alloc(2 * records, 'a\n');
+  const found = fileSource(content, () => content.length);
+  const sizes: number[] = [];
+  const large = { chunkBytes: 1 << 30, pieceBytes: 1 << 16 };
+  for await (const { rows } of cutChunks({ ...found, size: content.length }, { ...wanted, ...large }))
+    sizes.push(rows);
+  expect(sizes).toHaveLength(chunks);
+  expect(sizes.reduce((sum, rows) => sum + rows)).toBe(records);
+  expect(Math.min(...sizes)).toBeGreaterThan(0.5 * Math.max(...sizes));
+});
