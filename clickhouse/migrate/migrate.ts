@@ -6,6 +6,7 @@ import {
   readMigrations,
   statementsForNode,
 } from './migration-files.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 
 /** The store and this version of adtally do not match; the message says what to do. */
 class MigrationError extends Error {}
@@ -30,7 +31,9 @@ export interface MigrateOptions {
 
 /**
  * Migrates the store at `address` to this version and returns the names of the migrations applied.
- * Every statement can be repeated, so an interrupted run, or two runs at once, lead to the same store.
+ * Every statement can be repeated, so an interrupted run leads to the same store. Of two runs at once one waits for the
+ * other: a statement that comes late would take back what a later one has done, and between two of them a view may be
+ * missing.
  * @param reportTimezone fixes the report day of a new store; by default the store's, or UTC
  * @param layout for a node of a cluster, see `migrateCluster`
  * @throws {MigrationError} when an applied migration was edited, the store is newer, or the time zone differs
@@ -50,35 +53,34 @@ export async function migrate(
     }
     await requireLayout(store, layout);
     await store.command({ query: historyTable });
-    const pending = await pendingMigrations(store);
-    const timezone = reportTimezone ?? (await storedTimezone(store)) ?? 'UTC';
-    const values = { ...address, ...names, timezone, ...(layout && { layout }) };
-    const run = async (statement: string) => {
-      for (const { where, query } of statementsForNode(statement, values)) {
-        await (where === 'local' ? local : store).command({ query });
+    const applyAll = async (statements: readonly string[]) => {
+      const timezone = reportTimezone ?? (await storedTimezone(store)) ?? 'UTC';
+      const values = { ...address, ...names, timezone, ...(layout && { layout }) };
+      for (const statement of statements) {
+        for (const { where, query } of statementsForNode(statement, values)) {
+          await (where === 'local' ? local : store).command({ query });
+        }
       }
     };
-    for (const migration of pending) {
-      try {
-        for (const statement of migration.statements) await run(statement);
-      } catch (error) {
-        // Another process may be ahead: a statement need not fit the tables of a later migration.
-        if ((await pendingMigrations(store)).some(({ version }) => version === migration.version))
-          throw error;
-        continue;
+    const applyPending = async () => {
+      const pending = await pendingMigrations(store);
+      for (const { version, name, checksum, statements } of pending) {
+        await applyAll(statements);
+        await store.insert({
+          table: 'migrations',
+          values: [{ version, name, checksum }],
+          format: 'JSONEachRow',
+        });
       }
-      const { version, name, checksum } = migration;
-      await store.insert({
-        table: 'migrations',
-        values: [{ version, name, checksum }],
-        format: 'JSONEachRow',
-      });
-    }
-    await requireTimezone(store, timezone);
-    if (renewDictionaries) {
-      for (const statement of dictionaryStatements(await readMigrations())) await run(statement);
-    }
-    return pending.map(({ name }) => name);
+      return pending.map(({ name }) => name);
+    };
+    const applied =
+      (await pendingMigrations(store)).length > 0
+        ? await oneAtATime(store, `adtally-migrate-${address.database}`, applyPending)
+        : [];
+    await requireTimezone(store, reportTimezone);
+    if (renewDictionaries) await applyAll(dictionaryStatements(await readMigrations()));
+    return applied;
   } finally {
     await Promise.all([server, store, local].map((client) => client.close()));
   }

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
@@ -14,6 +15,7 @@ import {
 } from '../../clickhouse/migrate/migrate.ts';
 import { startOf } from '../support/compiled.ts';
 import { event, load } from '../support/events.ts';
+import { useStatementsBetween } from '../support/statements-between.ts';
 
 const all = [
   '0001_events',
@@ -33,6 +35,17 @@ const all = [
 
 let address: Address;
 let store: Store;
+let held = false;
+
+/** A way to ClickHouse on which a migration never gets past the moment when loads do not reach a rollup. */
+const way = useStatementsBetween(
+  () => address.url,
+  async ({ query }) => {
+    if (!query.includes('DROP VIEW IF EXISTS ad_units_device_site_date_view')) return;
+    held = true;
+    await new Promise(() => {});
+  },
+);
 
 beforeEach(() => {
   address = { ...inject('clickhouse'), database: `test_${randomBytes(6).toString('hex')}` };
@@ -98,6 +111,16 @@ describe('migrate', () => {
 
   it('of several calls at once ends in one whole schema', async () => {
     await Promise.all([migrate(address), migrate(address), migrate(address)]);
+    await expectWhole();
+  });
+
+  it('waits for a process that migrates, and goes on with what it left when it is killed', async () => {
+    const killed = spawnMigrate({ CLICKHOUSE_URL: way.url });
+    await vi.waitUntil(() => held, { timeout: 60_000, interval: 20 });
+    const waiting = migrate(address);
+    expect(await Promise.race([waiting, delay(1_000, 'waits')])).toBe('waits');
+    killed.kill('SIGKILL');
+    expect((await waiting)[0]).toBe('0010_counts');
     await expectWhole();
   });
 
@@ -199,9 +222,9 @@ describe('pendingMigrations', () => {
   });
 });
 
-async function migrateInProcess(env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; said: string }> {
+function spawnMigrate(env: NodeJS.ProcessEnv) {
   const { url, user, password, database } = address;
-  const child = spawn(process.execPath, [...startOf('src/cli'), 'migrate'], {
+  return spawn(process.execPath, [...startOf('src/cli'), 'migrate'], {
     env: {
       ...process.env,
       CLICKHOUSE_URL: url,
@@ -211,6 +234,10 @@ async function migrateInProcess(env: NodeJS.ProcessEnv = {}): Promise<{ code: un
       ...env,
     },
   });
+}
+
+async function migrateInProcess(env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; said: string }> {
+  const child = spawnMigrate(env);
   const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   return { code, said };
 }
