@@ -18,6 +18,11 @@ export interface TakenLines {
   readonly rows: number;
   /** Some record holds line ends. */
   readonly multiLine: boolean;
+  /**
+   * Cells are what is between delimiters, with or without quotes around it: none holds a delimiter, a quote or a line
+   * end. False also where that is not known.
+   */
+  readonly plainCells: boolean;
   /** Keeps the bytes in memory until the release. */
   readonly hold: () => () => void;
 }
@@ -142,11 +147,11 @@ export class LineReader {
     if (!this.#quotedWithin(limit)) return buffer.lastIndexOf(newline, limit - 1);
     const delimiter = this.#options.csvDelimiter ?? 0;
     const final = this.#ended && limit === buffer.length;
-    const { last, records, lines, multiLine } = scanRecords(buffer, 0, limit, { delimiter, final });
+    const { last, records, lines, ...found } = scanRecords(buffer, 0, limit, { delimiter, final });
     if (last > 0) {
       const length = trimEnd(buffer, last);
       const { lines: behind } = linesIn(buffer.subarray(length, last + 1));
-      this.#counted = { length, rows: records, lines: lines - behind, multiLine };
+      this.#counted = { ...found, length, rows: records, lines: lines - behind };
     }
     return last;
   }
@@ -161,10 +166,10 @@ export class LineReader {
   async take(length: number): Promise<TakenLines> {
     await this.#fill(length);
     const bytes = this.#buffer.subarray(0, length);
-    const { rows, lines, multiLine } = this.#countedIn(bytes);
+    const { lines, rows, multiLine, plainCells } = this.#countedIn(bytes);
     this.line += lines;
     this.#drop(length);
-    return { bytes, rows, multiLine, hold: () => this.#memory.hold() };
+    return { bytes, rows, multiLine, plainCells, hold: () => this.#memory.hold() };
   }
 
   #countedIn(body: Buffer): Counted {
@@ -223,15 +228,25 @@ interface Counted {
   /** Line ends. */
   readonly lines: number;
   readonly multiLine: boolean;
+  readonly plainCells: boolean;
 }
 
 /** Of CSV with quotes. The last record has no line end behind it. */
 function recordsIn(body: Buffer, delimiter: number): Counted {
-  const { last, records, lines, multiLine } = scanRecords(body, 0, body.length, { delimiter, final: true });
+  const { last, records, lines, multiLine, plainCells } = scanRecords(body, 0, body.length, {
+    delimiter,
+    final: true,
+  });
   const rest = linesIn(body.subarray(last + 1));
-  return { rows: records + 1, lines: lines + rest.lines, multiLine: multiLine || rest.lines > 0 };
+  return {
+    rows: records + 1,
+    lines: lines + rest.lines,
+    multiLine: multiLine || rest.lines > 0,
+    plainCells,
+  };
 }
 
+/** Of text without quotes. */
 function linesIn(body: Buffer): Counted {
   let rows = 0;
   let lines = 0;
@@ -242,7 +257,7 @@ function linesIn(body: Buffer): Counted {
     start = at + 1;
   }
   if (withoutReturns(body, start, body.length) > start) rows++;
-  return { rows, lines, multiLine: false };
+  return { rows, lines, multiLine: false, plainCells: true };
 }
 
 export function isLineEnd(byte: number | undefined): boolean {

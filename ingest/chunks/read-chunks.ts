@@ -20,7 +20,7 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
   const { fileFormat, reading, knownChunks, beginChunk } = options;
   const { format, compression } = fileFormat;
   const delimiter = format.name === 'tsv' ? '\t' : reading.delimiter;
-  let sourceOf = (_framing: Framing): RecordSource => {
+  let sourceOf = (_framing: Framing, _plainCells = false): RecordSource => {
     throw new Error('the first line comes before the first chunk');
   };
   const bytes = await openBytes(options.file, compression, options.onBytes, options.signal);
@@ -45,16 +45,17 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
       const columns = columnsOf(options, line, delimiter);
       const mapping = reading.mappingOf(columns);
       const kind = format.name === 'csv' ? 'csv' : 'tsv';
-      sourceOf = (framing) => cellSource({ framing, format: kind, delimiter, columns, mapping });
+      sourceOf = (framing, plainCells) =>
+        cellSource({ framing, format: kind, delimiter, columns, mapping, plainCells });
     },
   });
   try {
-    for await (const { held, pieces, multiLine, ...chunk } of chunks) {
+    for await (const { held, pieces, multiLine, plainCells, ...chunk } of chunks) {
       const framing = format.name === 'csv' ? { delimiter } : {};
       const { firstLine } = chunk;
       yield {
         ...chunk,
-        source: sourceOf(multiLine ? 'records' : 'lines'),
+        source: sourceOf(multiLine ? 'records' : 'lines', plainCells),
         stream: () => (multiLine ? recordsOf(pieces(), framing) : linesOf(pieces())),
         ...(held && {
           bundled: {

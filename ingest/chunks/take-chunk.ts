@@ -21,6 +21,8 @@ export interface TakenChunk {
   readonly rows: number;
   /** Some record holds line ends. */
   readonly multiLine: boolean;
+  /** See `TakenLines`. */
+  readonly plainCells: boolean;
   /** All its bytes, if they are held in memory. */
   readonly held: Buffer | undefined;
   /** All of it in pieces of whole records. Each call begins anew. @throws {InputError} if the file has changed */
@@ -95,7 +97,7 @@ export async function takeChunk(
   const { line: firstLine } = reader;
   const places: Place[] = [];
   let held: { readonly bytes: Buffer; readonly release: () => void } | undefined;
-  let [bytes, rows, multiLine] = [0, 0, false];
+  let [bytes, rows, multiLine, plainCells] = [0, 0, false, true];
   do {
     const left = end.bytes - bytes;
     const most = readAgain ? Math.min(left, pieceBytes) : left;
@@ -112,6 +114,7 @@ export async function takeChunk(
     bytes += length;
     rows += taken.rows;
     multiLine ||= taken.multiLine;
+    plainCells &&= taken.plainCells;
   } while (
     readAgain &&
     bytes < end.bytes &&
@@ -123,7 +126,7 @@ export async function takeChunk(
     else if (readAgain) yield* piecesAgain(file, readAgain, places, beginHash(), content);
   };
   return {
-    ...{ content, bytes, rows, multiLine, firstLine, pieces },
+    ...{ content, bytes, rows, multiLine, plainCells, firstLine, pieces },
     held: held?.bytes,
     release: () => held?.release(),
   };

@@ -10,6 +10,8 @@ export interface CellSourceOptions {
   readonly delimiter: string;
   readonly columns: readonly string[];
   readonly mapping: Mapping;
+  /** Of CSV: no cell holds a delimiter, a quote or a line end, and quotes are around whole cells. */
+  readonly plainCells?: boolean;
 }
 
 /** CSV (RFC 4180) and TSV (with backslash escapes, as databases write it): cells in the order of the header. */
@@ -19,8 +21,10 @@ export function cellSource({
   delimiter,
   columns,
   mapping,
+  plainCells,
 }: CellSourceOptions): RecordSource {
-  const cells = format === 'csv' ? csvCells : tsvCells;
+  const csv = plainCells ? plainCsvCells : csvCells;
+  const cells = format === 'csv' ? csv : tsvCells;
   const columnText: ColumnText = (name) => {
     const n = columns.indexOf(name);
     return n < 0 ? undefined : `texts[${n + 1}]`;
@@ -45,7 +49,7 @@ export function cellSource({
         : [{ broken: "has(cells, '\\0')", reason: 'a backslash in the record begins no escape of TSV' }]),
       {
         // Delimiters at the end of a record hold nothing.
-        broken: `notEmpty(cells) AND (length(cells) < ${columns.length} OR arrayExists(cell -> cell != '', arraySlice(cells, ${columns.length + 1})))`,
+        broken: `length(cells) != ${columns.length} AND notEmpty(cells) AND (length(cells) < ${columns.length} OR arrayExists(cell -> cell != '', arraySlice(cells, ${columns.length + 1})))`,
         reason: `the record must have as many cells as the header, ${columns.length}`,
         shown: 'toString(length(cells))',
       },
@@ -60,6 +64,17 @@ export function cellSource({
 /** Databases write \N for NULL, with or without quotes: no text. To look for it in each cell takes twice as long. */
 function textsOf(cells: string): string {
   return `if(position(record, '\\\\N') = 0, ${cells}, arrayMap(cell -> if(cell = '\\\\N', '', cell), ${cells}))`;
+}
+
+const withoutQuotes = `arrayMap(cell -> trim(BOTH '"' FROM cell), split)`;
+
+function splitCells(select: string, delimiter: string): string {
+  return `SELECT *, splitByChar(${quoted(delimiter)}, record) AS split FROM (${select})`;
+}
+
+/** What `csvCells` finds in records of which it is known that all are simple; to look at each again takes 0.2 us. */
+function plainCsvCells(select: string, delimiter: string): string {
+  return `SELECT at_line, record, ${withoutQuotes} AS cells FROM (${splitCells(select, delimiter)})`;
 }
 
 /**
@@ -84,8 +99,7 @@ function csvCells(select: string, delimiter: string): string {
   return `SELECT at_line, record, if(simple, bare,
         arrayMap(found -> if(${broken}, emptyArrayString(), arrayMap(cell -> ${unquoted}, found)), [${all}])[1]) AS cells
       FROM (SELECT *, position(record, '"') = 0 OR arrayAll((cell, bare) -> ${simple.reduce((both, each) => `bitAnd(${both}, ${each})`)}, split, bare) AS simple
-      FROM (SELECT *, arrayMap(cell -> trim(BOTH '"' FROM cell), split) AS bare
-      FROM (SELECT *, splitByChar(${quoted(delimiter)}, record) AS split FROM (${select}))))`;
+      FROM (SELECT *, ${withoutQuotes} AS bare FROM (${splitCells(select, delimiter)})))`;
 }
 
 /** The same of TSV. Its escapes are those of JSON; a cell whose escapes cannot be read becomes a NUL, which no cell is. */

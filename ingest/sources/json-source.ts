@@ -59,7 +59,8 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       if (kind !== 'text') return [];
       return [
         {
-          broken: `(startsWith(t_${field}, '{') OR startsWith(t_${field}, '[')) AND JSONType(record, ${quoted(key)}) IN ('Object', 'Array')`,
+          // A byte of { and one of [ differ in one bit: half the time of looking for each.
+          broken: `bitOr(ascii(t_${field}), 32) = ascii('{') AND JSONType(record, ${quoted(key)}) IN ('Object', 'Array')`,
           reason: 'must be text, not an object or a list',
         },
       ];

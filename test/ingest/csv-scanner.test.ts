@@ -41,6 +41,7 @@ test(`both scanners find the same ends in any bytes (seed ${seed})`, () => {
   const cell = () => (next() < 0.5 ? 'x'.repeat(below(20)) : `"${many(6, () => pick(inQuotes)).join('')}"`);
   const line = () => [cell(), ...many(4, cell)].join(',') + pick(['\n', '\n', '\n', '\r\n', '\n\n']);
   let ordinary = 0;
+  let plain = 0;
   for (let round = 0; round < 20_000; round++) {
     const text = next() < 0.5 ? many(60, () => pick(odd)) : many(20, line);
     const buffer = Buffer.from(text.join(''));
@@ -52,12 +53,24 @@ test(`both scanners find the same ends in any bytes (seed ${seed})`, () => {
     };
     expect
       .soft(scanRecords(buffer, start, limit, scan), JSON.stringify([text.join(''), start, limit, scan]))
-      .toMatchObject(scanRecords(buffer, start, limit, { ...scan, ...looked }));
-    if (scanOrdinary(buffer, start, limit, { ...options, delimiter: scan.delimiter })) ordinary++;
+      .toMatchObject({
+        ...scanRecords(buffer, start, limit, { ...scan, ...looked }),
+        plainCells: expect.any(Boolean),
+      });
+    const found = scanOrdinary(buffer, start, limit, { ...options, delimiter: scan.delimiter });
+    if (found) ordinary++;
+    if (!found?.plainCells) continue;
+    plain++;
+    const records: string[] = [];
+    const onRecord = (from: number, to: number) => records.push(buffer.toString('latin1', from, to));
+    scanRecords(buffer, start, limit, { ...scan, onRecord });
+    const cells = records.flatMap((record) => record.split(String.fromCharCode(scan.delimiter)));
+    expect.soft(cells.filter((cell) => !/^("[^"]*"|[^"]*)$/.test(cell))).toEqual([]);
   }
-  // Both are looked at.
+  // All are looked at.
   expect(ordinary).toBeGreaterThan(5_000);
   expect(ordinary).toBeLessThan(15_000);
+  expect(plain).toBeGreaterThan(1_500);
 });
 
 test.each([-100, -2, -1, 0, 1, 2, 100])(
@@ -86,4 +99,28 @@ test('what spreadsheets and databases write is ordinary, and what nobody should 
     Array(6).fill(true),
   );
   expect(['a "b"\n', ' "a"\n', '"a"b"c"\n', '\ra\n', 'a"\n'].map(isOrdinary)).toEqual(Array(5).fill(false));
+});
+
+test('cells are plain where quotes are around whole cells without delimiters, quotes and line ends', () => {
+  // Wherever it is in the 64 bytes that are looked at together.
+  const arePlain = (text: string) => {
+    const found = Array.from({ length: 130 }, (_, n) => {
+      const buffer = Buffer.from(`${'x'.repeat(n)},${text}`);
+      return scanOrdinary(buffer, 0, buffer.length, options)?.plainCells ?? false;
+    });
+    return found.every((each) => each === found[0]) ? found[0] : found;
+  };
+  const plain = ['a,b\n', '"a","b"\r\n"c",d\r\n', '"","",\n', '"a",1\n"b"', '"a","b"', '"a"\n\n"b"\n', '"a'];
+  expect(plain.map(arePlain)).toEqual(plain.map(() => true));
+  const others = [
+    '"a,b"\n',
+    '"a""b"\n',
+    '"a\nb"\n',
+    '"a" ,b\n',
+    '"a"b\n',
+    '"a"\rb\n',
+    '"a"\r\r\n',
+    'a "b"\n',
+  ];
+  expect(others.map(arePlain)).toEqual(others.map(() => false));
 });

@@ -6,6 +6,7 @@ interface OrdinaryEnds {
   readonly records: number;
   readonly lines: number;
   readonly multiLine: boolean;
+  readonly plainCells: boolean;
   /** A quote is open at the end. */
   readonly open: boolean;
 }
@@ -25,6 +26,7 @@ interface Program {
   readonly lines: { readonly value: number };
   readonly ends: { readonly value: number };
   readonly quoted: { readonly value: bigint };
+  readonly plain: { readonly value: 0 | 1 };
 }
 
 /** Bytes that the program looks at together. */
@@ -43,21 +45,21 @@ export function scanOrdinary(
   { delimiter, maxQuotedBytes }: { readonly delimiter: number; readonly maxQuotedBytes: number },
 ): OrdinaryEnds | undefined {
   program ??= load();
-  const { memory, begin, scan, last, records, lines, ends, quoted } = program;
+  const { memory, begin, scan, last, records, lines, ends, quoted, plain } = program;
   const window = new Uint8Array(memory.buffer);
   begin(delimiter, maxQuotedBytes - step);
   for (let at = start; at < limit; at += window.length) {
     const bytes = buffer.subarray(at, Math.min(limit, at + window.length));
     window.set(bytes);
-    const length = Math.ceil(bytes.length / step) * step;
-    window.fill(0, bytes.length, length);
-    if (!scan(length)) return undefined;
+    window.fill(0, bytes.length, Math.ceil(bytes.length / step) * step);
+    if (!scan(bytes.length)) return undefined;
   }
   return {
     last: last.value < 0 ? -1 : start + last.value,
     records: records.value,
     lines: lines.value,
     multiLine: lines.value > ends.value,
+    plainCells: plain.value === 1,
     open: quoted.value !== 0n,
   };
 }

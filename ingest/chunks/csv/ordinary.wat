@@ -13,6 +13,8 @@
   (global $ends (export "ends") (mut i32) (i32.const 0))
   ;; -1 within quotes, else 0.
   (global $quoted (export "quoted") (mut i64) (i64.const 0))
+  ;; 1 while cells are what is between delimiters, with or without quotes around it, and lines end with \n or \r\n.
+  (global $plain (export "plain") (mut i32) (i32.const 1))
 
   (global $delimiter (mut i32) (i32.const 0))
   (global $maxQuoted (mut i32) (i32.const 0))
@@ -20,10 +22,11 @@
   (global $position (mut i32) (i32.const 0))
   (global $allLines (mut i32) (i32.const 0))
   (global $opened (mut i32) (i32.const 0))
-  ;; Whether the byte before is the end of a record, of a cell, of quotes: bit 0.
+  ;; Whether the byte before is the end of a record, of a cell, of quotes, a carriage return: bit 0.
   (global $afterRecord (mut i64) (i64.const 1))
   (global $afterCell (mut i64) (i64.const 1))
   (global $afterQuotes (mut i64) (i64.const 0))
+  (global $afterReturn (mut i64) (i64.const 0))
 
   (func (export "begin") (param $delimiter i32) (param $maxQuoted i32)
     (global.set $delimiter (local.get $delimiter))
@@ -38,7 +41,9 @@
     (global.set $opened (i32.const 0))
     (global.set $afterRecord (i64.const 1))
     (global.set $afterCell (i64.const 1))
-    (global.set $afterQuotes (i64.const 0)))
+    (global.set $afterQuotes (i64.const 0))
+    (global.set $afterReturn (i64.const 0))
+    (global.set $plain (i32.const 1)))
 
   ;; Which of the 64 bytes are this one.
   (func $bytes (param $at i32) (param $byte v128) (result i64)
@@ -56,11 +61,13 @@
           (i64.extend_i32_u (i8x16.bitmask (i8x16.eq (v128.load offset=48 (local.get $at)) (local.get $byte))))
           (i64.const 48)))))
 
-  ;; Looks at the next bytes, a multiple of 64. 0 if they are not ordinary: then nothing that was found holds.
+  ;; Looks at the next bytes: a multiple of 64, or the last ones, with zeros behind them up to one. 0 if they are not
+  ;; ordinary: then nothing that was found holds.
   (func (export "scan") (param $length i32) (result i32)
     (local $at i32)
     (local $quotes i64) (local $newlines i64) (local $inside i64) (local $recordEnds i64) (local $openings i64)
     (local $cellBegins i64) (local $afterRecordEnds i64) (local $byte i32) (local $top i64)
+    (local $outside i64) (local $delimiters i64) (local $closings i64) (local $returns i64) (local $looked i64)
     (block $done
       (loop $next
         (br_if $done (i32.ge_u (local.get $at) (local.get $length)))
@@ -75,7 +82,11 @@
         (local.set $inside (i64.xor (local.get $inside) (i64.shl (local.get $inside) (i64.const 16))))
         (local.set $inside (i64.xor (local.get $inside) (i64.shl (local.get $inside) (i64.const 32))))
         (local.set $inside (i64.xor (local.get $inside) (global.get $quoted)))
-        (local.set $recordEnds (i64.and (local.get $newlines) (i64.xor (local.get $inside) (i64.const -1))))
+        (local.set $outside (i64.xor (local.get $inside) (i64.const -1)))
+        (local.set $recordEnds (i64.and (local.get $newlines) (local.get $outside)))
+        (local.set $delimiters (call $bytes (local.get $at) (i8x16.splat (global.get $delimiter))))
+        (local.set $returns (call $bytes (local.get $at) (i8x16.splat (i32.const 13))))
+        (local.set $closings (i64.and (local.get $quotes) (local.get $outside)))
 
         ;; Quotes open at the beginning of a cell, or right behind those that close: "" is a quote in a quoted cell.
         (local.set $openings (i64.and (local.get $quotes) (local.get $inside)))
@@ -89,9 +100,7 @@
                   (i64.shl
                     (i64.or
                       (local.get $recordEnds)
-                      (i64.and
-                        (call $bytes (local.get $at) (i8x16.splat (global.get $delimiter)))
-                        (i64.xor (local.get $inside) (i64.const -1))))
+                      (i64.and (local.get $delimiters) (local.get $outside)))
                     (i64.const 1)))))
             (if (i64.ne
                   (i64.const 0)
@@ -101,10 +110,40 @@
                       (i64.const -1)
                       (i64.or
                         (global.get $afterQuotes)
-                        (i64.shl
-                          (i64.and (local.get $quotes) (i64.xor (local.get $inside) (i64.const -1)))
-                          (i64.const 1))))))
+                        (i64.shl (local.get $closings) (i64.const 1))))))
               (then (return (i32.const 0))))))
+
+        ;; Not plain: a quote, delimiter or line end within quotes, something behind them, a stray carriage return.
+        (local.set $looked (i64.const -1))
+        (if (i32.lt_u (i32.sub (local.get $length) (local.get $at)) (i32.const 64))
+          (then
+            (local.set $looked
+              (i64.sub
+                (i64.shl
+                  (i64.const 1)
+                  (i64.extend_i32_u (i32.sub (local.get $length) (local.get $at))))
+                (i64.const 1)))))
+        (if (i64.ne
+              (i64.const 0)
+              (i64.or
+                (i64.or
+                  (i64.xor (local.get $openings) (local.get $cellBegins))
+                  (i64.and (local.get $inside) (i64.or (local.get $delimiters) (local.get $newlines))))
+                (i64.and
+                  (local.get $looked)
+                  (i64.or
+                    (i64.and
+                      (i64.or (global.get $afterQuotes) (i64.shl (local.get $closings) (i64.const 1)))
+                      (i64.xor
+                        (i64.const -1)
+                        (i64.or
+                          (local.get $delimiters)
+                          (i64.or (local.get $newlines) (local.get $returns)))))
+                    (i64.and
+                      (i64.or (global.get $afterReturn) (i64.shl (local.get $returns) (i64.const 1)))
+                      (i64.xor (i64.const -1) (local.get $newlines)))))))
+          (then (global.set $plain (i32.const 0))))
+
         (if (i32.and
               (i32.wrap_i64 (global.get $quoted))
               (i32.gt_s (i32.sub (global.get $position) (global.get $opened)) (global.get $maxQuoted)))
@@ -120,14 +159,8 @@
         ;; A line of carriage returns is blank.
         (local.set $afterRecordEnds
           (i64.or (global.get $afterRecord) (i64.shl (local.get $recordEnds) (i64.const 1))))
-        (if (i64.ne (local.get $afterRecordEnds) (i64.const 0))
-          (then
-            (if (i64.ne
-                  (i64.const 0)
-                  (i64.and
-                    (local.get $afterRecordEnds)
-                    (call $bytes (local.get $at) (i8x16.splat (i32.const 13)))))
-              (then (return (i32.const 0))))))
+        (if (i64.ne (i64.const 0) (i64.and (local.get $afterRecordEnds) (local.get $returns)))
+          (then (return (i32.const 0))))
 
         (if (i64.ne (local.get $recordEnds) (i64.const 0))
           (then
@@ -155,10 +188,8 @@
 
         (local.set $byte (i32.load8_u offset=63 (local.get $at)))
         (global.set $afterRecord (i64.shr_u (local.get $recordEnds) (i64.const 63)))
-        (global.set $afterQuotes
-          (i64.shr_u
-            (i64.and (local.get $quotes) (i64.xor (local.get $inside) (i64.const -1)))
-            (i64.const 63)))
+        (global.set $afterQuotes (i64.shr_u (local.get $closings) (i64.const 63)))
+        (global.set $afterReturn (i64.shr_u (local.get $returns) (i64.const 63)))
         (global.set $quoted (i64.shr_s (local.get $inside) (i64.const 63)))
         (global.set $afterCell
           (i64.or

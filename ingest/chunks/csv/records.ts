@@ -23,6 +23,8 @@ export interface RecordEnds {
   readonly lines: number;
   /** Some record holds line ends. */
   readonly multiLine: boolean;
+  /** See `TakenLines`; false also where that was not looked at. */
+  readonly plainCells: boolean;
 }
 
 export interface ScanOptions {
@@ -56,6 +58,7 @@ export function scanRecords(
   let lines = 0;
   let linesInRecord = 0;
   let multiLine = false;
+  const plainCells = false;
   let recordStart = start;
   const endRecord = (at: number) => {
     const end = withoutReturns(buffer, recordStart, at);
@@ -82,11 +85,12 @@ export function scanRecords(
         else break;
       }
       const open = at >= limit || at - opened > maxQuotedBytes;
-      if (open && !final && at - opened <= maxQuotedBytes) return { last, records, lines, multiLine };
+      if (open && !final && at - opened <= maxQuotedBytes)
+        return { last, records, lines, multiLine, plainCells };
       if (open) {
         // The line of the record's begin is the record.
         const end = buffer.indexOf(newline, recordStart);
-        if (end < 0 || end >= limit) return { last, records, lines, multiLine };
+        if (end < 0 || end >= limit) return { last, records, lines, multiLine, plainCells };
         linesInRecord = 0;
         endRecord(end);
         at = end;
@@ -97,7 +101,7 @@ export function scanRecords(
     while (at < limit && buffer[at] !== delimiter && buffer[at] !== newline) at++;
     if (at < limit && buffer[at] === newline) endRecord(at);
   }
-  return { last, records, lines, multiLine };
+  return { last, records, lines, multiLine, plainCells };
 }
 
 /** The end of a line without the carriage returns before its end. */
