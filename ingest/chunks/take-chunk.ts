@@ -1,6 +1,7 @@
 import type { Hash } from 'node:crypto';
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
+import { checksumOf } from './checksum.ts';
 import { isLineEnd, type LineReader } from './line-reader.ts';
 
 /** Records that follow each other. */
@@ -35,6 +36,7 @@ interface Place {
   readonly start: number;
   readonly length: number;
   readonly firstLine: number;
+  readonly checksum: string;
 }
 
 /** A text that chunks are taken from. */
@@ -105,8 +107,9 @@ export async function takeChunk(
     if (length === 0 && bytes === 0) length = await reader.lengthOfRecord(most);
     if (end.exactly && (length === 0 || most === left)) length = left;
     if (length === 0) break;
-    places.push({ start: reader.position, length, firstLine: reader.line });
+    const place = { start: reader.position, length, firstLine: reader.line };
     const taken = await reader.take(length);
+    places.push({ ...place, checksum: readAgain ? checksumOf(taken.bytes) : '' });
     hash.update(taken.bytes);
     name?.update(taken.bytes);
     held?.release();
@@ -123,7 +126,7 @@ export async function takeChunk(
   const content = hash.digest('hex');
   const pieces = async function* (): AsyncGenerator<Piece> {
     if (held) yield { bytes: held.bytes, firstLine };
-    else if (readAgain) yield* piecesAgain(file, readAgain, places, beginHash(), content);
+    else if (readAgain) yield* piecesAgain(file, readAgain, places);
   };
   return {
     ...{ content, bytes, rows, multiLine, plainCells, firstLine, pieces },
@@ -132,23 +135,20 @@ export async function takeChunk(
   };
 }
 
-/** Its last piece, without which it is not stored, only comes if it still is what it was. */
+/** Each only comes if it still is what it was. */
 async function* piecesAgain(
   file: string,
   readAgain: NonNullable<ByteSource['readAgain']>,
   places: readonly Place[],
-  hash: Hash,
-  content: string,
 ): AsyncGenerator<Piece> {
   const longest = places.reduce((most, { length }) => Math.max(most, length), 0);
   const memories = Array.from({ length: Math.min(places.length, piecesOnTheirWay) }, () =>
     Buffer.allocUnsafeSlow(longest),
   );
-  for (const [n, { start, length, firstLine }] of places.entries()) {
+  for (const [n, { start, length, firstLine, checksum }] of places.entries()) {
     const bytes = (memories[n % memories.length] as Buffer).subarray(0, length);
     const found = await readAgain(bytes, start);
-    hash.update(bytes.subarray(0, found));
-    if (n === places.length - 1 && hash.digest('hex') !== content) {
+    if (found < length || checksumOf(bytes) !== checksum) {
       throw new InputError(`${file}: was changed while it was loaded`);
     }
     yield { bytes, firstLine };

@@ -1,17 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { scanOrdinary } from '../../ingest/chunks/csv/ordinary.ts';
 import { maxQuotedBytes, scanRecords } from '../../ingest/chunks/csv/records.ts';
-import { assembled, wasmFile } from '../../ingest/chunks/csv/write-wasm.ts';
 import { testSeed as seed, seededRandom } from '../support/random.ts';
 
 const comma = 44;
 const options = { delimiter: comma, maxQuotedBytes };
 const looked = { onRecord: () => {} };
-
-test('the program that runs is the one of ordinary.wat: npm run csv-scanner writes it', async () => {
-  expect(await readFile(wasmFile, 'utf8')).toBe(await assembled());
-});
 
 test(`both scanners find the same ends in any bytes (seed ${seed})`, () => {
   const next = seededRandom(seed);

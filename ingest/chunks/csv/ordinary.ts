@@ -1,4 +1,5 @@
-import { wasm } from './ordinary-wasm.ts';
+import { loadProgram } from '../wasm/load.ts';
+import { ordinary } from '../wasm/programs.ts';
 
 /** See `RecordEnds` of records.ts. */
 interface OrdinaryEnds {
@@ -10,12 +11,6 @@ interface OrdinaryEnds {
   /** A quote is open at the end. */
   readonly open: boolean;
 }
-
-// Of the language, and not among Node's types.
-declare const WebAssembly: {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object) => { readonly exports: unknown };
-};
 
 interface Program {
   readonly memory: { readonly buffer: ArrayBuffer };
@@ -44,7 +39,7 @@ export function scanOrdinary(
   limit: number,
   { delimiter, maxQuotedBytes }: { readonly delimiter: number; readonly maxQuotedBytes: number },
 ): OrdinaryEnds | undefined {
-  program ??= load();
+  program ??= loadProgram<Program>(ordinary);
   const { memory, begin, scan, last, records, lines, ends, quoted, plain } = program;
   const window = new Uint8Array(memory.buffer);
   begin(delimiter, maxQuotedBytes - step);
@@ -62,9 +57,4 @@ export function scanOrdinary(
     plainCells: plain.value === 1,
     open: quoted.value !== 0n,
   };
-}
-
-function load(): Program {
-  const module = new WebAssembly.Module(Buffer.from(wasm, 'base64'));
-  return new WebAssembly.Instance(module).exports as Program;
 }

@@ -1,6 +1,6 @@
 ;; Finds the ends of CSV records 64 bytes at a time, as bits of a word: five times as fast as looking at each byte.
 ;; Only for ordinary CSV, which the words below tell from any other; records.ts defines what a record is and reads
-;; the rest. Built into ordinary-wasm.ts by `npm run csv-scanner`.
+;; the rest. Built into programs.ts by `npm run wasm`.
 (module
   ;; The bytes to look at, from 0 on.
   (memory (export "memory") 4)
