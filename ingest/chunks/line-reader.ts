@@ -1,6 +1,7 @@
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
-import { maxQuotedBytes, scanRecords, withoutReturns } from './csv/records.ts';
+import { type Counted, isLineEnd, linesIn, newline, recordsIn, trimEnd } from './count-records.ts';
+import { maxQuotedBytes, scanRecords } from './csv/records.ts';
 import { ReadMemory } from './read-memory.ts';
 
 export interface LineReaderOptions {
@@ -11,26 +12,15 @@ export interface LineReaderOptions {
 }
 
 /** Bytes that are taken, and what was counted in them. */
-export interface TakenLines {
+export interface TakenLines extends Omit<Counted, 'lines'> {
   /** Valid until more is read, or while they are held. */
   readonly bytes: Buffer;
-  /** Records; blank lines are none. */
-  readonly rows: number;
-  /** Some record holds line ends. */
-  readonly multiLine: boolean;
-  /**
-   * Cells are what is between delimiters, with or without quotes around it: none holds a delimiter, a quote or a line
-   * end. False also where that is not known.
-   */
-  readonly plainCells: boolean;
   /** Keeps the bytes in memory until the release. */
   readonly hold: () => () => void;
 }
 
 /** A single line longer than this is not an event. */
 const maxLineBytes = 16 << 20;
-const newline = 10;
-const carriageReturn = 13;
 const quote = 34;
 
 /** Read beyond what was asked for, so that the next line, or the end of a quoted cell, is there as well. */
@@ -166,10 +156,10 @@ export class LineReader {
   async take(length: number): Promise<TakenLines> {
     await this.#fill(length);
     const bytes = this.#buffer.subarray(0, length);
-    const { lines, rows, multiLine, plainCells } = this.#countedIn(bytes);
+    const { lines, ...counted } = this.#countedIn(bytes);
     this.line += lines;
     this.#drop(length);
-    return { bytes, rows, multiLine, plainCells, hold: () => this.#memory.hold() };
+    return { ...counted, bytes, hold: () => this.#memory.hold() };
   }
 
   #countedIn(body: Buffer): Counted {
@@ -215,51 +205,4 @@ export class LineReader {
     this.position += length;
     this.#counted = undefined;
   }
-}
-
-function trimEnd(buffer: Buffer, length: number): number {
-  let end = length;
-  while (end > 0 && isLineEnd(buffer[end - 1])) end--;
-  return end;
-}
-
-interface Counted {
-  readonly rows: number;
-  /** Line ends. */
-  readonly lines: number;
-  readonly multiLine: boolean;
-  readonly plainCells: boolean;
-}
-
-/** Of CSV with quotes. The last record has no line end behind it. */
-function recordsIn(body: Buffer, delimiter: number): Counted {
-  const { last, records, lines, multiLine, plainCells } = scanRecords(body, 0, body.length, {
-    delimiter,
-    final: true,
-  });
-  const rest = linesIn(body.subarray(last + 1));
-  return {
-    rows: records + 1,
-    lines: lines + rest.lines,
-    multiLine: multiLine || rest.lines > 0,
-    plainCells,
-  };
-}
-
-/** Of text without quotes. */
-function linesIn(body: Buffer): Counted {
-  let rows = 0;
-  let lines = 0;
-  let start = 0;
-  for (let at = body.indexOf(newline); at >= 0; at = body.indexOf(newline, start)) {
-    lines++;
-    if (at > start && withoutReturns(body, start, at) > start) rows++;
-    start = at + 1;
-  }
-  if (withoutReturns(body, start, body.length) > start) rows++;
-  return { rows, lines, multiLine: false, plainCells: true };
-}
-
-export function isLineEnd(byte: number | undefined): boolean {
-  return byte === newline || byte === carriageReturn;
 }

@@ -2,7 +2,8 @@ import type { Hash } from 'node:crypto';
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
 import { checksumOf } from './checksum.ts';
-import { isLineEnd, type LineReader } from './line-reader.ts';
+import { isLineEnd } from './count-records.ts';
+import type { LineReader } from './line-reader.ts';
 
 /** Records that follow each other. */
 export interface Piece {
@@ -22,7 +23,7 @@ export interface TakenChunk {
   readonly rows: number;
   /** Some record holds line ends. */
   readonly multiLine: boolean;
-  /** See `TakenLines`. */
+  /** See `Counted`. */
   readonly plainCells: boolean;
   /** All its bytes, if they are held in memory. */
   readonly held: Buffer | undefined;

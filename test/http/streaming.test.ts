@@ -109,7 +109,8 @@ test('the answer begins while the statement still runs', async () => {
        AND position(query, 'system.processes') = 0`,
   );
   expect(running).toEqual([{ rows: 1 }]);
-  expect(answer.read(80).toString()).toMatch(/^\{"result":\{"last_update_time":"/);
+  // All that has come; of a given length there may not be enough yet.
+  expect(answer.read().toString()).toMatch(/^\{"result":\{"last_update_time":"/);
   expect((await buffer(answer)).length).toBeGreaterThan(50e6);
 });
 

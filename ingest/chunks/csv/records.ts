@@ -23,7 +23,7 @@ export interface RecordEnds {
   readonly lines: number;
   /** Some record holds line ends. */
   readonly multiLine: boolean;
-  /** See `TakenLines`; false also where that was not looked at. */
+  /** See `Counted`; false also where that was not looked at. */
   readonly plainCells: boolean;
 }
 
