@@ -14,7 +14,7 @@ let program: Program | undefined;
 
 /**
  * Tells bytes from others, as they are after a change. It takes a fourteenth of the time of sha256 and names nothing:
- * who wants to can make other bytes of the same checksum.
+ * whoever wants to can make other bytes of the same checksum.
  */
 export function checksumOf(bytes: Buffer): string {
   program ??= loadProgram<Program>(checksum);

@@ -40,7 +40,7 @@ export function recordsIn(body: Buffer, delimiter: number): Counted {
   };
 }
 
-/** Of text without quotes. */
+/** Of text in which quotes mean nothing, or are none. */
 export function linesIn(body: Buffer): Counted {
   let rows = 0;
   let lines = 0;

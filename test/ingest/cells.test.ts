@@ -80,6 +80,24 @@ test.each(delimiters.flatMap((delimiter) => [[delimiter, false] as const, [delim
   },
 );
 
+test('one cell with a delimiter, in any piece of a chunk, has the quotes of all looked at; without it none are', async () => {
+  const plain = Array.from({ length: 60 }, (_, n) => `"a-${n}",${n},"b"`);
+  const cut = (lines: readonly string[]) =>
+    cutCsv(db.store, folder, `${lines.join('\n')}\n`, { pieceBytes: 100 });
+  const { records, selects } = await cut(plain);
+  expect(records.map(({ cells }) => cells)).toEqual(plain.map((_, n) => [`a-${n}`, `${n}`, 'b']));
+  expect(selects).toHaveLength(1);
+  for (const odd of [0, 1, 30, 59]) {
+    const lines = plain.with(odd, '"a,b",1,"b"');
+    const found = await cut(lines);
+    expect(found.records.map(({ cells }) => cells)).toEqual(
+      lines.map((_, n) => (n === odd ? ['a,b', '1', 'b'] : [`a-${n}`, `${n}`, 'b'])),
+    );
+    expect(found.selects).toHaveLength(1);
+    expect(found.selects).not.toEqual(selects);
+  }
+});
+
 test('a record keeps the number of its line behind cells with line ends and blank lines', async () => {
   const content = 'a,1\n\n"b\n\n",2\r\n\r\nc,3\n"d\r\n",4\n\n\ne,5';
   for (const sizes of [{}, { chunkBytes: 8 }, { chunkBytes: 1 }, { pieceBytes: 8 }]) {

@@ -20,6 +20,8 @@ export interface CutFile {
   /** Records as they were counted when the chunks were cut. */
   readonly counted: number;
   readonly chunks: number;
+  /** How the records of each chunk were taken apart. */
+  readonly selects: readonly string[];
 }
 
 /** The records and cells of a CSV file without a header, cut by the loader and taken apart by its SQL. */
@@ -48,10 +50,10 @@ export async function cutCsv(
     onBytes: () => {},
   });
   let counted = 0;
-  let cut = 0;
+  const selects: string[] = [];
   for await (const { source, stream, firstLine, rows } of chunks) {
     counted += rows;
-    cut++;
+    selects.push(source.select);
     const { stream: answer } = await store.exec({
       query: `INSERT INTO cells SELECT at_line, cells FROM (${source.select}) FORMAT ${source.format}`,
       values: Readable.from(stream(), { objectMode: false }),
@@ -60,5 +62,5 @@ export async function cutCsv(
     await finished(answer.resume());
   }
   const records = await select<CutRecord>(store, 'SELECT line, cells FROM cells ORDER BY line');
-  return { records, counted, chunks: cut };
+  return { records, counted, chunks: selects.length, selects };
 }
