@@ -22,12 +22,12 @@ CREATE TABLE events
     `chunk` LowCardinality(String),
     `loaded_at` DateTime64(6, 'UTC') DEFAULT now64(6),
     CONSTRAINT event_time CHECK (event_time >= toDateTime64('1971-01-01 00:00:00', 3, 'UTC')) AND (event_time < toDateTime64('2149-06-05 00:00:00', 3, 'UTC')),
-    CONSTRAINT advertiser_side CHECK if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
-    CONSTRAINT publisher_side CHECK if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
-    CONSTRAINT one_whole_side CHECK (advertiser_id != '') OR (publisher_id != ''),
     CONSTRAINT device CHECK ((lengthUTF8(device) >= 1) AND (lengthUTF8(device) <= 32)) AND isValidUTF8(device),
-    CONSTRAINT text_length CHECK (lengthUTF8(event_id) <= 64) AND (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128),
-    CONSTRAINT text_utf8 CHECK (chunk != '') OR (isValidUTF8(event_id) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id))
+    CONSTRAINT text_utf8 CHECK (chunk != '') OR (isValidUTF8(event_id) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id)),
+    CONSTRAINT text_length CHECK (chunk != '') OR ((lengthUTF8(event_id) <= 64) AND (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128)),
+    CONSTRAINT advertiser_side CHECK (chunk != '') OR if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
+    CONSTRAINT publisher_side CHECK (chunk != '') OR if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
+    CONSTRAINT one_whole_side CHECK (chunk != '') OR (advertiser_id != '') OR (publisher_id != '')
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(day)
@@ -431,7 +431,7 @@ CREATE TABLE rejected_rows
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (chunk, line)
-SETTINGS index_granularity = 8192, non_replicated_deduplication_window = 10000;
+SETTINGS index_granularity = 8192, non_replicated_deduplication_window = 10000, min_parts_to_merge_at_once = 16;
 
 CREATE TABLE sites
 (

@@ -10,9 +10,11 @@ import {
   type FieldKind,
   fieldSpecs,
 } from '../../ingest/event/fields.ts';
+import { useLoadedFiles } from '../support/loaded-files.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
+const { load, events } = useLoadedFiles(db);
 
 test('clickhouse/schema.sql is what the migrations leave: npm run schema writes it', async () => {
   expect(readFileSync(schemaFile, 'utf8')).toBe(await describeSchema(db.store));
@@ -60,6 +62,40 @@ test('who inserts events without the loader cannot store text that is not UTF-8,
   await expect(insert("unhex('FF')")).rejects.toThrow('`text_utf8`');
   await expect(insert("repeat('ü', 129)")).rejects.toThrow('`text_length`');
   await insert("repeat('ü', 128)");
+});
+
+const ids = ['advertiser_id', 'campaign_id', 'creative_id', 'publisher_id', 'ad_unit_id', 'site_id'] as const;
+
+/** Records with every choice of ids, and with texts as long as they may be and a character longer. */
+function recordsOfAllSides(): Record<string, string>[] {
+  const time = { event_time: '2026-01-31T12:00:00Z', ad_requests: '1' };
+  const chosen = Array.from({ length: 2 ** ids.length }, (_, set) =>
+    Object.fromEntries(ids.filter((_, n) => set & (2 ** n)).map((name) => [name, name])),
+  );
+  const all = Object.fromEntries(ids.map((name) => [name, name]));
+  const long = (['event_id', 'device', ...ids] as const).flatMap((name) =>
+    [0, 1].map((more) => ({ ...all, [name]: 'ü'.repeat((fieldSpecs[name].maxChars ?? 0) + more) })),
+  );
+  return [...chosen, ...long].map((record, n) => ({ ...time, event_id: `sides ${n}`, ...record }));
+}
+
+test('the loader, whose rows are not looked at again, stores what the constraints of events let pass', async () => {
+  const records = recordsOfAllSides();
+  const stored = await events(
+    await load('sides.ndjson', records.map((record) => JSON.stringify(record)).join('\n')),
+  );
+  const passed: string[] = [];
+  for (const record of records) {
+    const format = "SETTINGS date_time_input_format = 'best_effort' FORMAT JSONEachRow";
+    const columns = Object.keys(record).join(', ');
+    const query = `INSERT INTO events (${columns}) ${format} ${JSON.stringify(record)}`;
+    const error = await db.store.command({ query }).then(() => undefined, String);
+    if (error === undefined) passed.push(record.event_id ?? '');
+    else expect(error, query).toContain('Constraint');
+  }
+  expect(stored.map(({ event_id }) => event_id)).toEqual(passed.sort());
+  // Of a side nothing, all, or all but the detail; not nothing of both. And each text that is not too long.
+  expect(passed).toHaveLength(3 * 3 - 1 + 8);
 });
 
 test('the table of the README has every field, and says of each what is in the list of fields', () => {
