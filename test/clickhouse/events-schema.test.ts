@@ -14,7 +14,7 @@ import { useLoadedFiles } from '../support/loaded-files.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
-const { load, events } = useLoadedFiles(db);
+const files = useLoadedFiles(db);
 
 test('clickhouse/schema.sql is what the migrations leave: npm run schema writes it', async () => {
   expect(readFileSync(schemaFile, 'utf8')).toBe(await describeSchema(db.store));
@@ -79,23 +79,36 @@ function recordsOfAllSides(): Record<string, string>[] {
   return [...chosen, ...long].map((record, n) => ({ ...time, event_id: `sides ${n}`, ...record }));
 }
 
+/** Whether the table takes a record that does not come from the loader. */
+async function constraintsPass(record: Readonly<Record<string, string>>): Promise<boolean> {
+  const format = "SETTINGS date_time_input_format = 'best_effort' FORMAT JSONEachRow";
+  const columns = Object.keys(record).join(', ');
+  const query = `INSERT INTO events (${columns}) ${format} ${JSON.stringify(record)}`;
+  const error = await db.store.command({ query }).then(() => undefined, String);
+  if (error !== undefined) expect(error, query).toContain('Constraint');
+  return error === undefined;
+}
+
 test('the loader, whose rows are not looked at again, stores what the constraints of events let pass', async () => {
   const records = recordsOfAllSides();
-  const stored = await events(
-    await load('sides.ndjson', records.map((record) => JSON.stringify(record)).join('\n')),
-  );
+  const names = Object.keys(Object.assign({}, ...records));
+  const rows = records.map((record) => names.map((name) => record[name] ?? ''));
   const passed: string[] = [];
-  for (const record of records) {
-    const format = "SETTINGS date_time_input_format = 'best_effort' FORMAT JSONEachRow";
-    const columns = Object.keys(record).join(', ');
-    const query = `INSERT INTO events (${columns}) ${format} ${JSON.stringify(record)}`;
-    const error = await db.store.command({ query }).then(() => undefined, String);
-    if (error === undefined) passed.push(record.event_id ?? '');
-    else expect(error, query).toContain('Constraint');
-  }
-  expect(stored.map(({ event_id }) => event_id)).toEqual(passed.sort());
+  for (const record of records) if (await constraintsPass(record)) passed.push(record.event_id ?? '');
   // Of a side nothing, all, or all but the detail; not nothing of both. And each text that is not too long.
   expect(passed).toHaveLength(3 * 3 - 1 + 8);
+
+  const values = rows.map((row) => `(${row.map((text) => `'${text}'`).join(', ')})`).join(', ');
+  await files.writeByDuckDb('sides.parquet', `SELECT * FROM (VALUES ${values}) AS t(${names.join(', ')})`);
+  const loads = [
+    await files.load('sides.ndjson', records.map((record) => JSON.stringify(record)).join('\n')),
+    await files.load('sides.csv', [names, ...rows].map((row) => row.join(',')).join('\n')),
+    await files.load('sides.parquet'),
+  ];
+  for (const load of loads) {
+    const stored = (await files.events(load)).map(({ event_id }) => event_id);
+    expect(stored).toEqual(passed.toSorted());
+  }
 });
 
 test('the table of the README has every field, and says of each what is in the list of fields', () => {
