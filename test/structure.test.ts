@@ -7,9 +7,6 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** From the bottom up: a file imports from its own folder and from those before it. */
 const layers = ['catalog', 'clickhouse', 'ingest', 'src', 'clients', 'bench', 'test'];
-const production = layers.slice(0, 5);
-const maxLines = 250;
-const maxEntries = 12;
 
 const folders = layers.flatMap((layer) => [
   layer,
@@ -60,27 +57,6 @@ test('src/report knows nothing of HTTP', () => {
   expect(wrong).toEqual([]);
 });
 
-test(`no file has more than ${maxLines} lines`, () => {
-  const wrong = files.flatMap((file) =>
-    tooLarge(file, textOf(file).split('\n').length - 1, maxLines, 'lines: give what it does besides a file'),
-  );
-  expect(wrong).toEqual([]);
-});
-
-test(`a folder of production code lists at most ${maxEntries} things`, () => {
-  const wrong = folders
-    .filter((folder) => production[layerOf(folder)] && folder !== 'clickhouse/migrations')
-    .flatMap((folder) =>
-      tooLarge(
-        folder,
-        readdirSync(root + folder).length,
-        maxEntries,
-        'entries: give what belongs together a folder',
-      ),
-    );
-  expect(wrong).toEqual([]);
-});
-
 test.each(['docs/architecture.md', 'CONTRIBUTING.md'])('%s names files that exist', (page) => {
   const named = [...textOf(page).matchAll(/\b(?:catalog|clickhouse|ingest|src|bench|test)\/[\w./-]*\w/g)].map(
     String,
@@ -88,7 +64,3 @@ test.each(['docs/architecture.md', 'CONTRIBUTING.md'])('%s names files that exis
   expect(named.length).toBeGreaterThan(15);
   expect(named.filter((path) => !existsSync(root + path))).toEqual([]);
 });
-
-function tooLarge(path: string, size: number, most: number, what: string): string[] {
-  return size > most ? [`${path}: ${size} ${what}; at most ${most}`] : [];
-}
