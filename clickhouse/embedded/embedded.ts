@@ -22,8 +22,6 @@ export class EmbeddedUnavailable extends Error {
 export interface EmbeddedOptions {
   /** Whose reports the reporter may read, besides those of the databases that are there at the start. */
   readonly database?: string;
-  /** Listen for the native protocol, too. Has no effect on an engine that already runs. */
-  readonly native?: boolean;
 }
 
 /**
@@ -71,14 +69,16 @@ export async function acquireEmbedded(
 
 async function spawnSupervisor(
   home: string,
-  { database = 'adtally', native = false }: EmbeddedOptions,
+  { database = 'adtally' }: EmbeddedOptions,
 ): Promise<ChildProcess> {
   await requireLibrary();
   const log = openSync(logFile(home), 'a', 0o600);
   try {
     // Its own session: Ctrl-C in the terminal of a holder does not reach it.
-    const args = [home, database, ...(native ? ['native'] : [])];
-    const supervisor = spawnModule('supervisor', args, { detached: true, stdio: ['ignore', log, log] });
+    const supervisor = spawnModule('supervisor', [home, database], {
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
     await once(supervisor, 'spawn');
     supervisor.unref();
     return supervisor;

@@ -1,6 +1,6 @@
 /**
- * The supervisor process: `supervisor DATA_DIR DATABASE [native]` owns one engine, restarts it when it dies and stops
- * it when the last lease ends. Exit codes: 0 stopped, 1 failed, 75 another engine uses the store.
+ * The supervisor process: `supervisor DATA_DIR DATABASE` owns one engine, restarts it when it dies and stops it when the
+ * last lease ends. Exit codes: 0 stopped, 1 failed, 75 another engine uses the store.
  */
 import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
@@ -20,9 +20,9 @@ const maxShortLives = 10;
 const pauseMs = 1_000;
 const anyPorts: Ports = { http: 0, tcp: 0 };
 
-const [dataDir, database, native] = process.argv.slice(2);
+const [dataDir, database] = process.argv.slice(2);
 if (dataDir === undefined || database === undefined) {
-  throw new Error('usage: supervisor DATA_DIR DATABASE [native]');
+  throw new Error('usage: supervisor DATA_DIR DATABASE');
 }
 
 // Of all files of the store and the log.
@@ -65,7 +65,7 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
     if (stopped) return stop;
     if (!(start instanceof Error)) {
       ports = start;
-      if (!served) await guardPorts(ports);
+      if (!served) await guardHttpPort(ports);
       served = true;
       announce(dataDir, leases, engine.pid, ports);
     } else if (served || start instanceof PortTaken) {
@@ -91,14 +91,12 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
 
 function launch(dataDir: string, ports: Ports): Engine {
   const databases = [...new Set([database ?? '', ...storedDatabases(dataDir)])];
-  return launchEngine(dataDir, { ports, access, databases, native: native !== undefined, guarded: true });
+  return launchEngine(dataDir, { ports, access, databases, native: false, guarded: true });
 }
 
 /** Without it the engine is as good, but for the moment after a crash. */
-async function guardPorts({ http, tcp }: Ports): Promise<void> {
-  for (const port of [http, tcp].filter(Boolean)) {
-    await guardPort(port).catch((error: unknown) => log(dataDir ?? '', String(error)));
-  }
+async function guardHttpPort({ http }: Ports): Promise<void> {
+  await guardPort(http).catch((error: unknown) => log(dataDir ?? '', String(error)));
 }
 
 function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): void {
@@ -117,7 +115,7 @@ async function lastPorts(dataDir: string): Promise<Ports> {
   if (last === undefined) return anyPorts;
   const http = Number(new URL(last.url).port);
   // An engine takes a second or more to find that out.
-  return (await isFree(http)) ? { http, tcp: last.tcpPort } : anyPorts;
+  return (await isFree(http)) ? { http, tcp: 0 } : anyPorts;
 }
 
 async function isFree(port: number): Promise<boolean> {

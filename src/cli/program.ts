@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { describeVersion, runningVersion } from '../version.ts';
 import { addAccountCommands } from './accounts.ts';
-import { addCompletion } from './help/completion.ts';
 import { addExamples } from './help/examples.ts';
 import { addHistoryCommands } from './history/commands.ts';
 import { addIngestCommands } from './ingest/commands.ts';
@@ -33,7 +32,6 @@ export function createProgram(): Command {
   addAccountCommands(program.commandsGroup('Accounts:'));
   addMaintenanceCommands(program.commandsGroup('Maintain the database:'));
   addClusterCommands(program.commandsGroup('Cluster:'));
-  addCompletion(program.commandsGroup('Shell:'));
   addExamples(program);
   return program;
 }

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import pino, { type Logger } from 'pino';
@@ -26,8 +25,7 @@ export function addServeCommands(program: Command): void {
   program
     .command('clickhouse')
     .description('run the embedded ClickHouse by itself, for other commands to share')
-    .option('--native', 'listen for the native protocol, too; any user of this machine can then interrupt it')
-    .action(({ native = false }: { native?: boolean }) => runEmbedded(config(), native));
+    .action(() => runEmbedded(config()));
 }
 
 /** `serve`: runs until a signal, then stops the service before ClickHouse. */
@@ -71,18 +69,11 @@ async function serve(config: Config, opened: OpenStore, log: Logger): Promise<Se
 }
 
 /** `clickhouse`: says how its owner reaches it; passwords stay in files that only the owner can read. */
-async function runEmbedded({ dataDir, clickhouse }: Config, native: boolean): Promise<void> {
-  const lease = await acquireEmbedded(dataDir, { database: clickhouse.database, native });
+async function runEmbedded({ dataDir, clickhouse }: Config): Promise<void> {
+  const lease = await acquireEmbedded(dataDir, { database: clickhouse.database });
   try {
-    if (native && lease.tcpPort === 0) {
-      throw new Error('the embedded ClickHouse already runs without --native: stop what uses it first');
-    }
     say(`ClickHouse listens on ${lease.url}; Ctrl-C stops it. To look at it:\n`);
     say(`  curl -K ${quotedForShell(curlFile(dataDir))} -d 'SHOW TABLES FROM ${clickhouse.database}'\n`);
-    if (native) {
-      const passwords = join(dataDir, 'clickhouse.json');
-      say(`Native protocol: 127.0.0.1:${lease.tcpPort}, user adtally, password in ${passwords}\n`);
-    }
     await untilStopped(lease.lost);
   } finally {
     await lease.release();

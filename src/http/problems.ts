@@ -12,7 +12,6 @@ export const problemStatus = {
   request_too_slow: 408,
   body_too_large: 413,
   unsupported_media_type: 415,
-  range_not_satisfiable: 416,
   http_version_too_old: 426,
   rate_limited: 429,
   too_many_reports: 429,

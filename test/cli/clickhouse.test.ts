@@ -18,9 +18,6 @@ test('clickhouse prints a curl line that works as it is, and no password', async
   expect(stdout.split('\n')).toContain('campaigns_date');
   const { passwords, secret } = JSON.parse(readFileSync(join(DATA_DIR, 'clickhouse.json'), 'utf8'));
 
-  const second = await commands.run(['clickhouse', '--native'], { DATA_DIR });
-  expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining('already runs without --native') });
-
   const ended = await running.kill('SIGINT');
   expect(ended.code).toBe(0);
   for (const hidden of [secret, ...Object.values(passwords)]) expect(ended.stderr).not.toContain(hidden);

@@ -1,18 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Command } from 'commander';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { commandsOf, examples } from '../../src/cli/help/examples.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { startProcess, useCommands } from '../support/process.ts';
+import { useCommands } from '../support/process.ts';
 
 const program = createProgram();
 const leaves = [...commandsOf(program)].filter(({ command }) => command.commands.length === 0);
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-help-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** What `--help` of a command prints. */
 function helpOf(command: Command): string {
@@ -48,25 +43,4 @@ test('--version tells the version of the package', async () => {
     code: 0,
     stdout: `${packageJson.version} (from a checkout)\n`,
   });
-});
-
-test('bash completes commands, options and their values', async () => {
-  const cases: [line: string, expected: string][] = [
-    ['adtally inge', 'ingest'],
-    ['adtally ingest ev', 'events'],
-    ['adtally ingest events --form', '--format'],
-    ['adtally ingest events --format pa', 'parquet'],
-    ['adtally token create acme --family ', 'campaigns ad_units'],
-    ['adtally completion b', 'bash'],
-  ];
-  const { code, stdout, stderr } = await commands.run(['completion', 'bash']);
-  expect(code, stderr).toBe(0);
-  const asked = cases.map(([line]) => {
-    const words = line.split(' ').map((word) => `'${word}'`);
-    return `COMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _adtally; echo "\${COMPREPLY[*]}"`;
-  });
-  const script = join(folder, 'completion.bash');
-  writeFileSync(script, [stdout, ...asked].join('\n'));
-  const completed = await startProcess('bash', [script]).ended;
-  expect(completed.stdout.trim().split('\n')).toEqual(cases.map(([, expected]) => expected));
 });

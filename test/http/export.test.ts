@@ -1,5 +1,3 @@
-import { request as send } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { exportedReports } from '../../src/http/export/paths.ts';
@@ -68,7 +66,7 @@ test('the endpoints of the contract take POST only, and exports do not', async (
   const get = await ask(`/v1/campaigns?${search}`);
   expect([get.status, get.headers.get('allow')]).toEqual([405, 'POST']);
   const post = await service.post(csv, 'both', march);
-  expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD, QUERY']);
+  expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
 });
 
 test.each([
@@ -96,7 +94,6 @@ describe('HEAD', () => {
     const after = await ask(path, { method: 'HEAD', account });
     const whole = await (await ask(path, { account })).arrayBuffer();
     expect(after.headers.get('content-length')).toBe(String(whole.byteLength));
-    expect(after.headers.get('accept-ranges')).toBe('bytes');
     expect(await after.text()).toBe('');
   });
 
@@ -104,46 +101,6 @@ describe('HEAD', () => {
     await ask(csv);
     const response = await ask(csv, { method: 'HEAD', account: 'nobody' });
     expect([response.status, response.headers.get('content-length')]).toEqual([200, null]);
-  });
-});
-
-describe('a part', () => {
-  const path = `/v1/export/campaigns/creative_date.csv?${search}`;
-  const part = async (range: string, headers = {}) => {
-    const response = await ask(path, { headers: { range, ...headers } });
-    return { ...response, status: response.status, headers: response.headers, text: await response.text() };
-  };
-
-  test('is cut from the answer in memory, whatever coding is accepted', async () => {
-    const whole = await (await ask(path)).text();
-    const tag = (await ask(path)).headers.get('etag') ?? '';
-    expect(tag).toMatch(/^"/);
-    for (const [range, start, end] of [
-      ['bytes=0-9', 0, 10],
-      ['bytes=10-', 10, whole.length],
-      ['bytes=-7', whole.length - 7, whole.length],
-      [`bytes=5-${whole.length + 100}`, 5, whole.length],
-    ] as const) {
-      const got = await part(range, { 'accept-encoding': 'gzip', 'if-range': tag });
-      expect([got.status, got.text, got.headers.get('etag')]).toEqual([206, whole.slice(start, end), tag]);
-      expect(got.headers.get('content-range')).toBe(`bytes ${start}-${end - 1}/${whole.length}`);
-    }
-    for (const range of ['bytes=0-1,3-4', 'lines=0-1', 'bytes=-', 'bytes=9-3']) {
-      expect([range, await part(range)]).toMatchObject([range, { status: 200, text: whole }]);
-    }
-    expect(await part('bytes=0-1', { 'if-range': '"other"' })).toMatchObject({ status: 200, text: whole });
-    const behind = await part(`bytes=${whole.length}-`);
-    expect([behind.status, behind.headers.get('content-range')]).toEqual([416, `bytes */${whole.length}`]);
-  });
-
-  test('is not given of what may come out otherwise each time', async () => {
-    const json = path.replace('.csv', '.json');
-    await ask(json);
-    const again = await ask(json, { headers: { range: 'bytes=0-9' } });
-    expect([again.status, again.headers.get('etag')?.slice(0, 2)]).toEqual([200, 'W/']);
-    const computed = await ask(path, { headers: { range: 'bytes=0-9' }, from: withoutMemory });
-    expect(computed.status).toBe(200);
-    await Promise.all([again.text(), computed.text()]);
   });
 });
 
@@ -210,21 +167,4 @@ describe('304', () => {
     const response = await fetch(`${service.url}${csv}`, { headers: { 'if-none-match': '*' } });
     expect(response.status).toBe(401);
   });
-});
-
-test('QUERY takes the body of the endpoint', async () => {
-  const token = await service.token('both');
-  const query = (path: string, body: unknown) =>
-    new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
-      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-      send(`${service.url}${path}`, { method: 'QUERY', headers }, async (answer) =>
-        resolve({ status: answer.statusCode, body: await text(answer) }),
-      )
-        .once('error', reject)
-        .end(JSON.stringify(body));
-    });
-  const [path = ''] = csv.split('?');
-  expect(await query(path, march)).toEqual({ status: 200, body: await (await ask(csv)).text() });
-  expect(await query(path, {})).toMatchObject({ status: 400 });
-  expect(await query(csv, march)).toMatchObject({ status: 400 });
 });

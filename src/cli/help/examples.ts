@@ -8,10 +8,7 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
     ['CLICKHOUSE_URL=http://clickhouse:8123 adtally serve', 'on a ClickHouse server, after adtally migrate'],
   ],
   demo: [['adtally demo', 'a service with half a million events, and curl commands to paste']],
-  clickhouse: [
-    ['adtally clickhouse', 'keeps the embedded ClickHouse up, and says how to look at it'],
-    ['adtally clickhouse --native', 'for clickhouse-client, too'],
-  ],
+  clickhouse: [['adtally clickhouse', 'keeps the embedded ClickHouse up, and says how to look at it']],
   'ingest events': [
     ['adtally ingest events events.ndjson.gz', 'one file; again it changes nothing'],
     ["adtally ingest events 'inbox/*.csv' --max-rejects 0.5%", 'many files, few bad rows'],
@@ -82,11 +79,6 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   rebuild: [['adtally rebuild --from 2026-10-01 --to 2026-10-31', 'recomputes October; reports go on']],
   place: [['adtally place acme 1 2', 'shards 1 and 2 divide the future events of a very large account']],
   grow: [['adtally grow', 'new accounts use shards that were added']],
-  completion: [
-    ['adtally completion bash > /etc/bash_completion.d/adtally', 'for all users of bash'],
-    ['source <(adtally completion zsh)', 'in ~/.zshrc'],
-    ['adtally completion fish > ~/.config/fish/completions/adtally.fish', 'for fish'],
-  ],
 };
 
 /** Writes the examples of every command below its help. */

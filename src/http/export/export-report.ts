@@ -21,17 +21,12 @@ export interface Exporting {
   readonly answer: Handler<HttpEnv>;
 }
 
-/**
- * A report in one format: by GET, by HEAD, which computes nothing, and by QUERY (RFC 10008), which has the body that the
- * endpoint of the contract has.
- */
+/** A report in one format, by GET, and by HEAD, which computes nothing. */
 export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedReport): Exporting {
   const { path, breakdown } = endpoint;
   const { catalog } = deps;
   const requests = new RequestReader(catalog, breakdown);
-  const codingOf: typeof acceptedCoding = (c) =>
-    c.req.header('range') !== undefined && format !== 'json' ? 'identity' : acceptedCoding(c);
-  const compute = report(deps, endpoint, { formatOf: () => format, codingOf, requestOf });
+  const compute = report(deps, endpoint, { formatOf: () => format, requestOf });
 
   const look = async (c: Context<HttpEnv>, { range, ...asked }: ReportRequest): Promise<Seen> => {
     const account = c.get('account');
@@ -78,7 +73,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
           unconfirmedDates: [],
           summary: {},
         },
-        codingOf(c),
+        acceptedCoding(c),
       );
       return c.body(null, 200, { ...headers, ...exportHeaders(exported) });
     },
@@ -88,14 +83,9 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
 /** @throws {InvalidRequest} */
 function requestOf(c: Context<HttpEnv>, requests: RequestReader): ReportRequest {
   const { searchParams } = new URL(c.req.url);
-  if (c.req.method !== 'QUERY') {
-    // The link was verified at login.
-    searchParams.delete(linkParameter);
-    return requests.read(fieldsOf(searchParams));
-  }
-  const [name] = searchParams.keys();
-  if (name !== undefined) throw new InvalidRequest(name.slice(0, 100), 'belongs into the body of a QUERY');
-  return requests.parse(c.get('body'));
+  // The link was verified at login.
+  searchParams.delete(linkParameter);
+  return requests.read(fieldsOf(searchParams));
 }
 
 /** Undefined for a wrong request, which is refused behind the rate limit. */

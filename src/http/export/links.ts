@@ -1,4 +1,4 @@
-import { type Handler, Hono } from 'hono';
+import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import { z } from 'zod';
 import type { Links } from '../../accounts/links.ts';
 import { InvalidRequest, RequestReader } from '../../report/request.ts';
@@ -11,6 +11,7 @@ import { exportedReports } from './paths.ts';
 import type { ExportDeps } from './routes.ts';
 
 export interface LinkDeps extends Omit<ExportDeps, 'accounts'> {
+  readonly body: MiddlewareHandler<HttpEnv>;
   readonly links: Links;
   readonly accounts: { hashOf(id: string): string | undefined };
 }

@@ -2,7 +2,6 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 import type { ReportDeps } from '../report/handler.ts';
-import { requireJson } from '../report/request-body.ts';
 import { requireHttp11 } from '../server/http-version.ts';
 import { exportReport } from './export-report.ts';
 import { exportedReports } from './paths.ts';
@@ -10,12 +9,11 @@ import { exportedReports } from './paths.ts';
 export interface ExportDeps extends ReportDeps {
   readonly authenticated: MiddlewareHandler<HttpEnv>;
   readonly limited: MiddlewareHandler<HttpEnv>;
-  readonly body: MiddlewareHandler<HttpEnv>;
 }
 
 /** Every report as a file, for tools that know GET: `/v1/export/campaigns/device_date.csv?start_time=…&end_time=…`. */
 export function exportRoutes(deps: ExportDeps): Hono<HttpEnv> {
-  const { authenticated, limited, body } = deps;
+  const { authenticated, limited } = deps;
   const app = new Hono<HttpEnv>();
   for (const exported of exportedReports(deps.catalog)) {
     const { path, endpoint } = exported;
@@ -26,10 +24,9 @@ export function exportRoutes(deps: ExportDeps): Hono<HttpEnv> {
       return next();
     });
     app.get(path, requireHttp11, authenticated, unchanged, limited, answer);
-    app.on('QUERY', path, requireHttp11, authenticated, limited, requireJson, body, answer);
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'an export takes GET', {
-        headers: { Allow: 'GET, HEAD, QUERY', 'Accept-Query': '"application/json"' },
+        headers: { Allow: 'GET, HEAD' },
       });
     });
   }

@@ -96,7 +96,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
         },
         Problem: problemSchema(),
       },
-      responses: problemResponses([...reportProblems, 'not_found', 'range_not_satisfiable', 'not_ready']),
+      responses: problemResponses([...reportProblems, 'not_found', 'not_ready']),
     },
     'x-limits': limits,
   };

@@ -19,7 +19,6 @@ import { formatSchemaName, reportHeaderNames } from './reports.ts';
 const problems = [
   ...reportProblems.filter((code) => !['not_acceptable', 'body_too_large'].includes(code)),
   'not_found',
-  'range_not_satisfiable',
 ] as const;
 
 /** Every report as a file by GET. The sixteen are told in two paths for each family. */
@@ -84,11 +83,6 @@ function item(
     responses: {
       200: { description: 'The report, complete.', headers, ...(method === 'get' && { content }) },
       ...(method === 'get' && {
-        206: {
-          description: 'The part that `Range` asks for.',
-          headers: headerRefs(partHeaderNames),
-          content,
-        },
         304: { description: 'Nothing has changed; not counted as a request.', headers: headerRefs(['ETag']) },
       }),
       ...problemRefs(problems),
@@ -98,7 +92,7 @@ function item(
     get: operation(
       'get',
       `${what} as a file`,
-      'The rows of the endpoint of the same name, for tools that know only GET. Parameters that nobody knows are refused. QUERY (RFC 10008) takes the body of the endpoint instead of parameters.',
+      'The rows of the endpoint of the same name, for tools that know only GET. Parameters that nobody knows are refused.',
     ),
     head: operation(
       'head',
@@ -170,13 +164,6 @@ const conditions: readonly Parameter[] = [
     description: 'The `ETag` of an earlier answer: 304 if it would be the same.',
     schema: { type: 'string' },
   },
-  {
-    name: 'Range',
-    in: 'header',
-    description: 'A part of an answer that is in memory (`Accept-Ranges`), not of JSON; else ignored.',
-    schema: { type: 'string', examples: ['bytes=0-65535'] },
-  },
 ];
 
-const exportHeaderNames = [...reportHeaderNames, 'ETag', 'Accept-Ranges'];
-const partHeaderNames = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'ETag', 'Content-Range'];
+const exportHeaderNames = [...reportHeaderNames, 'ETag'];

@@ -57,19 +57,9 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
       schema: text,
       example: 'W/"5vRLb1Yd0d1q8PKbW3uYHw"',
     },
-    'Accept-Ranges': {
-      description: 'Parts of this export can be asked for with `Range`: it is in memory.',
-      schema: text,
-      example: 'bytes',
-    },
-    'Content-Range': {
-      description: 'Which bytes of an export these are, and how many it has.',
-      required: true,
-      schema: text,
-      example: 'bytes 0-65535/104857',
-    },
     'Content-Encoding': {
-      description: 'zstd, gzip or br, as `Accept-Encoding` asks; absent where it asks for none.',
+      description:
+        'zstd, gzip or br, as `Accept-Encoding` asks; absent where it asks for none. A report of up to 1 MiB comes as gzip or as it is.',
       schema: text,
       example: 'zstd',
     },

@@ -38,10 +38,6 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     when: 'The body is not declared as `content-type: application/json`, or it is compressed.',
     detail: 'the request needs content-type: application/json',
   },
-  range_not_satisfiable: {
-    when: '`Range` asks for bytes behind the end of an export; `Content-Range` says how many there are.',
-    detail: 'the report has 52317 bytes',
-  },
   http_version_too_old: {
     when: 'The request came over HTTP/1.0, where an answer that breaks off would look complete. A reverse proxy must speak HTTP/1.1 to the service: `proxy_http_version 1.1` in nginx.',
     detail: 'a report needs HTTP/1.1; a proxy may have to be told to use it',
@@ -80,18 +76,17 @@ const codes = Object.keys(problemStatus) as ProblemCode[];
 
 /** Every way an endpoint of the contract can fail: not by its path or method, and the others are of other paths. */
 export const reportProblems = codes.filter(
-  (code) => !['not_found', 'method_unknown', 'not_ready', 'range_not_satisfiable'].includes(code),
+  (code) => !['not_found', 'method_unknown', 'not_ready'].includes(code),
 );
 
 const headersByStatus: Readonly<Record<number, readonly string[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
-  416: ['Content-Range'],
   426: ['Upgrade'],
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
 };
 // By then the token was accepted, so the answer shows the account's limit.
-const underToken = [400, 406, 413, 415, 416, 500];
+const underToken = [400, 406, 413, 415, 500];
 
 export function problemSchema(): JsonSchema {
   return {

@@ -12,7 +12,7 @@ import { slowMs } from '../../report/kept/known-sizes.ts';
 import { readSummary } from '../../report/options/summary.ts';
 import { type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
 import { type ReportRequest, RequestReader } from '../../report/request.ts';
-import { type ContentCoding, streamReport } from '../../report/stream.ts';
+import { streamReport } from '../../report/stream.ts';
 import { envelopeEnd, envelopeHead } from '../../report/template.ts';
 import type { HttpEnv } from '../env.ts';
 import { exportHeaders } from '../export/entity-tag.ts';
@@ -47,14 +47,12 @@ export interface ReportDeps {
 /** What a request asks for: in its body and by `Accept`, unless its address says it. */
 export interface Asked {
   readonly formatOf: (c: Context<HttpEnv>) => ReportFormatName;
-  readonly codingOf: (c: Context<HttpEnv>) => ContentCoding;
   /** @throws {InvalidRequest} */
   readonly requestOf: (c: Context<HttpEnv>, requests: RequestReader) => ReportRequest;
 }
 
 const inBody: Asked = {
   formatOf: acceptedFormat,
-  codingOf: acceptedCoding,
   requestOf: (c, requests) => requests.parse(c.get('body')),
 };
 
@@ -67,7 +65,6 @@ export function report(
   const requests = new RequestReader(deps.catalog, breakdown);
   return async function reportHandler(c) {
     const format = asked.formatOf(c);
-    const coding = asked.codingOf(c);
     const { range, ...what } = asked.requestOf(c, requests);
     const lastUpdateTime = deps.lastUpdateTime();
     const account = c.get('account');
@@ -81,7 +78,7 @@ export function report(
     const compared = plan.options.compare_to;
     const lastLoad = deps.lastLoad();
     const facts = { path, range, compared, format, columns, lastUpdateTime, lastLoad, cache };
-    const kept = { ...facts, coding, head, startedAt };
+    const kept = { ...facts, head, startedAt };
     if (found.answer) return sendKept(c, found, kept, deps.sendTimeoutSeconds);
     const { ask } = found;
     const caller = callerOf(c);
@@ -96,7 +93,7 @@ export function report(
         slot = await deps.gate.enter(account, 'large', caller.signal);
         if (whole === slow) whole = await collected(computing, ask, slot.size);
       }
-      if (typeof whole === 'string') return await streamed(computing, ask, slot, { ...facts, coding });
+      if (typeof whole === 'string') return await streamed(computing, ask, slot, facts);
       slot.sends(new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds));
       return await sendKept(c, whole, kept, deps.sendTimeoutSeconds);
     } finally {
@@ -169,11 +166,9 @@ async function streamed(
   { c, deps, plan, format, signal }: Computing,
   ask: Asking,
   slot: Slot,
-  {
-    coding: accepted,
-    ...facts
-  }: Omit<ReportFacts, 'unconfirmedDates' | 'summary'> & { readonly coding: ContentCoding },
+  facts: Omit<ReportFacts, 'unconfirmedDates' | 'summary'>,
 ): Promise<Response> {
+  const accepted = acceptedCoding(c);
   const startedAt = performance.now();
   const queryId = crypto.randomUUID();
   const { lastUpdateTime, cache } = facts;

@@ -15,7 +15,7 @@ const failed = new Problem(
   'internal_error',
   'the request failed; the request id finds the reason in the log',
 );
-const allowed = { headers: { Allow: 'GET, HEAD, POST, QUERY' } };
+const allowed = { headers: { Allow: 'GET, HEAD, POST' } };
 const noTunnel = new Problem('method_not_allowed', 'this service is no proxy', allowed);
 const noOptions = new Problem('method_not_allowed', 'this service takes no OPTIONS', allowed);
 const unknownMethod = new Problem('method_unknown', 'there is no such method');

@@ -4,12 +4,10 @@ import { rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
 import type { ReportFormatName } from '../formats.ts';
 import type { Plan } from '../plan.ts';
-import type { ContentCoding } from '../stream.ts';
 import { envelopeEnd } from '../template.ts';
 import { collect, maxAnswerBytes } from './collect.ts';
 import { KnownSizes, slowMs } from './known-sizes.ts';
 import { type Answer, type AnswerFacts, type Memory, openMemory } from './memory.ts';
-import { type Packed, pack } from './packed.ts';
 import type { StoreState } from './store-state.ts';
 import type { StoreVersion } from './store-version.ts';
 import { UnconfirmedDays } from './unconfirmed-days.ts';
@@ -24,9 +22,6 @@ export type Found =
 export interface FoundAnswer {
   readonly status: string;
   readonly answer: Answer;
-  /** Whether others get the same bytes, as long as they are true. */
-  readonly isKept: boolean;
-  packed(coding: ContentCoding, headBytes: number): Promise<Packed>;
 }
 
 /** What is known of an answer before anybody computes it. */
@@ -108,13 +103,13 @@ export class Answers {
     if (!store) return this.#ask(asked, 'fwd=bypass');
     const state = store.ofReport(plan);
     const kept = this.#memory.get(key);
-    if (kept?.answer && kept.state === state) return this.#found('hit', key, kept.answer);
+    if (kept?.answer && kept.state === state) return { status: 'hit', answer: kept.answer };
     const status = kept?.answer ? 'fwd=stale' : 'fwd=uri-miss';
     const other = this.#underWay.get(flightOf(key, state));
     // Nobody waits for an answer that is likely to be too long to be kept.
     if (other && !this.#sizes.has('too long', plan, format)) {
       const answer = await other;
-      if (answer) return this.#found(`${status}; collapsed`, key, answer);
+      if (answer) return { status: `${status}; collapsed`, answer };
     }
     return this.#ask(asked, status, { key, state, current });
   }
@@ -128,30 +123,8 @@ export class Answers {
     return {
       version: `${key} ${store.digestOfReport(plan)}`,
       ...(kept?.answer &&
-        kept.state === store.ofReport(plan) && { kept: this.#found('hit', key, kept.answer) }),
+        kept.state === store.ofReport(plan) && { kept: { status: 'hit', answer: kept.answer } }),
     };
-  }
-
-  /** @param key under which it is kept; absent if it is not */
-  #found(status: string, key: string | undefined, answer: Answer): FoundAnswer {
-    return {
-      status,
-      answer,
-      isKept: key !== undefined,
-      packed: (coding, headBytes) => this.#pack(key ?? '', answer, coding, headBytes),
-    };
-  }
-
-  async #pack(key: string, answer: Answer, coding: ContentCoding, headBytes: number): Promise<Packed> {
-    const known = this.#memory.peek(key);
-    const before = known?.answer === answer ? known.packed?.get(coding) : undefined;
-    if (before?.headBytes === headBytes) return before.packed;
-    const packed = await pack(coding, answer.body, headBytes);
-    const kept = this.#memory.peek(key);
-    if (kept?.answer === answer) {
-      this.#memory.set(key, { ...kept, packed: new Map(kept.packed).set(coding, { packed, headBytes }) });
-    }
-    return packed;
   }
 
   #ask({ plan, format }: Asked, status: string, to?: Destination): Found {
@@ -179,7 +152,7 @@ export class Answers {
         const answer = { ...facts, unconfirmedDates, body: Buffer.concat([rows, Buffer.from(end)]) };
         if (to) this.#memory.set(to.key, { state: to.state, answer });
         settle(answer);
-        return this.#found(status, to?.key, answer);
+        return { status, answer };
       },
       isSlow: () => sizes.add('slow', plan, format),
       end: settle,

@@ -1,7 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import type { Summary } from '../options/summary.ts';
-import type { ContentCoding } from '../stream.ts';
-import type { Packed } from './packed.ts';
 
 /** How many rows a report has, once anybody knows; null if nobody will. */
 export interface RowCount {
@@ -26,8 +24,6 @@ export interface Answer extends AnswerFacts {
 export interface Kept {
   readonly state: string;
   readonly answer?: Answer;
-  /** The answer in other codings, and the length of the head that each was packed for. */
-  readonly packed?: ReadonlyMap<ContentCoding, { readonly packed: Packed; readonly headBytes: number }>;
   /** All unconfirmed days of an account, ascending. */
   readonly days?: readonly string[];
 }
@@ -42,9 +38,8 @@ export function openMemory(maxBytes: number): Memory {
   return new LRUCache({ maxSize: Math.max(1, maxBytes), sizeCalculation: bytesOf });
 }
 
-function bytesOf({ answer, days, packed }: Kept, key: string): number {
+function bytesOf({ answer, days }: Kept, key: string): number {
   let bytes = overheadBytes + 2 * key.length + (answer?.body.length ?? 0);
   bytes += 40 * ((days?.length ?? 0) + (answer?.unconfirmedDates.length ?? 0));
-  for (const { packed: each } of packed?.values() ?? []) bytes += each.bytes.length;
   return bytes;
 }
