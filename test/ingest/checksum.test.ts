@@ -1,18 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { checksumOf } from '../../ingest/chunks/checksum.ts';
-import { assembled, programsFile } from '../../ingest/chunks/wasm/write-programs.ts';
 import { testSeed as seed, seededRandom } from '../support/random.ts';
-
-test('the programs that run are those of ingest/chunks/wasm/: npm run wasm writes them', async () => {
-  expect(await readFile(programsFile, 'utf8')).toBe(await assembled());
-});
 
 test(`other bytes have another checksum, and the same bytes the same (seed ${seed})`, () => {
   const next = seededRandom(seed);
   const below = (max: number) => Math.floor(next() * max);
   const line = () => `{"event_id":"e${below(1e6)}","spend":${below(100)}.${below(100)},"device":"mobile"}\n`;
-  // Around a multiple of 64, and of the 256 KiB that are added at a time.
   for (const length of [0, 1, 63, 64, 65, 1_000, (256 << 10) - 1, 256 << 10, (256 << 10) + 1, 3_000_000]) {
     const bytes = Buffer.from(Array.from({ length: length / 40 + 1 }, line).join('')).subarray(0, length);
     const sum = checksumOf(bytes);

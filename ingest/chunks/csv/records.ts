@@ -1,5 +1,3 @@
-import { scanOrdinary } from './ordinary.ts';
-
 const tab = 9;
 const newline = 10;
 const carriageReturn = 13;
@@ -9,9 +7,12 @@ const quote = 34;
 /** A quote that is not closed within this many bytes opens nothing: its line is a record, and a faulty one. */
 export const maxQuotedBytes = 1 << 20;
 
-const ordinaryInQuotes = new Uint8Array(256).fill(1);
-ordinaryInQuotes[newline] = 0;
-ordinaryInQuotes[quote] = 0;
+/** A 1 for each byte that the scanner passes over, a 0 for those that it has to look at. */
+function passing(...lookedAt: number[]): Uint8Array {
+  const bytes = new Uint8Array(256).fill(1);
+  for (const byte of lookedAt) bytes[byte] = 0;
+  return bytes;
+}
 
 /** Where the records of a run of CSV end. */
 export interface RecordEnds {
@@ -23,7 +24,7 @@ export interface RecordEnds {
   readonly lines: number;
   /** Some record holds line ends. */
   readonly multiLine: boolean;
-  /** See `Counted`; false also where that was not looked at. */
+  /** See `Counted`; of all cells that begin before the limit. */
   readonly plainCells: boolean;
 }
 
@@ -32,10 +33,7 @@ export interface ScanOptions {
   readonly delimiter: number;
   /** No bytes follow the limit: a quote that is open there is never closed. */
   readonly final: boolean;
-  /**
-   * Called with each whole record: where it is, without its line end, and how many lines are before it. It takes ten
-   * times as long as without.
-   */
+  /** Called with each whole record: where it is, without its line end, and how many lines are before it. */
   readonly onRecord?: (start: number, end: number, linesBefore: number) => void;
 }
 
@@ -49,16 +47,20 @@ export function scanRecords(
   limit: number,
   { delimiter, final, onRecord }: ScanOptions,
 ): RecordEnds {
-  if (!onRecord) {
-    const ends = scanOrdinary(buffer, start, limit, { delimiter, maxQuotedBytes });
-    if (ends && !(ends.open && final)) return ends;
-  }
   let last = -1;
   let records = 0;
   let lines = 0;
   let linesInRecord = 0;
   let multiLine = false;
-  const plainCells = false;
+  let plainCells = true;
+  // As long as cells are plain, what would make them otherwise is looked at, too.
+  let inQuotes = passing(newline, quote, delimiter);
+  let outside = passing(newline, delimiter, quote, carriageReturn);
+  const cellIsOther = () => {
+    plainCells = false;
+    inQuotes = passing(newline, quote);
+    outside = passing(newline, delimiter);
+  };
   let recordStart = start;
   const endRecord = (at: number) => {
     const end = withoutReturns(buffer, recordStart, at);
@@ -74,20 +76,25 @@ export function scanRecords(
   };
   // One cell a turn; the loops within it look at a byte each and nothing else.
   for (let at = start; at < limit; at++) {
+    const cell = at;
     while (at < limit && (buffer[at] === space || (buffer[at] === tab && delimiter !== tab))) at++;
     if (buffer[at] === quote) {
       const opened = at;
+      if (plainCells && opened > cell) cellIsOther();
       for (at++; ; at++) {
-        while (at < limit && ordinaryInQuotes[buffer[at] as number] === 1) at++;
+        while (at < limit && inQuotes[buffer[at] as number] === 1) at++;
         if (at >= limit || at - opened > maxQuotedBytes) break;
+        const closes = buffer[at] === quote && buffer[at + 1] !== quote;
+        if (closes) break;
+        if (plainCells) cellIsOther();
         if (buffer[at] === newline) linesInRecord++;
-        else if (buffer[at + 1] === quote) at++;
-        else break;
+        else if (buffer[at] === quote) at++;
       }
       const open = at >= limit || at - opened > maxQuotedBytes;
       if (open && !final && at - opened <= maxQuotedBytes)
         return { last, records, lines, multiLine, plainCells };
       if (open) {
+        if (plainCells) cellIsOther();
         // The line of the record's begin is the record.
         const end = buffer.indexOf(newline, recordStart);
         if (end < 0 || end >= limit) return { last, records, lines, multiLine, plainCells };
@@ -97,8 +104,14 @@ export function scanRecords(
         continue;
       }
       at++;
+      if (plainCells && at < limit && outside[buffer[at] as number] === 1) cellIsOther();
     }
-    while (at < limit && buffer[at] !== delimiter && buffer[at] !== newline) at++;
+    for (; ; at++) {
+      while (at < limit && outside[buffer[at] as number] === 1) at++;
+      if (at >= limit || buffer[at] === delimiter || buffer[at] === newline) break;
+      const endsLine = buffer[at] === carriageReturn && (at + 1 >= limit || buffer[at + 1] === newline);
+      if (plainCells && !endsLine) cellIsOther();
+    }
     if (at < limit && buffer[at] === newline) endRecord(at);
   }
   return { last, records, lines, multiLine, plainCells };
