@@ -3,12 +3,10 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { shardingKeys } from '../migrate/migration-files.ts';
 import { rollups } from '../rollups.ts';
+import { placementsFollowWithinMs } from '../timings.ts';
 import { ClusterError, type Layout, layoutOf, shardCount } from './layout.ts';
 import { insertTargetOnAllNodes, onNodes, reloadDictionary } from './on-nodes.ts';
 import { homeShardExpression } from './sharding-key.ts';
-
-/** After this long every service has read the list of accounts on several shards again. */
-const refreshWaitMs = 6_000;
 
 export interface Placement {
   readonly account: string;
@@ -44,7 +42,7 @@ export async function placeAccount(store: Store, catalog: Catalog, placement: Pl
   const readAll = shards.length > 1 || now.rows > 0;
   if (readAll) {
     await recordPlacement(store, account, now.shards.length > 0 ? now.shards : [now.home], true);
-    await delay(placement.refreshWaitMs ?? refreshWaitMs);
+    await delay(placement.refreshWaitMs ?? placementsFollowWithinMs);
   }
   await recordPlacement(store, account, shards, readAll);
   await reloadDictionary(store, 'placement');

@@ -2,6 +2,7 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import { onNodes } from '../../clickhouse/cluster/on-nodes.ts';
 import { isTransient, type RetryOptions, retrying } from '../../clickhouse/retry.ts';
+import { rememberedParts } from '../../clickhouse/timings.ts';
 
 /**
  * Whether ClickHouse's insert deduplication can be relied on when a chunk is sent again under its token:
@@ -12,9 +13,6 @@ import { isTransient, type RetryOptions, retrying } from '../../clickhouse/retry
  *   Or revenue was confirmed since, and what is missing, under the time of the first claim, would pass for confirmed.
  */
 export type DedupState = 'reliable' | 'may-lose-rows' | 'expired';
-
-/** ClickHouse remembers 10,000 parts of each table; a chunk makes one for each month it touches. */
-const rememberedParts = 5_000;
 
 /** The dedup state of a chunk that was sent at a time of ClickHouse. */
 export async function dedupStateOf(store: Store, sentAt: string, retries: RetryOptions): Promise<DedupState> {

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { userInfo } from 'node:os';
 import type { Store } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { lapsedAfterMs } from '../../clickhouse/timings.ts';
 import { isAlive, machine } from './load-heartbeat.ts';
 import { type LoadRecord, loadsRunning, recordLoad, turnOfLoad } from './load-records.ts';
-import { defaultTimings, type LoadTimings, lapsedAfterMs } from './load-timings.ts';
+import { defaultTimings, type LoadTimings } from './load-timings.ts';
 import { loadsAtWork } from './loads-at-work.ts';
 import { type WaitOptions, waitUntil } from './wait-until.ts';
 
@@ -117,7 +118,10 @@ export class Load {
 
   /** Whether others may have counted this load as dead, and gone ahead, since a time by `performance.now()`. */
   heartbeatLapsedSince(time: number): boolean {
-    return this.#lapsedUntil > time || performance.now() - this.#heartbeatAt > lapsedAfterMs(this.#timings);
+    return (
+      this.#lapsedUntil > time ||
+      performance.now() - this.#heartbeatAt > lapsedAfterMs(this.#timings.deadAfterMs)
+    );
   }
 
   /** Takes a new turn and waits for it, if others may have gone ahead of this load. */
@@ -131,7 +135,7 @@ export class Load {
   assertTurnHeld(): void {
     if (!this.heartbeatLapsedSince(this.#turnAt)) return;
     throw new Error(
-      `load ${this.id} could not record a heartbeat for more than ${lapsedAfterMs(this.#timings) / 1000} s, and other loads may have gone ahead: run the same command again`,
+      `load ${this.id} could not record a heartbeat for more than ${lapsedAfterMs(this.#timings.deadAfterMs) / 1000} s, and other loads may have gone ahead: run the same command again`,
     );
   }
 
@@ -209,7 +213,7 @@ export class Load {
       ...this.counts,
     });
     const now = performance.now();
-    if (now - this.#heartbeatAt > lapsedAfterMs(this.#timings)) this.#lapsedUntil = now;
+    if (now - this.#heartbeatAt > lapsedAfterMs(this.#timings.deadAfterMs)) this.#lapsedUntil = now;
     this.#heartbeatAt = now;
   }
 }

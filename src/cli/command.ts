@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Store } from '../../clickhouse/client.ts';
+import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { type OpenStore, openServer, openStore } from '../store.ts';
 
@@ -30,16 +31,13 @@ export function config(): Config {
   return loaded;
 }
 
-/** Timers may be early by a millisecond or two. */
-const earlyMs = 5;
-
 /**
  * Waits until no service answers any more from what it knew before: what changes reports calls it before it says that
  * it is done.
  */
 export async function untilReportsShowIt(): Promise<void> {
   const { answerTrustMs } = config();
-  if (answerTrustMs > 0) await delay(answerTrustMs + earlyMs);
+  if (answerTrustMs > 0) await delay(answerTrustMs + earlyTimerMs);
 }
 
 /** Runs a command's work on ClickHouse, and closes whatever was opened for it. */

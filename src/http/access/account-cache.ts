@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Store } from '../../../clickhouse/client.ts';
+import { accountsMaxAgeMs, refreshMs } from '../../../clickhouse/timings.ts';
 import type { LinkClaim } from '../../accounts/links.ts';
 import { type AccountLimit, listLimits } from '../../accounts/request-limits.ts';
 import { hashToken, isWellFormed, listTokens, type StoredToken } from '../../accounts/tokens.ts';
@@ -16,9 +17,6 @@ export interface AccountCacheOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** An older copy is not trusted: a revocation takes effect within 5 seconds. */
-const maxAgeMs = 4_500;
-
 /**
  * The login tokens and the accounts' own limits in memory, so that no report waits for a query of either.
  * A well-formed token that is not known yet causes one refresh, shared by all who wait for it.
@@ -31,10 +29,15 @@ export class AccountCache {
   #tokensById: ReadonlyMap<string, StoredToken> = new Map();
   readonly #limits = new KnownRows<AccountLimit>(({ account }) => account);
 
-  constructor({ store, refreshMs = 1_500, now = Date.now, onError }: AccountCacheOptions) {
+  constructor({ store, refreshMs: everyMs = refreshMs, now = Date.now, onError }: AccountCacheOptions) {
     this.#store = store;
     this.#now = now;
-    this.#copy = new Refreshed(() => this.#fetchChanges(), { everyMs: refreshMs, maxAgeMs, now, onError });
+    this.#copy = new Refreshed(() => this.#fetchChanges(), {
+      everyMs,
+      maxAgeMs: accountsMaxAgeMs,
+      now,
+      onError,
+    });
   }
 
   /** Loads all tokens and limits and starts refreshing, also after a first failure. @throws that failure */

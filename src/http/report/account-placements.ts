@@ -1,6 +1,7 @@
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { layoutOf, shardCount } from '../../../clickhouse/cluster/layout.ts';
 import { homeShardExpression } from '../../../clickhouse/cluster/sharding-key.ts';
+import { placementsMaxAgeMs, refreshMs } from '../../../clickhouse/timings.ts';
 import type { ShardRouting } from '../../report/plan.ts';
 import { Refreshed } from '../refreshed.ts';
 
@@ -10,9 +11,6 @@ export interface AccountPlacementsOptions {
   readonly now?: () => number;
   readonly onError: (error: unknown) => void;
 }
-
-/** An older list is not trusted; `place` waits longer than this before it sends events elsewhere. */
-const maxAgeMs = 4_000;
 
 /**
  * Which shards of a cluster a report reads: the one of its account, or all of them if the account's rows are on
@@ -24,11 +22,11 @@ export class AccountPlacements {
   #replicated = false;
   #cluster: NonNullable<ShardRouting['cluster']> | undefined;
 
-  constructor({ store, refreshMs = 1_500, ...options }: AccountPlacementsOptions) {
+  constructor({ store, refreshMs: everyMs = refreshMs, ...options }: AccountPlacementsOptions) {
     this.#store = store;
     this.#onSeveralShards = new Refreshed(() => accountsOnSeveralShards(store), {
-      everyMs: refreshMs,
-      maxAgeMs,
+      everyMs,
+      maxAgeMs: placementsMaxAgeMs,
       ...options,
     });
   }

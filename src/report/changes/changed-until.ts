@@ -1,6 +1,7 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
+import { namesFollowWithinSeconds } from '../../../clickhouse/timings.ts';
 
 /** How much a caller knows who reads the changes from now on. */
 export interface KnownUntil {
@@ -18,9 +19,6 @@ export const defaultHoldBackMs = 10_000;
 
 /** So long after a load was last heard of, one of its statements may still run in ClickHouse. */
 const lingers = 'INTERVAL 1 MINUTE';
-
-/** Dictionaries of names are read again within a minute, also on a node that the loader of the names did not reach. */
-const namesShowWithin = 'INTERVAL 90 SECOND';
 
 const never = "toDateTime64('2299-01-01', 6, 'UTC')";
 
@@ -50,7 +48,7 @@ export async function knownUntil(
     SELECT toString(least(
         now64(6, 'UTC') - toIntervalMillisecond({holdBackMs:UInt32}),
         (${earliestTurn}) - INTERVAL 1 MICROSECOND)) AS changedUntil,
-      if(toUInt64(namesAt) > 0, toString(namesAt + ${namesShowWithin}), '') AS namesChangedAt
+      if(toUInt64(namesAt) > 0, toString(namesAt + INTERVAL ${namesFollowWithinSeconds} SECOND), '') AS namesChangedAt
     FROM (SELECT arrayMax([${namesChangedAt(catalog, family).join(', ')}]) AS namesAt)`;
   const [row] = await select<KnownUntil>(
     store,
