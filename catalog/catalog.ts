@@ -3,6 +3,8 @@
  * Routes, schemas, SQL, column metadata and rollups derive from it or are checked against it.
  */
 
+import type { Amount, Money } from './events.ts';
+
 /** How a column is formatted, as `column_metadata` says it. */
 export type ColumnType = 'String' | 'Date' | 'Money' | 'Numeric';
 
@@ -27,9 +29,6 @@ export interface Dimension {
   readonly columns: readonly DimensionColumn[];
 }
 
-/** A count or an amount of an event: a column of `events`. */
-export type Amount = 'ad_requests' | 'impressions' | 'referrals' | 'conversions' | 'spend' | 'revenue';
-
 /** A column of sums of what the events carry. */
 export interface Measure {
   readonly sumOf: Amount;
@@ -51,7 +50,7 @@ export interface Family {
   /** Breakdown dimensions, the one with fewest values first: a coarser rollup is built from the one that adds the first missing. */
   readonly dimensions: readonly string[];
   /** The events column whose unconfirmed amounts make a day unconfirmed. */
-  readonly money: 'spend' | 'revenue';
+  readonly money: Money;
   readonly measures: Readonly<Record<string, Measure>>;
   readonly ratios: Readonly<Record<string, Ratio>>;
   /** Row fields after the dimensions, in the order of the contract's tables. */
@@ -65,19 +64,9 @@ export interface Catalog {
   readonly aliases: Readonly<Record<string, string>>;
 }
 
-/** What an event type is a way to write: `quantity` of a count; `revenue` is money without a count. */
-export const countOfEventType = {
-  ad_request: 'ad_requests',
-  impression: 'impressions',
-  referral: 'referrals',
-  conversion: 'conversions',
-  revenue: undefined,
-} as const satisfies Readonly<Record<string, Amount | undefined>>;
-export type EventType = keyof typeof countOfEventType;
-
 const count = (sumOf: Amount): Measure => ({ sumOf, type: 'Numeric' });
 
-export const catalog: Catalog = {
+const listed = {
   dimensions: {
     campaign: {
       key: 'campaign_id',
@@ -157,4 +146,20 @@ export const catalog: Catalog = {
     '/v1/ad_units/breakdowns/devices': '/v1/ad_units/breakdowns/device',
     '/v1/ad_units/breakdowns/devices_and_site': '/v1/ad_units/breakdowns/device_site',
   },
-};
+} as const satisfies Catalog;
+
+export const catalog: Catalog = listed;
+
+type Listed = typeof listed;
+export type FamilyId = keyof Listed['families'];
+export type DimensionId = keyof Listed['dimensions'];
+type Of<Name extends 'measures' | 'ratios'> = {
+  [F in FamilyId]: keyof Listed['families'][F][Name];
+}[FamilyId];
+export type RatioId = Of<'ratios'>;
+/** A figure of a row. */
+export type MetricId = Of<'measures'> | RatioId;
+/** A column that a dimension adds to a row. */
+export type DimensionColumnId = Listed['dimensions'][DimensionId]['columns'][number]['id'];
+/** A dimension that rows may be broken down by. */
+export type BreakdownId = Listed['families'][FamilyId]['dimensions'][number];

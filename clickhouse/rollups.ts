@@ -1,5 +1,6 @@
 import { combinations, dimensionOf, familyOf, rollupTable } from '../catalog/breakdowns.ts';
 import type { Catalog, Family, Measure } from '../catalog/catalog.ts';
+import { fieldSpecs } from '../catalog/events.ts';
 
 export interface Column {
   readonly name: string;
@@ -125,5 +126,5 @@ ${select};
 }
 
 function sumType({ sumOf }: Measure): string {
-  return `SimpleAggregateFunction(sum, ${sumOf === 'spend' || sumOf === 'revenue' ? 'Decimal(38, 6)' : 'UInt64'})`;
+  return `SimpleAggregateFunction(sum, ${fieldSpecs[sumOf].kind === 'money' ? 'Decimal(38, 6)' : 'UInt64'})`;
 }

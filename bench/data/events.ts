@@ -1,5 +1,4 @@
-import { countOfEventType } from '../../catalog/catalog.ts';
-import { countFields, eventColumns, eventFields } from '../../ingest/event/fields.ts';
+import { countFields, eventColumns, eventFields, eventTypeOf } from '../../catalog/events.ts';
 import { network, pairs } from './network.ts';
 
 /** How busy each day of the week is; the first day of the network is a Wednesday. */
@@ -101,9 +100,7 @@ export const singleFields = eventFields.filter((name) => !countFields.some((coun
 
 /** The counts of a record with {@link singleFields}. */
 export const countOf: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(countOfEventType).flatMap(([type, count]) =>
-    count ? [[count, `if(event_type = '${type}', quantity, 0)`]] : [],
-  ),
+  countFields.map((count) => [count, `if(event_type = '${eventTypeOf[count]}', quantity, 0)`]),
 );
 
 /** An INSERT of records with {@link singleFields}, as one would write it by hand. @param from what stands after FROM */

@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
+import type { EventField } from '../../catalog/events.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import type { EventField } from '../../ingest/event/fields.ts';
 import { type Format, formats } from '../../ingest/input/file-format.ts';
 import { countOf, type Events, selectEvents, singleFields } from './events.ts';
 

@@ -1,8 +1,8 @@
+import { eventColumns } from '../../catalog/events.ts';
 import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
-import { eventColumns } from '../event/fields.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
 import { InputError } from '../input/input-error.ts';

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
+import { eventColumns } from '../../catalog/events.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
-import { eventColumns } from '../event/fields.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';

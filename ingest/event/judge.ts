@@ -1,6 +1,13 @@
+import {
+  countFields,
+  type EventField,
+  eventColumns,
+  eventFields,
+  eventTypeOf,
+  fieldSpecs,
+} from '../../catalog/events.ts';
 import type { RecordSource } from '../sources/record-source.ts';
 import type { Condition } from './expressions.ts';
-import { countFields, type EventField, eventColumns, eventFields, fieldSpecs } from './fields.ts';
 import { sideRules } from './rules.ts';
 import { quoted } from './sql.ts';
 import { readTyped, type TypedKind, typedFor } from './typed-values.ts';
@@ -122,7 +129,7 @@ function columnValue(name: EventField, readings: Readonly<Record<EventField, Rea
   if (!count) return value;
   // Not by `if`, under which the costly half of a count would run for every record.
   const quantity = `(${readings.quantity.value} + (NOT ${readings.quantity.given}))`;
-  return `${value} + (t_event_type = ${quoted(count.replace(/s$/, ''))}) * ${quantity}`;
+  return `${value} + (t_event_type = ${quoted(eventTypeOf[count])}) * ${quantity}`;
 }
 
 /**

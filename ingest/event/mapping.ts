@@ -1,3 +1,4 @@
+import { type EventField, eventFields } from '../../catalog/events.ts';
 import {
   type CheckedExpression,
   type ColumnText,
@@ -6,7 +7,6 @@ import {
   conditionOf,
   rulesOfExpression,
 } from './expressions.ts';
-import { type EventField, eventFields } from './fields.ts';
 import { quoted } from './sql.ts';
 import type { Rule } from './values.ts';
 

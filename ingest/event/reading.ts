@@ -1,5 +1,5 @@
+import { countFields, type EventField, eventFields, isEventField } from '../../catalog/events.ts';
 import { InputError } from '../input/input-error.ts';
-import { countFields, type EventField, eventFields, isEventField } from './fields.ts';
 import {
   compileMapping,
   defaultMapping,

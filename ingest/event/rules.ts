@@ -1,4 +1,4 @@
-import { countFields, type EventField } from './fields.ts';
+import { countFields, type EventField } from '../../catalog/events.ts';
 import type { Rule } from './values.ts';
 
 type FieldRule = Rule & { readonly field: EventField };

@@ -1,4 +1,4 @@
-import type { FieldKind, FieldSpec } from './fields.ts';
+import type { FieldKind, FieldSpec } from '../../catalog/events.ts';
 import {
   countReason,
   type Reading,

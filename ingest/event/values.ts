@@ -1,4 +1,4 @@
-import { eventTypes, type FieldKind, type FieldSpec } from './fields.ts';
+import { eventTypes, type FieldKind, type FieldSpec } from '../../catalog/events.ts';
 import { anyNumber, decimalPlaces, firstOf, matches, quoted } from './sql.ts';
 
 /** What a value and its rules refer to; computed once for each record, in a layer of its own. */

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
+import { eventFields } from '../../catalog/events.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
-import { eventFields } from '../event/fields.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 import { ofLoads, openRejects } from '../rejects/rejected-rows.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { z } from 'zod';
-import { type EventField, eventFields, isEventField } from '../event/fields.ts';
+import { type EventField, eventFields, isEventField } from '../../catalog/events.ts';
 import { type FieldSource, MappingError, type MappingSpec } from '../event/mapping.ts';
 import { fileError } from '../input/input-error.ts';
 

@@ -1,7 +1,7 @@
 import { ClickHouseError } from '@clickhouse/client';
+import { type EventField, fieldSpecs } from '../../catalog/events.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import type { CheckedExpression } from '../event/expressions.ts';
-import { type EventField, fieldSpecs } from '../event/fields.ts';
 import { compileMapping, MappingError, type MappingSpec, type ValidMapping } from '../event/mapping.ts';
 import { quoted } from '../event/sql.ts';
 import { readText } from '../event/values.ts';

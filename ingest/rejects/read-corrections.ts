@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { z } from 'zod';
-import { eventFields } from '../event/fields.ts';
+import { eventFields } from '../../catalog/events.ts';
 import { readInput } from '../input/byte-source.ts';
 import { formatOf } from '../input/file-format.ts';
 import { InputError } from '../input/input-error.ts';

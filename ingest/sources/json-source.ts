@@ -1,5 +1,5 @@
+import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
 import type { ColumnText } from '../event/expressions.ts';
-import { type EventField, eventFields, fieldSpecs } from '../event/fields.ts';
 import type { Mapping } from '../event/mapping.ts';
 import { matches, quoted } from '../event/sql.ts';
 import type { Rule } from '../event/values.ts';

@@ -1,6 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
+import type { EventField } from '../../catalog/events.ts';
 import type { ColumnText, Condition } from '../event/expressions.ts';
-import type { EventField } from '../event/fields.ts';
 import type { Mapping } from '../event/mapping.ts';
 import type { TypedKind } from '../event/typed-values.ts';
 import type { Rule } from '../event/values.ts';

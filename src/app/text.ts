@@ -1,3 +1,8 @@
+import type { BreakdownId, DimensionColumnId, FamilyId, MetricId, RatioId } from '../../catalog/catalog.ts';
+
+/** Columns that every report has. */
+type Own = 'start_time' | 'first_day' | 'end_time';
+
 /** What the page says before its script runs; not part of the script. */
 export const shellText = {
   language: 'en',
@@ -32,11 +37,17 @@ export const text = {
     light: 'Light',
     dark: 'Dark',
   },
-  families: { campaigns: 'Campaigns', ad_units: 'Ad units' } as Record<string, string>,
+  families: { campaigns: 'Campaigns', ad_units: 'Ad units' } satisfies Record<FamilyId, string> as Record<
+    string,
+    string
+  >,
   familiesLabel: 'Report',
   choose: 'Choose what to see',
   by: 'Break down by',
-  dimensions: { device: 'Device', creative: 'Creative', site: 'Site' } as Record<string, string>,
+  dimensions: { device: 'Device', creative: 'Creative', site: 'Site' } satisfies Record<
+    BreakdownId,
+    string
+  > as Record<string, string>,
   each: 'For each',
   grains: { total: 'Total', day: 'Day', week: 'Week', month: 'Month' },
   range: {
@@ -84,14 +95,14 @@ export const text = {
     ad_requests: 'Requests',
     fill_rate: 'Fill rate',
     rtr: 'Referral rate',
-  } as Record<string, string>,
+  } satisfies Record<MetricId | DimensionColumnId | Own, string> as Record<string, string>,
   meanings: {
     cpa: 'Spent for each conversion',
     cpc: 'Spent for each referral',
     cpm: 'For a thousand impressions',
     fill_rate: 'Impressions of the requests',
     rtr: 'Referrals of the impressions',
-  } as Record<string, string>,
+  } satisfies Record<RatioId, string> as Record<string, string>,
   compared: (column: string) => `${column} before`,
   change: (column: string) => `${column} change`,
   filters: {

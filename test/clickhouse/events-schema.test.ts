@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { select } from '../../clickhouse/client.ts';
-import { describeSchema, schemaFile } from '../../clickhouse/migrate/write-schema.ts';
 import {
   countFields,
   eventColumns,
@@ -9,7 +7,9 @@ import {
   eventTypes,
   type FieldKind,
   fieldSpecs,
-} from '../../ingest/event/fields.ts';
+} from '../../catalog/events.ts';
+import { select } from '../../clickhouse/client.ts';
+import { describeSchema, schemaFile } from '../../clickhouse/migrate/write-schema.ts';
 import { useLoadedFiles } from '../support/loaded-files.ts';
 import { useStore } from '../support/store.ts';
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
+import { eventColumns } from '../../catalog/events.ts';
 import { connect, select } from '../../clickhouse/client.ts';
 import { growCluster } from '../../clickhouse/cluster/place-account.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
@@ -7,7 +8,6 @@ import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts'
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
-import { eventColumns } from '../../ingest/event/fields.ts';
 import { events, expectRecount, homes } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
 import { load, loadRows } from '../support/events.ts';

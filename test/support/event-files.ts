@@ -2,8 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { DuckDBInstance } from '@duckdb/node-api';
+import { eventFields } from '../../catalog/events.ts';
 import type { Address, Store } from '../../clickhouse/client.ts';
-import { eventFields } from '../../ingest/event/fields.ts';
 import { seededRandom } from './random.ts';
 import type { Fields, WrittenEvent } from './written-events.ts';
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { EventType } from '../../catalog/catalog.ts';
+import type { EventType } from '../../catalog/events.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import type { LoadCounts } from '../../ingest/ledger/load.ts';
 import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';

@@ -1,5 +1,6 @@
 import { type Breakdown, familyOf } from '../../../catalog/breakdowns.ts';
-import type { Catalog, Dimension, Measure } from '../../../catalog/catalog.ts';
+import type { Catalog, Dimension, DimensionColumnId, Measure } from '../../../catalog/catalog.ts';
+import type { Amount } from '../../../catalog/events.ts';
 import { type RowColumn, rowColumns } from '../../report/columns.ts';
 
 /** The request that all examples answer. */
@@ -22,16 +23,17 @@ export const exampleUnconfirmedDates = ['2026-10-30', '2026-10-31'];
 export type ExampleRow = Readonly<Record<string, string | number>>;
 
 /** By row field. */
-export const exampleTexts: Readonly<Record<string, readonly [string, string]>> = {
+const texts = {
   campaign: ['Autumn sale', 'Winter boots'],
   ad_unit: ['Article top', 'Article sidebar'],
   device: ['desktop', 'mobile'],
   creative_headline: ['Free shipping until Sunday', 'New trails, new shoes'],
   creative_id: ['creative-1041', 'creative-1042'],
   site: ['The Daily Harbor', 'Harbor Weekend'],
-};
+} as const satisfies Readonly<Record<DimensionColumnId, readonly [string, string]>>;
+export const exampleTexts: Readonly<Record<string, readonly [string, string]>> = texts;
 
-const figures: Readonly<Record<string, readonly [number, number]>> = {
+const figures: Readonly<Record<Amount, readonly [number, number]>> = {
   ad_requests: [51_900, 20_412],
   impressions: [48_210, 18_975],
   referrals: [1_203, 391],
@@ -81,5 +83,5 @@ function exampleValue(
 }
 
 function sumOf({ sumOf }: Measure, n: 0 | 1): number {
-  return figures[sumOf]?.[n] ?? 0;
+  return figures[sumOf][n];
 }
