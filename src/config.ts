@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import { z } from 'zod';
+import type { LowDayRule } from '../ingest/history/low-days.ts';
 import { addNetwork } from './http/access/caller-address.ts';
 import type { PageDeps } from './http/page/routes.ts';
 import { pageConfig, pageVariables } from './http/page/settings.ts';
@@ -12,6 +13,9 @@ const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER)
     .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, reason)
     .transform(Number);
 const count = wholeNumber('is not a count: a whole number, 1 or more', 1);
+/** Hours and days of alerts: ten years are never. */
+const period = (what: string, max: number) =>
+  wholeNumber(`is not a number of ${what}: a whole number, 0 for no alert`, 0, max);
 const seconds = wholeNumber('is not a number of seconds: a whole number, 1 or more', 1);
 /** A timer of Node.js longer than 24 days fires at once; a day is plenty. */
 const timeout = wholeNumber('is not a timeout: a whole number of seconds from 1 to 86400', 1, 86_400);
@@ -80,6 +84,20 @@ const environment = z.object({
   ).default(100),
   REPORT_TIMEOUT_SECONDS: timeout.default(300),
   SEND_TIMEOUT_SECONDS: timeout.default(60),
+  ALERT_NO_EVENTS_HOURS: period('hours', 87_600).default(26),
+  ALERT_LOAD_HOURS: period('hours', 87_600).default(6),
+  ALERT_UNCONFIRMED_DAYS: period('days', 3_650).default(60),
+  ALERT_LOW_DAY_PERCENT: wholeNumber(
+    'is not a percentage: a whole number from 0, for no alert, to 100',
+    0,
+    100,
+  ).default(50),
+  ALERT_LOW_DAY_EVENTS: count.default(100),
+  ALERT_LOW_DAY_AFTER_HOURS: wholeNumber(
+    'is not a number of hours: a whole number, 0 or more',
+    0,
+    87_600,
+  ).default(12),
   LINK_SECRET: z.string().min(32, 'is shorter than 32 characters').optional(),
   ...pageVariables,
   LOG_LEVEL: z
@@ -119,6 +137,8 @@ export type Config = Readonly<{
   reportTimeoutSeconds: number;
   /** How long a caller may leave an answer unread. */
   sendTimeoutSeconds: number;
+  /** From when on `status` and the metrics say that something is amiss. */
+  alerts: AlertLimits;
   /** What links to reports are signed with. */
   linkSecret?: string;
   /** How the page for people looks, and who may frame it. */
@@ -126,6 +146,17 @@ export type Config = Readonly<{
   logLevel: (typeof logLevels)[number];
   /** Whether the variables of OpenTelemetry name a collector of spans. */
   tracing: boolean;
+}>;
+
+/** Infinite where no alert is wanted. */
+export type AlertLimits = Readonly<{
+  /** For how long no events may come. */
+  noEventsHours: number;
+  /** How long a load may take. */
+  loadHours: number;
+  /** How old a day may get until its money is confirmed. */
+  unconfirmedDays: number;
+  lowDay: LowDayRule;
 }>;
 
 /** An environment variable has a value that cannot be used; the message is one line that names it. */
@@ -185,6 +216,16 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     answerTrustMs: values.ANSWER_TRUST_MS,
     reportTimeoutSeconds: values.REPORT_TIMEOUT_SECONDS,
     sendTimeoutSeconds: values.SEND_TIMEOUT_SECONDS,
+    alerts: Object.freeze({
+      noEventsHours: values.ALERT_NO_EVENTS_HOURS || Number.POSITIVE_INFINITY,
+      loadHours: values.ALERT_LOAD_HOURS || Number.POSITIVE_INFINITY,
+      unconfirmedDays: values.ALERT_UNCONFIRMED_DAYS || Number.POSITIVE_INFINITY,
+      lowDay: Object.freeze({
+        percent: values.ALERT_LOW_DAY_PERCENT,
+        events: values.ALERT_LOW_DAY_EVENTS,
+        afterHours: values.ALERT_LOW_DAY_AFTER_HOURS,
+      }),
+    }),
     ...(values.LINK_SECRET && { linkSecret: values.LINK_SECRET }),
     page: pageConfig(values),
     logLevel: values.LOG_LEVEL,

@@ -75,6 +75,8 @@ export async function startService(
   const readiness = new Readiness(store);
   const figures = new StoreFigures({
     store,
+    alerts: config.alerts,
+    now: () => new Date(),
     onError: logError(
       'a figure of the store not read; its user needs the grants of clickhouse/config/server/users.xml',
     ),
@@ -96,9 +98,10 @@ export async function startService(
   try {
     let timestamp: ((time: Date) => string) | undefined;
     const prepare = async () => {
-      timestamp = timestampIn(await requireTimezone(store, config.reportTimezone));
+      const timezone = await requireTimezone(store, config.reportTimezone);
+      timestamp = timestampIn(timezone);
       await Promise.all([accounts, lastLoad, placements, readiness].map((refreshed) => refreshed.start()));
-      figures.start();
+      figures.start(timezone);
     };
     await prepare().catch((error: unknown) => {
       // A schema that does not fit needs a person; a ClickHouse that does not respond may come back by itself.

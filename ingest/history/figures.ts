@@ -21,7 +21,8 @@ export const openWork: Readonly<Record<keyof OpenWork, string>> = {
   chunksInDoubt: `SELECT toFloat64(uniqExact(chunk)) AS figure FROM load_chunks AS c
     WHERE toUInt64(c.loaded_at) = 0 AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)
       AND c.load_id NOT IN (${runningLoads}) AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')`,
-  unconfirmedDays: `SELECT toFloat64(count()) AS figure FROM (
+  unconfirmedDays: `SELECT toFloat64(count()) AS figure, if(figure > 0, toString(min(day)), '') AS oldest_day,
+    argMin(account_id, day) AS oldest_account FROM (
     SELECT account_id, day, family FROM (
       ${Object.keys(catalog.families)
         .map(
@@ -33,6 +34,22 @@ export const openWork: Readonly<Record<keyof OpenWork, string>> = {
       ON c.account_id = u.account_id AND c.day = u.day
     GROUP BY account_id, day, family HAVING max(u.unconfirmed_at) > max(c.confirmed_at))`,
 };
+
+/** Days with unconfirmed money. */
+export interface UnconfirmedDays {
+  readonly figure: number;
+  /** `yyyy-mm-dd`; empty if there are none. */
+  readonly oldest_day: string;
+  /** An account of that day. */
+  readonly oldest_account: string;
+}
+
+/** @throws when ClickHouse does not tell */
+export async function unconfirmedDays(store: Store): Promise<UnconfirmedDays> {
+  const [row] = await select<UnconfirmedDays>(store, openWork.unconfirmedDays);
+  if (!row) throw new Error('ClickHouse did not count the unconfirmed days');
+  return row;
+}
 
 /** @throws when ClickHouse does not tell */
 export async function askFigure(store: Store, statement: string): Promise<number> {
@@ -53,8 +70,6 @@ export interface LoadsOfDay {
   readonly bytes: number;
   /** The end of the last load of any day, `yyyy-mm-dd hh:mm:ss` in UTC; empty while none has ended. */
   readonly last_ended: string;
-  /** A file whose load failed on that day and that no later load has completed; empty if there is none. */
-  readonly failed_file: string;
 }
 
 /** @param day `yyyy-mm-dd`, in `timezone` */
@@ -65,9 +80,7 @@ export async function loadsOf(store: Store, day: string, timezone: string): Prom
      SELECT toFloat64(countIf(today)) AS loads, toFloat64(countIf(today AND now IN ('failed', 'dead'))) AS failed,
        toFloat64(countIf(now = 'running')) AS running, toFloat64(sumIf(rows, today)) AS rows,
        toFloat64(sumIf(rejected_rows, today)) AS rejected_rows, toFloat64(sumIf(bytes, today)) AS bytes,
-       if(max(finished_at) > 0, toString(toDateTime(max(finished_at), 'UTC')), '') AS last_ended,
-       argMaxIf(file, started_at, today AND now IN ('failed', 'dead')
-         AND file NOT IN (SELECT file FROM loads FINAL WHERE state = 'loaded')) AS failed_file
+       if(max(finished_at) > 0, toString(toDateTime(max(finished_at), 'UTC')), '') AS last_ended
      FROM loads AS l FINAL WHERE kind != 'rebuild'`,
     { day, timezone, deadAfterMs: defaultTimings.deadAfterMs },
   );

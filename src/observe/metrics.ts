@@ -1,5 +1,11 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
+/** One of several values of a metric. Labels have few values: never an account, a file or a load. */
+export interface Labelled {
+  readonly labels: Record<string, string>;
+  readonly value: number;
+}
+
 /** What the service measures about itself, in Prometheus' units: seconds and bytes. */
 export class Metrics {
   #text: { readonly value: Promise<string>; readonly until: number } | undefined;
@@ -72,14 +78,21 @@ export class Metrics {
   }
 
   /** A value that is read when it is asked for. */
-  gauge(name: string, help: string, read: () => number | Promise<number>): void {
+  gauge(name: string, help: string, read: () => number): void {
+    this.gauges(name, help, [], () => [{ labels: {}, value: read() }]);
+  }
+
+  /** Values with labels that are read when they are asked for; those that are not there any more are not shown. */
+  gauges(name: string, help: string, labelNames: readonly string[], read: () => readonly Labelled[]): void {
     this.#add(
       new Gauge({
         name,
         help,
+        labelNames,
         registers: [],
-        async collect() {
-          this.set(await read());
+        collect() {
+          this.reset();
+          for (const { labels, value } of read()) this.set(labels, value);
         },
       }),
     );

@@ -1,32 +1,67 @@
 import { type Store, select } from '../../clickhouse/client.ts';
-import { askFigure, openWork, type StoreSize, storeSize } from '../../ingest/history/figures.ts';
+import {
+  askFigure,
+  openWork,
+  type StoreSize,
+  storeSize,
+  unconfirmedDays,
+} from '../../ingest/history/figures.ts';
+import { judgeDays } from '../../ingest/history/low-days.ts';
+import { failingFiles, lastEventsAt, longestLoad } from '../../ingest/history/troubled-loads.ts';
+import type { AlertLimits } from '../config.ts';
 import { Refreshed } from '../http/refreshed.ts';
-import type { Metrics } from './metrics.ts';
+import type { Labelled, Metrics } from './metrics.ts';
 
 /** Statements over all accounts: often enough for an alert, too seldom to be felt. */
 const everyMs = 60_000;
+/** What takes longer in a large store is asked less often: no figure takes more than this part of the time. */
+const partOfTime = 0.01;
+
+/** Where and by which limits figures are read. */
+interface Asked {
+  readonly store: Store;
+  readonly timezone: string;
+  readonly now: Date;
+  readonly alerts: AlertLimits;
+}
 
 /** Metrics with what each is, and how they are read: together, so that they are of one moment. */
 interface Figures {
-  readonly metrics: readonly (readonly [name: string, help: string])[];
+  readonly metrics: readonly (readonly [name: string, help: string, labelNames?: readonly string[]])[];
   /** Their values, in the same order. */
-  readonly read: (store: Store) => Promise<readonly number[]>;
+  readonly read: (asked: Asked) => Promise<readonly (number | readonly Labelled[])[]>;
 }
 
-const asked = (statement: string) => async (store: Store) => [await askFigure(store, statement)];
+const asked =
+  (statement: string) =>
+  async ({ store }: Asked) => [await askFigure(store, statement)];
 
-async function sizes(store: Store): Promise<readonly number[]> {
+async function sizes({ store }: Asked): Promise<readonly number[]> {
   const [size] = await select<StoreSize>(store, storeSize);
   return size ? [size.bytes, size.parts, size.most_parts] : [];
 }
 
-async function disk(store: Store): Promise<readonly number[]> {
+async function disk({ store }: Asked): Promise<readonly number[]> {
   const [found] = await select<{ free: number; total: number }>(
     store,
     "SELECT toFloat64(free_space) AS free, toFloat64(total_space) AS total FROM system.disks WHERE name = 'default'",
   );
   return found ? [found.free, found.total] : [];
 }
+
+async function lowDays({ store, now, timezone, alerts }: Asked): Promise<readonly Labelled[][]> {
+  const judged = await judgeDays(store, now, { timezone, days: 1, rule: alerts.lowDay });
+  const values = (value: (of: (typeof judged)[number]) => number) =>
+    judged.map((of) => ({ labels: { family: of.family, measure: of.measure }, value: value(of) }));
+  return [
+    values(({ events, usual }) => events / usual).filter(({ value }) => Number.isFinite(value)),
+    values(({ low }) => Number(low)),
+    values(({ accounts }) => accounts),
+    values(({ missing }) => missing),
+  ];
+}
+
+const ofMeasure = ['family', 'measure'];
 
 const figures: readonly Figures[] = [
   {
@@ -48,8 +83,41 @@ const figures: readonly Figures[] = [
         'adtally_unconfirmed_days',
         'Days with unconfirmed money, each counted once for an account and family.',
       ],
+      ['adtally_unconfirmed_oldest_timestamp_seconds', 'The oldest of these days, since 1970.'],
     ],
-    read: asked(openWork.unconfirmedDays),
+    read: async ({ store }) => {
+      const { figure, oldest_day } = await unconfirmedDays(store);
+      return [figure, Date.parse(oldest_day) / 1000];
+    },
+  },
+  {
+    metrics: [['adtally_last_events_timestamp_seconds', 'When events were last newly counted, since 1970.']],
+    read: async ({ store }) => [(await lastEventsAt(store)) || Number.NaN],
+  },
+  {
+    metrics: [['adtally_files_failing', 'Files whose loads of the last seven days fail.']],
+    read: async ({ store, now }) => [(await failingFiles(store, now)).files],
+  },
+  {
+    metrics: [['adtally_load_under_way_seconds', 'For how long the longest load has been under way.']],
+    read: async ({ store }) => [(await longestLoad(store)).seconds],
+  },
+  {
+    metrics: [
+      [
+        'adtally_day_ratio',
+        'A count on the last complete day, of its median on the same weekdays before.',
+        ofMeasure,
+      ],
+      ['adtally_low_day', 'Whether that is far below.', ofMeasure],
+      ['adtally_low_accounts', 'Accounts whose count on that day is far below.', ofMeasure],
+      [
+        'adtally_low_accounts_missing_ratio',
+        'What these accounts lack, of the median of all accounts together.',
+        ofMeasure,
+      ],
+    ],
+    read: lowDays,
   },
   {
     metrics: [
@@ -75,29 +143,31 @@ const figures: readonly Figures[] = [
   },
 ];
 
+export interface StoreFiguresOptions {
+  readonly store: Store;
+  readonly alerts: AlertLimits;
+  readonly now: () => Date;
+  readonly onError: (error: unknown) => void;
+}
+
 /** What the store as a whole has, asked once a minute. What ClickHouse does not tell is NaN and never a number. */
 export class StoreFigures {
-  readonly #values = new Map<string, number>();
+  readonly #options: StoreFiguresOptions;
+  readonly #values = new Map<string, readonly Labelled[]>();
   readonly #refreshed: Refreshed<void>;
+  /** When a figure is asked again, by `performance.now()`. */
+  readonly #due = new Map<Figures, number>();
+  #timezone = 'UTC';
   #stopped = false;
 
-  constructor({ store, onError }: { readonly store: Store; readonly onError: (error: unknown) => void }) {
-    const read = async () => {
-      for (const { metrics, read: readTogether } of figures) {
-        if (this.#stopped) return;
-        // Each by itself: an older user of ClickHouse may lack the grant for one of them.
-        const values = await readTogether(store).catch((error: unknown) => {
-          onError(error);
-          return [];
-        });
-        for (const [n, [name]] of metrics.entries()) this.#values.set(name, values[n] ?? Number.NaN);
-      }
-    };
-    this.#refreshed = new Refreshed(read, { everyMs, onError });
+  constructor(options: StoreFiguresOptions) {
+    this.#options = options;
+    this.#refreshed = new Refreshed(() => this.#readAll(), { everyMs, onError: options.onError });
   }
 
-  /** Asks for the first time; nobody waits for it. */
-  start(): void {
+  /** Asks for the first time; nobody waits for it. @param timezone of the days of the store */
+  start(timezone: string): void {
+    this.#timezone = timezone;
     void this.#refreshed.start();
   }
 
@@ -107,8 +177,46 @@ export class StoreFigures {
   }
 
   addTo(metrics: Metrics): void {
-    for (const [name, help] of figures.flatMap((group) => group.metrics)) {
-      metrics.gauge(name, help, () => this.#values.get(name) ?? Number.NaN);
+    for (const [name, help, labelNames = []] of figures.flatMap((group) => group.metrics)) {
+      metrics.gauges(name, help, labelNames, () => this.#values.get(name) ?? unknown);
+    }
+    const { noEventsHours, loadHours, unconfirmedDays } = this.#options.alerts;
+    const limits = {
+      AdtallyNothingLoaded: noEventsHours * 3600,
+      AdtallyLoadTakesLong: loadHours * 3600,
+      AdtallyUnconfirmedDays: unconfirmedDays * 86_400,
+    };
+    metrics.gauges(
+      'adtally_alert_limit_seconds',
+      'From when on an alert is wanted: the variables ALERT_… of the service.',
+      ['alert'],
+      () => Object.entries(limits).map(([alert, value]) => ({ labels: { alert }, value })),
+    );
+  }
+
+  async #readAll(): Promise<void> {
+    const { store, alerts, now, onError } = this.#options;
+    for (const group of figures) {
+      if (this.#stopped) return;
+      const begunAt = performance.now();
+      if (begunAt < (this.#due.get(group) ?? 0)) continue;
+      // Each by itself: an older user of ClickHouse may lack the grant for one of them.
+      const values = await group
+        .read({ store, alerts, now: now(), timezone: this.#timezone })
+        .catch((error: unknown) => {
+          onError(error);
+          return [];
+        });
+      this.#due.set(group, begunAt + (performance.now() - begunAt) / partOfTime);
+      for (const [n, [name]] of group.metrics.entries()) {
+        const value = values[n];
+        this.#values.set(
+          name,
+          typeof value === 'object' ? value : [{ labels: {}, value: value ?? Number.NaN }],
+        );
+      }
     }
   }
 }
+
+const unknown: readonly Labelled[] = [{ labels: {}, value: Number.NaN }];

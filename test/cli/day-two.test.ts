@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import type { JudgedDay } from '../../ingest/history/low-days.ts';
 import { type DataStatus, describeStatus, formatBytes } from '../../src/cli/store/describe-status.ts';
 import { nextSteps } from '../../src/cli/store/next-steps.ts';
 import { months } from '../../src/cli/store/prune.ts';
 import { s3Target } from '../../src/cli/store/s3-target.ts';
+import { loadConfig } from '../../src/config.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { event, load } from '../support/events.ts';
 import { environmentOf } from '../support/process.ts';
@@ -34,6 +36,8 @@ test('status tells what is stored and what to do next, also of a database that i
   const env = { ...environmentOf(db.address), CLICKHOUSE_DATABASE: `${db.address.database}_new` };
   const fresh = await run(['status'], env);
   expect(fresh).toMatchObject({ code: 0, stdout: expect.stringMatching(/^next +adtally migrate: /m) });
+  const forCron = await run(['status', '--next'], environmentOf(db.address));
+  expect(forCron).toMatchObject({ code: 0, stdout: 'correct rejected rows: adtally rejects lists them\n' });
 });
 
 const wellStored: DataStatus = {
@@ -50,12 +54,30 @@ const wellStored: DataStatus = {
     bytes: 1000,
     rejected_rows: 0,
     failed: 0,
-    failed_file: '',
     running: 0,
     last_ended: '',
   },
+  failing: { files: 0, file: '', load: '', times: 0, error: '' },
+  longest: { seconds: 6 * 3600, load: '1', file: 'follow.ndjson' },
+  last_events: '2026-11-19T00:00:00.000Z',
+  low_days: [],
   open: { rejectedRows: 0, chunksInDoubt: 0, unconfirmedDays: 3 },
+  unconfirmed: { oldest_day: '2026-11-01', oldest_account: 'acme' },
 };
+const { alerts } = loadConfig({});
+const now = new Date('2026-11-20T02:00:00Z');
+const judged: JudgedDay = {
+  family: 'ad_units',
+  measure: 'ad_requests',
+  day: '2026-11-18',
+  events: 400,
+  usual: 1000,
+  low: true,
+  accounts: 0,
+  missing: 0,
+  lowest: [],
+};
+const lowest = [{ account: 'acme\n2', events: 1, usual: 300 }];
 
 test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>([
   ['all is well', {}, undefined],
@@ -66,24 +88,51 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
     /^load interrupted files again: adtally verify/,
   ],
   [
-    'a load failed',
-    { loads: { ...wellStored.loads, failed_file: 'a.csv' } },
-    /^load a\.csv again: adtally loads/,
+    'a load fails each time',
+    { failing: { files: 3, file: 'a.csv', load: '7', times: 4, error: 'no such column' } },
+    /^load a\.csv again, or give it up with adtally unload 7: it failed 4 times \(no such column\); 2 more files failed, too/,
+  ],
+  [
+    'a load hangs',
+    { longest: { seconds: 7.5 * 3600, load: '7', file: 'b.csv' } },
+    /^look after load 7 of b\.csv, under way for 7 hours: if it hangs, stop it and run the same command again$/,
+  ],
+  [
+    'no events came for longer than the operator expects',
+    { last_events: '2026-11-18T23:00:00.000Z' },
+    /^see why no events have come for 27 hours: /,
+  ],
+  [
+    'the network had few events on a day',
+    { low_days: [judged] },
+    /^see whether files of 2026-11-18 are missing: 400 instead of 1,000 ad requests of ad units$/,
+  ],
+  [
+    'an account had few events on a day',
+    { low_days: [{ ...judged, low: false, accounts: 2, lowest }] },
+    /2026-11-18 are missing: too few events of accounts; accounts: acme\\u000a2 \(1 instead of 300 ad requests\) and more$/,
+  ],
+  [
+    'money stays unconfirmed for long',
+    { unconfirmed: { oldest_day: '2026-09-20', oldest_account: 'acme' } },
+    /^confirm old days: of 3 unconfirmed days the oldest is 2026-09-20, of account acme: adtally confirm/,
   ],
   ['a month has many parts', { size: { ...wellStored.size, most_parts: 801 } }, /too many parts$/],
   ['rows are rejected', { open: { ...wellStored.open, rejectedRows: 2 } }, /adtally rejects lists them$/],
   ['nothing is loaded', { events: 0 }, /^load events: adtally ingest events FILE$/],
 ])('when %s, status says what to do', (_, change, step) => {
-  const steps = nextSteps([], { ...wellStored, ...change });
+  const steps = nextSteps([], { ...wellStored, ...change }, alerts, now);
   expect(steps).toEqual(step ? [expect.stringMatching(step)] : []);
 });
 
 test('of several things status says the most urgent first', () => {
   const open = { rejectedRows: 1, chunksInDoubt: 1, unconfirmedDays: 0 };
-  const steps = nextSteps([], { ...wellStored, disk: { free: 1, total: 100 }, open });
+  const steps = nextSteps([], { ...wellStored, disk: { free: 1, total: 100 }, open }, alerts, now);
   expect(steps.map((step) => step.split(' ')[0])).toEqual(['make', 'load', 'correct']);
-  expect(nextSteps('newer', undefined)).toEqual([expect.stringContaining('update adtally')]);
-  expect(nextSteps(['0017_changes'], undefined)).toEqual([expect.stringContaining('adtally migrate')]);
+  expect(nextSteps('newer', undefined, alerts, now)).toEqual([expect.stringContaining('update adtally')]);
+  expect(nextSteps(['0017_changes'], undefined, alerts, now)).toEqual([
+    expect.stringContaining('adtally migrate'),
+  ]);
 });
 
 test.each([

@@ -44,7 +44,6 @@ test('the loads of a day are those that began on it where the store is', async (
   expect(await loadsOf(db.store, '2026-04-02', 'UTC')).toMatchObject({
     loads: 1,
     failed: 1,
-    failed_file: 'broken.csv',
   });
   expect(await loadsOf(db.store, '2026-04-02', 'Europe/Vienna')).toMatchObject({
     loads: 2,

@@ -59,6 +59,7 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   status: [
     ['adtally status', 'one screen, and what to do next'],
     ['adtally status --json', 'for a monitor'],
+    ['adtally status --next', 'for cron, which mails what is printed'],
   ],
   backup: [
     ['adtally backup 2026-11-20.tar.zst', 'a file; on a ClickHouse server in its folder backups'],

@@ -1,4 +1,6 @@
-import type { LoadsOfDay, OpenWork, StoreSize } from '../../../ingest/history/figures.ts';
+import type { LoadsOfDay, OpenWork, StoreSize, UnconfirmedDays } from '../../../ingest/history/figures.ts';
+import type { JudgedDay } from '../../../ingest/history/low-days.ts';
+import type { FailingFiles, LongestLoad } from '../../../ingest/history/troubled-loads.ts';
 import { describeVersion, type Version } from '../../version.ts';
 import { counted, formatNumber } from '../command.ts';
 
@@ -27,7 +29,14 @@ export interface DataStatus {
   readonly size: StoreSize;
   readonly disk: { readonly free: number; readonly total: number };
   readonly loads: LoadsOfDay;
+  readonly failing: FailingFiles;
+  readonly longest: LongestLoad;
+  /** When events were last newly counted, as ISO 8601 in UTC; empty: never. */
+  readonly last_events: string;
+  /** Of the last complete days those with far less than the same weekdays before, of the network or of an account. */
+  readonly low_days: readonly JudgedDay[];
   readonly open: OpenWork;
+  readonly unconfirmed: Pick<UnconfirmedDays, 'oldest_day' | 'oldest_account'>;
 }
 
 /** A status on one screen. */
@@ -59,7 +68,9 @@ function ofData({
   disk,
   today,
   loads,
+  last_events,
   open,
+  unconfirmed,
 }: DataStatus): [string, string][] {
   const range = events ? ` from ${first_day} to ${last_day}` : '';
   return [
@@ -73,9 +84,12 @@ function ofData({
       `${today}: ${counted(loads.loads, 'load')}, ${counted(loads.rows, 'event')}, ${formatNumber(loads.rejected_rows)} rejected, ${formatNumber(loads.failed)} failed; ${formatNumber(loads.running)} running now`,
     ],
     ['', loads.last_ended ? `the last one ended ${loads.last_ended} UTC` : 'none has ended yet'],
+    ...(last_events
+      ? [['', `events came last ${last_events.slice(0, 19).replace('T', ' ')} UTC`] as [string, string]]
+      : []),
     [
       'open',
-      `${counted(open.rejectedRows, 'rejected row')}, ${counted(open.chunksInDoubt, 'chunk')} in doubt, ${counted(open.unconfirmedDays, 'day')} of accounts with unconfirmed money`,
+      `${counted(open.rejectedRows, 'rejected row')}, ${counted(open.chunksInDoubt, 'chunk')} in doubt, ${counted(open.unconfirmedDays, 'day')} of accounts with unconfirmed money${unconfirmed.oldest_day && `, since ${unconfirmed.oldest_day}`}`,
     ],
   ];
 }

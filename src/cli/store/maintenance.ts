@@ -13,7 +13,7 @@ import { config, counted, print, say, untilReportsShowIt, withServer, withStore 
 import { backup, type RestoreFlags, restore, verifyRestored } from './backup.ts';
 import { exclusively } from './exclusively.ts';
 import { months, type PruneFlags, prune } from './prune.ts';
-import { printStatus } from './status.ts';
+import { printStatus, type StatusFlags } from './status.ts';
 
 interface RangeFlags {
   readonly from?: string;
@@ -54,9 +54,8 @@ function addDayTwoCommands(program: Command): void {
     .command('status')
     .description('tell on one screen what is stored, loaded and open, and what to do next')
     .option('--json', 'print JSON')
-    .action(({ json = false }: { json?: boolean }) =>
-      withServer((store) => printStatus(store, new Date(), json)),
-    );
+    .option('--next', 'print only what to do next, and nothing if there is nothing to do: for cron')
+    .action((flags: StatusFlags) => withServer((store) => printStatus(store, new Date(), flags)));
   program
     .command('backup')
     .description('write a backup of the database while nothing is loading')

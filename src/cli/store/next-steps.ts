@@ -1,14 +1,25 @@
+import type { JudgedDay } from '../../../ingest/history/low-days.ts';
+import type { AlertLimits } from '../../config.ts';
+import { counted, formatNumber, line } from '../command.ts';
 import type { DataStatus, Status } from './describe-status.ts';
 
 /** ClickHouse refuses inserts into a partition with 3,000 parts and slows them down from 1,000. */
 const manyParts = 800;
 const littleSpace = 0.15;
+const accountsNamed = 5;
+/** Of a reason; adtally loads has all of it. */
+const reasonLength = 160;
 
 /** What a person should do, most urgent first. */
-export function nextSteps(migrations: Status['migrations'], data: DataStatus | undefined): string[] {
+export function nextSteps(
+  migrations: Status['migrations'],
+  data: DataStatus | undefined,
+  alerts: AlertLimits,
+  now: Date,
+): string[] {
   if (migrations === 'newer') return ['update adtally: the store was migrated by a newer version'];
   if (!data) return ['adtally migrate: the store lacks migrations'];
-  const { open, loads, disk, size, events } = data;
+  const { open, disk, size, events } = data;
   return [
     ...(disk.free < disk.total * littleSpace
       ? ['make room on the disk: adtally prune --keep MONTHS, or a larger one']
@@ -16,11 +27,74 @@ export function nextSteps(migrations: Status['migrations'], data: DataStatus | u
     ...(open.chunksInDoubt > 0
       ? ['load interrupted files again: adtally verify names them, and the same command completes them']
       : []),
-    ...(loads.failed_file ? [`load ${loads.failed_file} again: adtally loads says why it failed`] : []),
+    ...ofLoads(data, alerts, now),
+    ...ofLowDays(data.low_days),
     ...(size.most_parts > manyParts
       ? ['load larger files, or fewer at a time: a month has too many parts']
       : []),
     ...(open.rejectedRows > 0 ? ['correct rejected rows: adtally rejects lists them'] : []),
+    ...ofUnconfirmed(data, alerts, now),
     ...(events === 0 ? ['load events: adtally ingest events FILE'] : []),
+  ].map((step) => line([step]));
+}
+
+function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLimits, now: Date): string[] {
+  const silentHours = (now.getTime() - Date.parse(last_events)) / 3_600_000;
+  const others = failing.files - 1;
+  return [
+    ...(failing.files > 0
+      ? [
+          `load ${failing.file} again, or give it up with adtally unload ${failing.load}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
+        ]
+      : []),
+    ...(longest.seconds > alerts.loadHours * 3600
+      ? [
+          `look after load ${longest.load} of ${longest.file}, under way for ${counted(Math.floor(longest.seconds / 3600), 'hour')}: if it hangs, stop it and run the same command again`,
+        ]
+      : []),
+    ...(silentHours > alerts.noEventsHours
+      ? [
+          `see why no events have come for ${counted(Math.floor(silentHours), 'hour')}: files that are empty or were loaded before bring no events`,
+        ]
+      : []),
   ];
 }
+
+function ofUnconfirmed(
+  { open, unconfirmed }: DataStatus,
+  { unconfirmedDays }: AlertLimits,
+  now: Date,
+): string[] {
+  const age = (now.getTime() - Date.parse(unconfirmed.oldest_day)) / 86_400_000;
+  if (!(age > unconfirmedDays)) return [];
+  return [
+    `confirm old days: of ${counted(open.unconfirmedDays, 'unconfirmed day')} the oldest is ${unconfirmed.oldest_day}, of account ${unconfirmed.oldest_account}: adtally confirm ACCOUNT --from DAY --to DAY`,
+  ];
+}
+
+/** A line for each day, the last one first. */
+function ofLowDays(judged: readonly JudgedDay[]): string[] {
+  const days = [...new Set(judged.map(({ day }) => day))].sort().reverse();
+  return days.map((day) => {
+    const ofDay = judged.filter((each) => each.day === day);
+    const counts = ofDay
+      .filter(({ low }) => low)
+      .map((each) => `${few(each)} ${describeMeasure(each)} of ${each.family.replaceAll('_', ' ')}`);
+    const accounts = ofDay.flatMap((each) =>
+      each.lowest.map((lowest) => `${lowest.account} (${few(lowest)} ${describeMeasure(each)})`),
+    );
+    const more = ofDay.some(({ accounts, lowest }) => accounts > lowest.length);
+    const named = accounts.slice(0, accountsNamed);
+    return [
+      `see whether files of ${day} are missing: ${counts.length > 0 ? counts.join(', ') : 'too few events of accounts'}`,
+      ...(named.length > 0
+        ? [`accounts: ${named.join(', ')}${more || accounts.length > named.length ? ' and more' : ''}`]
+        : []),
+    ].join('; ');
+  });
+}
+
+const few = ({ events, usual }: { readonly events: number; readonly usual: number }): string =>
+  `${formatNumber(events)} instead of ${formatNumber(usual)}`;
+
+const describeMeasure = ({ measure }: JudgedDay): string => measure.replaceAll('_', ' ');

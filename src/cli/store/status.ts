@@ -1,24 +1,41 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { NewerStore, pendingMigrations, storedTimezone } from '../../../clickhouse/migrate/migrate.ts';
-import { askFigure, loadsOf, openWork, type StoreSize, storeSize } from '../../../ingest/history/figures.ts';
+import {
+  askFigure,
+  loadsOf,
+  openWork,
+  type StoreSize,
+  storeSize,
+  unconfirmedDays,
+} from '../../../ingest/history/figures.ts';
+import { judgeDays } from '../../../ingest/history/low-days.ts';
+import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
+import type { AlertLimits } from '../../config.ts';
 import { runningVersion } from '../../version.ts';
 import { config, print } from '../command.ts';
 import { type DataStatus, describeStatus, type Status } from './describe-status.ts';
 import { nextSteps } from './next-steps.ts';
 
-export async function printStatus(server: Store, now: Date, json: boolean): Promise<void> {
+export interface StatusFlags {
+  readonly json?: boolean;
+  readonly next?: boolean;
+}
+
+export async function printStatus(server: Store, now: Date, flags: StatusFlags): Promise<void> {
   const status = await readStatus(server, now);
-  print(json ? JSON.stringify(status) : describeStatus(status));
+  if (flags.json) print(JSON.stringify(status));
+  else if (flags.next) for (const step of status.next) print(step);
+  else print(describeStatus(status));
 }
 
 async function readStatus(server: Store, now: Date): Promise<Status> {
-  const { clickhouse, dataDir } = config();
+  const { clickhouse, dataDir, alerts } = config();
   const store = connect({ ...server.address, database: clickhouse.database });
   try {
     const [row] = await select<{ version: string }>(server, 'SELECT version() AS version');
     const migrations = await missingMigrations(server, store);
     const readable = migrations === 'newer' || migrations.length === 0;
-    const data = readable ? await readData(store, now) : undefined;
+    const data = readable ? await readData(store, now, alerts) : undefined;
     return {
       adtally: runningVersion(),
       node: process.version,
@@ -27,7 +44,7 @@ async function readStatus(server: Store, now: Date): Promise<Status> {
       database: clickhouse.database,
       migrations,
       ...(data && { data }),
-      next: nextSteps(migrations, data),
+      next: nextSteps(migrations, data, alerts, now),
     };
   } finally {
     await store.close();
@@ -50,7 +67,10 @@ async function missingMigrations(server: Store, store: Store): Promise<Status['m
   }
 }
 
-async function readData(store: Store, now: Date): Promise<DataStatus> {
+/** `status` also tells of the days before the last one, for who was away. */
+const judgedDays = 7;
+
+async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<DataStatus> {
   const timezone = (await storedTimezone(store)) ?? 'UTC';
   const today = new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(now);
   const [events] = await select<{ events: number; first_day: string; last_day: string }>(
@@ -64,10 +84,26 @@ async function readData(store: Store, now: Date): Promise<DataStatus> {
     "SELECT toFloat64(free_space) AS free, toFloat64(total_space) AS total FROM system.disks WHERE name = 'default'",
   );
   if (!events || !size || !disk) throw new Error('ClickHouse did not tell what it stores');
+  const unconfirmed = await unconfirmedDays(store);
   const open = {
     rejectedRows: await askFigure(store, openWork.rejectedRows),
     chunksInDoubt: await askFigure(store, openWork.chunksInDoubt),
-    unconfirmedDays: await askFigure(store, openWork.unconfirmedDays),
+    unconfirmedDays: unconfirmed.figure,
   };
-  return { timezone, today, ...events, size, disk, loads: await loadsOf(store, today, timezone), open };
+  const lastEvents = await lastEventsAt(store);
+  const judged = await judgeDays(store, now, { timezone, days: judgedDays, rule: alerts.lowDay });
+  return {
+    timezone,
+    today,
+    ...events,
+    size,
+    disk,
+    loads: await loadsOf(store, today, timezone),
+    failing: await failingFiles(store, now),
+    longest: await longestLoad(store),
+    last_events: lastEvents ? new Date(lastEvents * 1000).toISOString() : '',
+    low_days: judged.filter(({ low, accounts }) => low || accounts > 0),
+    open,
+    unconfirmed: { oldest_day: unconfirmed.oldest_day, oldest_account: unconfirmed.oldest_account },
+  };
 }

@@ -1,0 +1,80 @@
+import { rollupTable } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { changedAt } from '../../clickhouse/rollups.ts';
+import { stateColumn } from '../ledger/load-heartbeat.ts';
+import { defaultTimings } from '../ledger/load-timings.ts';
+
+/** Files whose loads fail. */
+export interface FailingFiles {
+  /** Files of which a load failed or died, and none that began later was loaded or taken back. */
+  readonly files: number;
+  /** The file that failed last, with its load; empty if there is none. */
+  readonly file: string;
+  readonly load: string;
+  /** How often it has failed since it was loaded last. */
+  readonly times: number;
+  readonly error: string;
+}
+
+/** After so long a file that nobody loads again has been given up. */
+const givenUpAfterDays = 7;
+
+/** Of loads that began within the last seven days; their ids begin with the time, so no others are read. */
+export async function failingFiles(store: Store, now: Date): Promise<FailingFiles> {
+  const since = new Date(now.getTime() - givenUpAfterDays * 86_400_000);
+  const [row] = await select<FailingFiles>(
+    store,
+    `SELECT toFloat64(count()) AS files, argMax(name, last.1) AS file, max(last.1) AS load,
+       toFloat64(argMax(failures, last.1)) AS times, argMax(last.2, last.1) AS error
+     FROM (
+       SELECT l.file AS name, maxIf(l.load_id, now_state IN ('loaded', 'unloaded')) AS settled,
+         arrayFilter(f -> f.1 > settled, groupArrayIf((l.load_id, l.error), now_state IN ('failed', 'dead'))) AS failed,
+         length(failed) AS failures, arrayMax(failed) AS last
+       FROM (SELECT load_id, file, error, ${stateColumn} AS now_state FROM loads AS l FINAL
+             WHERE load_id >= {since:String} AND kind != 'rebuild') AS l
+       GROUP BY name HAVING failures > 0)`,
+    { since: since.toISOString().replace(/\D/g, '').slice(0, 14), deadAfterMs: defaultTimings.deadAfterMs },
+  );
+  if (!row) throw new Error('ClickHouse did not tell which loads fail');
+  return row;
+}
+
+/** The load that has been under way for longest. Rebuilds and backups are loads, too: others wait for them. */
+export interface LongestLoad {
+  /** 0 while nothing loads. */
+  readonly seconds: number;
+  readonly load: string;
+  readonly file: string;
+}
+
+export async function longestLoad(store: Store): Promise<LongestLoad> {
+  const [row] = await select<LongestLoad>(
+    store,
+    // FINAL alone would read the whole history: only those that gave a sign of life may run.
+    `SELECT toFloat64(greatest(0, max(seconds_under_way))) AS seconds, argMax(load_id, seconds_under_way) AS load,
+       argMax(name, seconds_under_way) AS file
+     FROM (SELECT load_id, l.file AS name, dateDiff('second', l.started_at, now64(3)) AS seconds_under_way
+           FROM loads AS l FINAL
+           WHERE load_id IN (SELECT load_id FROM loads WHERE version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32}))
+             AND ${stateColumn} = 'running')`,
+    { deadAfterMs: defaultTimings.deadAfterMs },
+  );
+  if (!row) throw new Error('ClickHouse did not tell what is loading');
+  return row;
+}
+
+/**
+ * When events were last counted, in seconds since 1970; 0: never. The coarsest rollups tell it, whoever loaded and
+ * however that ended: a file without events, a repeated one and a load that fails add nothing to them.
+ */
+export async function lastEventsAt(store: Store): Promise<number> {
+  const [row] = await select<{ seconds: number }>(
+    store,
+    `SELECT toUnixTimestamp64Micro(max(at)) / 1e6 AS seconds FROM (${Object.keys(catalog.families)
+      .map((family) => `SELECT max(r.${changedAt}) AS at FROM ${rollupTable(family, [])} AS r`)
+      .join(' UNION ALL ')})`,
+  );
+  if (!row) throw new Error('ClickHouse did not tell when events came');
+  return row.seconds;
+}
