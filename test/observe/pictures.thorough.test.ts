@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { event, load } from '../support/events.ts';
-import { type Command, checkout, startProcess } from '../support/process.ts';
+import { checkout, startProcess } from '../support/process.ts';
+import { type Prometheus, rulesFile, startPrometheus } from '../support/prometheus.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
@@ -13,33 +13,11 @@ beforeAll(async () => {
   await load(db.store, [event({ advertiser_id: 'a', spend: '1' }), event({ campaign_id: '' })]);
 });
 const service = useService(db, { RATE_LIMIT_REQUESTS: '50' });
-const folder = mkdtempSync(join(tmpdir(), 'adtally-prometheus-'));
-let prometheus: Command;
-let url = '';
-
+let prometheus: Prometheus;
 beforeAll(async () => {
-  const rules = join(checkout, 'deploy/prometheus/alerts.yml');
-  const target = new URL(service.url).host;
-  writeFileSync(
-    join(folder, 'prometheus.yml'),
-    `global: { scrape_interval: 1s, evaluation_interval: 1s }
-rule_files: ['${rules}']
-scrape_configs: [{ job_name: adtally, static_configs: [{ targets: ['${target}'] }] }]
-`,
-  );
-  prometheus = startProcess('prometheus', [
-    `--config.file=${join(folder, 'prometheus.yml')}`,
-    `--storage.tsdb.path=${join(folder, 'data')}`,
-    '--web.listen-address=127.0.0.1:0',
-  ]);
-  const [, address = ''] = await prometheus.said(/msg="Listening on" address=(\S+)/);
-  url = `http://${address}`;
-  await prometheus.said(/Server is ready to receive web requests/);
+  prometheus = await startPrometheus(service.url);
 });
-afterAll(async () => {
-  await prometheus?.kill('SIGTERM');
-  rmSync(folder, { recursive: true, maxRetries: 20 });
-});
+afterAll(() => prometheus?.stop());
 
 interface Panel {
   readonly title: string;
@@ -55,13 +33,8 @@ const queries = dashboard.panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr }) => ({ title, expr })),
 );
 
-async function ask(expr: string): Promise<{ metric: Record<string, string>; value: [number, string] }[]> {
-  const query = expr.replaceAll('$__rate_interval', '30s').replaceAll('$instance', '.*');
-  const answer = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(query)}`);
-  const body = (await answer.json()) as { status: string; error?: string; data: { result: [] } };
-  expect(body.status, `${query}: ${body.error}`).toBe('success');
-  return body.data.result;
-}
+const ask = (expr: string) =>
+  prometheus.ask(expr.replaceAll('$__rate_interval', '30s').replaceAll('$instance', '.*'));
 
 test('every picture of the dashboard has something to show after a few requests', async () => {
   const body = { start_time: '2026-01-01', end_time: '2026-12-31' };
@@ -76,8 +49,8 @@ test('every picture of the dashboard has something to show after a few requests'
     return shown.length > 0 && requests > 60;
   };
   await expect.poll(call, { timeout: 90_000, interval: 200 }).toBe(true);
-  // What breaks off, and Redis, are not there.
-  const absent = /adtally_answers_broken_total|adtally_redis_up/;
+  // What breaks off, Redis, and days with others like them are not there.
+  const absent = /adtally_answers_broken_total|adtally_redis_up|adtally_day_ratio|adtally_low_accounts/;
   for (const { title, expr } of queries) {
     const result = await ask(expr);
     if (absent.test(expr)) continue;
@@ -96,16 +69,12 @@ test('every picture of the dashboard has something to show after a few requests'
 });
 
 test('the rules are valid, ask for metrics that are there, and nothing else than a rejected row is raised', async () => {
-  const answer = await fetch(`${url}/api/v1/rules`);
-  const { data } = (await answer.json()) as {
-    data: { groups: { rules: { name: string; health: string; state: string }[] }[] };
-  };
-  const rules = data.groups.flatMap((group) => group.rules);
+  const rules = await prometheus.rules();
   expect(rules.length).toBeGreaterThan(10);
   expect(rules.filter(({ health }) => health !== 'ok')).toEqual([]);
   const raised = rules.filter(({ state }) => state !== 'inactive').map(({ name }) => name);
   expect(raised.filter((name) => !/RejectedRowsOpen|DiskFull|GateFull|LoginsRefused/.test(name))).toEqual([]);
-  const text = readFileSync(join(checkout, 'deploy/prometheus/alerts.yml'), 'utf8');
+  const text = readFileSync(rulesFile, 'utf8');
   const metrics = await (await fetch(`${service.url}/metrics`)).text();
   const named = new Set(text.match(/\badtally_\w+/g));
   const missing = [...named].filter((name) => !metrics.includes(name.replace(/_bucket$/, '')));
