@@ -6,7 +6,7 @@ import {
   storeSize,
   unconfirmedDays,
 } from '../../ingest/history/figures.ts';
-import { judgeDays } from '../../ingest/history/low-days.ts';
+import { judgeDay } from '../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../ingest/history/troubled-loads.ts';
 import type { AlertLimits } from '../config.ts';
 import { Refreshed } from '../http/refreshed.ts';
@@ -50,7 +50,7 @@ async function disk({ store }: Asked): Promise<readonly number[]> {
 }
 
 async function lowDays({ store, now, timezone, alerts }: Asked): Promise<readonly Labelled[][]> {
-  const judged = await judgeDays(store, now, { timezone, days: 1, rule: alerts.lowDay });
+  const judged = await judgeDay(store, now, { timezone, rule: alerts.lowDay });
   const values = (value: (of: (typeof judged)[number]) => number) =>
     judged.map((of) => ({ labels: { family: of.family, measure: of.measure }, value: value(of) }));
   return [

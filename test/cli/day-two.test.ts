@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { JudgedDay } from '../../ingest/history/low-days.ts';
+import type { JudgedDay } from '../../ingest/history/low-day.ts';
 import { type DataStatus, describeStatus, formatBytes } from '../../src/cli/store/describe-status.ts';
 import { nextSteps } from '../../src/cli/store/next-steps.ts';
 import { months } from '../../src/cli/store/prune.ts';
@@ -60,7 +60,7 @@ const wellStored: DataStatus = {
   failing: { files: 0, file: '', load: '', times: 0, error: '' },
   longest: { seconds: 6 * 3600, load: '1', file: 'follow.ndjson' },
   last_events: '2026-11-19T00:00:00.000Z',
-  low_days: [],
+  low_day: [],
   open: { rejectedRows: 0, chunksInDoubt: 0, unconfirmedDays: 3 },
   unconfirmed: { oldest_day: '2026-11-01', oldest_account: 'acme' },
 };
@@ -104,12 +104,12 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
   ],
   [
     'the network had few events on a day',
-    { low_days: [judged] },
+    { low_day: [judged] },
     /^see whether files of 2026-11-18 are missing: 400 instead of 1,000 ad requests of ad units$/,
   ],
   [
     'an account had few events on a day',
-    { low_days: [{ ...judged, low: false, accounts: 2, lowest }] },
+    { low_day: [{ ...judged, low: false, accounts: 2, lowest }] },
     /2026-11-18 are missing: too few events of accounts; accounts: acme\\u000a2 \(1 instead of 300 ad requests\) and more$/,
   ],
   [

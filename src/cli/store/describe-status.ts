@@ -1,5 +1,5 @@
 import type { LoadsOfDay, OpenWork, StoreSize, UnconfirmedDays } from '../../../ingest/history/figures.ts';
-import type { JudgedDay } from '../../../ingest/history/low-days.ts';
+import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { FailingFiles, LongestLoad } from '../../../ingest/history/troubled-loads.ts';
 import { describeVersion, type Version } from '../../version.ts';
 import { counted, formatNumber } from '../command.ts';
@@ -33,8 +33,8 @@ export interface DataStatus {
   readonly longest: LongestLoad;
   /** When events were last newly counted, as ISO 8601 in UTC; empty: never. */
   readonly last_events: string;
-  /** Of the last complete days those with far less than the same weekdays before, of the network or of an account. */
-  readonly low_days: readonly JudgedDay[];
+  /** Counts of the last complete day that are far below those of the same weekdays before, of the network or of an account. */
+  readonly low_day: readonly JudgedDay[];
   readonly open: OpenWork;
   readonly unconfirmed: Pick<UnconfirmedDays, 'oldest_day' | 'oldest_account'>;
 }

@@ -1,4 +1,4 @@
-import type { JudgedDay } from '../../../ingest/history/low-days.ts';
+import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { AlertLimits } from '../../config.ts';
 import { counted, formatNumber, line } from '../command.ts';
 import type { DataStatus, Status } from './describe-status.ts';
@@ -28,7 +28,7 @@ export function nextSteps(
       ? ['load interrupted files again: adtally verify names them, and the same command completes them']
       : []),
     ...ofLoads(data, alerts, now),
-    ...ofLowDays(data.low_days),
+    ...ofLowDay(data.low_day),
     ...(size.most_parts > manyParts
       ? ['load larger files, or fewer at a time: a month has too many parts']
       : []),
@@ -72,26 +72,24 @@ function ofUnconfirmed(
   ];
 }
 
-/** A line for each day, the last one first. */
-function ofLowDays(judged: readonly JudgedDay[]): string[] {
-  const days = [...new Set(judged.map(({ day }) => day))].sort().reverse();
-  return days.map((day) => {
-    const ofDay = judged.filter((each) => each.day === day);
-    const counts = ofDay
-      .filter(({ low }) => low)
-      .map((each) => `${few(each)} ${describeMeasure(each)} of ${each.family.replaceAll('_', ' ')}`);
-    const accounts = ofDay.flatMap((each) =>
-      each.lowest.map((lowest) => `${lowest.account} (${few(lowest)} ${describeMeasure(each)})`),
-    );
-    const more = ofDay.some(({ accounts, lowest }) => accounts > lowest.length);
-    const named = accounts.slice(0, accountsNamed);
-    return [
-      `see whether files of ${day} are missing: ${counts.length > 0 ? counts.join(', ') : 'too few events of accounts'}`,
-      ...(named.length > 0
-        ? [`accounts: ${named.join(', ')}${more || accounts.length > named.length ? ' and more' : ''}`]
-        : []),
-    ].join('; ');
-  });
+/** Of the one day that is judged. */
+function ofLowDay(judged: readonly JudgedDay[]): string[] {
+  const [first] = judged;
+  if (!first) return [];
+  const counts = judged
+    .filter(({ low }) => low)
+    .map((each) => `${few(each)} ${describeMeasure(each)} of ${each.family.replaceAll('_', ' ')}`);
+  const accounts = judged.flatMap((each) =>
+    each.lowest.map((lowest) => `${lowest.account} (${few(lowest)} ${describeMeasure(each)})`),
+  );
+  const named = accounts.slice(0, accountsNamed);
+  const more = accounts.length > named.length || judged.some((each) => each.accounts > each.lowest.length);
+  return [
+    [
+      `see whether files of ${first.day} are missing: ${counts.length > 0 ? counts.join(', ') : 'too few events of accounts'}`,
+      ...(named.length > 0 ? [`accounts: ${named.join(', ')}${more ? ' and more' : ''}`] : []),
+    ].join('; '),
+  ];
 }
 
 const few = ({ events, usual }: { readonly events: number; readonly usual: number }): string =>

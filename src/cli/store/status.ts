@@ -8,7 +8,7 @@ import {
   storeSize,
   unconfirmedDays,
 } from '../../../ingest/history/figures.ts';
-import { judgeDays } from '../../../ingest/history/low-days.ts';
+import { judgeDay } from '../../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
 import type { AlertLimits } from '../../config.ts';
 import { runningVersion } from '../../version.ts';
@@ -67,9 +67,6 @@ async function missingMigrations(server: Store, store: Store): Promise<Status['m
   }
 }
 
-/** `status` also tells of the days before the last one, for who was away. */
-const judgedDays = 7;
-
 async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<DataStatus> {
   const timezone = (await storedTimezone(store)) ?? 'UTC';
   const today = new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(now);
@@ -91,7 +88,7 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
     unconfirmedDays: unconfirmed.figure,
   };
   const lastEvents = await lastEventsAt(store);
-  const judged = await judgeDays(store, now, { timezone, days: judgedDays, rule: alerts.lowDay });
+  const judged = await judgeDay(store, now, { timezone, rule: alerts.lowDay });
   return {
     timezone,
     today,
@@ -102,7 +99,7 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
     failing: await failingFiles(store, now),
     longest: await longestLoad(store),
     last_events: lastEvents ? new Date(lastEvents * 1000).toISOString() : '',
-    low_days: judged.filter(({ low, accounts }) => low || accounts > 0),
+    low_day: judged.filter(({ low, accounts }) => low || accounts > 0),
     open,
     unconfirmed: { oldest_day: unconfirmed.oldest_day, oldest_account: unconfirmed.oldest_account },
   };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type JudgedDay, judgeDays } from '../../ingest/history/low-days.ts';
+import { type JudgedDay, judgeDay } from '../../ingest/history/low-day.ts';
 import { type EventLine, event, load } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
 
@@ -39,7 +39,7 @@ const named = (judged: readonly JudgedDay[]) => of(judged)?.lowest.map(({ accoun
 describe('of accounts', () => {
   const db = useStore();
   const judge = (at = now, changed = {}, timezone = 'UTC') =>
-    judgeDays(db.store, at, { timezone, days: 1, rule: { ...rule, ...changed } });
+    judgeDay(db.store, at, { timezone, rule: { ...rule, ...changed } });
 
   test('those are named that have far less than on the same weekdays before, and no others', async () => {
     await load(db.store, [
@@ -100,17 +100,13 @@ describe('of accounts', () => {
       .slice(0, 1)
       .map((line) => ({ ...line, event_id: 'friday', event_time: '2026-04-10T10:00:00Z' }));
     await load(db.store, [...ended, ...weekdays, ...friday]);
-    const namedOn = async (day: string) => named(await judge(new Date(`${day}T15:00:00Z`)));
-    expect(await namedOn('2026-04-10')).toContain('ended-thursday');
-    expect(await namedOn('2026-04-12')).not.toContain('weekdays');
-    expect(await namedOn('2026-04-12')).not.toContain('ended');
-    const monday = await judgeDays(db.store, new Date('2026-04-14T15:00:00Z'), {
-      timezone: 'UTC',
-      days: 5,
-      rule,
-    });
-    const days = (account: string) =>
-      monday.filter(({ lowest }) => lowest.some((each) => each.account === account)).map(({ day }) => day);
+    const named: Record<string, string[]> = {};
+    for (const day of ['09', '10', '11', '12', '13']) {
+      const evening = new Date(Date.parse(`2026-04-${day}T15:00:00Z`) + 86_400_000);
+      const { lowest } = of(await judge(evening)) ?? { lowest: [] };
+      for (const { account } of lowest) named[account] = [...(named[account] ?? []), `2026-04-${day}`];
+    }
+    const days = (account: string) => named[account] ?? [];
     expect(days('ended-thursday')).toEqual(['2026-04-09', '2026-04-10', '2026-04-11']);
     // Its Monday is missing; Saturday and Sunday never have any.
     expect(days('weekdays')).toEqual(['2026-04-13']);
@@ -119,7 +115,7 @@ describe('of accounts', () => {
 
 describe('of a network', () => {
   const db = useStore();
-  const judge = (at = now) => judgeDays(db.store, at, { timezone: 'UTC', days: 1, rule });
+  const judge = (at = now) => judgeDay(db.store, at, { timezone: 'UTC', rule });
 
   test('one without events, and one that is younger than three weeks, has no like', async () => {
     expect(await judge()).toEqual([]);
