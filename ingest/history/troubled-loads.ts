@@ -2,7 +2,7 @@ import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { changedAt } from '../../clickhouse/rollups.ts';
-import { stateColumn } from '../ledger/load-heartbeat.ts';
+import { fresh, stateColumn } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 
 /** Files whose loads fail. */
@@ -51,13 +51,9 @@ export interface LongestLoad {
 export async function longestLoad(store: Store): Promise<LongestLoad> {
   const [row] = await select<LongestLoad>(
     store,
-    // FINAL alone would read the whole history: only those that gave a sign of life may run.
-    `SELECT toFloat64(greatest(0, max(seconds_under_way))) AS seconds, argMax(load_id, seconds_under_way) AS load,
-       argMax(name, seconds_under_way) AS file
-     FROM (SELECT load_id, l.file AS name, dateDiff('second', l.started_at, now64(3)) AS seconds_under_way
-           FROM loads AS l FINAL
-           WHERE load_id IN (SELECT load_id FROM loads WHERE version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32}))
-             AND ${stateColumn} = 'running')`,
+    `SELECT toFloat64(greatest(0, max(age))) AS seconds, argMax(load_id, age) AS load, argMax(name, age) AS file
+     FROM (SELECT load_id, l.file AS name, dateDiff('second', l.started_at, now64(3)) AS age
+           FROM loads AS l FINAL WHERE l.state = 'running' AND ${fresh})`,
     { deadAfterMs: defaultTimings.deadAfterMs },
   );
   if (!row) throw new Error('ClickHouse did not tell what is loading');

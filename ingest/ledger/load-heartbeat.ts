@@ -12,7 +12,8 @@ export interface LoadHeartbeat {
   readonly heartbeatIsFresh: 0 | 1;
 }
 
-const fresh = 'l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})';
+/** Whether a load of `loads AS l` has shown lately that it runs. Takes `deadAfterMs`. */
+export const fresh = 'l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})';
 
 /** The columns of a `LoadHeartbeat`, of `loads AS l`; takes the parameter `deadAfterMs`. */
 const heartbeatColumns = `host, pid, ${fresh} AS heartbeatIsFresh`;

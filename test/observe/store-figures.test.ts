@@ -11,7 +11,7 @@ beforeAll(async () => {
     event({ campaign_id: '' }),
   ]);
 });
-const service = useService(db);
+const service = useService(db, { ALERT_LOAD_HOURS: '0', ALERT_NO_EVENTS_HOURS: '2' });
 
 const metrics = async () => (await fetch(`${service.url}/metrics`)).text();
 
@@ -21,8 +21,14 @@ test('/metrics has what an operator has to be told of: what is open, when the la
   expect(text).toMatch(/^adtally_rejected_rows_open 2$/m);
   expect(text).toMatch(/^adtally_chunks_in_doubt 0$/m);
   expect(text).toMatch(/^adtally_unconfirmed_days 1$/m);
+  expect(text).toMatch(/^adtally_files_failing 0$/m);
+  expect(text).toMatch(/^adtally_load_under_way_seconds 0$/m);
+  expect(text).toMatch(/^adtally_alert_limit_seconds\{alert="AdtallyNothingLoaded"\} 7200$/m);
+  expect(text).toMatch(/^adtally_alert_limit_seconds\{alert="AdtallyLoadTakesLong"\} \+Inf$/m);
   const numberOf = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   expect(Math.abs(Date.now() / 1000 - numberOf('adtally_last_load_timestamp_seconds'))).toBeLessThan(3600);
+  expect(numberOf('adtally_unconfirmed_oldest_timestamp_seconds')).toBe(Date.parse('2026-03-01') / 1000);
+  expect(Math.abs(Date.now() / 1000 - numberOf('adtally_last_events_timestamp_seconds'))).toBeLessThan(3600);
   expect(numberOf('adtally_store_bytes')).toBeGreaterThan(1000);
   expect(numberOf('adtally_store_partition_parts_max')).toBeLessThanOrEqual(numberOf('adtally_store_parts'));
   expect(numberOf('adtally_store_disk_free_bytes')).toBeLessThan(numberOf('adtally_store_disk_bytes'));
