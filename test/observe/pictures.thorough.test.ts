@@ -12,7 +12,7 @@ const db = useStore();
 beforeAll(async () => {
   await load(db.store, [event({ advertiser_id: 'a', spend: '1' }), event({ campaign_id: '' })]);
 });
-const service = useService(db, { RATE_LIMIT_REQUESTS: '50' });
+const service = useService(db, { RATE_LIMIT_REQUESTS: '50', ALERT_UNCONFIRMED_DAYS: '0' });
 let prometheus: Prometheus;
 beforeAll(async () => {
   prometheus = await startPrometheus(service.url);
