@@ -1,6 +1,6 @@
 import { combinations, dimensionOf, familyOf, rollupTable } from '../catalog/breakdowns.ts';
-import type { Catalog, Family, Measure } from '../catalog/catalog.ts';
-import { fieldSpecs } from '../catalog/events.ts';
+import type { Catalog, Family } from '../catalog/catalog.ts';
+import { type Amount, fieldSpecs } from '../catalog/events.ts';
 
 export interface Column {
   readonly name: string;
@@ -91,7 +91,10 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
       { name: 'account_id', type: 'String' },
       { name: 'day', type: 'Date' },
       ...keys.map(({ key, storage }) => ({ name: key, type: storage })),
-      ...measures.map(([name, measure]) => ({ name, type: sumType(measure) })),
+      ...measures.map(([name, { sumOf }]) => ({
+        name,
+        type: `SimpleAggregateFunction(sum, ${amountType(sumOf)})`,
+      })),
       { name: 'unconfirmed_at', type: latest },
       ...(tellsChanges ? [{ name: changedAt, type: latest }] : []),
     ],
@@ -125,6 +128,10 @@ ${select};
 `;
 }
 
-function sumType({ sumOf }: Measure): string {
-  return `SimpleAggregateFunction(sum, ${fieldSpecs[sumOf].kind === 'money' ? 'Decimal(38, 6)' : 'UInt64'})`;
+/**
+ * The type of an amount in `events` and of its sums. It is the same, because the sum of narrower numbers is as narrow: no
+ * store holds so many events that one of 128 bits wraps (10^23 of the greatest count, 10^20 of the greatest amount).
+ */
+export function amountType(amount: Amount): string {
+  return fieldSpecs[amount].kind === 'money' ? 'Decimal(38, 6)' : 'UInt128';
 }

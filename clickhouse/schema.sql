@@ -11,12 +11,12 @@ CREATE TABLE events
     `ad_unit_id` String,
     `site_id` String,
     `device` LowCardinality(String) DEFAULT 'unknown',
-    `ad_requests` UInt64 DEFAULT 0,
-    `impressions` UInt64 DEFAULT 0,
-    `referrals` UInt64 DEFAULT 0,
-    `conversions` UInt64 DEFAULT 0,
-    `spend` Decimal(18, 6),
-    `revenue` Decimal(18, 6),
+    `ad_requests` UInt128 DEFAULT 0,
+    `impressions` UInt128 DEFAULT 0,
+    `referrals` UInt128 DEFAULT 0,
+    `conversions` UInt128 DEFAULT 0,
+    `spend` Decimal(38, 6),
+    `revenue` Decimal(38, 6),
     `confirmed` Bool,
     `day` Date MATERIALIZED toDate(event_time, 'UTC'),
     `chunk` LowCardinality(String),
@@ -27,7 +27,8 @@ CREATE TABLE events
     CONSTRAINT text_length CHECK (chunk != '') OR ((lengthUTF8(event_id) <= 64) AND (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128)),
     CONSTRAINT advertiser_side CHECK (chunk != '') OR if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
     CONSTRAINT publisher_side CHECK (chunk != '') OR if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
-    CONSTRAINT one_whole_side CHECK (chunk != '') OR (advertiser_id != '') OR (publisher_id != '')
+    CONSTRAINT one_whole_side CHECK (chunk != '') OR (advertiser_id != '') OR (publisher_id != ''),
+    CONSTRAINT amounts CHECK (chunk != '') OR ((greatest(ad_requests, impressions, referrals, conversions) < toUInt128('1000000000000000000000000')) AND (greatest(abs(spend), abs(revenue)) < 1000000000000000000))
 )
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(day)
@@ -77,9 +78,9 @@ CREATE TABLE ad_units_date
     `day` Date,
     `ad_unit_id` String,
     `estimated_revenue` SimpleAggregateFunction(sum, Decimal(38, 6)),
-    `ad_requests` SimpleAggregateFunction(sum, UInt64),
-    `impressions` SimpleAggregateFunction(sum, UInt64),
-    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `ad_requests` SimpleAggregateFunction(sum, UInt128),
+    `impressions` SimpleAggregateFunction(sum, UInt128),
+    `referrals` SimpleAggregateFunction(sum, UInt128),
     `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
     `changed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
@@ -95,9 +96,9 @@ CREATE TABLE ad_units_device_date
     `ad_unit_id` String,
     `device` LowCardinality(String),
     `estimated_revenue` SimpleAggregateFunction(sum, Decimal(38, 6)),
-    `ad_requests` SimpleAggregateFunction(sum, UInt64),
-    `impressions` SimpleAggregateFunction(sum, UInt64),
-    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `ad_requests` SimpleAggregateFunction(sum, UInt128),
+    `impressions` SimpleAggregateFunction(sum, UInt128),
+    `referrals` SimpleAggregateFunction(sum, UInt128),
     `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
@@ -113,9 +114,9 @@ CREATE TABLE ad_units_device_site_date
     `device` LowCardinality(String),
     `site_id` String,
     `estimated_revenue` SimpleAggregateFunction(sum, Decimal(38, 6)),
-    `ad_requests` SimpleAggregateFunction(sum, UInt64),
-    `impressions` SimpleAggregateFunction(sum, UInt64),
-    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `ad_requests` SimpleAggregateFunction(sum, UInt128),
+    `impressions` SimpleAggregateFunction(sum, UInt128),
+    `referrals` SimpleAggregateFunction(sum, UInt128),
     `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
@@ -130,9 +131,9 @@ CREATE TABLE ad_units_site_date
     `ad_unit_id` String,
     `site_id` String,
     `estimated_revenue` SimpleAggregateFunction(sum, Decimal(38, 6)),
-    `ad_requests` SimpleAggregateFunction(sum, UInt64),
-    `impressions` SimpleAggregateFunction(sum, UInt64),
-    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `ad_requests` SimpleAggregateFunction(sum, UInt128),
+    `impressions` SimpleAggregateFunction(sum, UInt128),
+    `referrals` SimpleAggregateFunction(sum, UInt128),
     `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
 ENGINE = AggregatingMergeTree
@@ -183,9 +184,9 @@ CREATE TABLE campaigns_creative_date
     `day` Date,
     `campaign_id` String,
     `creative_id` String,
-    `impressions` SimpleAggregateFunction(sum, UInt64),
-    `conversions` SimpleAggregateFunction(sum, UInt64),
-    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `impressions` SimpleAggregateFunction(sum, UInt128),
+    `conversions` SimpleAggregateFunction(sum, UInt128),
+    `referrals` SimpleAggregateFunction(sum, UInt128),
     `spent` SimpleAggregateFunction(sum, Decimal(38, 6)),
     `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
@@ -199,9 +200,9 @@ CREATE TABLE campaigns_date
     `account_id` String,
     `day` Date,
     `campaign_id` String,
-    `impressions` SimpleAggregateFunction(sum, UInt64),
-    `conversions` SimpleAggregateFunction(sum, UInt64),
-    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `impressions` SimpleAggregateFunction(sum, UInt128),
+    `conversions` SimpleAggregateFunction(sum, UInt128),
+    `referrals` SimpleAggregateFunction(sum, UInt128),
     `spent` SimpleAggregateFunction(sum, Decimal(38, 6)),
     `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
     `changed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
@@ -218,9 +219,9 @@ CREATE TABLE campaigns_device_creative_date
     `campaign_id` String,
     `device` LowCardinality(String),
     `creative_id` String,
-    `impressions` SimpleAggregateFunction(sum, UInt64),
-    `conversions` SimpleAggregateFunction(sum, UInt64),
-    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `impressions` SimpleAggregateFunction(sum, UInt128),
+    `conversions` SimpleAggregateFunction(sum, UInt128),
+    `referrals` SimpleAggregateFunction(sum, UInt128),
     `spent` SimpleAggregateFunction(sum, Decimal(38, 6)),
     `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )
@@ -235,9 +236,9 @@ CREATE TABLE campaigns_device_date
     `day` Date,
     `campaign_id` String,
     `device` LowCardinality(String),
-    `impressions` SimpleAggregateFunction(sum, UInt64),
-    `conversions` SimpleAggregateFunction(sum, UInt64),
-    `referrals` SimpleAggregateFunction(sum, UInt64),
+    `impressions` SimpleAggregateFunction(sum, UInt128),
+    `conversions` SimpleAggregateFunction(sum, UInt128),
+    `referrals` SimpleAggregateFunction(sum, UInt128),
     `spent` SimpleAggregateFunction(sum, Decimal(38, 6)),
     `unconfirmed_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
 )

@@ -8,13 +8,13 @@ interface Schema {
   campaigns_device_creative_date: Columns & { device: 'String'; creative_id: 'String' };
 }
 interface Columns {
-  [column: string]: 'String' | 'Date' | 'UInt64' | 'Decimal128';
+  [column: string]: 'String' | 'Date' | 'UInt128' | 'Decimal128';
   account_id: 'String';
   day: 'Date';
   campaign_id: 'String';
-  impressions: 'UInt64';
-  conversions: 'UInt64';
-  referrals: 'UInt64';
+  impressions: 'UInt128';
+  conversions: 'UInt128';
+  referrals: 'UInt128';
   spent: 'Decimal128';
 }
 

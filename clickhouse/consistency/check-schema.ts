@@ -3,7 +3,14 @@ import { type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
 import { shardingKeys } from '../migrate/migration-files.ts';
-import { type Column, type Rollup, rollupPartition, rollups, selectInCluster } from '../rollups.ts';
+import {
+  amountType,
+  type Column,
+  type Rollup,
+  rollupPartition,
+  rollups,
+  selectInCluster,
+} from '../rollups.ts';
 
 interface Table {
   name: string;
@@ -207,7 +214,15 @@ function eventDifferences(catalog: Catalog, live: Column[]): string[] {
     ]),
   );
   const missing = [...wanted].filter((name) => !live.some((column) => column.name === name));
-  return missing.map((name) => `events: column ${name} is missing`);
+  const amounts = Object.values(catalog.families).flatMap((family) =>
+    Object.values(family.measures).map(({ sumOf }) => sumOf),
+  );
+  const narrow = live.flatMap(({ name, type }) => {
+    const amount = amounts.find((each) => each === name);
+    if (!amount || type === amountType(amount)) return [];
+    return [`events: column ${name} is ${type}, the catalog wants ${amountType(amount)}`];
+  });
+  return [...missing.map((name) => `events: column ${name} is missing`), ...narrow];
 }
 
 function dictionaryDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {

@@ -118,7 +118,7 @@ const claimsOn = together<{ head: string; chunk: string }, readonly TimedClaim[]
     WITH (SELECT mapFromArrays(groupArray(d.chunk), groupArray(d.at)) FROM (
       SELECT chunk, max(t.loaded_at) AS at FROM chunk_days AS t WHERE chunk IN {chunks:Array(String)} GROUP BY chunk) AS d) AS times
     SELECT chunk, load_id AS loadId, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded,
-           toUInt32(max(c.rows)) AS counted, toString(max(c.sent_at)) AS sentAt,
+           toFloat64(max(c.rows)) AS counted, toString(max(c.sent_at)) AS sentAt,
            if(mapContains(times, chunk), toString(times[chunk]), NULL) AS arrivedAt
     FROM load_chunks AS c
     WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) AND chunk IN {chunks:Array(String)}

@@ -65,8 +65,8 @@ export async function countEvents(
   { id }: SentChunk,
 ): Promise<{ readonly events: number; readonly listed: number }> {
   const query = `
-    SELECT (SELECT toUInt32(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS listed,
-           (SELECT toUInt32(count()) FROM events WHERE chunk = {chunk:String}
+    SELECT (SELECT toFloat64(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS listed,
+           (SELECT toFloat64(count()) FROM events WHERE chunk = {chunk:String}
               AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})) AS events`;
   const [row] = await retrying(
     () => select<{ events: number; listed: number }>(store, query, { chunk: id }),

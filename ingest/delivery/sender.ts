@@ -177,7 +177,7 @@ export class Sender {
     const { store } = this.#options;
     const { rows, rejectedRows } = await retrying(() => storedRows(store, id), this.#retries);
     if (rejectedRows === 0) return { rows, rejectedRows, rejects: [] };
-    const first = `SELECT toUInt32(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk = {chunk:String} ORDER BY r.line LIMIT ${maxShown}`;
+    const first = `SELECT toFloat64(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk = {chunk:String} ORDER BY r.line LIMIT ${maxShown}`;
     const rejects = await retrying(() => select<RejectedRow>(store, first, { chunk: id }), this.#retries);
     return { rows, rejectedRows, rejects };
   }
@@ -190,7 +190,7 @@ interface StoredRows {
 
 const storedRows = together<string, StoredRows>(async (store, chunks) => {
   const query = `
-    SELECT chunk, toUInt32(sum(c.good)) AS rows, toUInt32(sum(c.bad)) AS rejectedRows FROM (
+    SELECT chunk, toFloat64(sum(c.good)) AS rows, toFloat64(sum(c.bad)) AS rejectedRows FROM (
       SELECT chunk, d.events AS good, 0 AS bad FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
       UNION ALL
       SELECT chunk, 0 AS good, uniqExact(line) AS bad FROM rejected_rows WHERE chunk IN {chunks:Array(String)} GROUP BY chunk

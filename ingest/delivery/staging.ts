@@ -44,9 +44,9 @@ export async function stagedCounts(
   dedupe: boolean,
 ): Promise<StagedCounts> {
   const query = `
-    SELECT toUInt32(countIf(notEmpty(faults))) AS rejectedRows, toUInt32(countIf(${isEvent})) AS good,
-           toUInt32(countIf(left_out)) AS leftOut,
-           ${dedupe ? `toUInt32(uniqExactIf((event_id, day), ${isEvent} AND ${isNew}))` : 'good'} AS rows
+    SELECT toFloat64(countIf(notEmpty(faults))) AS rejectedRows, toFloat64(countIf(${isEvent})) AS good,
+           toFloat64(countIf(left_out)) AS leftOut,
+           ${dedupe ? `toFloat64(uniqExactIf((event_id, day), ${isEvent} AND ${isNew}))` : 'good'} AS rows
     FROM incoming_staging WHERE ${held}`;
   const [row] = await select<{ rejectedRows: number; good: number; leftOut: number; rows: number }>(
     store,
@@ -64,7 +64,7 @@ export function stagedRejects(
   { chunk, loadId }: HeldBack,
   max: number,
 ): Promise<RejectedRow[]> {
-  const query = `SELECT toUInt32(line) AS line, faults FROM incoming_staging AS s
+  const query = `SELECT toFloat64(line) AS line, faults FROM incoming_staging AS s
     WHERE ${held} AND notEmpty(faults) ORDER BY s.line LIMIT {max:UInt32}`;
   return select<RejectedRow>(store, query, { chunk, loadId, max });
 }

@@ -83,7 +83,7 @@ async function takeBack(
   }
   const [counted] = await select<{ events: number }>(
     store,
-    `SELECT toUInt32(sum(d.events)) AS events FROM chunk_days AS d WHERE chunk IN ${own.sql}`,
+    `SELECT toFloat64(sum(d.events)) AS events FROM chunk_days AS d WHERE chunk IN ${own.sql}`,
     own.params,
   );
   const chunks = await select<{ chunk: string }>(store, `SELECT chunk FROM ${own.sql}`, own.params);

@@ -64,7 +64,7 @@ const named = `
 
 const dayQuery = `
   SELECT d.load AS load, l.file AS file, d.chunk AS chunk, toString(d.day) AS day, 'events' AS what,
-    toUInt32(d.stored) AS stored, toUInt32(d.listed) AS ledger, d.inDoubt AS inDoubt
+    toFloat64(d.stored) AS stored, toFloat64(d.listed) AS ledger, d.inDoubt AS inDoubt
   FROM (
     SELECT s.chunk AS chunk, s.day AS day, s.stored AS stored, s.listed AS listed, c.load AS load, c.inDoubt AS inDoubt
     FROM (
@@ -84,9 +84,9 @@ const chunkQuery = `
     difference.2 AS stored, difference.3 AS ledger, d.inDoubt AS inDoubt
   FROM (
     SELECT c.chunk AS chunk, c.load AS load, c.inDoubt AS inDoubt, arrayJoin(arrayFilter(pair -> pair.2 != pair.3, [
-      ('events in the list of days', toUInt32(days.events), toUInt32(c.rows)),
-      ('rejected rows', toUInt32(if(c.inDoubt, 0, r.rejected)), toUInt32(c.rejected)),
-      ('records', toUInt32(c.rows + c.duplicates + c.rejected + c.leftOut), toUInt32(if(c.records = 0 OR c.inDoubt, c.rows + c.duplicates + c.rejected + c.leftOut, c.records)))
+      ('events in the list of days', toFloat64(days.events), toFloat64(c.rows)),
+      ('rejected rows', toFloat64(if(c.inDoubt, 0, r.rejected)), toFloat64(c.rejected)),
+      ('records', toFloat64(c.rows + c.duplicates + c.rejected + c.leftOut), toFloat64(if(c.records = 0 OR c.inDoubt, c.rows + c.duplicates + c.rejected + c.leftOut, c.records)))
     ])) AS difference
     FROM (${claims}) AS c
     LEFT JOIN (SELECT chunk, sum(a.events) AS events FROM chunk_days AS a GROUP BY chunk) AS days ON days.chunk = c.chunk

@@ -16,8 +16,8 @@ export function knownChunks(
 
 const chunksFrom = together<string, readonly KnownChunk[]>(async (store, heads) => {
   const query = `
-    SELECT lower(hex(c.head)) AS first, chunk, toUInt32(max(c.bytes)) AS length,
-           toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toUInt32(max(c.rows)) AS counted,
+    SELECT lower(hex(c.head)) AS first, chunk, toFloat64(max(c.bytes)) AS length,
+           toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toFloat64(max(c.rows)) AS counted,
            lower(hex(max(c.content))) AS content
     FROM load_chunks AS c WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) GROUP BY head, chunk`;
   const rows = await select<{

@@ -39,7 +39,7 @@ export async function countOpenRejects(store: Store, chunks: readonly string[]):
 }
 
 const openRejectsOf = together<string, number>(async (store, chunks) => {
-  const query = `SELECT chunk, toUInt32(count()) AS open FROM rejected_rows FINAL
+  const query = `SELECT chunk, toFloat64(count()) AS open FROM rejected_rows FINAL
     WHERE chunk IN {chunks:Array(String)} AND ${openRejects} GROUP BY chunk`;
   const rows = await select<{ chunk: string; open: number }>(store, query, { chunks });
   const open = new Map(rows.map((row) => [row.chunk, row.open]));
@@ -62,7 +62,7 @@ export async function reopenRejects(store: Store, replayId: string): Promise<num
      FROM rejected_rows WHERE ${ofReplay}`,
     params,
   );
-  const counted = `SELECT toUInt32(count()) AS rows FROM rejected_rows FINAL WHERE ${ofReplay}`;
+  const counted = `SELECT toFloat64(count()) AS rows FROM rejected_rows FINAL WHERE ${ofReplay}`;
   const [row] = await select<{ rows: number }>(store, counted, params);
   if (!row) throw new Error('ClickHouse did not count the rejected rows');
   await store.command({
@@ -86,7 +86,7 @@ export async function reopenRejects(store: Store, replayId: string): Promise<num
  */
 export async function dismissRejects(store: Store, loads: readonly string[]): Promise<number> {
   const open = `${ofLoads} AND ${openRejects} AND replay_id = ''`;
-  const counted = `SELECT toUInt32(count()) AS open FROM rejected_rows AS r FINAL WHERE ${open}`;
+  const counted = `SELECT toFloat64(count()) AS open FROM rejected_rows AS r FINAL WHERE ${open}`;
   const [row] = await select<{ open: number }>(store, counted, { loads });
   if (!row) throw new Error('ClickHouse did not count the rejected rows');
   if (row.open === 0) return 0;

@@ -105,7 +105,7 @@ async function replayOnce(
     (
       await select<{ chunk: string; line: number }>(
         store,
-        `SELECT chunk, toUInt32(line) AS line FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}`,
+        `SELECT chunk, toFloat64(line) AS line FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}`,
         { loads: [load] },
       )
     ).map(({ chunk, line }) => `${chunk}:${line}`),

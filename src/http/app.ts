@@ -208,6 +208,13 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   if (error instanceof Error && 'type' in error && error.type === 'TIMEOUT_EXCEEDED') {
     return new Problem('report_timeout', 'the report took too long; ask for a shorter range');
   }
+  // Nothing but a count is cast in the statement of a report so that it can fail.
+  if (error instanceof Error && 'type' in error && error.type === 'CANNOT_CONVERT_TYPE') {
+    return new Problem(
+      'not_acceptable',
+      'a count of this report is above 9223372036854775807, the greatest that Arrow and Parquet can hold; ask for JSON, NDJSON or CSV',
+    );
+  }
   return new Problem(
     'internal_error',
     'the report could not be produced; the request id finds the reason in the log',

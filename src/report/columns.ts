@@ -61,6 +61,11 @@ export function isFigure({ source }: RowColumn): boolean {
   return source.kind !== 'range' && source.kind !== 'dimension';
 }
 
+/** Whether it is a whole number: a sum of counts, or the difference of two. */
+export function isCount({ type, source }: RowColumn): boolean {
+  return source.kind === 'change' ? isCount(source.now) : source.kind === 'measure' && type === 'Numeric';
+}
+
 function figure({ measures, ratios }: Family, id: string): RowColumn | undefined {
   const measure = measures[id];
   if (measure) return { id, type: measure.type, source: { kind: 'measure' } };

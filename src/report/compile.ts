@@ -2,7 +2,7 @@ import { changesTable, rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { isFigure, type RowColumn, rowColumns } from './columns.ts';
-import { type ReportFormatName, reportFormats } from './formats.ts';
+import { type ReportFormat, type ReportFormatName, reportFormats } from './formats.ts';
 import {
   dayParameters,
   groupingKeys,
@@ -33,11 +33,11 @@ export function compileReport(
   format: ReportFormatName = 'json',
 ): ReadStatement {
   const { breakdown, options } = plan;
-  const { clickhouse, settings } = reportFormats[format];
+  const { clickhouse, settings, countType }: ReportFormat = reportFormats[format];
   const columns = rowColumns(catalog, breakdown, options);
   const template = clickhouse === 'Template' ? templateOf(columns, plan, envelope) : undefined;
   const rows = [
-    `SELECT ${template?.selected ?? columns.map((column) => named(column, plan)).join(', ')}`,
+    `SELECT ${template?.selected ?? columns.map((column) => named(column, plan, countType)).join(', ')}`,
     `FROM ${rowsSource(catalog, plan)}`,
     `ORDER BY ${order(catalog, plan)}`,
     ...(options.limit === undefined ? [] : ['LIMIT {limit:UInt32}']),

@@ -6,6 +6,11 @@ export interface ReportFormat {
   /** Its name in ClickHouse. */
   readonly clickhouse: 'Template' | 'JSONEachRow' | 'CSVWithNames' | 'ArrowStream' | 'Parquet';
   readonly settings: Readonly<Record<string, string | number>>;
+  /**
+   * What its counts are written as; absent: in digits, as many as they have. The type that every reader has, which the
+   * 128 bits of a sum are not: a report with a count that does not fit is refused.
+   */
+  readonly countType?: 'Int64';
 }
 
 const json = {
@@ -41,12 +46,14 @@ export const reportFormats = {
     clickhouse: 'ArrowStream',
     // Compressed by Content-Encoding instead, which every reader of HTTP undoes.
     settings: { output_format_arrow_string_as_string: 1, output_format_arrow_compression_method: 'none' },
+    countType: 'Int64',
   },
   parquet: {
     mediaType: 'application/vnd.apache.parquet',
     extension: 'parquet',
     clickhouse: 'Parquet',
     settings: { output_format_parquet_string_as_string: 1, output_format_parquet_compression_method: 'zstd' },
+    countType: 'Int64',
   },
 } as const satisfies Record<string, ReportFormat>;
 

@@ -1,11 +1,13 @@
 import type { Dimension, NameSource } from '../../catalog/catalog.ts';
-import type { RowColumn } from './columns.ts';
+import { isCount, type RowColumn } from './columns.ts';
+import type { ReportFormat } from './formats.ts';
 import type { FilterField } from './options/fields.ts';
 import type { Plan } from './plan.ts';
 
-/** A column of the rows as a SELECT has it, under its id. */
-export function named(column: RowColumn, plan: Plan): string {
-  const value = expression(column, plan);
+/** A column of the rows as a SELECT has it, under its id. The statement fails where a count does not fit its type. */
+export function named(column: RowColumn, plan: Plan, countType?: ReportFormat['countType']): string {
+  const exact = expression(column, plan);
+  const value = countType && isCount(column) ? `accurateCast(${exact}, '${countType}')` : exact;
   return value === column.id ? value : `${value} AS ${column.id}`;
 }
 

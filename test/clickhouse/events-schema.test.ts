@@ -35,8 +35,8 @@ test('a field of an event has its column in every table and view that it passes'
 const columnTypes: Readonly<Partial<Record<FieldKind, RegExp>>> = {
   text: /^(LowCardinality\()?String/,
   time: /^DateTime64\(3, 'UTC'\)/,
-  count: /^UInt64/,
-  money: /^Decimal\(18, 6\)/,
+  count: /^UInt128/,
+  money: /^Decimal\(38, 6\)/,
   flag: /^Bool/,
 };
 
@@ -62,6 +62,25 @@ test('who inserts events without the loader cannot store text that is not UTF-8,
   await expect(insert("unhex('FF')")).rejects.toThrow('`text_utf8`');
   await expect(insert("repeat('ü', 129)")).rejects.toThrow('`text_length`');
   await insert("repeat('ü', 128)");
+});
+
+test('who inserts events without the loader cannot store amounts of which a few make a sum wrap', async () => {
+  const insert = (column: string, value: string) =>
+    db.store.command({
+      query: `INSERT INTO events (event_time, advertiser_id, campaign_id, ${column}) SELECT now64(3), 'a', 'c', ${value}`,
+    });
+  const count = `toUInt128('1${'0'.repeat(24)}')`;
+  for (const name of countFields) {
+    await expect(insert(name, count)).rejects.toThrow('`amounts`');
+    await insert(name, `${count} - 1`);
+  }
+  const money = `toDecimal128('1${'0'.repeat(18)}', 6)`;
+  for (const name of ['spend', 'revenue']) {
+    for (const value of [money, `-${money}`]) {
+      await expect(insert(name, value)).rejects.toThrow('`amounts`');
+    }
+    await insert(name, `toDecimal128('0.000001', 6) - ${money}`);
+  }
 });
 
 const ids = ['advertiser_id', 'campaign_id', 'creative_id', 'publisher_id', 'ad_unit_id', 'site_id'] as const;

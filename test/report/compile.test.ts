@@ -178,7 +178,7 @@ describe('one more dimension and one more measure in the catalog', () => {
     }
     const finest = wanted.map(rollupDdl).find((ddl) => ddl.includes('FROM events'));
     expect(finest).toContain('    browser LowCardinality(String),\n');
-    expect(finest).toContain('    invoices SimpleAggregateFunction(sum, UInt64),\n');
+    expect(finest).toContain('    invoices SimpleAggregateFunction(sum, UInt128),\n');
     expect(finest).toContain('ORDER BY (account_id, day, campaign_id, device, creative_id, browser)\n');
     expect(finest).toContain('sum(e.ad_requests) AS invoices');
   });

@@ -16,7 +16,7 @@ export interface AdtallyOptions {
   readonly tries?: number;
   /** Instead of the global one. */
   readonly fetch?: typeof fetch;
-  /** Reads one row. `JSON.parse` unless given, which makes doubles of amounts: exact to 15 digits. */
+  /** Reads one row. `JSON.parse` unless given, which makes doubles of numbers: exact to 15 digits, counts up to 2^53. */
   readonly parse?: (text: string) => unknown;
 }
 

@@ -105,7 +105,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
 function introduction({ requests, windowSeconds, maxBodyBytes, timeoutSeconds }: Limits): string {
   return [
     'POST a range of days, receive every row of the breakdown: complete, exact, in the order of the grouping keys. There are no pages and no jobs to poll. If something fails halfway the transfer breaks; a truncated report never looks complete.',
-    'Money is decimal from end to end: the rows of every breakdown add up to the base report, to the last digit. Ratios are computed from the sums and rounded to 6 places; they are 0 where the denominator is 0.',
+    'Money is decimal from end to end: the rows of every breakdown add up to the base report, to the last digit. Ratios are computed from the sums and rounded to 6 places; they are 0 where the denominator is 0. Sums have as many digits as they need. Readers of JSON that make doubles of numbers, as JavaScript does, are exact to 15 digits, up to 2^53 of a count. In Arrow and Parquet a count has 64 bits: a report with one above 2^63 - 1 is refused there with `not_acceptable`, and is whole in JSON, NDJSON and CSV.',
     'Optional fields of the body choose among the rows and figures, order and add them up, and compare them with other days. JSON has the envelope `result`. With `Accept` the rows alone come in other formats, and headers say what the envelope would. `Accept-Encoding` compresses any of them.',
     `An account has ${requests} requests in ${windowSeconds} s, unless the operator set its own limit; \`RateLimit-Policy\` shows it. A body has at most ${maxBodyBytes} bytes, a report takes at most ${timeoutSeconds} s. A range may be of any length.`,
   ].join('\n\n');

@@ -17,7 +17,7 @@ import { problemRefs, reportProblems } from './problems.ts';
 import { formatSchemaName, reportHeaderNames } from './reports.ts';
 
 const problems = [
-  ...reportProblems.filter((code) => !['not_acceptable', 'body_too_large'].includes(code)),
+  ...reportProblems.filter((code) => code !== 'body_too_large'),
   'not_found',
 ] as const;
 

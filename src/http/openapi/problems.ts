@@ -26,7 +26,7 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     detail: 'this endpoint takes POST',
   },
   not_acceptable: {
-    when: '`Accept` allows none of the media types of a report.',
+    when: '`Accept` allows none of the media types of a report; or a count of the report is above 2^63 - 1, which Arrow and Parquet cannot hold: JSON, NDJSON and CSV can.',
     detail: 'a report comes as application/json, …',
   },
   request_too_slow: {

@@ -1,6 +1,6 @@
 import type { Breakdown } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
-import { isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
+import { isCount, isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import type { ReportOptions } from '../../report/options/options.ts';
 import { exampleRows, exampleTexts, exampleUnconfirmedDates, exampleUpdateTime } from './examples.ts';
@@ -9,7 +9,7 @@ import { bodySchema } from './options.ts';
 
 const columnTypes: readonly RowColumn['type'][] = ['String', 'Date', 'Money', 'Numeric'];
 const formatNames = Object.keys(reportFormats) as ReportFormatName[];
-const days = 'Days are text, counts 64-bit integers, money and ratios decimal.';
+const days = 'Days are text, counts signed 64-bit integers, money and ratios decimal.';
 
 /** The rows alone, as every format but JSON has them. */
 const rowsOnly: Readonly<Record<Exclude<ReportFormatName, 'json'>, JsonSchema>> = {
@@ -208,8 +208,7 @@ function columnSchema({ id, type, source }: RowColumn, { day }: Breakdown): Json
     }
     case 'change': {
       const description = `\`${source.now.id}\` less \`${source.before.id}\`.`;
-      const money = type === 'Money' || source.now.source.kind === 'ratio';
-      return { type: money ? 'number' : 'integer', description, ...column };
+      return { type: isCount(source.now) ? 'integer' : 'number', description, ...column };
     }
   }
 }

@@ -25,7 +25,7 @@ interface Waiting {
 /** How many log lines may wait; beyond that they are written without it. */
 const maxWaiting = 10_000;
 
-const outcomesOf = `SELECT query_id AS id, toUInt32(result_rows) AS rows, exception AS failure FROM system.query_log
+const outcomesOf = `SELECT query_id AS id, toFloat64(result_rows) AS rows, exception AS failure FROM system.query_log
   WHERE event_date >= toDate(now() - INTERVAL 1 MINUTE) AND event_time >= now() - INTERVAL 1 MINUTE
     AND type IN ('QueryFinish', 'ExceptionWhileProcessing') AND query_id IN splitByChar(',', {ids:String})`;
 
