@@ -205,17 +205,15 @@ function viewDifferences(rollup: Rollup, wanted: string, view: Table | undefined
 
 function eventDifferences(catalog: Catalog, live: Column[]): string[] {
   if (live.length === 0) return ['events: the table is missing'];
-  const wanted = new Set(
-    Object.values(catalog.families).flatMap((family) => [
-      family.owner,
-      family.money,
-      ...[family.entity, ...family.dimensions].map((name) => catalog.dimensions[name]?.key ?? name),
-      ...Object.values(family.measures).map(({ sumOf }) => sumOf),
-    ]),
-  );
-  const missing = [...wanted].filter((name) => !live.some((column) => column.name === name));
-  const amounts = Object.values(catalog.families).flatMap((family) =>
-    Object.values(family.measures).map(({ sumOf }) => sumOf),
+  const families = Object.values(catalog.families);
+  const amounts = families.flatMap(({ measures }) => Object.values(measures).map(({ sumOf }) => sumOf));
+  const others = families.flatMap(({ owner, money, entity, dimensions }) => [
+    owner,
+    money,
+    ...[entity, ...dimensions].map((name) => catalog.dimensions[name]?.key ?? name),
+  ]);
+  const missing = [...new Set([...others, ...amounts])].filter(
+    (wanted) => !live.some(({ name }) => name === wanted),
   );
   const narrow = live.flatMap(({ name, type }) => {
     const amount = amounts.find((each) => each === name);
