@@ -8,7 +8,7 @@ import { rollups } from '../../clickhouse/rollups.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { exportedReports } from '../../src/http/export/paths.ts';
 import { reportFormats } from '../../src/report/formats.ts';
-import { decimal, groupings, type Key, paths } from '../support/oracle.ts';
+import { decimal, groupings, type Key, micros, paths } from '../support/oracle.ts';
 import { seededRandom, testSeed } from '../support/random.ts';
 import { type JsonRow, readers, tableOf } from '../support/readers.ts';
 import { type Counted, differences } from '../support/recount.ts';
@@ -22,6 +22,8 @@ const service = useService(db);
 const mostCount = 999_999_999_999_999n;
 /** Of money, in millionths. */
 const mostMoney = 999_999_999_999_999_999n;
+/** The coarsest and the finest of each family, without days and by day. */
+const some = paths.filter((path) => /^\/v1\/[a-z_]+$|device_(creative|site)_date$/.test(path));
 const march = { start_time: '2026-03-01', end_time: '2026-03-31' };
 const accepting = (format: keyof typeof reportFormats) => ({ accept: reportFormats[format].mediaType });
 
@@ -94,13 +96,11 @@ function figures(path: string, events: readonly Counted[]): Record<string, strin
 }
 
 const keyColumns: Readonly<Record<Exclude<Key, 'day'>, keyof Counted>> = {
-  ...{
-    campaign: 'campaign_id',
-    ad_unit: 'ad_unit_id',
-    device: 'device',
-    creative: 'creative_id',
-    site: 'site_id',
-  },
+  campaign: 'campaign_id',
+  ad_unit: 'ad_unit_id',
+  device: 'device',
+  creative: 'creative_id',
+  site: 'site_id',
 };
 
 /** The figures of each row of a report, without its texts, in any order. */
@@ -160,7 +160,7 @@ describe('sums above 2^64', () => {
     expect(figuresOf(path, totals)).toEqual(figures(path, [...second, ...third]));
   });
 
-  test.each(paths)('are exact in what is compared, and in the change: %s', async (path) => {
+  test.each(some)('are exact in what is compared, and in the change: %s', async (path) => {
     for (const [date, other, now, before] of [
       ['2026-03-03', '2026-03-02', third, second],
       ['2026-03-02', '2026-03-03', second, third],
@@ -169,8 +169,6 @@ describe('sums above 2^64', () => {
       const { rows, totals } = await ask(path, account, body);
       const [current, compared] = [figures(path, now), figures(path, before)];
       const expected = Object.keys(current).flatMap((name) => {
-        const micros = (text = '') =>
-          BigInt(text.replace('.', '')) * 10n ** BigInt(6 - (text.split('.')[1] ?? '').length);
         return [
           [name, current[name]],
           [`${name}_compared`, compared[name]],
@@ -296,7 +294,7 @@ describe(`events of chance, as large as they may be (TEST_SEED=${testSeed})`, ()
     expect(await differences(db.store, account, events)).toEqual([]);
   });
 
-  test.each(paths)('every figure is that of a recount: %s', async (path) => {
+  test.each(some)('every figure is that of a recount: %s', async (path) => {
     const { rows, totals } = await ask(path, account, { ...march, totals: true });
     expect(rows.map((row) => Object.values(figuresOf(path, row)).join()).sort()).toEqual(
       recount(path, events),
