@@ -12,6 +12,7 @@ ALTER TABLE events
     MODIFY COLUMN conversions UInt128 DEFAULT 0,
     MODIFY COLUMN spend Decimal(38, 6),
     MODIFY COLUMN revenue Decimal(38, 6),
+    DROP CONSTRAINT IF EXISTS amounts,
     ADD CONSTRAINT IF NOT EXISTS amounts CHECK chunk != '' OR (
         greatest(ad_requests, impressions, referrals, conversions) < toUInt128('1000000000000000000000000')
         AND greatest(abs(spend), abs(revenue)) < 1000000000000000000);
