@@ -19,7 +19,7 @@ RUN npm run build
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --ignore-scripts --omit=dev --omit=optional
+RUN npm ci --ignore-scripts --omit=dev
 
 FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="adtally" \

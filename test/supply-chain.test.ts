@@ -7,6 +7,7 @@ interface Locked {
   readonly resolved?: string;
   readonly integrity?: string;
   readonly optional?: boolean;
+  readonly dev?: boolean;
 }
 
 const read = (file: string) => readFileSync(new URL(`../${file}`, import.meta.url), 'utf8');
@@ -41,10 +42,25 @@ test('every package comes from the registry', () => {
   const manifest = JSON.parse(read('package.json'));
   const ranges = Object.values({
     ...manifest.dependencies,
-    ...manifest.optionalDependencies,
+    ...manifest.peerDependencies,
     ...manifest.devDependencies,
   });
   expect(ranges.filter((range) => !/^\^?\d/.test(String(range)))).toEqual([]);
+});
+
+test('the engine of 550 MB comes with a checkout, and not with the package or the image', () => {
+  const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta, devDependencies } =
+    JSON.parse(read('package.json'));
+  for (const name of ['chdb', 'ffi-rs']) {
+    expect({ ...dependencies, ...optionalDependencies }).not.toHaveProperty(name);
+    // Whoever installs it beside the package gets what the tests run on.
+    expect(peerDependencies[name]).toBe(devDependencies[name]);
+    expect(peerDependenciesMeta[name]).toEqual({ optional: true });
+  }
+  const ofEngine = locked.filter(([path]) => /^node_modules\/(@?chdb|ffi-rs|@yuuang)/.test(path));
+  expect(ofEngine.length).toBeGreaterThan(5);
+  // The image is made with --omit=dev.
+  expect(ofEngine.filter(([, { dev }]) => !dev)).toEqual([]);
 });
 
 interface Component {

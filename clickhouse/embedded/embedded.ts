@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { prepareDataDir } from './data-dir.ts';
@@ -14,7 +14,7 @@ const startLimitMs = 30_000;
 const pollMs = 20;
 const lockedPauseMs = 200;
 
-/** The installed packages include no ClickHouse for this platform. */
+/** The embedded ClickHouse is not installed, or there is none for this platform. */
 export class EmbeddedUnavailable extends Error {
   override readonly name = 'EmbeddedUnavailable';
 }
@@ -28,13 +28,15 @@ export interface EmbeddedOptions {
  * Joins the embedded ClickHouse of `dataDir`, or starts it. Any number of processes may do so at the same time and
  * share one engine. The lease keeps this process alive; it ends with `release()` or with the process, however that
  * ends.
- * @throws {EmbeddedUnavailable} when there is no ClickHouse for this platform
+ * @throws {EmbeddedUnavailable} when the engine is needed and not installed; `dataDir` is then not made
  * @throws {Error} naming DATA_DIR or the log file when it cannot be written or ClickHouse does not start
  */
 export async function acquireEmbedded(
   dataDir: string,
   options: EmbeddedOptions = {},
 ): Promise<EmbeddedLease> {
+  // Whoever forgot CLICKHOUSE_URL finds no empty store afterwards. One that runs already needs no engine of ours.
+  if (!existsSync(dataDir)) await requireLibrary();
   const home = prepareDataDir(dataDir);
   const deadline = Date.now() + startLimitMs;
   let own: ChildProcess | undefined;
@@ -97,15 +99,22 @@ function isRunning(process: ChildProcess): boolean {
   return process.exitCode === null && process.signalCode === null;
 }
 
+/** It is an optional peer of the package: `--omit=optional` does not keep 550 MB off a global installation (npm 11). */
 async function requireLibrary(): Promise<void> {
   try {
     const { resolveLibchdb } = await import('chdb/libchdb');
     resolveLibchdb();
     await import('ffi-rs');
   } catch (cause) {
-    const platform = `${process.platform}-${process.arch}`;
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND') {
+      throw new EmbeddedUnavailable(
+        'there is no ClickHouse here: set CLICKHOUSE_URL to a ClickHouse server, or install the embedded one beside adtally: npm install --global chdb@3 ffi-rs@1 (without --global where adtally was installed without it)',
+        { cause },
+      );
+    }
+    const reason = cause instanceof Error ? cause.message : String(cause);
     throw new EmbeddedUnavailable(
-      `there is no embedded ClickHouse for ${platform} here; set CLICKHOUSE_URL to a ClickHouse server`,
+      `the embedded ClickHouse cannot run here, on ${process.platform}-${process.arch}; set CLICKHOUSE_URL to a ClickHouse server: ${reason}`,
       { cause },
     );
   }

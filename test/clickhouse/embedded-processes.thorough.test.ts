@@ -175,8 +175,9 @@ test('a DATA_DIR that cannot be made is named', async () => {
 test('without the engine library the way out is named', async () => {
   const holder = startHolder(dataDir, { ...process.env, CHDB_LIBCHDB_PATH: join(root, 'none') });
   const [stderr] = await Promise.all([text(holder.stderr), once(holder, 'exit')]);
-  expect(stderr).toContain('EmbeddedUnavailable: there is no embedded ClickHouse for');
+  expect(stderr).toContain('EmbeddedUnavailable: the embedded ClickHouse cannot run here, on ');
   expect(stderr).toContain('set CLICKHOUSE_URL to a ClickHouse server');
+  expect(stderr).toContain('CHDB_LIBCHDB_PATH points at');
 });
 
 async function acquire(dir = dataDir): Promise<EmbeddedLease> {
