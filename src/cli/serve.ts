@@ -9,8 +9,8 @@ import { openLog } from '../observe/log.ts';
 import type { Service } from '../service.ts';
 import { type OpenStore, openStore } from '../store.ts';
 import { commandHere } from '../version.ts';
-import { config, say } from './command.ts';
-import { curlLines, loadDemo, newTokenAccount, pageLinks } from './demo/demo.ts';
+import { config, line, print, say } from './command.ts';
+import { curlLines, loadDemo, newTokenAccount, pageLink } from './demo/demo.ts';
 
 /** `serve`, `demo` and `clickhouse`: they run until a signal. */
 export function addServeCommands(program: Command): void {
@@ -50,13 +50,16 @@ async function runDemo(config: Config): Promise<void> {
         await service.stop();
         throw error;
       });
-    for (const { account, token } of accounts) say(`${account}\t${token}`);
+    // What there is to take along goes to standard output, and nothing else does.
     say(
       accounts.length
-        ? `\nThe tokens above are shown only once. These links open the reports in a browser, signed in:\n\n${pageLinks(service.url, accounts)}\n\nOr try:\n`
-        : `\nNothing was loaded now, and tokens are shown only once. For a new one:\n\n  TOKEN=$(${commandHere()} token create ${newTokenAccount})\n\nIt signs you in at ${service.url}/app, too. Or try:\n`,
+        ? `\nThese tokens are shown only once. Each link opens the reports of its account in a browser, signed in:\n`
+        : `\nNothing was loaded now, and tokens are shown only once. For a new one:\n\n  TOKEN=$(${commandHere()} token create ${newTokenAccount})\n\nIt signs you in at ${service.url}/app, too.`,
     );
-    say(`${curlLines(service.url, accounts, new Date())}\n`);
+    for (const { account, token } of accounts) print(line([account, token, pageLink(service.url, token)]));
+    say('\nReports to try, in another terminal:\n');
+    for (const curl of curlLines(service.url, accounts, new Date())) print(curl);
+    say('');
     log.info(`listening on ${service.url}; Ctrl-C stops`);
     await stopAtEnd(service, opened, log);
   });
@@ -73,7 +76,7 @@ async function runEmbedded({ dataDir, clickhouse }: Config): Promise<void> {
   const lease = await acquireEmbedded(dataDir, { database: clickhouse.database });
   try {
     say(`ClickHouse listens on ${lease.url}; Ctrl-C stops it. To look at it:\n`);
-    say(`  curl -K ${quotedForShell(curlFile(dataDir))} -d 'SHOW TABLES FROM ${clickhouse.database}'\n`);
+    print(`curl -K ${quotedForShell(curlFile(dataDir))} -d 'SHOW TABLES FROM ${clickhouse.database}'`);
     await untilStopped(lease.lost);
   } finally {
     await lease.release();

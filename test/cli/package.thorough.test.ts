@@ -83,7 +83,7 @@ test('a user without rights loads, serves and asks for a report on nothing but w
   const env = { DATA_DIR: join(empty, 'data'), PORT: '0', LOG_LEVEL: 'info' };
   const demo = start(adtally, ['demo'], env);
   const url = await listening(demo);
-  const [, token = ''] = await demo.said(/^northwind-outdoor\t(adt_\w+)$/m);
+  const [, token = ''] = await demo.said(/^northwind-outdoor\t(adt_\w+)\t/m);
   expect(await rows(url, token)).toBeGreaterThan(0);
   const page = await fetch(`${url}/app`);
   // With its script and style, which are built before.

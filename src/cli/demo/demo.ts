@@ -61,13 +61,13 @@ export async function loadDemo(
   return accounts;
 }
 
-/** Links that open the page for people signed in. What stands behind # is not sent to anyone. */
-export function pageLinks(url: string, accounts: readonly DemoAccount[]): string {
-  return accounts.map(({ account, token }) => `${account}\t${url}/app#token=${token}`).join('\n');
+/** Opens the page for people signed in. What stands behind # is not sent to anyone. */
+export function pageLink(url: string, token: string): string {
+  return `${url}/app#token=${token}`;
 }
 
 /** `curl` commands to paste; without accounts those that one of them can ask, by its token in `TOKEN`. */
-export function curlLines(url: string, accounts: readonly DemoAccount[], now: Date): string {
+export function curlLines(url: string, accounts: readonly DemoAccount[], now: Date): string[] {
   const tokenOf = (account: string) => accounts.find((demo) => demo.account === account)?.token ?? '$TOKEN';
   const day = (ago: number) => new Date(now.getTime() - ago * 86_400_000).toISOString().slice(0, 10);
   const lines: [string, string, number][] = [
@@ -80,6 +80,5 @@ export function curlLines(url: string, accounts: readonly DemoAccount[], now: Da
     .map(
       ([path, account, days]) =>
         `curl -sS --compressed ${url}${path} -H "authorization: Bearer ${tokenOf(account)}" -H 'content-type: application/json' -d '{"start_time":"${day(days)}","end_time":"${day(1)}"}'`,
-    )
-    .join('\n\n');
+    );
 }
