@@ -27,7 +27,11 @@ LABEL org.opencontainers.image.title="adtally" \
       org.opencontainers.image.licenses="Apache-2.0"
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080
 WORKDIR /app
-COPY package.json ./
+COPY package.json README.md ./
+# For operators, as adtally --help says.
+COPY docs docs
+COPY deploy deploy
+COPY clickhouse/config clickhouse/config
 COPY --from=dependencies /app/node_modules node_modules
 COPY --from=build /app/dist dist
 USER node

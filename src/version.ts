@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
 export interface Version {
@@ -23,6 +24,11 @@ export function runningVersion(): Version {
 /** `0.1.0 (4fb1c2a90d3e)` */
 export function describeVersion({ version, commit }: Version): string {
   return `${version} (${commit ?? 'from a checkout'})`;
+}
+
+/** Where `docs/` and `deploy/` of this version are: in the package, the image or the checkout. */
+export function folderHere(): string {
+  return fileURLToPath(new URL(existsSync(build) ? '..' : '.', build));
 }
 
 /** How a person calls adtally here, for messages that name a command. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { describeVersion, runningVersion } from '../version.ts';
+import { describeVersion, folderHere, runningVersion } from '../version.ts';
 import { addAccountCommands } from './accounts.ts';
 import { addExamples } from './help/examples.ts';
 import { addHistoryCommands } from './history/commands.ts';
@@ -14,7 +14,8 @@ Settings are environment variables; most used are
   HOST, PORT          where the service listens (127.0.0.1, 8080)
   REDIS_URL           shares request limits between services
   REPORT_TIMEZONE     of days (UTC); fixed when the database is created
-README.md lists all of them.
+README.md lists all of them. Operators find docs/operations.md, and alert rules, a dashboard and a Helm chart in deploy/.
+These files are in ${folderHere()}
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 4 loaded but some rows were rejected.`;
 

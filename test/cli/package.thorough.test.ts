@@ -1,14 +1,24 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkout, type Ended, listening, startProcess } from '../support/process.ts';
 
 /** `nobody`, where the tests run as root. */
 const nobody = 65_534;
 const asNobody = process.getuid?.() === 0;
-const maxPackedBytes = 500_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-package-'));
 const home = join(folder, 'home');
@@ -34,6 +44,23 @@ async function run(program: string, args: readonly string[], env?: Record<string
 }
 
 const adtally = './node_modules/.bin/adtally';
+const prefix = join(home, 'machine');
+const ofMachine = join(prefix, 'bin/adtally');
+const readme = readFileSync(join(checkout, 'README.md'), 'utf8');
+
+const installLocally = (...packages: readonly string[]): Promise<Ended> =>
+  run('npm', ['install', '--no-audit', '--no-fund', ...packages]);
+
+/** Installs for the whole machine, which is a folder here. */
+const installGlobally = (...packages: readonly string[]): Promise<Ended> => {
+  // npm would look for it below the prefix, and miss a registry or a certificate that it names.
+  const settings = execFileSync('npm', ['config', 'get', 'globalconfig'], { encoding: 'utf8' }).trim();
+  const where = ['--global', '--prefix', prefix, '--globalconfig', settings];
+  return installLocally(...where, ...packages);
+};
+/** Of all files below a folder, in MB. */
+const megabytesOf = (path: string): number =>
+  Number(execFileSync('du', ['-sk', path], { encoding: 'utf8' }).split('\t')[0]) / 1e3;
 
 beforeAll(async () => {
   const packed = await startProcess('npm', ['pack', '--silent', '--pack-destination', folder]).ended;
@@ -45,17 +72,38 @@ beforeAll(async () => {
     for (const owned of [home, empty]) chownSync(owned, nobody, nobody);
     chmodSync(folder, 0o755);
   }
-  await run('npm', ['install', '--no-audit', '--no-fund', '../adtally.tgz']);
+  await installLocally('../adtally.tgz');
 }, 600_000);
 
-test('the package is small, and has neither sources nor tests', () => {
-  expect(statSync(tarball).size).toBeLessThan(maxPackedBytes);
+test('the package has the size that README says, and neither sources nor tests', () => {
+  expect(readme).toContain(`a package of ${(statSync(tarball).size / 1e6).toFixed(1)} MB`);
   const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
   const wrong = files.filter(
-    (file) => !/^package\/(dist|examples)\/|^package\/[^/]+\.(md|json)$|LICENSE$/.test(file),
+    (file) =>
+      !/^package\/((dist|clients|deploy|docs|examples|clickhouse\/config)\/|[^/]+\.(md|json)$|LICENSE$)/.test(
+        file,
+      ),
   );
   expect(wrong).toEqual([]);
   expect(files.filter((file) => /\.ts$|\.map$|\/(test|bench)\//.test(file))).toEqual([]);
+});
+
+test('an operator finds every page, rule and configuration that the installed pages name', async () => {
+  const installed = join(empty, 'node_modules/adtally');
+  expect((await run(adtally, ['--help'])).stdout).toContain(`${installed}/`);
+  const pages = readdirSync(installed, { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.md'),
+  );
+  expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/operations.md', 'deploy/helm/README.md']));
+  const missing = pages.flatMap((page) => {
+    const links = readFileSync(join(installed, page), 'utf8').matchAll(/\]\((?!\w+:|#)([^)#]+)/g);
+    return [...links]
+      .map(([, link = '']) => join(dirname(page), link))
+      .filter((file) => !existsSync(join(installed, file)));
+  });
+  // What README says is only in a checkout.
+  const ofCheckout = /\.(png|svg)$|^bench\/|^CONTRIBUTING\.md$|^docs\/architecture\.md$/;
+  expect(missing.filter((file) => !ofCheckout.test(file))).toEqual([]);
 });
 
 test('it tells its version with the commit it was built from', async () => {
@@ -70,14 +118,35 @@ test('npx runs it at once, and installed for a whole machine it is a command', a
   expect((await run('npx', ['--yes', '--package', '../adtally.tgz', 'adtally', '--version'])).stdout).toBe(
     version,
   );
-  const prefix = join(home, 'machine');
-  // npm would look for it below the prefix, and miss a registry or a certificate that it names.
-  const settings = execFileSync('npm', ['config', 'get', 'globalconfig'], { encoding: 'utf8' }).trim();
-  const where = ['--global', '--prefix', prefix, '--globalconfig', settings];
-  await run('npm', ['install', '--no-audit', '--no-fund', ...where, '../adtally.tgz']);
-  const command = join(prefix, 'bin/adtally');
-  expect((await run(command, ['--version'])).stdout).toBe(version);
+  await installGlobally('../adtally.tgz');
+  expect((await run(ofMachine, ['--version'])).stdout).toBe(version);
 });
+
+test.each([
+  { how: 'locally', folder: join(empty, 'node_modules'), command: adtally, install: installLocally },
+  { how: 'globally', folder: prefix, command: ofMachine, install: installGlobally },
+])(
+  'installed $how without the engine, a forgotten CLICKHOUSE_URL is told at once, with both ways out',
+  async (where) => {
+    const before = megabytesOf(where.folder);
+    expect(before).toBeLessThan(100);
+    let hint = '';
+    for (const asked of ['serve', 'demo', 'status', 'token list', 'clickhouse', 'backup x']) {
+      const { code, stdout, stderr } = await start(where.command, asked.split(' ')).ended;
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(/^error: there is no ClickHouse here: set CLICKHOUSE_URL .*\n$/);
+      expect(existsSync(join(empty, '.data'))).toBe(false);
+      hint = stderr;
+    }
+    const [, engine = ''] = /npm install --global (.*) \(without/.exec(hint) ?? [];
+    expect(readme).toContain(`npm install --global ./adtally-*.tgz ${engine}`);
+    await where.install(...engine.split(' '));
+    const megabytes = Math.round((megabytesOf(where.folder) - before) / 50) * 50;
+    expect(readme).toContain(`ClickHouse (${megabytes} MB)`);
+    const { stdout } = await run(where.command, ['status'], { DATA_DIR: join(empty, 'data') });
+    expect(stdout).toMatch(/ClickHouse \d/);
+  },
+);
 
 test('a user without rights loads, serves and asks for a report on nothing but what npm installed', async () => {
   const env = { DATA_DIR: join(empty, 'data'), PORT: '0', LOG_LEVEL: 'info' };
@@ -99,12 +168,6 @@ test('a user without rights loads, serves and asks for a report on nothing but w
   // Everything was written below DATA_DIR.
   const left = execFileSync('ls', ['-A', empty], { encoding: 'utf8' }).trim().split('\n');
   expect(left.toSorted()).toEqual(['data', 'node_modules', 'package-lock.json', 'package.json']);
-});
-
-test('without the embedded engine it says what it needs', async () => {
-  rmSync(join(empty, 'node_modules/chdb'), { recursive: true });
-  const { code, stderr } = await start(adtally, ['serve'], { DATA_DIR: join(empty, 'other') }).ended;
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('set CLICKHOUSE_URL') });
 });
 
 async function rows(url: string, token: string): Promise<number> {
