@@ -1,6 +1,7 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { markWithdrawn } from '../delivery/chunk-outcome.ts';
 import { changeChunks } from '../delivery/delete-chunks.ts';
 import { withdrawChunks } from '../delivery/withdraw-chunks.ts';
@@ -9,18 +10,19 @@ import { Load, type LoadOptions } from '../ledger/load.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 import { type ChunkSet, droppedDay, monthsOf } from '../load/chunk-months.ts';
-import { countOpenRejects, reopenRejects } from '../rejects/rejected-rows.ts';
+import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
 
-/** What was there of a load and is not any more. */
+/** What is there of a load to be taken back. */
 export interface Unloaded {
-  /** It had been taken back before, and nothing was done. */
+  /** It has been taken back before: there is nothing. */
   readonly before: boolean;
   readonly events: number;
   readonly chunks: number;
-  readonly months: number;
-  /** Open rejected rows, deleted. */
+  /** `yyyy-mm`; their rollups are rebuilt. */
+  readonly months: readonly string[];
+  /** Open rejected rows, which are deleted. */
   readonly rejectedRows: number;
-  /** Rejected rows that the load had replayed, open again. */
+  /** Rejected rows that the load has replayed, which are opened again. */
   readonly reopenedRows: number;
 }
 
@@ -30,7 +32,14 @@ interface LoadRecord {
   readonly replayId: string;
 }
 
-const nothing = { events: 0, chunks: 0, months: 0, rejectedRows: 0, reopenedRows: 0 };
+const nothing: Unloaded = {
+  before: true,
+  events: 0,
+  chunks: 0,
+  months: [],
+  rejectedRows: 0,
+  reopenedRows: 0,
+};
 /** Their names go with the address of a request. */
 const chunksAtOnce = 500;
 
@@ -48,14 +57,11 @@ export async function unload(
   now: () => Date,
   options: LoadOptions = {},
 ): Promise<Unloaded> {
-  if ((await requireUnloadable(store, id, options)).state === 'unloaded') return { before: true, ...nothing };
+  if ((await requireUnloadable(store, id, options)).state === 'unloaded') return nothing;
   const turn = await Load.begin(store, { kind: 'rebuild', file: `unload of ${id}` }, now(), options);
   try {
     const { state, replayId } = await requireUnloadable(store, id, options);
-    const done =
-      state === 'unloaded'
-        ? { before: true, ...nothing }
-        : { before: false, ...(await takeBack(store, id, replayId, turn, options)) };
+    const done = state === 'unloaded' ? nothing : await takeBack(store, id, replayId, turn, options);
     await turn.finish();
     return done;
   } catch (error) {
@@ -64,14 +70,19 @@ export async function unload(
   }
 }
 
-async function takeBack(
-  store: Store,
-  id: string,
-  replayId: string,
-  turn: Load,
-  options: LoadOptions,
-): Promise<Omit<Unloaded, 'before'>> {
-  const ledger = openLedger(store, options);
+/** What `unload` would take back now; changes nothing. @throws as `unload` does */
+export async function previewUnload(store: Store, id: string, options: LoadOptions = {}): Promise<Unloaded> {
+  const { state, replayId } = await requireUnloadable(store, id, options);
+  return state === 'unloaded' ? nothing : (await find(store, id, replayId)).found;
+}
+
+interface Found {
+  readonly found: Unloaded;
+  readonly chunks: readonly { readonly chunk: string }[];
+  readonly months: readonly DayRange[];
+}
+
+async function find(store: Store, id: string, replayId: string): Promise<Found> {
   const own = chunksOf(replayId === '' ? [id] : await loadsOfReplay(store, replayId));
   const months = await monthsOf(store, own);
   for (const month of months) {
@@ -81,23 +92,37 @@ async function takeBack(
       `load ${id} cannot be taken back: the raw events that other loads brought for ${day} have been dropped, and without them the rollups of ${day.slice(0, 7)} cannot be computed again. Restore the events of that month, then run the same command again.`,
     );
   }
-  const [counted] = await select<{ events: number }>(
+  const [counted] = await select<{ events: number; rejectedRows: number; reopenedRows: number }>(
     store,
-    `SELECT toFloat64(sum(d.events)) AS events FROM chunk_days AS d WHERE chunk IN ${own.sql}`,
-    own.params,
+    `SELECT (SELECT toFloat64(sum(d.events)) FROM chunk_days AS d WHERE chunk IN ${own.sql}) AS events,
+       (SELECT toFloat64(count()) FROM rejected_rows FINAL WHERE chunk IN ${own.sql} AND ${openRejects}) AS rejectedRows,
+       (SELECT toFloat64(count()) FROM rejected_rows FINAL WHERE replay_id = {replayId:String} AND replay_id != '') AS reopenedRows`,
+    { ...own.params, replayId },
   );
+  if (!counted) throw new Error('ClickHouse did not count what there is of the load');
   const chunks = await select<{ chunk: string }>(store, `SELECT chunk FROM ${own.sql}`, own.params);
-  let rejectedRows = 0;
+  const named = months.map(({ from }) => from.slice(0, 7));
+  return { found: { before: false, ...counted, chunks: chunks.length, months: named }, chunks, months };
+}
+
+async function takeBack(
+  store: Store,
+  id: string,
+  replayId: string,
+  turn: Load,
+  options: LoadOptions,
+): Promise<Unloaded> {
+  const ledger = openLedger(store, options);
+  const { found, chunks, months } = await find(store, id, replayId);
   for (let first = 0; first < chunks.length; first += chunksAtOnce) {
     const some = chunks.slice(first, first + chunksAtOnce).map(({ chunk }) => chunk);
     turn.assertTurnHeld();
     // In this order a load that comes in between sends them again, under a new token.
     await markWithdrawn(ledger, turn, some);
     await forgetLoaded(store, some);
-    rejectedRows += await countOpenRejects(store, some);
     await withdrawChunks(store, some);
   }
-  const reopenedRows = replayId === '' ? 0 : await reopenRejects(store, replayId);
+  if (replayId !== '') await reopenRejects(store, replayId);
   for (const month of months) {
     turn.assertTurnHeld();
     await rebuildRollups(store, catalog, month, {
@@ -110,13 +135,7 @@ async function takeBack(
             SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id = {id:String}`,
     query_params: { id },
   });
-  return {
-    events: counted?.events ?? 0,
-    chunks: chunks.length,
-    months: months.length,
-    rejectedRows,
-    reopenedRows,
-  };
+  return found;
 }
 
 /** What the loads have sent and no other has loaded; the same after the ledger has forgotten that they are loaded. */

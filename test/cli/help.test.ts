@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
+import { fieldSpecs } from '../../catalog/events.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { commandsOf, examples } from '../../src/cli/help/examples.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { useCommands } from '../support/process.ts';
 
 const program = createProgram();
-const leaves = [...commandsOf(program)].filter(({ command }) => command.commands.length === 0);
 const commands = useCommands();
 
 /** What `--help` of a command prints. */
@@ -21,19 +21,31 @@ function helpOf(command: Command): string {
   return written;
 }
 
-test('the help of every command has examples, whose commands and options exist', () => {
-  const named = leaves.map(({ words }) => words.join(' '));
-  expect(Object.keys(examples).toSorted()).toEqual(named.toSorted());
-  for (const { command, words } of leaves) {
-    const lines = examples[words.join(' ')]?.map(([line]) => line) ?? [];
+test('the help of every command and group has examples, whose commands and options exist', () => {
+  const all = [...commandsOf(program)].map(({ command, words }) => ({ command, name: words.join(' ') }));
+  expect(Object.keys(examples).toSorted()).toEqual(all.map(({ name }) => name).toSorted());
+  for (const { command, name } of all) {
+    const lines = examples[name]?.map(([line]) => line) ?? [];
     const help = helpOf(command);
     for (const line of lines) {
       expect(help).toContain(line);
-      expect(line).toContain(`adtally ${words.join(' ')}`);
+      expect(line).toContain(`adtally ${name}`);
       const used = line.match(/(?<= )--[\w-]+/g) ?? [];
-      const known = command.options.map(({ long }) => long);
+      const called = all.findLast(
+        (each) => line.includes(`adtally ${each.name}`) && each.name.startsWith(name),
+      );
+      const known = called?.command.options.map(({ long }) => long);
       expect(known, line).toEqual(expect.arrayContaining(used));
     }
+  }
+});
+
+test('ingest events --help lists every field of an event with its limits', () => {
+  const events = [...commandsOf(program)].find(({ words }) => words.join(' ') === 'ingest events');
+  const lines = events ? helpOf(events.command).split('\n') : [];
+  for (const [name, { maxChars, range }] of Object.entries(fieldSpecs)) {
+    const line = lines.find((each) => each.startsWith(`  ${name} `));
+    for (const limit of [maxChars, range?.[1]]) expect(line).toContain(limit?.toLocaleString('en') ?? '');
   }
 });
 

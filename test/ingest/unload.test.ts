@@ -37,14 +37,49 @@ test('a load is taken back exactly, also where others share its days, and its fi
   expect(await counted()).toEqual({ events: 50, spent: '5' });
 });
 
+test('--dry-run says what would be taken back, of a load and of a replay, and changes nothing', async () => {
+  const first = await run(['ingest', 'events', '--json', await file('wrong.ndjson', withRejects(20))]);
+  const [id] = JSON.parse(first.stdout).loads;
+  const before = await counted();
+  expect(before.events).toBe(16);
+  for (const _ of ['once', 'again']) {
+    expect(await run(['unload', id, '--dry-run'])).toMatchObject({
+      code: 0,
+      stderr: `load ${id} would be taken back: 16 events deleted, 4 open rejected rows deleted, rollups of 2 months rebuilt
+these are 1 chunk of 2026-03, 2026-04; nothing was changed\n`,
+    });
+  }
+  expect(await counted()).toEqual(before);
+  expect(await stateOf(id)).toEqual([{ state: 'loaded' }]);
+
+  const corrected = (await run(['rejects', id, '--json'])).stdout.replaceAll(
+    '"quantity":"0"',
+    '"quantity":"1"',
+  );
+  expect((await run(['replay', id, await file('corrected.ndjson', corrected)])).code).toBe(0);
+  const query = "SELECT max(load_id) AS replay FROM loads WHERE kind = 'replay'";
+  const [{ replay } = { replay: '' }] = await select<{ replay: string }>(db.store, query);
+  const { stderr } = await run(['unload', replay, '--dry-run']);
+  expect(stderr).toContain('4 events deleted, 4 rejected rows open again, rollups of 2 months rebuilt');
+  expect((await run(['unload', replay])).stderr).toContain(
+    '4 events deleted, 4 rejected rows open again, rollups of 2 months rebuilt',
+  );
+  expect(await counted()).toEqual(before);
+  expect((await run(['unload', id])).stderr).toContain('16 events deleted, 4 open rejected rows deleted');
+  expect((await run(['unload', id, '--dry-run'])).stderr).toBe(`load ${id} has been taken back before\n`);
+  expect((await run(['unload', 'nowhere', '--dry-run'])).code).toBe(1);
+});
+
 test('it is refused, and nothing changed, where raw events of other loads have been dropped', async () => {
   const may = { event_time: '2026-05-05T12:00:00Z' };
   await load(await file('old.ndjson', ndjson(events(30, may))));
   await onEveryShard(db, 'ALTER TABLE events DROP PARTITION 202605');
   const id = await load(await file('late.ndjson', ndjson(events(20, may))));
-  const { code, stderr } = await run(['unload', id]);
-  expect(code).toBe(1);
-  expect(stderr).toMatch(/raw events that other loads brought for 2026-05-05 have been dropped/);
+  for (const dryRun of [['--dry-run'], []]) {
+    const { code, stderr } = await run(['unload', id, ...dryRun]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/raw events that other loads brought for 2026-05-05 have been dropped/);
+  }
   const kept = `SELECT toString(sum(c.spent)) AS spent FROM campaigns_date AS c WHERE account_id = '${loads.account}'`;
   expect(await select(db.store, kept)).toEqual([{ spent: '5' }]);
   // The other tests compare every rollup with the events.

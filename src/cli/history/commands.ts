@@ -63,5 +63,8 @@ export function addHistoryCommands(program: Command): void {
     .command('unload')
     .description('take a load back: its events, and its open rejected rows; the file can be loaded again')
     .argument('<load>', 'its id in the list of loads')
-    .action((load: string) => withStore((store) => unloadLoad(store, load)));
+    .option('--dry-run', 'only say what would be taken back')
+    .action((load: string, { dryRun = false }: { dryRun?: boolean }) =>
+      withStore((store) => unloadLoad(store, load, dryRun)),
+    );
 }

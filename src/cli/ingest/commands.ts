@@ -4,6 +4,7 @@ import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import { defaultChunkBytes } from '../../../ingest/load/load-events.ts';
 import { accountId, eventDay, positiveInteger, rejectLimit, repeated, requireRange } from '../arguments.ts';
 import { withStore } from '../command.ts';
+import { addEventFields } from '../help/event-fields.ts';
 import { ingestEvents } from './events.ts';
 import { confirmAccount, ingestLists } from './lists.ts';
 
@@ -14,7 +15,7 @@ export function addIngestCommands(program: Command): void {
     new Option('--format <format>', 'the format, if the file name does not end in it').choices(
       Object.keys(formats),
     );
-  ingest
+  const events = ingest
     .command('events')
     .description('load events')
     .argument('<file...>', 'files, folders, quoted patterns, or - for standard input')
@@ -42,6 +43,7 @@ export function addIngestCommands(program: Command): void {
         process.exitCode = await ingestEvents(store, files, flags);
       }),
     );
+  addEventFields(events);
   for (const [name, list] of Object.entries(lookupLists)) {
     ingest
       .command(name)
