@@ -10,6 +10,7 @@ export const problemStatus = {
   method_not_allowed: 405,
   not_acceptable: 406,
   request_too_slow: 408,
+  precondition_failed: 412,
   body_too_large: 413,
   unsupported_media_type: 415,
   http_version_too_old: 426,

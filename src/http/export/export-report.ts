@@ -7,6 +7,7 @@ import type { Seen } from '../../report/kept/answers.ts';
 import { type Plan, planReport } from '../../report/plan.ts';
 import { InvalidRequest, type ReportRequest, RequestReader } from '../../report/request.ts';
 import type { HttpEnv } from '../env.ts';
+import { Problem } from '../problems.ts';
 import { type ReportDeps, report } from '../report/handler.ts';
 import { reportHeaders } from '../report/headers.ts';
 import { acceptedCoding } from '../report/negotiation.ts';
@@ -16,10 +17,16 @@ import type { ExportedReport } from './paths.ts';
 
 /** What answers the requests for one report in one format. */
 export interface Exporting {
-  /** Ends in 304 when the caller has the data already; whatever else is left to what comes after it. */
-  readonly unchanged: MiddlewareHandler<HttpEnv>;
+  /**
+   * Ends in 304 when the caller has the data already, and in 412 when `If-Match` names tags, because those of exports are
+   * weak and none fulfils it (RFC 9110 §13.1.1); whatever else is left to what comes after it.
+   */
+  readonly conditional: MiddlewareHandler<HttpEnv>;
   readonly answer: Handler<HttpEnv>;
 }
+
+const noStrongTag =
+  'the tags of exports are weak, and If-Match needs a strong one; If-None-Match tells whether the data has changed';
 
 /** A report in one format, by GET, and by HEAD, which computes nothing. */
 export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedReport): Exporting {
@@ -44,10 +51,14 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
   };
 
   return {
-    unchanged: async function unchangedMiddleware(c, next) {
+    conditional: async function conditionalMiddleware(c, next) {
+      const ifMatch = c.req.header('if-match')?.trim() ?? '*';
       const ifNoneMatch = c.req.header('if-none-match');
-      const asked = ifNoneMatch === undefined ? undefined : attempt(() => requestOf(c, requests));
-      const { version } = asked ? await look(c, asked) : {};
+      const isConditional = ifMatch !== '*' || ifNoneMatch !== undefined;
+      const asked = isConditional ? attempt(() => requestOf(c, requests)) : undefined;
+      if (!asked) return next();
+      if (ifMatch !== '*') throw new Problem('precondition_failed', noStrongTag);
+      const { version } = await look(c, asked);
       if (ifNoneMatch === undefined || version === undefined || !isMatched(ifNoneMatch, version)) {
         return next();
       }

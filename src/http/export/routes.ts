@@ -17,13 +17,13 @@ export function exportRoutes(deps: ExportDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   for (const exported of exportedReports(deps.catalog)) {
     const { path, endpoint } = exported;
-    const { unchanged, answer } = exportReport(deps, exported);
+    const { conditional, answer } = exportReport(deps, exported);
     app.use(path, (c, next) => {
       c.set('endpoint', path);
       c.set('family', endpoint.breakdown.family);
       return next();
     });
-    app.get(path, requireHttp11, authenticated, unchanged, limited, answer);
+    app.get(path, requireHttp11, authenticated, conditional, limited, answer);
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'an export takes GET', {
         headers: { Allow: 'GET, HEAD' },

@@ -96,7 +96,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
         },
         Problem: problemSchema(),
       },
-      responses: problemResponses([...reportProblems, 'not_found', 'not_ready']),
+      responses: problemResponses([...reportProblems, 'not_found', 'precondition_failed', 'not_ready']),
     },
     'x-limits': limits,
   };

@@ -16,7 +16,11 @@ import { exportSecurity, exportTag, formatParameter, linkOperation } from './oth
 import { problemRefs, reportProblems } from './problems.ts';
 import { formatSchemaName, reportHeaderNames } from './reports.ts';
 
-const problems = [...reportProblems.filter((code) => code !== 'body_too_large'), 'not_found'] as const;
+const problems = [
+  ...reportProblems.filter((code) => code !== 'body_too_large'),
+  'not_found',
+  'precondition_failed',
+] as const;
 
 /** Every report as a file by GET. The sixteen are told in two paths for each family. */
 export function exportPaths(catalog: Catalog): Record<string, PathItem> {

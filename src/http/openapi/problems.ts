@@ -33,6 +33,10 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     when: 'The headers took longer than 10 s to arrive, or the whole request longer than 30 s. The connection is closed.',
     detail: 'the request did not arrive in time',
   },
+  precondition_failed: {
+    when: '`If-Match` names tags. Those of exports are weak, which `If-Match` never takes: `If-None-Match` tells whether the data has changed.',
+    detail: 'the tags of exports are weak, and If-Match needs a strong one',
+  },
   body_too_large: { when: 'The body is too large.', detail: 'the body is larger than 16384 bytes' },
   unsupported_media_type: {
     when: 'The body is not declared as `content-type: application/json`, or it is compressed.',
@@ -76,7 +80,7 @@ const codes = Object.keys(problemStatus) as ProblemCode[];
 
 /** Every way an endpoint of the contract can fail: not by its path or method, and the others are of other paths. */
 export const reportProblems = codes.filter(
-  (code) => !['not_found', 'method_unknown', 'not_ready'].includes(code),
+  (code) => !['not_found', 'method_unknown', 'not_ready', 'precondition_failed'].includes(code),
 );
 
 const headersByStatus: Readonly<Record<number, readonly string[]>> = {
