@@ -82,6 +82,7 @@ interface Found {
   readonly months: readonly DayRange[];
 }
 
+/** @throws when raw events that other loads brought for the same months have been dropped */
 async function find(store: Store, id: string, replayId: string): Promise<Found> {
   const own = chunksOf(replayId === '' ? [id] : await loadsOfReplay(store, replayId));
   const months = await monthsOf(store, own);

@@ -46,7 +46,7 @@ test('--dry-run says what would be taken back, of a load and of a replay, and ch
     expect(await run(['unload', id, '--dry-run'])).toMatchObject({
       code: 0,
       stderr: `load ${id} would be taken back: 16 events deleted, 4 open rejected rows deleted, rollups of 2 months rebuilt
-these are 1 chunk of 2026-03, 2026-04; nothing was changed\n`,
+nothing was changed; 1 chunk with events of 2026-03, 2026-04 would be forgotten\n`,
     });
   }
   expect(await counted()).toEqual(before);

@@ -15,7 +15,8 @@ export async function unloadLoad(store: Store, load: string, dryRun: boolean): P
   if (done.chunks === 0) return say(`load ${load}: there is nothing that only it has loaded`);
   if (!dryRun) return say(`load ${load} is taken back: ${describe(done)}`);
   say(`load ${load} would be taken back: ${describe(done)}`);
-  say(`these are ${counted(done.chunks, 'chunk')} of ${done.months.join(', ')}; nothing was changed`);
+  const months = done.months.length ? ` with events of ${done.months.join(', ')}` : '';
+  say(`nothing was changed; ${counted(done.chunks, 'chunk')}${months} would be forgotten`);
 }
 
 function describe({ events, rejectedRows, reopenedRows, months }: Unloaded): string {
