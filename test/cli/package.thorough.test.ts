@@ -131,8 +131,8 @@ test.each([
     const before = megabytesOf(where.folder);
     expect(before).toBeLessThan(100);
     let hint = '';
-    for (const asked of ['serve', 'demo', 'status', 'token list', 'clickhouse', 'backup x']) {
-      const { code, stdout, stderr } = await start(where.command, asked.split(' ')).ended;
+    for (const asked of ['serve', 'demo', 'status']) {
+      const { code, stdout, stderr } = await start(where.command, [asked]).ended;
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       expect(stderr).toMatch(/^error: there is no ClickHouse here: set CLICKHOUSE_URL .*\n$/);
       expect(existsSync(join(empty, '.data'))).toBe(false);
