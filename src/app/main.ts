@@ -3,7 +3,7 @@ import { remembered } from './state/memory.ts';
 import { forgetToken, keepToken, keptToken, type Session, tokenOfLink } from './state/session.ts';
 import { fromHash, ofFamily, type State, toHash, withoutOptions } from './state/state.ts';
 import { text } from './text.ts';
-import { el, segments } from './view/dom.ts';
+import { button, el, segments } from './view/dom.ts';
 import { header } from './view/header.ts';
 import { Notice } from './view/notice.ts';
 import { enter, signIn } from './view/sign-in.ts';
@@ -59,7 +59,9 @@ function open(opened: Session): void {
   addEventListener('popstate', () => report.show(made.family));
   root?.replaceChildren(
     el('a', { class: 'skip', href: '#main', onclick: skip }, text.skip),
-    header(opened.families.length > 1 ? report.element : undefined, () => leave(text.signIn.reasons.out)),
+    header(opened.families.length > 1 ? report.element : undefined, opened.account, () =>
+      leave(text.signIn.reasons.out),
+    ),
     made.element,
   );
 }
@@ -72,16 +74,40 @@ function skip(event: Event): void {
   main?.focus();
 }
 
-async function start(): Promise<void> {
-  const token = tokenOfLink() || keptToken();
+/** @param linked the token of a link: another account than that of this tab is opened only when its reader says so */
+async function start(linked = tokenOfLink()): Promise<void> {
+  const kept = keptToken();
+  const token = linked || kept;
   if (!token) return leave('');
-  keepToken(token);
+  if (!kept) keepToken(token);
+  const again = () => void start(linked);
   const entered = await enter(token);
-  if (!('failure' in entered)) return open(entered);
-  if (entered.failure.reason === 'unauthorized') return leave(text.signIn.reasons.ended);
+  if ('failure' in entered) {
+    if (entered.failure.reason !== 'unauthorized') return tell().fail(entered.failure, again);
+    return linked && kept && linked !== kept ? start('') : leave(text.signIn.reasons.ended);
+  }
+  if (token === kept || !kept) return open(entered);
+  const before = await enter(kept);
+  if ('failure' in before) {
+    if (before.failure.reason === 'unauthorized') return open(entered);
+    return tell().fail(before.failure, again);
+  }
+  if (before.account === entered.account) return open(entered);
+  const { title, detail, stay, change } = text.signIn.other;
+  const notice = tell();
+  notice.say({ title, detail: detail(before.account, entered.account) });
+  const staying = button(stay(before.account), () => open(before), { class: 'primary' });
+  notice.element.append(staying, button(change(entered.account), () => open(entered)));
+  staying.focus();
+}
+
+/** Where the page speaks while there is no report. */
+function tell(): Notice {
   const notice = new Notice();
+  bench?.close();
+  bench = undefined;
   root?.replaceChildren(el('main', { id: 'main', class: 'door' }, notice.element));
-  notice.fail(entered.failure, () => void start());
+  return notice;
 }
 
 addEventListener('popstate', () => {

@@ -11,6 +11,9 @@ export const shellText = {
     'This page needs JavaScript. Everything it shows comes from the API, which is described in the documentation:',
 };
 
+/** A name that turns the direction of writing turns nothing beside it. */
+const name = (text: string) => `\u2068${text}\u2069`;
+
 /** Every text of the page, in English. Another language is another file like this one. */
 export const text = {
   title: 'Reports',
@@ -28,8 +31,16 @@ export const text = {
       wrong: 'This token opens nothing: it is mistyped, has expired or was revoked.',
       out: 'You are signed out.',
     },
+    other: {
+      title: 'This link opens another account',
+      detail: (now: string, other: string) =>
+        `You are signed in to ${name(now)}. The link signs you in to ${name(other)} instead.`,
+      stay: (now: string) => `Stay with ${name(now)}`,
+      change: (other: string) => `Open ${name(other)}`,
+    },
   },
   signOut: 'Sign out',
+  account: 'Account',
   documentation: 'Documentation',
   theme: {
     label: 'Colours',
@@ -134,6 +145,7 @@ export const text = {
     before: 'Compared',
     asTable: 'The chart as a table',
     unconfirmed: 'money may still change',
+    noRows: 'No rows',
     when: 'When',
     what: 'Of what',
   },

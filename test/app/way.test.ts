@@ -84,7 +84,7 @@ test('a person opens a link, chooses, reads totals that are those of the API, an
   await whole(page);
   await page.getByLabel('Compare with').selectOption('previous_period');
   await whole(page);
-  await page.locator('regular-table td', { hasText: 'Winter Boots' }).first().click();
+  await page.locator('regular-table tbody th', { hasText: 'Winter Boots' }).first().click();
   await whole(page);
   await page.locator('.filter summary').click();
   await page.locator('.values').getByLabel('Family Tents').check();

@@ -87,6 +87,24 @@ export class NumberColumn implements Column {
     return (this.wide.size > 0 ? this.wide.get(row) : undefined) ?? this.units[row] ?? 0n;
   }
 
+  /** Not above the least and not below the greatest of the first rows, to 53 bits: so long their texts get. */
+  extent(rows: number): [bigint, bigint] {
+    const { halves } = this;
+    let least = 0;
+    let most = 0;
+    for (let row = 0; row < rows; row++) {
+      const value = (halves[2 * row + 1] ?? 0) * 2 ** 32 + ((halves[2 * row] ?? 0) >>> 0);
+      if (value < least) least = value;
+      else if (value > most) most = value;
+    }
+    let [low, high] = [BigInt(least), BigInt(most)];
+    for (const value of this.wide.values()) {
+      if (value < low) low = value;
+      else if (value > high) high = value;
+    }
+    return [low, high];
+  }
+
   /** The sum over these rows. */
   sum(rows: Uint32Array): bigint {
     const { halves, wide } = this;

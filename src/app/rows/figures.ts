@@ -23,13 +23,16 @@ export class Figures {
     return format.format(decimalText(units, scale) as `${number}`);
   }
 
-  /** Of money the cents, of shares a tenth of a percent. */
+  /** Of money the cents, of shares a tenth of a percent; every digit of less than a tenth of one, which would look like nothing. */
   short(column: string, { units, scale }: Figure): string {
     const { metric } = partOf(column);
-    const digits = scale === 0 ? 0 : this.metrics.get(metric)?.money ? 2 : 1;
-    const format = this.format(column, 'short', () => ({
+    const isShare = this.isShare(metric);
+    const digits = scale === 0 ? 0 : isShare ? 1 : 2;
+    const tenth = scale > 0 ? 10n ** BigInt(isShare ? scale - 3 : scale - 1) : 0n;
+    const isSmall = units < tenth && units > -tenth;
+    const format = this.format(column, isSmall ? 'small' : 'short', () => ({
       minimumFractionDigits: digits,
-      maximumFractionDigits: digits,
+      maximumFractionDigits: isSmall ? 6 : digits,
     }));
     return format.format(decimalText(units, scale) as `${number}`);
   }

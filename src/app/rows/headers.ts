@@ -4,7 +4,9 @@ import type { Facts, Failure } from './protocol.ts';
 export function factsOf(headers: Headers): Facts {
   const loaded = Date.parse(headers.get('last-modified') ?? '');
   const compared = quoted(headers.get('adtally-compare-to'))[0]?.split('/');
+  const [, account = ''] = /^%"(.*)"$/.exec(headers.get('adtally-account') ?? '') ?? [];
   return {
+    account: decodeURIComponent(account),
     asked: quoted(headers.get('adtally-last-update-time'))[0] ?? '',
     ...(Number.isFinite(loaded) && { loadedAt: loaded }),
     unconfirmed: quoted(headers.get('adtally-unconfirmed-revenue-dates')).map((run) => {

@@ -1,3 +1,4 @@
+import type { DayRange } from '../state/ranges.ts';
 import type { Arrangement } from './arrange.ts';
 
 /** Why there is no report, as the page has to know it. */
@@ -13,6 +14,8 @@ export interface Failure {
 
 /** What a report says beside its rows. */
 export interface Facts {
+  /** Whose report it is. */
+  readonly account: string;
   /** `yyyy-mm-dd hh:mm:ss TZ`, the time of the request where the days are counted. */
   readonly asked: string;
   /** When the last data was loaded, in ms since 1970. */
@@ -59,8 +62,9 @@ export interface ChartPoint {
   readonly start: string;
   readonly end: string;
   readonly label: string;
-  readonly value: number;
-  readonly text: string;
+  /** Value and text are absent where no row is of these days. */
+  readonly value?: number;
+  readonly text?: string;
   readonly before?: number;
   readonly beforeText?: string;
 }
@@ -79,7 +83,8 @@ export interface Methods {
   ): { rows: number; bytes: number; facts: Facts } | { failure: Failure } | 'superseded';
   arrange(arrangement: Arrangement): Arranged;
   slice(range: { from: number; to: number; columns: readonly string[] }): Slice;
-  chart(options: { metric: string; dated: boolean; most: number }): ChartPoint[];
+  /** @param options.periods those to show, or absent: the rows with the largest values, so many at most */
+  chart(options: { metric: string; periods?: readonly DayRange[]; most: number }): ChartPoint[];
   /** Of another report than the one shown: one that no filter narrows. */
   values(options: { request: ReportRequest; column: string; find: string; most: number }): string[];
 }

@@ -4,7 +4,7 @@ import { type Metric, metricsOf } from '../state/fields.ts';
 import { type Arrangement, arrange } from './arrange.ts';
 import { decimalText, percentChange } from './decimal.ts';
 import { Figures } from './figures.ts';
-import type { Arranged, ChartPoint, ColumnFacts, Facts, Slice, Total } from './protocol.ts';
+import type { Arranged, ChartPoint, ColumnFacts, Facts, Methods, Slice, Total } from './protocol.ts';
 import { largest, overTime, type Point } from './series.ts';
 import { type Figure, totals } from './sums.ts';
 
@@ -61,12 +61,12 @@ export class Report {
     };
   }
 
-  chart({ metric, dated, most }: { metric: string; dated: boolean; most: number }): ChartPoint[] {
+  chart({ metric, periods, most }: Parameters<Methods['chart']>[0]): ChartPoint[] {
     const wanted = this.metrics.find(({ id }) => id === metric);
     const of = this.order ?? new Uint32Array(0);
     if (!wanted) return [];
-    const points = dated
-      ? overTime(this.rows, of, wanted, this.metrics)
+    const points = periods
+      ? overTime(this.rows, of, wanted, this.metrics, periods)
       : largest(this.rows, of, wanted, this.metrics, most);
     return points.map((point) => this.point(metric, point));
   }
@@ -114,9 +114,11 @@ export class Report {
     }
     if (!(column instanceof NumberColumn)) return '';
     const digits = this.digits.get(column.id) ?? column.scale;
-    // No value has more digits than the total of all, as long as they have not all arrived this is a guess.
-    const units = this.shownTotals.get(column.id)?.units ?? 10n ** 9n;
-    return this.figures.text(column.id, { units, scale: column.scale }, digits);
+    // A total can be shorter than a value: corrections are negative, and ratios have no sum. While rows arrive, a guess.
+    const total = this.shownTotals.get(column.id)?.units ?? 10n ** 9n;
+    return [total, ...column.extent(this.rows.rows)]
+      .map((units) => this.figures.text(column.id, { units, scale: column.scale }, digits))
+      .reduce((most, text) => (text.length > most.length ? text : most), '');
   }
 
   private total(id: string, figure: Figure): Total {
@@ -135,8 +137,10 @@ export class Report {
       start,
       end,
       label,
-      value: Number(decimalText(now.units, now.scale)),
-      text: this.figures.text(metric, now, this.digits.get(metric)),
+      ...(now && {
+        value: Number(decimalText(now.units, now.scale)),
+        text: this.figures.text(metric, now, this.digits.get(metric)),
+      }),
       ...(before && {
         before: Number(decimalText(before.units, before.scale)),
         beforeText: this.figures.text(metric, before, this.digits.get(metric)),

@@ -1,6 +1,7 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
 import { TextColumn } from '../arrow/columns.ts';
 import type { Metric } from '../state/fields.ts';
+import type { DayRange } from '../state/ranges.ts';
 import { type Figure, numbers, totals } from './sums.ts';
 
 /** A point of the chart: a day, week or month, or the row that stands for itself. */
@@ -10,37 +11,35 @@ export interface Point {
   readonly end: string;
   /** What the rows are of, where they are not of days. */
   readonly label: string;
-  readonly now: Figure;
+  /** Absent: there is no row of these days. */
+  readonly now?: Figure;
   readonly before?: Figure;
 }
 
-const none: Figure = { units: 0n, scale: 0 };
-
-/** The metric for each day, week or month, ascending; exact. */
+/** The metric for each of these days, weeks or months; exact. */
 export function overTime(
   rows: ArrowRows,
   of: Uint32Array,
   metric: Metric,
   metrics: readonly Metric[],
+  periods: readonly DayRange[],
 ): Point[] {
-  const start = textColumn(rows, 'start_time');
-  const end = textColumn(rows, 'end_time');
-  if (!start || !end) return [];
-  const groups = new Map<number, number[]>();
+  const start = rows.columns.find(({ id }) => id === 'start_time');
+  if (!(start instanceof TextColumn)) return [];
+  const groups = new Map(periods.map((period) => [period.start, [] as number[]]));
   for (const row of of) {
-    const code = start.codes[row] ?? 0;
-    const group = groups.get(code);
-    if (group) group.push(row);
-    else groups.set(code, [row]);
+    const group = groups.get(start.text(row));
+    if (!group) throw new Error(`the chart has no place for ${start.text(row)}`);
+    group.push(row);
   }
-  return [...groups.values()]
-    .map((group) => ({
-      start: start.text(group[0] ?? 0),
-      end: end.text(group[0] ?? 0),
+  return periods.map((period) => {
+    const group = groups.get(period.start) ?? [];
+    return {
+      ...period,
       label: '',
-      ...figures(rows, Uint32Array.from(group), metric, metrics),
-    }))
-    .sort((a, b) => (a.start < b.start ? -1 : 1));
+      ...(group.length > 0 && figures(rows, Uint32Array.from(group), metric, metrics)),
+    };
+  });
 }
 
 /** The rows with the largest values. */
@@ -78,10 +77,6 @@ function figures(rows: ArrowRows, of: Uint32Array, metric: Metric, metrics: read
   );
   const sums = totals(rows, of, needed);
   const before = sums.get(`${metric.id}_compared`);
-  return { now: sums.get(metric.id) ?? none, ...(before && { before }) };
-}
-
-function textColumn(rows: ArrowRows, id: string): TextColumn | undefined {
-  const column = rows.columns.find((each) => each.id === id);
-  return column instanceof TextColumn ? column : undefined;
+  const now = sums.get(metric.id);
+  return { ...(now && { now }), ...(before && { before }) };
 }

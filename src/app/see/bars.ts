@@ -3,7 +3,7 @@ import { el } from '../view/dom.ts';
 
 /** Horizontal bars, the largest first. */
 export function bars(points: readonly ChartPoint[]): HTMLElement {
-  const most = Math.max(0, ...points.flatMap(({ value, before = 0 }) => [value, before]));
+  const most = Math.max(0, ...points.flatMap(({ value = 0, before = 0 }) => [value, before]));
   const bar = (value: number, name: string) => {
     const made = el('span', { class: `bar ${name}` });
     made.style.inlineSize = `${most > 0 ? (Math.max(0, value) / most) * 100 : 0}%`;
@@ -12,7 +12,7 @@ export function bars(points: readonly ChartPoint[]): HTMLElement {
   return el(
     'ol',
     { class: 'bars' },
-    ...points.map(({ label, value, text, before }) =>
+    ...points.map(({ label, value = 0, text, before }) =>
       el(
         'li',
         {},

@@ -1,9 +1,12 @@
 import type { Arranged } from '../rows/protocol.ts';
 import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
-import { el } from '../view/dom.ts';
+import { el, set } from '../view/dom.ts';
 import { columnLabel } from '../view/labels.ts';
 import { changeText } from '../view/locale.ts';
+
+/** Less would read as 0 %. */
+const leastPercent = 0.05;
 
 /** The totals: a card for each figure, which also chooses what the chart shows. */
 export class Cards {
@@ -25,20 +28,24 @@ export class Cards {
       );
     }
     this.element.setAttribute('aria-busy', String(totals === undefined));
+    const longest = Math.max(0, ...state.metrics.map((metric) => totals?.[metric]?.short.length ?? 0));
+    if (totals) this.element.style.setProperty('--longest', String(longest));
     for (const [metric, card] of this.cards) {
       const total = totals?.[metric];
       card.input.checked = metric === state.chart;
       card.value.textContent = total?.short ?? '–';
       card.value.title = total?.text ?? '';
+      // What is short for the eye is whole for the ear.
+      set(card.value, 'aria-label', total?.text);
       const change = totals?.[`${metric}_change`];
       card.change.hidden = state.compare === 'none';
       card.change.textContent = !change
         ? '\u00a0'
-        : total?.percent === undefined
-          ? change.short
-          : total.percent === 0
-            ? text.unchanged
-            : changeText(total.percent);
+        : change.exact === '0'
+          ? text.unchanged
+          : Math.abs(total?.percent ?? 0) >= leastPercent
+            ? changeText(total?.percent ?? 0)
+            : change.short;
       card.change.title = change?.text ?? '';
     }
   }

@@ -2,23 +2,23 @@ import uPlot from 'uplot';
 import type { ChartPoint, Facts } from '../rows/protocol.ts';
 import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
-import { el } from '../view/dom.ts';
+import { el, set } from '../view/dom.ts';
 import { columnLabel } from '../view/labels.ts';
-import { locale, rangeText, shortDayText } from '../view/locale.ts';
+import { dayOfYearText, locale, monthText, rangeText, shortDayText } from '../view/locale.ts';
 import { bars } from './bars.ts';
 import { hatch } from './hatch.ts';
 
 const height = 232;
-/** Between two days that the axis names. */
-const incrs = [1, 2, 7, 14, 28, 61, 91, 182, 365].map((days) => days * 86_400);
-const seconds = (day: string) => Date.parse(day) / 1000;
-const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 2 });
+/** Between two points that the axis names. */
+const steps = (each: number) => [1, 2, ...Array.from({ length: 16 }, (_, n) => each * 2 ** n)];
+/** As many digits as a tick of the axis has. */
+const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 3 });
 
 /** The chosen figure over time, or the largest rows where no day is asked; with the same as a table. */
 export class Chart {
   readonly element = el('figure', { class: 'chart' });
   private readonly heading = el('figcaption');
-  private readonly canvas = el('div', { class: 'plot', 'aria-hidden': 'true' });
+  private readonly canvas = el('div', { class: 'plot' });
   private readonly table = el('div', {
     class: 'scroll',
     tabindex: 0,
@@ -26,6 +26,7 @@ export class Chart {
     'aria-label': text.chart.asTable,
   });
   private plot: uPlot | undefined;
+  private points: readonly ChartPoint[] = [];
   private shown: (() => void) | undefined;
 
   constructor() {
@@ -34,6 +35,8 @@ export class Chart {
       this.canvas,
       el('details', { class: 'as-table' }, el('summary', {}, text.chart.asTable), this.table),
     );
+    this.canvas.addEventListener('keydown', (event) => this.key(event));
+    this.canvas.addEventListener('blur', () => this.plot?.setCursor({ left: -10, top: -10 }));
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     // The colours are those of the page, also when they change.
     const redraw = () => this.shown?.();
@@ -47,24 +50,67 @@ export class Chart {
     this.shown = undefined;
     this.canvas.replaceChildren();
     this.table.replaceChildren();
+    this.points = [];
   }
 
   show(state: State, points: readonly ChartPoint[], facts: Facts): void {
     this.clear();
-    const dated = state.grain !== 'total';
+    const { grain } = state;
+    const dated = grain !== 'total';
     const name = columnLabel(state.chart);
+    this.points = points;
     this.heading.textContent = dated
-      ? text.chart.overTime(name, text.grains[state.grain])
+      ? text.chart.overTime(name, text.grains[grain])
       : text.chart.largest(name);
     this.table.append(asTable(name, points, dated, facts));
     this.shown = () => {
       this.plot?.destroy();
       this.plot = undefined;
       this.canvas.replaceChildren();
-      if (dated) this.plot = this.draw(points, facts);
+      if (dated) this.plot = this.draw(points, facts, grain);
       else this.canvas.append(bars(points));
     };
     this.shown();
+    // Bars are said by the table; of days the keyboard goes from one to the next.
+    set(this.canvas, 'aria-hidden', dated ? undefined : 'true');
+    set(this.canvas, 'tabindex', dated ? 0 : undefined);
+    set(this.canvas, 'role', dated ? 'slider' : undefined);
+    set(this.canvas, 'aria-label', dated ? this.heading.textContent : undefined);
+    set(this.canvas, 'aria-valuemin', dated ? 0 : undefined);
+    set(this.canvas, 'aria-valuemax', dated ? points.length - 1 : undefined);
+    if (dated) this.say(Math.max(0, points.findLastIndex(({ text }) => text)));
+  }
+
+  /** What the keyboard is on. */
+  private say(n: number): void {
+    const point = this.points[n];
+    if (!point) return;
+    set(this.canvas, 'aria-valuenow', n);
+    set(this.canvas, 'aria-valuetext', said(point).join(', '));
+  }
+
+  private key(event: KeyboardEvent): void {
+    const { plot } = this;
+    const last = this.points.length - 1;
+    const at = Number(this.canvas.getAttribute('aria-valuenow'));
+    const isShown = typeof plot?.cursor.idx === 'number';
+    const page = Math.ceil(last / 10);
+    const moves: Record<string, number> = {
+      ArrowRight: at + 1,
+      ArrowUp: at + 1,
+      ArrowLeft: at - 1,
+      ArrowDown: at - 1,
+      PageUp: at + page,
+      PageDown: at - page,
+      Home: 0,
+      End: last,
+    };
+    const wanted = event.ctrlKey || event.metaKey || event.altKey ? undefined : moves[event.key];
+    if (!plot || wanted === undefined) return;
+    event.preventDefault();
+    // The first step shows where the keyboard is.
+    const n = isShown || /^(Home|End)$/.test(event.key) ? Math.min(last, Math.max(0, wanted)) : at;
+    plot.setCursor({ left: plot.valToPos(n, 'x'), top: 0 });
   }
 
   private resize(): void {
@@ -72,38 +118,46 @@ export class Chart {
     if (this.plot && width > 0 && width !== this.plot.width) this.plot.setSize({ width, height });
   }
 
-  private draw(points: readonly ChartPoint[], facts: Facts): uPlot {
+  /** Each day, week or month has the same room, from the first to the last that was asked for. */
+  private draw(points: readonly ChartPoint[], facts: Facts, grain: State['grain']): uPlot {
     const style = getComputedStyle(this.element);
     const colour = (name: string) => style.getPropertyValue(name).trim();
     const axis = { stroke: colour('--soft'), font: `12px ${style.fontFamily}`, ticks: { show: false } };
     const compared = points.some(({ before }) => before !== undefined);
-    const now = points.map(({ value }) => value);
-    const share = points.some(({ text }) => text.includes('%'));
+    const now = points.map(({ value }) => value ?? null);
+    const before = points.map(({ before }) => before ?? null);
+    const share = points.some(({ text }) => text?.includes('%'));
     const tick = (value: number) => (share ? `${compact.format(value * 100)} %` : compact.format(value));
-    const label = (time: number) => shortDayText(new Date(time * 1000).toISOString().slice(0, 10));
+    const isOfYears = points[0]?.start.slice(0, 4) !== points.at(-1)?.start.slice(0, 4);
+    const name = grain === 'month' ? monthText : isOfYears ? dayOfYearText : shortDayText;
     const few = points.length < 40;
+    const tip = el('div', { class: 'tip', hidden: true });
     const made = new uPlot(
       {
         width: Math.max(200, this.canvas.clientWidth),
         height,
-        tzDate: (time) => uPlot.tzDate(new Date(time * 1000), 'UTC'),
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false } },
-        scales: { y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.08 : 1] } },
+        scales: {
+          x: { time: false, range: [-0.5, points.length - 0.5] },
+          y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.08 : low < 0 ? 0 : 1] },
+        },
         axes: [
           {
             ...axis,
             grid: { show: false },
-            values: (_, times) => times.map(label),
-            incrs,
-            space: 70,
+            values: (_, places) => places.map((n) => name(points[n]?.start ?? '')),
+            incrs: steps(grain === 'month' ? 3 : 7),
+            space: name === shortDayText ? 58 : 78,
             size: 30,
           },
           {
             ...axis,
             grid: { stroke: colour('--line'), width: 1 },
             values: (_, values) => values.map(tick),
-            size: 64,
+            // Before there are values it is asked, too.
+            size: (_, values: string[] | null) =>
+              Math.max(64, 16 + 7.5 * Math.max(0, ...(values ?? []).map(({ length }) => length))),
           },
         ],
         series: [
@@ -112,47 +166,79 @@ export class Chart {
             stroke: colour('--accent'),
             fill: colour('--accent-wash'),
             width: 2,
-            points: { show: few, size: 5, fill: colour('--accent') },
+            points: { show: few, size: 5, fill: colour('--accent'), filter: alone(now, few) },
           },
-          { stroke: colour('--soft'), width: 1.5, dash: [5, 4], points: { show: false }, show: compared },
+          {
+            stroke: colour('--soft'),
+            width: 1.5,
+            dash: [5, 4],
+            points: { show: false, size: 5, fill: colour('--soft'), filter: alone(before, false) },
+            show: compared,
+          },
         ],
-        hooks: { drawClear: [(plot) => hatch(plot, points, facts, colour('--hatch'))] },
+        hooks: {
+          drawClear: [(plot) => hatch(plot, points, facts, colour('--hatch'))],
+          setCursor: [
+            (plot) => {
+              const { idx } = plot.cursor;
+              follow(tip, plot, typeof idx === 'number' ? points[idx] : undefined);
+              if (typeof idx === 'number') this.say(idx);
+            },
+          ],
+        },
       },
-      [points.map(({ start }) => seconds(start)), now, points.map(({ before }) => before ?? null)],
+      [points.map((_, n) => n), now, before],
       this.canvas,
     );
-    followCursor(made, points);
+    made.over.append(tip);
+    const touch = ({ pointerType, clientX }: PointerEvent) => {
+      if (pointerType === 'mouse') return;
+      made.setCursor({ left: clientX - made.over.getBoundingClientRect().left, top: 0 });
+    };
+    made.over.addEventListener('pointerdown', touch);
+    made.over.addEventListener('pointermove', touch);
     return made;
   }
 }
 
-/** Says what is under the pointer. */
-function followCursor(plot: uPlot, points: readonly ChartPoint[]): void {
-  const tip = el('div', { class: 'tip', hidden: true });
-  plot.over.append(tip);
-  plot.over.addEventListener('pointerleave', () => {
-    tip.hidden = true;
-  });
-  plot.over.addEventListener('pointermove', () => {
-    const { idx, left = 0 } = plot.cursor;
-    const point = typeof idx === 'number' ? points[idx] : undefined;
-    tip.hidden = !point;
-    if (!point) return;
-    tip.replaceChildren(
-      el('span', {}, rangeText(point.start, point.end)),
-      el('strong', {}, point.text),
-      ...(point.beforeText === undefined
-        ? []
-        : [el('span', {}, `${text.chart.before}: ${point.beforeText}`)]),
-    );
-    tip.style.transform = `translateX(${left > plot.over.clientWidth / 2 ? left - tip.offsetWidth - 12 : left + 12}px)`;
-  });
+/** The points that no line leads to: they would not be seen. */
+function alone(values: readonly (number | null)[], shown: boolean): () => number[] | null {
+  const is = (n: number) => (values[n] ?? null) !== null;
+  const found = [...values.keys()].filter((n) => is(n) && !is(n - 1) && !is(n + 1));
+  return () => (shown ? null : found);
+}
+
+/** What there is to say of a point. */
+function said({ start, end, text: amount, beforeText }: ChartPoint): string[] {
+  return [
+    rangeText(start, end),
+    amount ?? text.chart.noRows,
+    ...(beforeText === undefined ? [] : [`${text.chart.before}: ${beforeText}`]),
+  ];
+}
+
+/** Shows what the cursor is on, beside it and within the chart. */
+function follow(tip: HTMLElement, plot: uPlot, point: ChartPoint | undefined): void {
+  tip.hidden = !point;
+  if (!point) return;
+  const [when = '', amount = '', ...more] = said(point);
+  tip.replaceChildren(
+    el('span', {}, when),
+    el('strong', {}, amount),
+    ...more.map((line) => el('span', {}, line)),
+  );
+  const { left = 0 } = plot.cursor;
+  const { offsetLeft, clientWidth } = plot.over;
+  const beside = left > clientWidth / 2 ? left - tip.offsetWidth - 12 : left + 12;
+  const within = Math.max(-offsetLeft, Math.min(beside, plot.width - offsetLeft - tip.offsetWidth));
+  tip.style.transform = `translateX(${within}px)`;
 }
 
 function asTable(name: string, points: readonly ChartPoint[], dated: boolean, facts: Facts): HTMLElement {
   const compared = points.some(({ beforeText }) => beforeText !== undefined);
   const head = [dated ? text.chart.when : text.chart.what, name, ...(compared ? [text.chart.before] : [])];
-  const rows = points.map((point) => {
+  const there = points.filter(({ text }) => text !== undefined);
+  const rows = there.map((point) => {
     const open = facts.unconfirmed.some(([first, last]) => point.start <= last && point.end >= first);
     const what = dated ? rangeText(point.start, point.end) : point.label;
     return el(

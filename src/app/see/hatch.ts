@@ -7,15 +7,12 @@ export function hatch(plot: uPlot, points: readonly ChartPoint[], facts: Facts, 
   const open = points.map(({ start, end }) =>
     facts.unconfirmed.some(([first, last]) => start <= last && end >= first),
   );
-  const half = points.length > 1 ? bbox.width / (points.length - 1) / 2 : bbox.width / 2;
   ctx.save();
   ctx.beginPath();
-  for (const [n, { start }] of points.entries()) {
-    if (!open[n]) continue;
-    const middle = plot.valToPos(Date.parse(start) / 1000, 'x', true);
-    const left = Math.max(bbox.left, middle - half);
-    const right = Math.min(bbox.left + bbox.width, middle + half);
-    ctx.rect(left, bbox.top, right - left, bbox.height);
+  for (const [n, isOpen] of open.entries()) {
+    if (!isOpen) continue;
+    const left = plot.valToPos(n - 0.5, 'x', true);
+    ctx.rect(left, bbox.top, plot.valToPos(n + 0.5, 'x', true) - left, bbox.height);
   }
   ctx.clip();
   ctx.strokeStyle = colour;

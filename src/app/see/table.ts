@@ -10,12 +10,16 @@ import { text } from '../text.ts';
 import { el, set } from '../view/dom.ts';
 import { columnLabel } from '../view/labels.ts';
 
-/** Height of a row in px, as style.css has it. */
+/** Height of a row in px, and of each line of one that has several, as style.css has them. */
 const rowHeight = 32;
+const lineHeight = 19;
 const headRows = 2;
 const leastWidth = 76;
+/** Of texts; a number is as wide as it is. */
 const mostWidth = 320;
 const mostStretch = 1.6;
+/** Of what says what a row is, however little room its figures leave. */
+const leastNameWidth = 120;
 
 export interface TableChoices {
   onsort(column: string): void;
@@ -28,9 +32,12 @@ export class RowTable {
   private readonly rows: Rows;
   private readonly choices: TableChoices;
   private readonly heads = new Map<string, HTMLButtonElement>();
-  private readonly names = new WeakMap<Element, string>();
+  /** In their order: what a row is, which stays in sight, then its figures. */
   private columns: string[] = [];
+  /** The columns in sight all the time, or where there is no room for them, one that has them below each other. */
+  private names: string[][] = [];
   private kinds = new Map<string, ColumnFacts['kind']>();
+  private facts: readonly ColumnFacts[] = [];
   private count = 0;
   private totals: Arranged['totals'] = {};
   private state: State | undefined;
@@ -38,6 +45,8 @@ export class RowTable {
   private firstRow = 0;
   private readonly ruler = document.createElement('canvas');
   private given: Record<number, number> = {};
+  /** Columns that are too narrow for some of their cells. */
+  private narrow = new Set<string>();
 
   constructor(rows: Rows, choices: TableChoices) {
     this.rows = rows;
@@ -50,6 +59,11 @@ export class RowTable {
     this.element.addEventListener('click', (event) => this.click(event));
     this.element.addEventListener('keydown', (event) => this.key(event));
     document.addEventListener('mouseup', () => this.keepWidths());
+    let width = 0;
+    new ResizeObserver(() => {
+      if (width !== this.element.clientWidth && this.count > 0) void this.draw();
+      width = this.element.clientWidth;
+    }).observe(this.element);
   }
 
   /** Shows these rows; while they arrive there are no totals. */
@@ -64,10 +78,15 @@ export class RowTable {
     this.kinds = new Map(facts.columns.map(({ id, kind }) => [id, kind]));
     this.count = facts.rows;
     this.totals = facts.totals ?? {};
+    this.facts = facts.columns;
     for (const column of columns) this.head(column);
-    this.given = this.widths(facts.columns);
-    this.element.restoreColumnSizes(this.given);
     if (changed) this.element.scrollLeft = 0;
+    await this.draw();
+  }
+
+  private async draw(): Promise<void> {
+    this.given = this.widths();
+    this.element.restoreColumnSizes(this.given);
     await this.element.draw({ invalid_viewport: true });
   }
 
@@ -81,19 +100,56 @@ export class RowTable {
   }
 
   /** Wide enough for every cell, and for the whole width where there is room; then they stay, so that nothing jumps. */
-  private widths(facts: readonly ColumnFacts[]): Record<number, number> {
+  private widths(): Record<number, number> {
     const own = remembered<Record<string, number>>('widths', {});
-    const byId = new Map(facts.map((column) => [column.id, column]));
-    const needed = this.columns.map((id) => {
+    const byId = new Map(this.facts.map((column) => [column.id, column]));
+    const needed = (id: string) => {
       const label = this.measured(columnLabel(id, this.state?.grain)) + 16;
-      const content = this.measured(byId.get(id)?.widest.slice(0, 60) ?? '');
-      return Math.min(mostWidth, Math.max(leastWidth, Math.max(label, content) + 30));
-    });
-    const free = this.element.clientWidth / needed.reduce((sum, width) => sum + width, 1);
-    const stretch = Math.min(mostStretch, Math.max(1, free));
-    return Object.fromEntries(
-      this.columns.map((id, n) => [n, own[id] ?? Math.floor((needed[n] ?? leastWidth) * stretch)]),
+      const content = this.measured(byId.get(id)?.widest ?? '');
+      return Math.max(leastWidth, Math.ceil(Math.max(label, content)) + 30);
+    };
+    const isText = (id: string) => this.kinds.get(id) === 'text';
+    const named = this.columns.filter(isText);
+    const figures = this.columns.filter((id) => !isText(id));
+    const wanted = (id: string) => (isText(id) ? Math.min(mostWidth, needed(id)) : needed(id));
+    const sum = (widths: readonly number[]) => widths.reduce((all, width) => all + width, 0);
+
+    const room = this.element.clientWidth;
+    const stretch = Math.min(mostStretch, Math.max(1, room / sum(this.columns.map(wanted))));
+    const given = (id: string) => own[id] ?? Math.floor(wanted(id) * stretch);
+    // A whole figure stands beside the names, whichever one scrolls to.
+    const forNames = Math.max(leastNameWidth, room - Math.max(0, ...figures.map(given)) - 1);
+    const least = named.map((id) => (isDayColumn(id) ? needed(id) : Math.min(leastWidth, given(id))));
+    const fits = sum(least) <= forNames;
+    this.names = fits || named.length < 2 ? named.map((id) => [id]) : [named];
+    const spare = Math.max(0, sum(named.map(given)) - forNames);
+    const loose = sum(named.map((id, n) => given(id) - (least[n] ?? 0))) || 1;
+    const ofNames = fits
+      ? named.map((id, n) => Math.floor(given(id) - (spare * (given(id) - (least[n] ?? 0))) / loose))
+      : [Math.min(forNames, Math.max(...named.map(given)))];
+    const all = [...ofNames, ...figures.map(given)];
+    this.narrow = new Set(
+      this.columns.filter((id) => {
+        const n = this.place(id);
+        return (all[n] ?? 0) < needed(id);
+      }),
     );
+    return Object.fromEntries(all.entries());
+  }
+
+  /** Which column of the table has it. */
+  private place(id: string): number {
+    const name = this.names.findIndex((ids) => ids.includes(id));
+    return name >= 0 ? name : this.figures().indexOf(id) + this.names.length;
+  }
+
+  private figures(): string[] {
+    return this.columns.filter((id) => this.kinds.get(id) !== 'text');
+  }
+
+  private height(): number {
+    const lines = Math.max(1, ...this.names.map(({ length }) => length));
+    return lines === 1 ? rowHeight : lines * lineHeight + 12;
   }
 
   /** How wide a text is in the table, in the weight of its totals. */
@@ -111,7 +167,8 @@ export class RowTable {
     );
     if (drawn.length === 0) return;
     const own = remembered<Record<string, number>>('widths', {});
-    for (const [n, width] of drawn) own[this.columns[Number(n)] ?? ''] = Math.round(width);
+    const keys = [...this.names.map((ids) => ids.join()), ...this.figures()];
+    for (const [n, width] of drawn) own[keys[Number(n)] ?? ''] = Math.round(width);
     remember('widths', own);
   }
 
@@ -126,31 +183,51 @@ export class RowTable {
   }
 
   private async data(x0: number, y0: number, x1: number, y1: number): Promise<DataResponse> {
-    const shape = { num_rows: this.count, num_columns: this.columns.length, row_height: rowHeight };
-    const columns = this.columns.slice(x0, x1);
+    const figures = this.figures();
+    const { names } = this;
+    const shown = figures.slice(x0, x1);
+    const columns = [...names.flat(), ...shown];
     const slice =
       y1 > y0 && this.count > 0
         ? await this.rows.call('slice', { from: y0, to: y1, columns })
         : { cells: columns.map(() => []), unconfirmed: [] };
     this.unconfirmed = slice.unconfirmed;
     this.firstRow = y0;
+    const cells = new Map(columns.map((id, n) => [id, slice.cells[n] ?? []]));
+    const name = (ids: readonly string[], row: number) =>
+      ids.length === 1 ? (cells.get(ids[0] ?? '')?.[row] ?? '') : this.lines(ids, cells, row);
     return {
-      ...shape,
+      num_rows: this.count,
+      num_columns: figures.length,
+      row_height: this.height(),
       num_column_headers: headRows,
-      column_headers: columns.map((column) => [
+      num_row_headers: names.length,
+      row_headers: slice.unconfirmed.map((_, row) =>
         // The library takes elements, too; its types say only texts.
+        names.map((ids) => name(ids, row) as unknown as CellScalar),
+      ),
+      column_headers: shown.map((column) => [
         this.head(column) as unknown as CellScalar,
-        this.totalText(column),
+        this.totals[column]?.text ?? '\u00a0',
       ]),
-      merge_headers: 'row',
-      data: slice.cells.map((cells) => [...cells]),
+      // Equal neighbours are cells of their own: each row says what it is.
+      column_header_merge_depth: 0,
+      merge_headers: 'column',
+      data: shown.map((id) => [...(cells.get(id) ?? [])]),
     };
   }
 
-  private totalText(column: string): string {
-    const total = this.totals[column]?.text;
-    if (total !== undefined) return total;
-    return column === this.columns[0] && Object.keys(this.totals).length > 0 ? text.table.total : '\u00a0';
+  /** What a row is, in lines. */
+  private lines(
+    ids: readonly string[],
+    cells: ReadonlyMap<string, readonly string[]>,
+    row: number,
+  ): HTMLElement {
+    const line = (id: string) => {
+      const content = cells.get(id)?.[row] ?? '';
+      return el('span', { 'data-column': id, title: content || undefined }, content || '\u00a0');
+    };
+    return el('div', { class: 'lines' }, ...ids.map(line));
   }
 
   /** What the library does not say: to screen readers, and to the style. */
@@ -159,10 +236,11 @@ export class RowTable {
     if (!table) return;
     set(table, 'aria-label', text.table.label);
     set(table, 'aria-rowcount', this.count + headRows);
-    set(table, 'aria-colcount', this.columns.length);
+    set(table, 'aria-colcount', this.names.length + this.figures().length);
     for (const [n, row] of [...(table.tHead?.rows ?? [])].entries()) {
       set(row, 'aria-rowindex', n + 1);
       for (const cell of row.cells) {
+        if (cell.classList.contains('rt-group-corner')) this.fillCorner(cell, n);
         this.dressCell(cell);
         // Totals stand in the head to stay in sight, but they are cells, and some are empty.
         if (n > 0) set(cell, 'role', 'cell');
@@ -176,23 +254,46 @@ export class RowTable {
       for (const cell of row.cells) this.dressCell(cell);
       const open = this.unconfirmed[y - this.firstRow] ?? false;
       row.classList.toggle('open', open);
-      if (first) set(first, 'title', open ? text.table.unconfirmed : undefined);
+      if (first && open) set(first, 'title', text.table.unconfirmed);
     }
   }
 
+  /** The library leaves the heads of what stays in sight empty. */
+  private fillCorner(cell: HTMLTableCellElement, row: number): void {
+    const [place] = cell.children;
+    const n = this.columnOf(cell);
+    if (!place || n === undefined) return;
+    if (row > 0) {
+      place.textContent =
+        n === 0 && Object.keys(this.totals).length > 0 ? text.table.total : '\u00a0';
+      return;
+    }
+    const heads = (this.names[n] ?? []).map((id) => this.head(id));
+    if (place.children.length !== heads.length || heads.some((head, n) => place.children[n] !== head))
+      place.replaceChildren(...heads);
+  }
+
+  /** The number of the cell's column, from what a row is to its last figure. */
+  private columnOf(cell: Element): number | undefined {
+    const meta = this.element.getMeta(cell as HTMLTableCellElement);
+    if (!meta) return undefined;
+    if ('row_header_x' in meta && meta.row_header_x !== undefined) return meta.row_header_x;
+    return 'x' in meta && meta.x !== undefined ? meta.x + this.names.length : undefined;
+  }
+
   private dressCell(cell: HTMLTableCellElement): void {
-    const meta = this.element.getMeta(cell);
-    const n = meta && 'x' in meta ? meta.x : undefined;
-    const column = n === undefined ? undefined : this.columns[n];
-    if (n === undefined || column === undefined) return;
-    this.names.set(cell, column);
+    const n = this.columnOf(cell);
+    if (n === undefined) return;
     set(cell, 'aria-colindex', n + 1);
-    const kind = this.kinds.get(column);
-    cell.classList.toggle('number', kind === 'number');
-    cell.classList.toggle('text', kind === 'text');
-    const content = cell.textContent ?? '';
-    set(cell, 'title', kind === 'text' && content.length > 32 ? content : undefined);
-    const sort = cell.querySelector('button.head')?.getAttribute('data-sort');
+    const names = this.names[n];
+    const column = names ? names.join() : this.figures()[n - this.names.length];
+    cell.classList.toggle('number', !names);
+    cell.classList.toggle('text', names !== undefined);
+    const inBody = cell.closest('tbody') !== null;
+    set(cell, 'scope', inBody && names ? 'row' : undefined);
+    const narrow = column !== undefined && this.narrow.has(column);
+    set(cell, 'title', narrow && !cell.querySelector('button') ? (cell.textContent ?? '') : undefined);
+    const sort = cell.querySelector('button.head[data-sort]')?.getAttribute('data-sort');
     set(cell, 'aria-sort', sort === 'up' ? 'ascending' : sort === 'down' ? 'descending' : undefined);
   }
 
@@ -203,24 +304,21 @@ export class RowTable {
       this.choices.onsort(head.dataset.column);
       return;
     }
-    const cell = target.closest('td.text');
-    const column = cell && this.names.get(cell);
-    if (
-      !cell ||
-      !column ||
-      !this.state ||
-      !textFields(this.state.family, this.state.dimensions).includes(column)
-    ) {
-      return;
-    }
-    this.choices.onfilter(column, cell.textContent ?? '');
+    const cell = target.closest('tbody th');
+    if (!cell || !this.state) return;
+    const line = target.closest<HTMLElement>('[data-column]');
+    const ids = this.names[this.columnOf(cell) ?? -1] ?? [];
+    const column = line?.dataset.column ?? (ids.length === 1 ? ids[0] : undefined);
+    if (!column || !textFields(this.state.family, this.state.dimensions).includes(column)) return;
+    const content = (line ?? cell).textContent ?? '';
+    this.choices.onfilter(column, content === '\u00a0' ? '' : content);
   }
 
   private key(event: KeyboardEvent): void {
-    const page = Math.max(rowHeight, this.element.clientHeight - (headRows + 2) * rowHeight);
+    const page = Math.max(this.height(), this.element.clientHeight - (headRows + 2) * this.height());
     const moves: Record<string, () => void> = {
-      ArrowDown: () => this.element.scrollBy(0, rowHeight),
-      ArrowUp: () => this.element.scrollBy(0, -rowHeight),
+      ArrowDown: () => this.element.scrollBy(0, this.height()),
+      ArrowUp: () => this.element.scrollBy(0, -this.height()),
       ArrowRight: () => this.element.scrollBy(80, 0),
       ArrowLeft: () => this.element.scrollBy(-80, 0),
       PageDown: () => this.element.scrollBy(0, page),
@@ -234,6 +332,8 @@ export class RowTable {
     move();
   }
 }
+
+const isDayColumn = (id: string) => id === 'start_time' || id === 'end_time';
 
 /** Days first, then what the row is of, then the figures in the order chosen. */
 export function shownColumns(state: State, facts: readonly ColumnFacts[]): string[] {

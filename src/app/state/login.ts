@@ -20,6 +20,7 @@ export async function logIn(token: string): Promise<Session | { failure: Failure
   const filled = opened.filter(({ hasRows }) => hasRows);
   return {
     token,
+    account: first.account,
     families: (filled.length ? filled : opened).map(({ family }) => family),
     today: first.today,
     optional: first.optional,
@@ -27,7 +28,13 @@ export async function logIn(token: string): Promise<Session | { failure: Failure
 }
 
 type Probed =
-  | { readonly family: string; readonly today: string; readonly hasRows: boolean; readonly optional: boolean }
+  | {
+      readonly family: string;
+      readonly account: string;
+      readonly today: string;
+      readonly hasRows: boolean;
+      readonly optional: boolean;
+    }
   | { readonly failure: Failure };
 
 async function probe(family: string, token: string): Promise<Probed> {
@@ -49,11 +56,12 @@ async function probe(family: string, token: string): Promise<Probed> {
     return { failure };
   }
   if (!response.ok) return { failure: await failureOf(response) };
-  const today = factsOf(response.headers).asked.slice(0, 10);
+  const { account, asked } = factsOf(response.headers);
+  const today = asked.slice(0, 10);
   // Said of an answer with a limit, by a service that knows limits.
   const optional = response.headers.has('adtally-row-count');
   try {
-    return { family, today, optional, hasRows: (await response.text()) !== '' };
+    return { family, account, today, optional, hasRows: (await response.text()) !== '' };
   } catch (error) {
     const failure: Failure = { reason: 'broken', detail: String(error), requestId: '', rows: 0 };
     return { failure };

@@ -19,6 +19,29 @@ const monthStart = (day: string, months = 0): string => {
   const [year = 0, month = 1] = day.split('-').map(Number);
   return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);
 };
+const weekStart = (day: string): string =>
+  // 1970-01-05 was a Monday.
+  addDays(day, -((((Date.parse(day) / dayMs - 4) % 7) + 7) % 7));
+
+/** The first day of the next day, week (ISO 8601) or month. */
+const following = {
+  day: (day: string) => addDays(day, 1),
+  week: (day: string) => addDays(weekStart(day), 7),
+  month: (day: string) => monthStart(day, 1),
+} as const;
+
+/** Every day, week or month of a range, ascending; the first and the last are cut to it, as the service does. */
+export function periodsOf({ start, end }: DayRange, each: keyof typeof following): DayRange[] {
+  const periods: DayRange[] = [];
+  for (let first = start; first <= end; ) {
+    const next = following[each](first);
+    const last = addDays(next, -1);
+    periods.push({ start: first, end: last < end ? last : end });
+    first = next;
+  }
+  return periods;
+}
+
 const lastDays = (today: string, days: number): DayRange => ({
   start: addDays(today, -days),
   end: addDays(today, -1),

@@ -1,6 +1,8 @@
 /** The login token of this tab, and what it opens. It is kept until the tab is closed, and never in an address. */
 export interface Session {
   readonly token: string;
+  /** The account that it is of. */
+  readonly account: string;
   /** Families that it opens. */
   readonly families: readonly string[];
   /** `yyyy-mm-dd` where the days are counted. */

@@ -6,8 +6,12 @@ import { button, el, set } from './dom.ts';
 const themes = ['auto', 'light', 'dark'] as const;
 type Theme = (typeof themes)[number];
 
-/** The head of the page: whose it is, which report, colours, the way out. */
-export function header(family: HTMLElement | undefined, onSignOut: () => void): HTMLElement {
+/** The head of the page: which network, which report, whose account, colours, the way out. */
+export function header(
+  family: HTMLElement | undefined,
+  account: string,
+  onSignOut: () => void,
+): HTMLElement {
   return el(
     'header',
     { class: 'masthead' },
@@ -16,6 +20,7 @@ export function header(family: HTMLElement | undefined, onSignOut: () => void): 
     el(
       'div',
       { class: 'aside' },
+      el('span', { class: 'account', title: account }, `${text.account} `, el('bdi', {}, account)),
       themeSwitch(),
       el('a', { href: '/docs' }, text.documentation),
       button(text.signOut, onSignOut, { class: 'quiet' }),

@@ -3,6 +3,13 @@ export const locale = navigator.languages[0] ?? 'en';
 
 const days = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
 const shortDays = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const daysOfYears = new Intl.DateTimeFormat(locale, {
+  day: 'numeric',
+  month: 'short',
+  year: '2-digit',
+  timeZone: 'UTC',
+});
+const months = new Intl.DateTimeFormat(locale, { month: 'short', year: 'numeric', timeZone: 'UTC' });
 const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
 const counts = new Intl.NumberFormat(locale);
 const changes = new Intl.NumberFormat(locale, {
@@ -13,7 +20,10 @@ const changes = new Intl.NumberFormat(locale, {
 
 /** `yyyy-mm-dd` for people. */
 export const dayText = (day: string): string => days.format(Date.parse(day));
+/** Where the year is known. */
 export const shortDayText = (day: string): string => shortDays.format(Date.parse(day));
+export const dayOfYearText = (day: string): string => daysOfYears.format(Date.parse(day));
+export const monthText = (day: string): string => months.format(Date.parse(day));
 export const rangeText = (start: string, end: string): string =>
   start === end ? dayText(start) : days.formatRange(Date.parse(start), Date.parse(end));
 /** A moment where the reader is. */

@@ -9,9 +9,10 @@ import { Freshness } from '../see/freshness.ts';
 import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
 import { dimensionOfField } from '../state/fields.ts';
+import { periodsOf } from '../state/ranges.ts';
 import { bodyOf, pathOf, sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
-import { initialState, nextSort, reachesNow, type State, toHash } from '../state/state.ts';
+import { daysOf, initialState, nextSort, reachesNow, type State, toHash } from '../state/state.ts';
 import { TakeMenu } from '../take/menu.ts';
 import { text } from '../text.ts';
 import { el } from './dom.ts';
@@ -198,15 +199,17 @@ export class Workbench {
     const { chart, grain } = this.state;
     const { facts, turn } = this;
     if (!this.arranged || !facts) return;
+    const periods =
+      grain === 'total' ? undefined : periodsOf(daysOf(this.state, this.session.today), grain);
     const points = await this.rows.call('chart', {
       metric: chart,
-      dated: grain !== 'total',
+      ...(periods && { periods }),
       most: barsShown,
     });
     if (turn !== this.turn || chart !== this.state.chart) return;
     this.chart.show(this.state, points, facts);
     const tellsEnd = this.arranged?.rows === this.all && reachesNow(this.state, this.session.today);
-    this.freshness.show(this.state, facts, tellsEnd ? points.at(-1)?.end : undefined);
+    this.freshness.show(this.state, facts, tellsEnd ? points.findLast(({ text }) => text)?.end : undefined);
   }
 
   private fail(failure: Failure): void {

@@ -68,6 +68,11 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
       schema: text,
       example: 'attachment; filename="campaigns_date_2026-10-01_2026-10-31.csv"',
     },
+    'Adtally-Account': {
+      description: 'The account that the token is of, a Display String of RFC 9651. Not with JSON.',
+      schema: text,
+      example: '%"northwind-outdoor"',
+    },
     'Adtally-Last-Update-Time': {
       description: `\`last_update_time\`, a string of RFC 9651. ${notInJson}`,
       schema: text,

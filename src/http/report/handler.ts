@@ -77,7 +77,8 @@ export function report(
     const columns = rowColumns(deps.catalog, breakdown, plan.options);
     const compared = plan.options.compare_to;
     const lastLoad = deps.lastLoad();
-    const facts = { path, range, compared, format, columns, lastUpdateTime, lastLoad, cache };
+    const whose = asked === inBody && { account };
+    const facts = { path, ...whose, range, compared, format, columns, lastUpdateTime, lastLoad, cache };
     const kept = { ...facts, head, startedAt };
     if (found.answer) return sendKept(c, found, kept, deps.sendTimeoutSeconds);
     const { ask } = found;

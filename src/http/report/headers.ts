@@ -8,6 +8,8 @@ import type { ContentCoding } from '../../report/stream.ts';
 export interface ReportFacts {
   /** Path of the endpoint. */
   readonly path: string;
+  /** Whose report it is, for a caller that logs in with a token; a link tells nobody. */
+  readonly account?: string;
   readonly range: DateRange;
   /** The days that it is compared with. */
   readonly compared: DateRange | undefined;
@@ -39,6 +41,7 @@ export function reportHeaders(facts: ReportFacts, coding: ContentCoding): Record
     ...(facts.lastLoad && { 'Last-Modified': facts.lastLoad.toUTCString() }),
     ...(facts.format !== 'json' && {
       'Content-Disposition': `attachment; filename="${endpointName(facts.path)}_${start}_${end}.${extension}"`,
+      ...(facts.account !== undefined && { 'Adtally-Account': displayString(facts.account) }),
       'Adtally-Last-Update-Time': `"${facts.lastUpdateTime}"`,
       'Adtally-Column-Types': facts.columns.map(({ id, type }) => `${id}=${type}`).join(', '),
       'Adtally-Unconfirmed-Revenue-Dates': unconfirmedDates(facts.unconfirmedDates),
@@ -58,6 +61,12 @@ function optionHeaders({ summary: { rowCount, totals }, compared }: ReportFacts)
     }),
     ...(compared && { 'Adtally-Compare-To': `"${compared.start}/${compared.end}"` }),
   };
+}
+
+/** Any text as a Display String (RFC 9651 §3.3.8). */
+function displayString(text: string): string {
+  const escaped = encodeURIComponent(text).replace(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase());
+  return `%"${escaped}"`;
 }
 
 /** Of one header; clients such as Node.js accept 16 KB for all headers together. */
