@@ -97,7 +97,10 @@ async function start(linked = tokenOfLink()): Promise<void> {
   const notice = tell();
   notice.say({ title, detail: detail(before.account, entered.account) });
   const staying = button(stay(before.account), () => open(before), { class: 'primary' });
-  notice.element.append(staying, button(change(entered.account), () => open(entered)));
+  notice.element.append(
+    staying,
+    button(change(entered.account), () => open(entered)),
+  );
   staying.focus();
 }
 

@@ -109,7 +109,7 @@ test('a column keeps the width that was drawn, until widths are reset; numbers n
 });
 
 test('days whose money may still change are marked in the chart, in its table and in the rows', async () => {
-  const page = await browser.open(await signedIn());
+  const page = await browser.open(await signedIn(`&days=${daysAgo(4)}/${daysAgo(2)}`));
   await whole(page);
   expect(await page.locator('regular-table tr.open').count()).toBe(4);
   await page.getByText('The chart as a table').click();

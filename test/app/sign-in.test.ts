@@ -116,3 +116,49 @@ test('two tabs are two sessions', async () => {
   await whole(first);
   expect(await visibleRows(first)).toMatchObject([{ Campaign: script }]);
 });
+
+test('a link with the token of another account asks before it shows that account', async () => {
+  const link = async (account: string) =>
+    `${service.url}/app#token=${await service.token(account)}&each=total`;
+  const page = await browser.open(`${service.url}/app#token=${await service.token('both')}`);
+  await whole(page);
+  const account = page.locator('.masthead .account bdi');
+  const asks = page.getByRole('heading', { name: 'This link opens another account' });
+  expect(await account.textContent()).toBe('both');
+
+  await page.goto(await link('one'));
+  await asks.waitFor();
+  expect(await page.locator('body').innerText()).not.toContain('adt_');
+  expect(page.url()).not.toContain('adt_');
+  await page.getByRole('button', { name: /Stay with .*both/ }).click();
+  await whole(page);
+  expect([await account.textContent(), await visibleRows(page)]).toMatchObject(['both', [{ Spent: '1.50' }]]);
+  await page.reload();
+  await whole(page);
+  expect(await account.textContent()).toBe('both');
+
+  // Also where the tab had gone elsewhere meanwhile.
+  await page.goto('about:blank');
+  await page.goto(await link('one'));
+  await asks.waitFor();
+  await page.getByRole('button', { name: /Open .*one/ }).click();
+  await whole(page);
+  expect([await account.textContent(), await visibleRows(page)]).toMatchObject([
+    'one',
+    [{ Campaign: script }],
+  ]);
+  expect(browser.complaints).toEqual([]);
+});
+
+test('another token of the same account asks nothing, and one that opens nothing changes nothing', async () => {
+  const page = await browser.open(`${service.url}/app#token=${await service.token('both')}`);
+  await whole(page);
+  const other = await createToken(db.store, { account: 'both', label: 'test' });
+  await page.goto(`${service.url}/app#token=${other}&each=total`);
+  await page.locator('.bars').waitFor();
+  expect(await page.evaluate(() => sessionStorage.getItem('adtally-token'))).toBe(other);
+  await page.goto(`${service.url}/app#token=adt_nothing&each=day`);
+  await page.locator('.chart canvas').waitFor();
+  expect(await page.evaluate(() => sessionStorage.getItem('adtally-token'))).toBe(other);
+  expect(await page.locator('.account bdi').textContent()).toBe('both');
+});

@@ -78,7 +78,13 @@ export class Chart {
     set(this.canvas, 'aria-label', dated ? this.heading.textContent : undefined);
     set(this.canvas, 'aria-valuemin', dated ? 0 : undefined);
     set(this.canvas, 'aria-valuemax', dated ? points.length - 1 : undefined);
-    if (dated) this.say(Math.max(0, points.findLastIndex(({ text }) => text)));
+    if (dated)
+      this.say(
+        Math.max(
+          0,
+          points.findLastIndex(({ text }) => text),
+        ),
+      );
   }
 
   /** What the keyboard is on. */

@@ -18,8 +18,8 @@ const leastWidth = 76;
 /** Of texts; a number is as wide as it is. */
 const mostWidth = 320;
 const mostStretch = 1.6;
-/** Of what says what a row is, however little room its figures leave. */
-const leastNameWidth = 120;
+/** A day: of what says what a row is, however little room its figures leave. */
+const leastNameText = 84;
 
 export interface TableChoices {
   onsort(column: string): void;
@@ -54,7 +54,11 @@ export class RowTable {
     set(this.element, 'tabindex', 0);
     set(this.element, 'role', 'region');
     set(this.element, 'aria-label', `${text.table.label}. ${text.table.keys}`);
-    this.element.setDataListener((x0, y0, x1, y1) => this.data(x0, y0, x1, y1), { virtual_mode: 'both' });
+    this.element.setDataListener((x0, y0, x1, y1) => this.data(x0, y0, x1, y1), {
+      virtual_mode: 'both',
+      // Cells are as narrow as their column, whatever is in them.
+      column_classes: true,
+    });
     this.element.addStyleListener(() => this.dress());
     this.element.addEventListener('click', (event) => this.click(event));
     this.element.addEventListener('keydown', (event) => this.key(event));
@@ -86,6 +90,8 @@ export class RowTable {
 
   private async draw(): Promise<void> {
     this.given = this.widths();
+    const { offsetWidth, clientWidth, parentElement } = this.element;
+    parentElement?.style.setProperty('--scrollbar', `${offsetWidth - clientWidth}px`);
     this.element.restoreColumnSizes(this.given);
     await this.element.draw({ invalid_viewport: true });
   }
@@ -103,10 +109,12 @@ export class RowTable {
   private widths(): Record<number, number> {
     const own = remembered<Record<string, number>>('widths', {});
     const byId = new Map(this.facts.map((column) => [column.id, column]));
+    const style = getComputedStyle(this.element);
+    const padding = 2 * Number.parseFloat(style.getPropertyValue('--cell-padding'));
     const needed = (id: string) => {
       const label = this.measured(columnLabel(id, this.state?.grain)) + 16;
       const content = this.measured(byId.get(id)?.widest ?? '');
-      return Math.max(leastWidth, Math.ceil(Math.max(label, content)) + 30);
+      return Math.max(leastWidth, Math.ceil(Math.max(label, content)) + padding + 1);
     };
     const isText = (id: string) => this.kinds.get(id) === 'text';
     const named = this.columns.filter(isText);
@@ -116,9 +124,12 @@ export class RowTable {
 
     const room = this.element.clientWidth;
     const stretch = Math.min(mostStretch, Math.max(1, room / sum(this.columns.map(wanted))));
-    const given = (id: string) => own[id] ?? Math.floor(wanted(id) * stretch);
-    // A whole figure stands beside the names, whichever one scrolls to.
-    const forNames = Math.max(leastNameWidth, room - Math.max(0, ...figures.map(given)) - 1);
+    // A whole figure stands beside the names, whichever one scrolls to; one for which a phone is too narrow is shortened.
+    const leastForNames = leastNameText + padding;
+    const mostFigure = Math.max(leastWidth, room - leastForNames - 1);
+    const given = (id: string) =>
+      Math.min(own[id] ?? Math.floor(wanted(id) * stretch), isText(id) ? room : mostFigure);
+    const forNames = Math.max(leastForNames, room - Math.max(0, ...figures.map(given)) - 1);
     const least = named.map((id) => (isDayColumn(id) ? needed(id) : Math.min(leastWidth, given(id))));
     const fits = sum(least) <= forNames;
     this.names = fits || named.length < 2 ? named.map((id) => [id]) : [named];
@@ -264,8 +275,7 @@ export class RowTable {
     const n = this.columnOf(cell);
     if (!place || n === undefined) return;
     if (row > 0) {
-      place.textContent =
-        n === 0 && Object.keys(this.totals).length > 0 ? text.table.total : '\u00a0';
+      place.textContent = n === 0 && Object.keys(this.totals).length > 0 ? text.table.total : '\u00a0';
       return;
     }
     const heads = (this.names[n] ?? []).map((id) => this.head(id));

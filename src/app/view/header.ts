@@ -7,11 +7,7 @@ const themes = ['auto', 'light', 'dark'] as const;
 type Theme = (typeof themes)[number];
 
 /** The head of the page: which network, which report, whose account, colours, the way out. */
-export function header(
-  family: HTMLElement | undefined,
-  account: string,
-  onSignOut: () => void,
-): HTMLElement {
+export function header(family: HTMLElement | undefined, account: string, onSignOut: () => void): HTMLElement {
   return el(
     'header',
     { class: 'masthead' },

@@ -199,8 +199,7 @@ export class Workbench {
     const { chart, grain } = this.state;
     const { facts, turn } = this;
     if (!this.arranged || !facts) return;
-    const periods =
-      grain === 'total' ? undefined : periodsOf(daysOf(this.state, this.session.today), grain);
+    const periods = grain === 'total' ? undefined : periodsOf(daysOf(this.state, this.session.today), grain);
     const points = await this.rows.call('chart', {
       metric: chart,
       ...(periods && { periods }),

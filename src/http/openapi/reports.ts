@@ -152,7 +152,11 @@ export function reportResponse(catalog: Catalog, breakdown: Breakdown, name: str
       },
     ]),
   );
-  return { description: 'The report, complete.', headers: headerRefs(['Adtally-Account', ...reportHeaderNames]), content };
+  return {
+    description: 'The report, complete.',
+    headers: headerRefs(['Adtally-Account', ...reportHeaderNames]),
+    content,
+  };
 }
 
 /** Of every report, also as a file. */
