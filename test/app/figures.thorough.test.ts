@@ -23,8 +23,8 @@ describe.each(sizeNames)('on a %s', (size) => {
     // Where a day has less than a few pixels its neighbours reach into it.
     const { width } = (await shown.page.locator('.u-over').boundingBox()) ?? { width: 0 };
     if (width / periods(question).length > 6) await compareInk(shown);
-    await comparePointed(shown);
-    if (size === 'phone') await compareTouched(shown);
+    if (size === 'phone') await compareTouched(shown, 50);
+    else await comparePointed(shown);
     await compareWithKeys(shown);
     await compareCards(shown);
     await compareTable(shown);

@@ -219,7 +219,8 @@ async function tooltip(page: Page): Promise<Said | undefined> {
     const within = document.querySelector('.plot')?.getBoundingClientRect();
     const box = tip.getBoundingClientRect();
     const isCut = !within || box.left < within.left || box.right > within.right || box.bottom > within.bottom;
-    return isCut ? ['the tooltip is cut'] : [...tip.children].map(({ textContent }) => textContent ?? '');
+    if (isCut) throw new Error(`the tooltip is cut: ${JSON.stringify([box, within])}`);
+    return [...tip.children].map(({ textContent }) => textContent ?? '');
   });
   return lines.length === 0 ? undefined : parsed(lines);
 }
@@ -373,9 +374,9 @@ export async function compareAxes({ page, question }: Shown): Promise<void> {
   const days = labels.filter(({ align }) => align === 'center');
   expect(days.length).toBeGreaterThan(all.length > 1 ? 1 : 0);
   for (const { text, x } of days) {
-    const place = ((x - left) / width) * all.length - 0.5;
-    expect(text, `the label at ${x}`).toBe(names[Math.round(place)]);
-    expect(Math.abs(place - Math.round(place)) * (width / all.length)).toBeLessThan(1.5);
+    // A canvas writes at whole pixels, and of 400 days several lie within one.
+    const near = names.filter((_, n) => Math.abs(left + ((n + 0.5) / all.length) * width - x) < 1.5);
+    expect(near, `the label at ${x}`).toContain(text);
   }
   expect(days[0]?.text).toBe(names[0]);
   if (all.length === 1) expect(days).toHaveLength(1);
@@ -483,7 +484,7 @@ function cells(page: Page): Promise<{ index: number; cells: SeenCell[] }[]> {
       const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
       const bottom = Math.min(innerHeight, view.bottom) - 20;
       const top = Math.max(0, table.tHead?.getBoundingClientRect().bottom ?? 0);
-      if (!isIn || y > bottom || (cell.closest('tbody') && y < top)) return isIn;
+      if (!isIn || y > bottom || (cell.closest('tbody') && y < top + 4)) return isIn;
       const hit = document.elementFromPoint(x, y);
       return hit !== null && (cell.contains(hit) || hit.contains(cell));
     };

@@ -235,8 +235,9 @@ function follow(tip: HTMLElement, plot: uPlot, point: ChartPoint | undefined): v
   );
   const { left = 0 } = plot.cursor;
   const { offsetLeft, clientWidth } = plot.over;
-  const beside = left > clientWidth / 2 ? left - tip.offsetWidth - 12 : left + 12;
-  const within = Math.max(-offsetLeft, Math.min(beside, plot.width - offsetLeft - tip.offsetWidth));
+  const wide = Math.ceil(tip.getBoundingClientRect().width);
+  const beside = left > clientWidth / 2 ? left - wide - 12 : left + 12;
+  const within = Math.max(-offsetLeft, Math.min(beside, plot.width - offsetLeft - wide));
   tip.style.transform = `translateX(${within}px)`;
 }
 
