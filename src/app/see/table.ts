@@ -139,12 +139,7 @@ export class RowTable {
       ? named.map((id, n) => Math.floor(given(id) - (spare * (given(id) - (least[n] ?? 0))) / loose))
       : [Math.min(forNames, Math.max(...named.map(given)))];
     const all = [...ofNames, ...figures.map(given)];
-    this.narrow = new Set(
-      this.columns.filter((id) => {
-        const n = this.place(id);
-        return (all[n] ?? 0) < needed(id);
-      }),
-    );
+    this.narrow = new Set(this.columns.filter((id) => (all[this.place(id)] ?? 0) < needed(id)));
     return Object.fromEntries(all.entries());
   }
 
