@@ -26,20 +26,22 @@ export function overTime(
 ): Point[] {
   const start = rows.columns.find(({ id }) => id === 'start_time');
   if (!(start instanceof TextColumn)) return [];
-  const groups = new Map(periods.map((period) => [period.start, [] as number[]]));
+  const groups = new Map<number, number[]>();
   for (const row of of) {
-    const group = groups.get(start.text(row));
-    if (!group) throw new Error(`the chart has no place for ${start.text(row)}`);
-    group.push(row);
+    const code = start.codes[row] ?? 0;
+    const group = groups.get(code);
+    if (group) group.push(row);
+    else groups.set(code, [row]);
   }
-  return periods.map((period) => {
-    const group = groups.get(period.start) ?? [];
-    return {
-      ...period,
-      label: '',
-      ...(group.length > 0 && figures(rows, Uint32Array.from(group), metric, metrics)),
-    };
+  const byStart = new Map([...groups.values()].map((group) => [start.text(group[0] ?? 0), group]));
+  const points = periods.map((period) => {
+    const group = byStart.get(period.start);
+    byStart.delete(period.start);
+    return { ...period, label: '', ...(group && figures(rows, Uint32Array.from(group), metric, metrics)) };
   });
+  const [left] = byStart.keys();
+  if (left !== undefined) throw new Error(`the chart has no place for ${left}`);
+  return points;
 }
 
 /** The rows with the largest values. */
