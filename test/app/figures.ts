@@ -451,9 +451,13 @@ export async function compareCards({ page, answer }: Shown): Promise<void> {
       exact,
       true,
     ]);
-    const off = units(plain(shown)) - exact;
-    expect(off > -5_001n && off < 5_001n, `${metric}: ${shown} for ${answer.totals[metric]}`).toBe(true);
-    if (exact !== 0n) expect(units(plain(shown)), metric).not.toBe(0n);
+    const [, number = '', unit] = /^(.*\d)(K|M|bn|tn)?$/.exec(shown) ?? [];
+    const times = { K: 10n ** 3n, M: 10n ** 6n, bn: 10n ** 9n, tn: 10n ** 12n }[unit ?? ''] ?? 1n;
+    const off = units(plain(number)) * times - exact;
+    // Cents, or where a unit says that it is shortened, four digits.
+    const most = unit ? (exact < 0n ? -exact : exact) / 2_000n : 5_000n;
+    expect(off >= -most && off <= most, `${metric}: ${shown} for ${answer.totals[metric]}`).toBe(true);
+    if (exact !== 0n) expect(units(plain(number)), metric).not.toBe(0n);
   }
 }
 

@@ -37,6 +37,15 @@ export class Figures {
     return format.format(decimalText(units, scale) as `${number}`);
   }
 
+  /** Four digits and a unit, such as millions. */
+  compact(column: string, { units, scale }: Figure): string {
+    const format = this.format(column, 'compact', () => ({
+      notation: 'compact',
+      maximumSignificantDigits: 4,
+    }));
+    return format.format(decimalText(units, scale) as `${number}`);
+  }
+
   private format(column: string, kind: string, options: () => Intl.NumberFormatOptions): Intl.NumberFormat {
     const { metric, part } = partOf(column);
     const share = this.isShare(metric);

@@ -52,6 +52,8 @@ export interface Total {
   readonly text: string;
   /** For a glance: without the last digits. */
   readonly short: string;
+  /** Rounded to four digits with a unit: `1.994bn`. */
+  readonly compact: string;
   /** The decimal as the service writes it. */
   readonly exact: string;
   /** Against the compared period; absent without one, or where there is nothing to compare with. */

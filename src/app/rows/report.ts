@@ -127,6 +127,7 @@ export class Report {
     return {
       text: this.figures.text(id, figure, this.digits.get(id)),
       short: this.figures.short(id, figure),
+      compact: this.figures.compact(id, figure),
       exact: decimalText(figure.units, figure.scale),
       ...(percent !== undefined && { percent }),
     };

@@ -1,4 +1,4 @@
-import type { Arranged } from '../rows/protocol.ts';
+import type { Arranged, Total } from '../rows/protocol.ts';
 import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
 import { el, set } from '../view/dom.ts';
@@ -16,6 +16,9 @@ export class Cards {
 
   constructor(onchoose: (metric: string) => void) {
     this.onchoose = onchoose;
+    new ResizeObserver(() => {
+      for (const card of this.cards.values()) fit(card);
+    }).observe(this.element);
   }
 
   /** @param totals absent while rows are arriving: totals of some would look like those of all */
@@ -28,12 +31,11 @@ export class Cards {
       );
     }
     this.element.setAttribute('aria-busy', String(totals === undefined));
-    const longest = Math.max(0, ...state.metrics.map((metric) => totals?.[metric]?.short.length ?? 0));
-    if (totals) this.element.style.setProperty('--longest', String(longest));
     for (const [metric, card] of this.cards) {
       const total = totals?.[metric];
       card.input.checked = metric === state.chart;
-      card.value.textContent = total?.short ?? '–';
+      card.total = total;
+      fit(card);
       card.value.title = total?.text ?? '';
       // What is short for the eye is whole for the ear.
       set(card.value, 'aria-label', total?.text);
@@ -51,7 +53,19 @@ export class Cards {
   }
 }
 
+/** Shows the number whole, in smaller type where it is long; where there is no room for it, rounded with its unit. */
+function fit({ value, total }: Card): void {
+  const whole = total?.short ?? '–';
+  const isWithin = (text: string, long: boolean) => {
+    value.textContent = text;
+    value.classList.toggle('long', long);
+    return value.scrollWidth <= value.clientWidth;
+  };
+  if (!isWithin(whole, false) && !isWithin(whole, true) && total) isWithin(total.compact, true);
+}
+
 interface Card {
+  total?: Total | undefined;
   readonly element: HTMLElement;
   readonly input: HTMLInputElement;
   readonly value: HTMLElement;
