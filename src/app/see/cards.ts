@@ -17,7 +17,7 @@ export class Cards {
   constructor(onchoose: (metric: string) => void) {
     this.onchoose = onchoose;
     new ResizeObserver(() => {
-      for (const card of this.cards.values()) fit(card);
+      for (const card of this.cards.values()) showTotal(card);
     }).observe(this.element);
   }
 
@@ -35,7 +35,7 @@ export class Cards {
       const total = totals?.[metric];
       card.input.checked = metric === state.chart;
       card.total = total;
-      fit(card);
+      showTotal(card);
       card.value.title = total?.text ?? '';
       // What is short for the eye is whole for the ear.
       set(card.value, 'aria-label', total?.text);
@@ -54,14 +54,15 @@ export class Cards {
 }
 
 /** Shows the number whole, in smaller type where it is long; where there is no room for it, rounded with its unit. */
-function fit({ value, total }: Card): void {
+function showTotal({ value, total }: Card): void {
   const whole = total?.short ?? '–';
   const isWithin = (text: string, long: boolean) => {
     value.textContent = text;
     value.classList.toggle('long', long);
     return value.scrollWidth <= value.clientWidth;
   };
-  if (!isWithin(whole, false) && !isWithin(whole, true) && total) isWithin(total.compact, true);
+  if (isWithin(whole, false) || isWithin(whole, true) || !total) return;
+  if (!isWithin(total.compact, false)) isWithin(total.compact, true);
 }
 
 interface Card {
