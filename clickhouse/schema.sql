@@ -414,6 +414,15 @@ ENGINE = ReplacingMergeTree
 ORDER BY version
 SETTINGS index_granularity = 8192;
 
+CREATE TABLE pruned_months
+(
+    `month` UInt32,
+    `pruned_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+ORDER BY month
+SETTINGS index_granularity = 8192;
+
 CREATE TABLE rejected_rows
 (
     `chunk` String,

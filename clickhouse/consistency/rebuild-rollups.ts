@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto';
-import type { ClickHouseSettings } from '@clickhouse/client';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
 import { changedAt, type Rollup, rollupPartition, rollups } from '../rollups.ts';
 import { recordDifferences } from './record-changes.ts';
+import { dropStaging, fillSettings, type Month, replaceMonths } from './replace-months.ts';
 import { type DayRange, daySlices, everyDay } from './verify-rollups.ts';
 
 export interface RebuildStep {
@@ -25,37 +24,25 @@ export interface RebuildOptions {
   readonly beforeExchange?: () => void;
 }
 
-/** Rebuilding now would give wrong sums; the message says what to do first. */
-class RebuildError extends Error {
-  override readonly name = 'RebuildError';
+/** To go on now could count events twice; the message says what to do first. */
+class UnsettledChunk extends Error {
+  override readonly name = 'UnsettledChunk';
 }
-
-/** No other table has a name with this prefix. */
-const stagingPrefix = 'rebuild_';
-
-/** A staging table is new and its rows are grouped, so nothing in it can be a duplicate. */
-const fillSettings: ClickHouseSettings = {
-  insert_deduplicate: 0,
-  deduplicate_insert: 'disable',
-  deduplicate_insert_select: 'disable',
-};
 
 /**
  * Recomputes every rollup from the raw events, for all months that the range touches, and returns the number of
  * months and rollups. A month without events ends up empty.
  *
- * Each rollup is built in a staging table, takes its other months from the old rollup (hard links, no copies) and
- * replaces it in one step, per shard in a cluster. So a reader sees either the old rollup or the new one (for an
- * account on several shards, possibly the old one on some of them). The rebuild or ClickHouse can be killed at any
- * point; run it again, and it removes what was left behind. A REPLACE PARTITION per month is not enough: when
- * ClickHouse died, old rows stayed beside the new ones (tried: 4,000 became 8,000).
+ * Each rollup is replaced in one step, per shard in a cluster (`replaceMonths`). So a reader sees either the old rollup
+ * or the new one (for an account on several shards, possibly the old one on some of them). The rebuild or ClickHouse can
+ * be killed at any point; run it again, and it removes what was left behind.
  *
  * The caller makes sure that no load and no other rebuild runs at the same time: a chunk that arrives between the
  * build and the exchange of a rollup would be missing from it.
  *
  * The new rollup knows no dedup ids of chunks, whatever their month: only the ledger (`load_chunks`) then prevents a
  * chunk from being sent and counted again. A load that finds an unsettled chunk sees that rollups were rebuilt.
- * @throws {RebuildError} when it is unknown whether a chunk with events arrived completely
+ * @throws {UnsettledChunk} when it is unknown whether a chunk with events arrived completely
  */
 export async function rebuildRollups(
   store: Store,
@@ -64,10 +51,10 @@ export async function rebuildRollups(
   { onStep, allowUnsettledChunks = false, beforeExchange }: RebuildOptions = {},
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
-  await onShards(store, (shard) => dropStaging(shard.store));
+  await dropStaging(store);
   const touched = await touchedMonths(store, all, range);
   if (touched.length === 0) return { months: 0, rollups: all.length };
-  if (!allowUnsettledChunks) await requireNoUnsettledChunk(store);
+  if (!allowUnsettledChunks) await requireNoUnsettledChunk(store, 'rebuild');
   const runs: DayRange[][] = [];
   for (const days of touched) runs.push(await daySlices(store, ['events'], days));
   try {
@@ -80,62 +67,28 @@ export async function rebuildRollups(
       }
     }
   } finally {
-    await onShards(store, (shard) => dropStaging(shard.store));
+    await dropStaging(store);
   }
   return { months: touched.length, rollups: all.length };
 }
 
 /** Rebuilds a rollup on a single node or on one shard. */
 async function rebuildOn(
-  { store, part }: Shard,
+  shard: Shard,
   rollup: Rollup,
   touched: readonly Month[],
   runs: readonly DayRange[][],
   beforeExchange?: () => void,
 ): Promise<void> {
-  const { table, sortingKey } = rollup;
-  // A unique name: a statement of a killed run that is still running in ClickHouse cannot touch this table.
-  const staging = `${stagingPrefix}${table}_${randomBytes(4).toString('hex')}`;
-  const replicated = part?.layout.replicated ?? false;
-  // AS without an engine would copy the path of a replicated table in the coordination service.
-  const engine = replicated
-    ? `ENGINE = AggregatingMergeTree PARTITION BY ${rollupPartition} ORDER BY (${sortingKey.join(', ')})`
-    : '';
-  await store.command({ query: `CREATE TABLE ${staging} AS ${table} ${engine}` });
+  const { store, part } = shard;
   const select = part ? selectOfShard(rollup, part) : rollup.select;
-  for (const days of runs.flat()) await fill(store, staging, { ...rollup, select }, days);
-  // Before the exchange: a rebuild that is killed right after it finds no difference when it is repeated. Of whole
-  // months, because the old rollup can have days of which there are no events.
-  for (const month of touched) await recordDifferences(store, rollup, staging, month);
-  beforeExchange?.();
-  if (replicated) await replaceMonths(store, table, staging, touched);
-  else {
-    for (const month of await otherMonths(store, table, touched)) {
-      await store.command({ query: `ALTER TABLE ${staging} ATTACH PARTITION ${month} FROM ${table}` });
-    }
-    await store.command({ query: `EXCHANGE TABLES ${staging} AND ${table}` });
-  }
-  await store.command({ query: `DROP TABLE ${staging} SYNC` });
-}
-
-/**
- * EXCHANGE TABLES applies to one replica only, so the months of a replicated rollup are replaced instead. Each is one
- * entry in the replication log, and a server that dies comes back with either the old rows or the new ones.
- */
-async function replaceMonths(
-  store: Store,
-  table: string,
-  staging: string,
-  touched: readonly Month[],
-): Promise<void> {
-  const filled = await otherMonths(store, staging, []);
-  for (const { month } of touched) {
-    await store.command({
-      query: filled.includes(month)
-        ? `ALTER TABLE ${table} REPLACE PARTITION ${month} FROM ${staging}`
-        : `ALTER TABLE ${table} DROP PARTITION ${month}`,
-    });
-  }
+  await replaceMonths(shard, rollup.table, touched, async (staging) => {
+    for (const days of runs.flat()) await fill(store, staging, { ...rollup, select }, days);
+    // Before the exchange: a rebuild that is killed right after it finds no difference when it is repeated. Of whole
+    // months, because the old rollup can have days of which there are no events.
+    for (const month of touched) await recordDifferences(store, rollup, staging, month);
+    beforeExchange?.();
+  });
 }
 
 /** The rows of a rollup on one shard. An advertiser's events are on the same shard, a publisher's on many. */
@@ -169,32 +122,6 @@ async function fill(
   });
 }
 
-/** The months of a table, except the touched ones. */
-async function otherMonths(store: Store, table: string, touched: readonly Month[]): Promise<number[]> {
-  const rows = await select<{ month: number }>(
-    store,
-    `SELECT DISTINCT toUInt32(partition) AS month FROM system.parts
-     WHERE database = currentDatabase() AND table = {table:String} AND active
-       AND toUInt32(partition) NOT IN {touched:Array(UInt32)}`,
-    { table, touched: touched.map(({ month }) => month) },
-  );
-  return rows.map(({ month }) => month);
-}
-
-async function dropStaging(store: Store): Promise<void> {
-  const left = await select<{ name: string }>(
-    store,
-    'SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {prefix:String})',
-    { prefix: stagingPrefix },
-  );
-  for (const { name } of left) await store.command({ query: `DROP TABLE IF EXISTS ${name} SYNC` });
-}
-
-interface Month extends DayRange {
-  /** `yyyymm` */
-  readonly month: number;
-}
-
 /** The months touched by the range that have events or rollup rows, with their first and last day that has any. */
 async function touchedMonths(store: Store, all: readonly Rollup[], range: DayRange): Promise<Month[]> {
   const days = ['events', ...all.map(({ table }) => table)].map(
@@ -210,18 +137,29 @@ async function touchedMonths(store: Store, all: readonly Rollup[], range: DayRan
   );
 }
 
-/** Loading its file again completes an unsettled chunk; after a rebuild its events would have to be deleted first. */
-async function requireNoUnsettledChunk(store: Store): Promise<void> {
-  const unsettled = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
+/**
+ * Loading its file again completes an unsettled chunk; once rollups are rebuilt or events folded, its events would have to
+ * be deleted first. Of the days of the range.
+ * @param before what cannot be done before it is completed
+ * @throws {UnsettledChunk} when it is unknown whether a chunk with events on these days arrived completely
+ */
+export async function requireNoUnsettledChunk(
+  store: Store,
+  before: 'rebuild' | 'prune',
+  range: DayRange = everyDay,
+): Promise<void> {
+  const ofRange = `chunk IN (SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)
+    AND day BETWEEN {from:Date} AND {to:Date}`;
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
      FROM load_chunks AS c LEFT JOIN loads AS l ON l.load_id = c.load_id
-     WHERE c.chunk IN (SELECT chunk FROM events WHERE chunk IN ${unsettled})
+     WHERE c.chunk IN (SELECT toString(chunk) FROM events WHERE ${ofRange} UNION DISTINCT SELECT chunk FROM chunk_days WHERE ${ofRange})
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
+    { ...range },
   );
   if (!found) return;
-  throw new RebuildError(
-    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again, which completes the chunk, then rebuild. The other way round, its events could be counted twice.`,
+  throw new UnsettledChunk(
+    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again, which completes the chunk, or take it back with adtally unload ${found.load}; then ${before}. The other way round, its events could be counted twice.`,
   );
 }

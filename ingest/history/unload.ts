@@ -9,7 +9,7 @@ import { openLedger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
-import { type ChunkSet, droppedDay, monthsOf } from '../load/chunk-months.ts';
+import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
 
 /** What is there of a load to be taken back. */
@@ -48,8 +48,7 @@ const chunksAtOnce = 500;
  * file can be loaded again. Only chunks that this load has loaded, or has left in doubt; what it found loaded already
  * belongs to another load. Waits for all running loads; others wait for it. Killed at any point, it can be repeated;
  * so can the load, of which the ledger says first of all that none of it is loaded.
- * @throws when no such load can be taken back, and, before it changes anything, when raw events that other loads
- * brought for the same months have been dropped
+ * @throws when no such load can be taken back, and, before it changes anything, when events of it have been pruned
  */
 export async function unload(
   store: Store,
@@ -82,15 +81,14 @@ interface Found {
   readonly months: readonly DayRange[];
 }
 
-/** @throws when raw events that other loads brought for the same months have been dropped */
+/** @throws when events of the load were pruned */
 async function find(store: Store, id: string, replayId: string): Promise<Found> {
   const own = chunksOf(replayId === '' ? [id] : await loadsOfReplay(store, replayId));
   const months = await monthsOf(store, own);
-  for (const month of months) {
-    const day = await droppedDay(store, month, own);
-    if (day === undefined) continue;
+  const pruned = await prunedMonthOf(store, own);
+  if (pruned !== undefined) {
     throw new Error(
-      `load ${id} cannot be taken back: the raw events that other loads brought for ${day} have been dropped, and without them the rollups of ${day.slice(0, 7)} cannot be computed again. Restore the events of that month, then run the same command again.`,
+      `load ${id} cannot be taken back: adtally prune has folded or dropped its events of ${pruned}, and no other command can tell them from those of other loads. Nothing was changed. A backup from before the prune still has them (adtally restore).`,
     );
   }
   const [counted] = await select<{ events: number; rejectedRows: number; reopenedRows: number }>(

@@ -1,4 +1,5 @@
 import { type Store, select } from '../../clickhouse/client.ts';
+import { foldedChunk, isPruned, prunedMonths } from '../../clickhouse/consistency/fold-events.ts';
 import { type DayRange, daySlices, everyDay } from '../../clickhouse/consistency/verify-rollups.ts';
 import { runningLoads } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
@@ -23,8 +24,8 @@ const maxDifferences = 1000;
 
 /**
  * Compares the events of each chunk and day with the ledger's list of days, and each chunk's list of days, rejected
- * rows and records with its balance. Days of which no raw events are left are left out; so is what a running load has
- * not finished yet. Changes nothing.
+ * rows and records with its balance. What has been pruned is left out; so is what a running load has not finished yet.
+ * Changes nothing.
  */
 export async function verifyLedger(
   store: Store,
@@ -37,7 +38,7 @@ export async function verifyLedger(
     differences.push(...(await select<LedgerDifference>(store, query, { ...params, deadAfterMs, limit })));
   };
   await compare(chunkQuery, { ...range, all: range === everyDay });
-  for (const slice of await daySlices(store, ['events'], range)) {
+  for (const slice of await daySlices(store, ['events', 'chunk_days'], range)) {
     if (differences.length > maxDifferences) break;
     await compare(dayQuery, { ...slice });
   }
@@ -63,6 +64,7 @@ const named = `
   ORDER BY load, d.chunk, day, what LIMIT {limit:UInt32}`;
 
 const dayQuery = `
+  WITH ${prunedMonths}
   SELECT d.load AS load, l.file AS file, d.chunk AS chunk, toString(d.day) AS day, 'events' AS what,
     toFloat64(d.stored) AS stored, toFloat64(d.listed) AS ledger, d.inDoubt AS inDoubt
   FROM (
@@ -71,10 +73,10 @@ const dayQuery = `
       SELECT chunk, day, sum(both.stored) AS stored, sum(both.listed) AS listed
       FROM (
         SELECT toString(chunk) AS chunk, day, count() AS stored, toUInt64(0) AS listed FROM events
-        WHERE ${onDays} AND ${settled} GROUP BY chunk, day
+        WHERE ${onDays} AND ${settled} AND chunk != '${foldedChunk}' AND NOT ${isPruned} GROUP BY chunk, day
         UNION ALL
         SELECT chunk, day, toUInt64(0), sum(a.events) FROM chunk_days AS a
-        WHERE ${onDays} AND ${settled} AND day IN (SELECT DISTINCT day FROM events WHERE ${onDays}) GROUP BY chunk, day
+        WHERE ${onDays} AND ${settled} AND NOT ${isPruned} GROUP BY chunk, day
       ) AS both GROUP BY chunk, day HAVING stored != listed
     ) AS s LEFT JOIN (${claims}) AS c ON c.chunk = s.chunk
   ) AS d ${named}`;

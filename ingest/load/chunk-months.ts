@@ -1,7 +1,6 @@
-import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { isPruned, prunedMonths } from '../../clickhouse/consistency/fold-events.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
-import { rollups } from '../../clickhouse/rollups.ts';
 
 /** Chunks, as SQL that can stand behind IN, with its parameters. */
 export interface ChunkSet {
@@ -30,26 +29,13 @@ export function monthsOf(store: Store, chunks: ChunkSet): Promise<DayRange[]> {
   );
 }
 
-/**
- * The first day of a month that a rebuild would empty of what other chunks brought, because their raw events have
- * been dropped; undefined if there is none.
- */
-export async function droppedDay(
-  store: Store,
-  { from }: DayRange,
-  chunks: ChunkSet,
-): Promise<string | undefined> {
-  const inMonth = 'toYYYYMM(day) = toYYYYMM({from:Date})';
-  const reported = rollups(catalog).map(({ table }) => `SELECT DISTINCT day FROM ${table} WHERE ${inMonth}`);
-  const ofOthers = (table: string) =>
-    `SELECT DISTINCT day FROM ${table} WHERE ${inMonth} AND chunk NOT IN ${chunks.sql}`;
-  const [dropped] = await select<{ day: string }>(
+/** The first month in which events of the chunks have been pruned, `yyyy-mm`; undefined if there is none. */
+export async function prunedMonthOf(store: Store, { sql, params }: ChunkSet): Promise<string | undefined> {
+  const [found] = await select<{ first: string }>(
     store,
-    `SELECT toString(d.day) AS day FROM (${reported.join(' UNION DISTINCT ')}) AS d
-     WHERE d.day NOT IN (${ofOthers('events')})
-       AND (d.day NOT IN (${daysOf(chunks)}) OR d.day IN (${ofOthers('chunk_days')}))
-     ORDER BY d.day LIMIT 1`,
-    { from, ...chunks.params },
+    `WITH ${prunedMonths}
+     SELECT toString(min(day)) AS first FROM chunk_days WHERE chunk IN ${sql} AND ${isPruned} HAVING count() > 0`,
+    params,
   );
-  return dropped?.day;
+  return found?.first.slice(0, 7);
 }

@@ -1,13 +1,12 @@
 import { catalog } from '../../catalog/catalog.ts';
-import type { Store } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { claimsOf } from '../delivery/chunk-claims.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { nextStep, repairTable } from '../delivery/chunk-states.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
-import { type ChunkSet, droppedDay, monthsOf, namedChunks } from './chunk-months.ts';
+import { monthsOf, namedChunks } from './chunk-months.ts';
 
 /**
  * A chunk whose events are complete but whose rollups may miss it or count it twice, because deduplication could not be
@@ -19,8 +18,7 @@ import { type ChunkSet, droppedDay, monthsOf, namedChunks } from './chunk-months
  * Compares the rollups with the events on the days of these chunks, rebuilds the months that differ, and marks the
  * chunks as loaded. The load that sent them must have ended: loads that wait for one of its chunks have to end before
  * the comparison.
- * @throws when such a load has taken over a chunk, which may be incomplete now; and when raw events of a month that
- * differs have been dropped
+ * @throws when such a load has taken over a chunk, which may be incomplete now
  */
 export async function repairRollupsOf(
   ledger: Ledger,
@@ -38,7 +36,6 @@ export async function repairRollupsOf(
     const own = await ownChunks(ledger, load, unsettled);
     for (const month of own.length > 0 ? months : []) {
       if ((await verifyRollups(store, catalog, month)).differences.length === 0) continue;
-      await requireEvents(store, month, chunks);
       await rebuildRollups(store, catalog, month, {
         allowUnsettledChunks: true,
         beforeExchange: () => repair.assertTurnHeld(),
@@ -56,15 +53,6 @@ export async function repairRollupsOf(
     await repair.fail(error);
     throw error;
   }
-}
-
-/** @throws when a rebuild of the month would empty days that are only in the rollups */
-async function requireEvents(store: Store, month: DayRange, chunks: ChunkSet): Promise<void> {
-  const gone = await droppedDay(store, month, chunks);
-  if (gone === undefined) return;
-  throw new Error(
-    `Rollups for ${month.from.slice(0, 7)} may be wrong and cannot be rebuilt: the raw events of ${gone} have been dropped. Restore the events of that month, then run the same command again.`,
-  );
 }
 
 /** The chunks that no other load has completed meanwhile. @throws when another load has taken over one of them */

@@ -4,7 +4,7 @@ import { cp, mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
-import { everyDay, verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { usage } from '../arguments.ts';
 import { config, counted, say, untilReportsShowIt } from '../command.ts';
@@ -108,12 +108,7 @@ export async function verifyRestored(store: Store): Promise<void> {
             FROM (SELECT * FROM loads FINAL WHERE kind = 'rebuild' AND state = 'running' AND startsWith(file, 'backup to '))`,
   });
   const ledger = await verifyLedger(store);
-  // Months whose raw events were dropped have only their rollups.
-  const [{ from } = { from: everyDay.to }] = await select<{ from: string }>(
-    store,
-    'SELECT toString(toStartOfMonth(min(day))) AS from FROM events HAVING count() > 0',
-  );
-  const rollups = await verifyRollups(store, catalog, { ...everyDay, from });
+  const rollups = await verifyRollups(store, catalog);
   const wrong = ledger.differences.filter(({ inDoubt }) => !inDoubt).length + rollups.differences.length;
   if (wrong > 0)
     throw new Error(`the restored data has ${counted(wrong, 'difference')}: adtally verify lists them`);

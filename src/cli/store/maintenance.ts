@@ -82,10 +82,15 @@ function addDayTwoCommands(program: Command): void {
     );
   program
     .command('prune')
-    .description('drop raw events of old months, and with --reports their rollups')
+    .description(
+      'fold raw events of old months into sums that keep every report; with --reports drop them and their reports',
+    )
     .requiredOption('--keep <period>', 'months or years that stay, besides this month: 25mo, 3y', months)
-    .option('--reports', 'drop the rollups of these months, too: reports have no rows for them any more')
-    .option('--dry-run', 'only say what would be dropped')
+    .option(
+      '--reports',
+      'drop the events and rollups of these months instead: reports have no rows for them any more',
+    )
+    .option('--dry-run', 'only say what would be folded or dropped')
     .action((flags: PruneFlags) => withStore((store) => prune(store, flags, new Date())));
 }
 

@@ -2,8 +2,17 @@ import { InvalidArgumentError } from 'commander';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { onShards } from '../../../clickhouse/cluster/on-nodes.ts';
+import {
+  countFolded,
+  type Folded,
+  foldEvents,
+  recordPrunedMonths,
+} from '../../../clickhouse/consistency/fold-events.ts';
+import { requireNoUnsettledChunk } from '../../../clickhouse/consistency/rebuild-rollups.ts';
+import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { requireMigrated, storedTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
+import type { Load } from '../../../ingest/ledger/load.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 import { formatBytes } from './describe-status.ts';
 import { exclusively } from './exclusively.ts';
@@ -11,7 +20,7 @@ import { exclusively } from './exclusively.ts';
 export interface PruneFlags {
   /** Whole months that stay, besides the current one. */
   readonly keep: number;
-  /** Drops the rollups, too: reports have no rows for these months any more. */
+  /** Drops events and rollups: reports have no rows for these months any more. */
   readonly reports?: boolean;
   readonly dryRun?: boolean;
 }
@@ -31,54 +40,102 @@ export function months(text: string): number {
   return result;
 }
 
-/** Drops whole months of raw events that are older than what is kept. Waits for loads; can be repeated. */
+/**
+ * Folds the raw events of whole months that are older than what is kept into sums, or drops them with their rollups.
+ * Waits for loads; can be repeated.
+ * @throws when it is unknown whether a chunk with events in these months arrived completely, before anything has changed
+ */
 export async function prune(store: Store, flags: PruneFlags, now: Date): Promise<void> {
   await requireMigrated(store);
   const first = firstKept(now, (await storedTimezone(store)) ?? 'UTC', flags.keep);
-  const tables = ['events', ...(flags.reports ? rollups(catalog).map(({ table }) => table) : [])];
-  if (flags.dryRun) {
-    const old = (await onShards(store, (shard) => partitionsBefore(shard.store, tables, first))).flat();
-    return tell(old, `would be dropped: what is before ${first}`, flags);
-  }
-  const dropped = await exclusively(store, `prune before ${first}`, async (load) => {
-    const done = await onShards(store, async (shard) => {
-      const old = await partitionsBefore(shard.store, tables, first);
-      for (const { table, id } of old) {
-        load.assertTurnHeld();
-        await shard.store.command({ query: `ALTER TABLE ${table} DROP PARTITION ID '${id}'` });
-      }
-      return old;
-    });
-    return done.flat();
+  const until = dayBefore(first);
+  if (flags.dryRun) return flags.reports ? tellDrop(store, first) : tellFold(store, first);
+  const done = await exclusively(store, `prune before ${first}`, async (load) => {
+    await requireNoUnsettledChunk(store, 'prune', { from: everyDay.from, to: until });
+    await recordPrunedMonths(store, until);
+    return flags.reports ? drop(store, first, load) : fold(store, first, load);
   });
   await untilReportsShowIt();
-  tell(dropped, `dropped: what is before ${first}`, flags);
+  say(done);
 }
 
-function tell(partitions: readonly Partition[], what: string, { reports }: PruneFlags): void {
-  const sum = (rows: readonly Partition[], key: 'rows' | 'bytes') =>
-    rows.reduce((total, row) => total + row[key], 0);
+async function fold(store: Store, first: string, load: Load): Promise<string> {
+  const until = dayBefore(first);
+  const planned = await countFolded(store, catalog, until);
+  const before = sum(await partitionsBefore(store, ['events'], first), 'bytes');
+  await foldEvents(store, catalog, until, { beforeExchange: () => load.assertTurnHeld() });
+  const after = sum(await partitionsBefore(store, ['events'], first), 'bytes');
+  return `${describeFold(planned, first, 'folded')}; ${formatBytes(before)} before, ${formatBytes(after)} now`;
+}
+
+async function tellFold(store: Store, first: string): Promise<void> {
+  const planned = await countFolded(store, catalog, dayBefore(first));
+  const bytes = sum(await partitionsBefore(store, ['events'], first), 'bytes');
+  say(`${describeFold(planned, first, 'would be folded')}; ${formatBytes(bytes)} now`);
+}
+
+function describeFold({ events, rows }: Folded, first: string, what: string): string {
+  return `${what}: ${counted(events, 'event')} before ${first} into ${formatNumber(rows)} rows of sums; reports keep every figure, and the ids, times and loads of these events go`;
+}
+
+/** Events first: what is left of their rollups when it is killed, a rebuild empties, too. */
+async function drop(store: Store, first: string, load: Load): Promise<string> {
+  const dropped: Partition[] = [];
+  for (const tables of [['events'], rollupTables]) {
+    await onShards(store, async (shard) => {
+      for (const partition of await partitionsOn(shard.store, tables, first)) {
+        load.assertTurnHeld();
+        const query = `ALTER TABLE ${partition.table} DROP PARTITION ID '${partition.id}'`;
+        await shard.store.command({ query });
+        dropped.push(partition);
+      }
+    });
+  }
+  return describeDrop(dropped, first, 'dropped');
+}
+
+async function tellDrop(store: Store, first: string): Promise<void> {
+  say(
+    describeDrop(
+      await partitionsBefore(store, ['events', ...rollupTables], first),
+      first,
+      'would be dropped',
+    ),
+  );
+}
+
+function describeDrop(partitions: readonly Partition[], first: string, what: string): string {
   const events = partitions.filter(({ table }) => table === 'events');
   const others = partitions.filter(({ table }) => table !== 'events');
-  say(
-    `${what}: ${counted(sum(events, 'rows'), 'event')}${reports ? ` and ${formatNumber(sum(others, 'rows'))} rows of rollups` : ''}, ${formatBytes(sum(partitions, 'bytes'))}`,
-  );
-  if (events.length > 0 && !reports) {
-    say(
-      'reports keep these months; give verify and rebuild a --from after them: a rebuild would empty their rollups',
-    );
-  }
+  return `${what}: what is before ${first}: ${formatNumber(sum(events, 'rows'))} rows of events and ${formatNumber(sum(others, 'rows'))} of rollups, ${formatBytes(sum(partitions, 'bytes'))}`;
 }
+
+const rollupTables = rollups(catalog).map(({ table }) => table);
+
+const sum = (partitions: readonly Partition[], key: 'rows' | 'bytes'): number =>
+  partitions.reduce((total, partition) => total + partition[key], 0);
 
 /** The first day of the month that lies `keep` months before the current one, or the first of all. */
 function firstKept(now: Date, timeZone: string, keep: number): string {
   const today = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(now);
   const [year = 0, month = 0] = today.split('-').map(Number);
   const time = Date.UTC(year, month - 1 - keep, 1);
-  return new Date(time > 0 ? time : 0).toISOString().slice(0, 10);
+  return new Date(Math.max(time, Date.parse('1970-02-01'))).toISOString().slice(0, 10);
 }
 
-function partitionsBefore(store: Store, tables: readonly string[], first: string): Promise<Partition[]> {
+function dayBefore(day: string): string {
+  return new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10);
+}
+
+async function partitionsBefore(
+  store: Store,
+  tables: readonly string[],
+  first: string,
+): Promise<Partition[]> {
+  return (await onShards(store, (shard) => partitionsOn(shard.store, tables, first))).flat();
+}
+
+function partitionsOn(store: Store, tables: readonly string[], first: string): Promise<Partition[]> {
   return select<Partition>(
     store,
     `SELECT table, partition_id AS id, toFloat64(sum(rows)) AS rows, toFloat64(sum(bytes_on_disk)) AS bytes

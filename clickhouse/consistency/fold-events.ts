@@ -1,0 +1,195 @@
+import { dimensionOf } from '../../catalog/breakdowns.ts';
+import type { Catalog, Family } from '../../catalog/catalog.ts';
+import { type Store, select } from '../client.ts';
+import { onShards } from '../cluster/on-nodes.ts';
+import { rollupPartition, rollups } from '../rollups.ts';
+import { dropStaging, fillSettings, type Month, replaceMonths } from './replace-months.ts';
+import { type DayRange, daySlices } from './verify-rollups.ts';
+
+/** The chunk of rows that stand for the events of a pruned month: they belong to no load. */
+export const foldedChunk = 'folded';
+
+/** What folding does to `events`, on all shards. */
+export interface Folded {
+  /** Raw events, of months that have any. */
+  readonly events: number;
+  /** Rows of `events` in these months afterwards. */
+  readonly rows: number;
+}
+
+/**
+ * The largest amounts of one row; a larger sum takes several rows. Below what the columns of `events` hold: 2^64 and
+ * 10^12.
+ */
+const maxCount = 'toInt128(1000000000000000000)';
+const maxMoney = 'toDecimal128(999999999999, 6)';
+
+/**
+ * Folds the raw events of whole months into one row per day and key of the finest rollup of each family, so that every
+ * view makes the same of them as before: what reads events needs not know which months are folded. An event of both sides
+ * becomes part of two rows. Confirmed money, positive and negative amounts stay apart, as it is single events that make
+ * a day unconfirmed. Rows that were folded before are folded in again.
+ *
+ * Per shard in one step (`replaceMonths`), after a comparison of the finest rollups of both; killed at any point, it can
+ * be repeated. The caller makes sure that no load and no rebuild runs, and records the months first.
+ * @param until the last day that may be folded, the last of a month
+ * @throws when a rollup would change, before anything has
+ */
+export async function foldEvents(
+  store: Store,
+  catalog: Catalog,
+  until: string,
+  { beforeExchange }: { readonly beforeExchange?: () => void } = {},
+): Promise<void> {
+  await dropStaging(store);
+  try {
+    await onShards(store, async (shard) => {
+      const months = await monthsToFold(shard.store, until);
+      if (months.length === 0) return;
+      await replaceMonths(shard, 'events', months, async (staging) => {
+        for (const days of await slicesOf(shard.store, months)) {
+          await fill(shard.store, catalog, staging, days);
+          await requireSameRollups(shard.store, catalog, staging, days);
+        }
+        beforeExchange?.();
+      });
+    });
+  } finally {
+    await dropStaging(store);
+  }
+}
+
+/** What folding would do. Changes nothing. */
+export async function countFolded(store: Store, catalog: Catalog, until: string): Promise<Folded> {
+  const counted = await onShards(store, async (shard) => {
+    const sum = { events: 0, rows: 0 };
+    for (const days of await slicesOf(shard.store, await monthsToFold(shard.store, until))) {
+      const [row] = await select<Folded>(
+        shard.store,
+        `SELECT toFloat64((SELECT count() FROM events WHERE chunk != '${foldedChunk}' AND ${inDays})) AS events,
+                toFloat64((SELECT count() FROM (${foldedRows(catalog)}))) AS rows`,
+        { ...days },
+      );
+      sum.events += row?.events ?? 0;
+      sum.rows += row?.rows ?? 0;
+    }
+    return sum;
+  });
+  return {
+    events: counted.reduce((sum, { events }) => sum + events, 0),
+    rows: counted.reduce((sum, { rows }) => sum + rows, 0),
+  };
+}
+
+/**
+ * Records that the months of events up to a day are pruned from now on: before they are, so that a prune that is killed
+ * in between only makes others refuse. To be repeated before each prune.
+ * @param until the last day of a month
+ */
+export async function recordPrunedMonths(store: Store, until: string): Promise<void> {
+  await store.command({
+    query: `INSERT INTO pruned_months (month, pruned_at)
+            SELECT ${rollupPartition} AS month, greatest(now64(6, 'UTC'), max(e.loaded_at)) FROM events AS e
+            WHERE day <= {until:Date} GROUP BY month HAVING countIf(e.chunk != '${foldedChunk}') > 0`,
+    query_params: { until },
+    clickhouse_settings: { wait_end_of_query: 1 },
+  });
+}
+
+/** A WITH expression for `isPruned`. */
+export const prunedMonths = `(SELECT mapFromArrays(groupArray(p.month), groupArray(p.at)) FROM (
+  SELECT month, max(m.pruned_at) AS at FROM pruned_months AS m GROUP BY month) AS p) AS pruned`;
+
+/** Whether what was loaded then for a day is pruned, or about to be. To be used after `WITH ${prunedMonths}`. */
+export const isPruned = `loaded_at <= pruned[${rollupPartition}]`;
+
+const inDays = 'day BETWEEN {from:Date} AND {to:Date}';
+
+/** The months that have raw events, with their first and last day. */
+function monthsToFold(store: Store, until: string): Promise<Month[]> {
+  return select<Month>(
+    store,
+    `SELECT ${rollupPartition} AS month, toString(min(e.day)) AS from, toString(max(e.day)) AS to FROM events AS e
+     WHERE day <= {until:Date} GROUP BY month HAVING countIf(e.chunk != '${foldedChunk}') > 0 ORDER BY month`,
+    { until },
+  );
+}
+
+async function slicesOf(store: Store, months: readonly Month[]): Promise<DayRange[]> {
+  const slices: DayRange[] = [];
+  for (const days of months) slices.push(...(await daySlices(store, ['events'], days)));
+  return slices;
+}
+
+async function fill(store: Store, catalog: Catalog, staging: string, days: DayRange): Promise<void> {
+  for (const family of Object.values(catalog.families)) {
+    await store.command({
+      query: `INSERT INTO ${staging} (${columnsOf(catalog, family).join(', ')}) ${foldedRowsOf(catalog, family)}`,
+      query_params: { ...days },
+      clickhouse_settings: fillSettings,
+    });
+  }
+}
+
+const foldedRows = (catalog: Catalog): string =>
+  Object.values(catalog.families)
+    .map((family) => `SELECT 1 FROM (${foldedRowsOf(catalog, family)})`)
+    .join(' UNION ALL ');
+
+function keysOf(catalog: Catalog, { owner, entity, dimensions }: Family): string[] {
+  return [owner, ...[entity, ...dimensions].map((name) => dimensionOf(catalog, name).key)];
+}
+
+function amountsOf({ measures }: Family): string[] {
+  return [...new Set(Object.values(measures).map(({ sumOf }) => sumOf))];
+}
+
+function columnsOf(catalog: Catalog, family: Family): string[] {
+  return [...keysOf(catalog, family), ...amountsOf(family), 'event_time', 'confirmed', 'loaded_at', 'chunk'];
+}
+
+/** One side of the events of some days, in the order of `columnsOf`. */
+function foldedRowsOf(catalog: Catalog, family: Family): string {
+  const keys = keysOf(catalog, family);
+  const amounts = amountsOf(family);
+  const sum = (name: string) =>
+    name === family.money ? `sum(toDecimal128(e.${name}, 6))` : `sum(toInt128(e.${name}))`;
+  const max = (name: string) => (name === family.money ? maxMoney : maxCount);
+  const zero = (name: string) => (name === family.money ? 'toDecimal128(0, 6)' : 'toInt128(0)');
+  // What is left of a sum after n rows, at most as much as one row takes.
+  const share = (name: string) =>
+    `sign(sum_${name}) * least(greatest(abs(sum_${name}) - n * ${max(name)}, ${zero(name)}), ${max(name)})`;
+  const rows = amounts.map((name) => `1 + toUInt32(intDiv(abs(sum_${name}), ${max(name)}))`);
+  return `
+    SELECT ${[...keys, ...amounts.map((name) => share(name))].join(', ')}, first_time, confirmed, last_loaded, '${foldedChunk}'
+    FROM (
+      SELECT ${keys.join(', ')}, ${amounts.map((name) => `${sum(name)} AS sum_${name}`).join(', ')},
+        min(e.event_time) AS first_time, confirmed, max(e.loaded_at) AS last_loaded
+      FROM events AS e WHERE ${family.owner} != '' AND ${inDays}
+      GROUP BY day, ${keys.join(', ')}, confirmed, sign(${family.money})
+    ) ARRAY JOIN range(greatest(${rows.join(', ')})) AS n`;
+}
+
+/** @throws when the events of some days and what they were folded into differ for any key of a rollup */
+async function requireSameRollups(
+  store: Store,
+  catalog: Catalog,
+  staging: string,
+  days: DayRange,
+): Promise<void> {
+  for (const { table, columns, select: ofEvents } of rollups(catalog).filter(({ owner }) => owner)) {
+    const names = columns.map(({ name }) => name).join(', ');
+    const rows = (from: string, count: number) =>
+      `SELECT cityHash64(${names}) AS row, ${count} AS counted FROM (${ofEvents.replace(' FROM events ', ` FROM ${from} `)}) WHERE ${inDays}`;
+    const [differs] = await select(
+      store,
+      `SELECT 1 FROM (${rows('events', -1)} UNION ALL ${rows(staging, 1)}) HAVING groupBitXor(row) != 0 OR sum(counted) != 0`,
+      { ...days },
+    );
+    if (differs) {
+      throw new Error(
+        `the events from ${days.from} to ${days.to} cannot be folded: ${table} would change. Nothing was changed; please report this`,
+      );
+    }
+  }
+}

@@ -1,0 +1,206 @@
+import { beforeEach, expect, test } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { unload } from '../../ingest/history/unload.ts';
+import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
+import type { LoadCounts } from '../../ingest/ledger/load.ts';
+import { months, prune } from '../../src/cli/store/prune.ts';
+import { type EventLine, event, load } from '../support/events.ts';
+import { emptyBeforeEach, ofEach, run } from '../support/rebuilt.ts';
+import { onEveryShard, useStore } from '../support/store.ts';
+import { failingAt } from '../support/unloads.ts';
+
+const db = useStore();
+emptyBeforeEach(db);
+beforeEach(async () => {
+  for (const table of ['pruned_months', 'chunk_days', 'withdrawn_chunks'])
+    await run(db.store, `TRUNCATE TABLE ${table}`);
+});
+
+const keep = { keep: months('25mo') };
+const now = new Date('2026-11-20T00:00:00Z');
+const old = { event_time: '2023-02-03T12:00:00Z' };
+const recent = { event_time: '2026-11-20T12:00:00Z' };
+let made = 0;
+
+/** Events of an old day that no other load has. */
+const several = (count: number) =>
+  Array.from({ length: count }, () =>
+    event({
+      ...old,
+      campaign_id: `c${++made % 3}`,
+      ad_unit_id: `u${made % 2}`,
+      site_id: `s${made % 3}`,
+      spend: `${made}.5`,
+      revenue: '0.25',
+    }),
+  );
+
+const stored = async (condition = '1') =>
+  (
+    await select<{ rows: number }>(
+      db.store,
+      `SELECT toUInt32(count()) AS rows FROM events WHERE ${condition}`,
+    )
+  )[0]?.rows;
+
+/** Of each rollup, over all shards. */
+const sums = () =>
+  ofEach(
+    db.store,
+    (table) =>
+      `SELECT toUInt32(count()) AS n, toString(groupBitXor(cityHash64(*))) AS h
+       FROM (SELECT * EXCEPT changed_at FROM ${table} FINAL)`,
+  );
+
+const loaded = async (events: readonly EventLine[]) =>
+  (await load(db.store, events)) as LoadCounts & { loadId?: string };
+
+async function agrees(): Promise<void> {
+  expect((await verifyRollups(db.store, catalog)).differences).toEqual([]);
+  expect((await verifyLedger(db.store)).differences).toEqual([]);
+}
+
+test('prune keeps every figure of every report, and a rebuild after it, too', async () => {
+  const money = { spend: '5', revenue: '7' };
+  const against = { spend: '-5', revenue: '-7' };
+  await load(db.store, [
+    ...several(50),
+    event({ ...old, campaign_id: 'cancels', ad_unit_id: 'cancels', ...money }),
+    event({ ...old, campaign_id: 'cancels', ad_unit_id: 'cancels', ...against }),
+    event({ ...old, campaign_id: 'confirmed', ad_unit_id: 'confirmed', ...money, confirmed: true }),
+    event({ ...old, campaign_id: 'confirmed', ad_unit_id: 'confirmed', spend: '0', revenue: '0' }),
+    event({ ...old, event_type: 'revenue', campaign_id: 'nothing', ad_unit_id: 'nothing' }),
+    event(recent),
+  ]);
+  await load(db.store, several(50));
+  await agrees();
+  const before = await sums();
+  await prune(db.store, { ...keep, dryRun: true }, now);
+  expect(await stored()).toBe(106);
+  await prune(db.store, keep, now);
+  expect(await stored("chunk != 'folded'")).toBe(1);
+  expect(await stored()).toBeLessThan(40);
+  expect(await sums()).toEqual(before);
+  await agrees();
+  await rebuildRollups(db.store, catalog);
+  expect(await sums()).toEqual(before);
+});
+
+test('what is loaded into a pruned month later is counted once, can be taken back, and is pruned like the rest', async () => {
+  await load(db.store, [...several(20), event(recent)]);
+  await prune(db.store, keep, now);
+  const before = await sums();
+  const rows = await stored();
+  const { loadId = '' } = await loaded(several(20));
+  await agrees();
+  await unload(db.store, loadId, () => now);
+  expect(await sums()).toEqual(before);
+  expect(await stored()).toBe(rows);
+  await load(db.store, several(20));
+  const then = await sums();
+  await prune(db.store, keep, now);
+  expect(await stored("chunk != 'folded'")).toBe(1);
+  expect(await sums()).toEqual(then);
+  await agrees();
+});
+
+test('sums that no row of an event can hold are kept to the last digit', async () => {
+  const large = Array.from(
+    { length: 15 },
+    (_, n) => `(${n % 3 ? '' : '-'}900000000000.000001, 1000000000000000000)`,
+  );
+  await run(
+    db.store,
+    `INSERT INTO events (event_time, advertiser_id, campaign_id, publisher_id, ad_unit_id, spend, revenue, impressions, ad_requests)
+     SELECT '2023-02-03 12:00:00', 'a', 'c', 'p', 'u', v.1, v.1, v.2, v.2 FROM (SELECT arrayJoin([${large.join(', ').replaceAll('(', "(toDecimal64('").replaceAll('.000001,', ".000001', 6),")}]) AS v)`,
+  );
+  const before = await sums();
+  await prune(db.store, keep, now);
+  expect(await stored("chunk != 'folded'")).toBe(0);
+  expect(await sums()).toEqual(before);
+  await agrees();
+  await prune(db.store, keep, now);
+  expect(await sums()).toEqual(before);
+});
+
+test('a load whose events were folded cannot be taken back, and the refusal changes nothing', async () => {
+  const { loadId = '' } = await loaded([...several(20), event(recent)]);
+  const { loadId: later = '' } = await loaded([event(recent)]);
+  await prune(db.store, keep, now);
+  const before = await sums();
+  const rows = await stored();
+  await expect(unload(db.store, loadId, () => now)).rejects.toThrow(
+    /adtally prune has folded or dropped its events of 2023-02.*Nothing was changed/,
+  );
+  expect([await sums(), await stored()]).toEqual([before, rows]);
+  await agrees();
+  expect(await unload(db.store, later, () => now)).toMatchObject({ events: 1 });
+  await agrees();
+});
+
+test('while a chunk is in doubt, prune changes nothing and says what to do; then it goes on', async () => {
+  const events = several(20);
+  await load(db.store, several(20));
+  const { loadId = '' } = await loaded(events);
+  // As if the loader had been killed before it recorded the chunk as loaded.
+  await onEveryShard(
+    db,
+    'ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6) WHERE load_id = {loadId:String}',
+    { loadId },
+  );
+  for (const reports of [false, true]) {
+    await expect(prune(db.store, { ...keep, reports }, now)).rejects.toThrow(
+      /Load the file again, which completes the chunk, or take it back with adtally unload .*; then prune/,
+    );
+  }
+  expect(await stored()).toBe(40);
+  expect(await select(db.store, 'SELECT month FROM pruned_months')).toEqual([]);
+  await load(db.store, events);
+  const before = await sums();
+  await prune(db.store, keep, now);
+  expect(await stored("chunk != 'folded'")).toBe(0);
+  expect(await sums()).toEqual(before);
+  await agrees();
+});
+
+test('--reports drops old months for good: nothing brings half of one back', async () => {
+  const { loadId = '' } = await loaded([...several(20), event(recent)]);
+  const replayed = several(5);
+  await prune(db.store, keep, now);
+  await load(db.store, replayed);
+  const ofNow = { event_time: '2026-11-20T13:00:00Z' };
+  await load(db.store, [event(ofNow)]);
+  await prune(db.store, { ...keep, reports: true }, now);
+  expect(await stored()).toBe(2);
+  const rows = () =>
+    select(
+      db.store,
+      `SELECT DISTINCT toString(day) AS day FROM campaigns_device_date UNION DISTINCT SELECT DISTINCT toString(day) FROM ad_units_date`,
+    );
+  const left = [{ day: '2026-11-20' }];
+  expect(await rows()).toEqual(left);
+  await load(db.store, replayed);
+  await expect(unload(db.store, loadId, () => now)).rejects.toThrow(/of 2023-02/);
+  await rebuildRollups(db.store, catalog);
+  expect(await rows()).toEqual(left);
+  await agrees();
+});
+
+test('a prune that is killed before or after it replaces the events is ended by the next one', async () => {
+  const { loadId = '' } = await loaded(several(20));
+  const before = await sums();
+  for (const when of ['before', 'after'] as const) {
+    const killed = failingAt(db.store, /^(EXCHANGE TABLES|INSERT INTO rebuild_)/, when);
+    await expect(prune(killed, keep, now)).rejects.toThrow('killed');
+    expect(await sums()).toEqual(before);
+    await agrees();
+    await expect(unload(db.store, loadId, () => now)).rejects.toThrow(/of 2023-02/);
+  }
+  await prune(db.store, keep, now);
+  expect(await stored("chunk != 'folded'")).toBe(0);
+  expect(await sums()).toEqual(before);
+  await agrees();
+});
