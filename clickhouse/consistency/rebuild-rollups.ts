@@ -148,13 +148,14 @@ export async function requireNoUnsettledChunk(
   before: 'rebuild' | 'prune',
   range: DayRange = everyDay,
 ): Promise<void> {
-  const ofRange = `chunk IN (SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)
-    AND day BETWEEN {from:Date} AND {to:Date}`;
+  const unsettled = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
+  const has = (table: string) =>
+    `c.chunk IN (SELECT chunk FROM ${table} WHERE day BETWEEN {from:Date} AND {to:Date} AND chunk IN ${unsettled})`;
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
      FROM load_chunks AS c LEFT JOIN loads AS l ON l.load_id = c.load_id
-     WHERE c.chunk IN (SELECT toString(chunk) FROM events WHERE ${ofRange} UNION DISTINCT SELECT chunk FROM chunk_days WHERE ${ofRange})
+     WHERE ${has('events')} OR ${has('chunk_days')}
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
     { ...range },
   );

@@ -80,18 +80,21 @@ test('a backup that does not fit leaves everything as it was', async () => {
   await done('verify');
 });
 
-test('prune drops raw events of old months and keeps their reports, unless told otherwise', async () => {
+test('prune folds raw events of old months and keeps their reports, unless told otherwise, and a backup after it restores', async () => {
   const dry = await adtally('prune', '--keep', '3y', '--dry-run');
-  expect(dry).toMatchObject({ code: 0, stderr: expect.stringContaining('would be dropped') });
+  expect(dry).toMatchObject({ code: 0, stderr: expect.stringContaining('would be folded: 2 events') });
   expect(await events()).toBe(6);
   await done('prune', '--keep', '9999y');
   await done('prune', '--keep', '3y');
   expect(await events()).toBe(4);
-  await done('verify', '--from', '2021-01-01');
+  await done('verify');
+  await done('rebuild');
+  await done('ingest', 'events', file('late.ndjson', ['2020-01-16']));
+  await done('verify');
   const pruned = join(folder, 'pruned.tar.zst');
   await done('backup', pruned);
   await done('restore', pruned, '--replace');
-  expect(await events()).toBe(4);
+  expect(await events()).toBe(5);
   const service = commands.start(['serve'], { ...env, PORT: '0' });
   const [, url = ''] = await service.said(/listening on (http:\/\/[^"; ]+)/);
   const token = (await done('token', 'create', 'advertiser')).trim();
@@ -106,7 +109,7 @@ test('prune drops raw events of old months and keeps their reports, unless told 
   };
   await expect
     .poll(rows, { timeout: 20_000 })
-    .toEqual(['2020-01', '2020-02', '2026-01', '2026-02', '2026-02', '2026-03']);
+    .toEqual(['2020-01', '2020-01', '2020-02', '2026-01', '2026-02', '2026-02', '2026-03']);
   await done('prune', '--keep', '3y', '--reports');
   expect(await rows()).toEqual(['2026-01', '2026-02', '2026-02', '2026-03']);
   await done('verify');

@@ -44,6 +44,7 @@ const wellStored: DataStatus = {
   timezone: 'UTC',
   today: '2026-11-20',
   events: 10,
+  folded_rows: 0,
   first_day: '2026-11-01',
   last_day: '2026-11-19',
   size: { bytes: 1000, parts: 12, most_parts: 800 },

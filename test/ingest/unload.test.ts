@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest';
-import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { rollups } from '../../clickhouse/rollups.ts';
 import { ndjson } from '../support/events.ts';
-import { onEveryShard, useStore } from '../support/store.ts';
+import { useStore } from '../support/store.ts';
 import { useUnloads } from '../support/unloads.ts';
 
 const db = useStore();
@@ -68,25 +66,6 @@ nothing was changed; 1 chunk with events of 2026-03, 2026-04 would be forgotten\
   expect((await run(['unload', id])).stderr).toContain('16 events deleted, 4 open rejected rows deleted');
   expect((await run(['unload', id, '--dry-run'])).stderr).toBe(`load ${id} has been taken back before\n`);
   expect((await run(['unload', 'nowhere', '--dry-run'])).code).toBe(1);
-});
-
-test('it is refused, and nothing changed, where raw events of other loads have been dropped', async () => {
-  const may = { event_time: '2026-05-05T12:00:00Z' };
-  await load(await file('old.ndjson', ndjson(events(30, may))));
-  await onEveryShard(db, 'ALTER TABLE events DROP PARTITION 202605');
-  const id = await load(await file('late.ndjson', ndjson(events(20, may))));
-  for (const dryRun of [['--dry-run'], []]) {
-    const { code, stderr } = await run(['unload', id, ...dryRun]);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/raw events that other loads brought for 2026-05-05 have been dropped/);
-  }
-  const kept = `SELECT toString(sum(c.spent)) AS spent FROM campaigns_date AS c WHERE account_id = '${loads.account}'`;
-  expect(await select(db.store, kept)).toEqual([{ spent: '5' }]);
-  // The other tests compare every rollup with the events.
-  for (const { table } of rollups(catalog)) {
-    await onEveryShard(db, `ALTER TABLE ${table} DROP PARTITION 202605`);
-  }
-  await onEveryShard(db, 'ALTER TABLE events DROP PARTITION 202605');
 });
 
 test.each([

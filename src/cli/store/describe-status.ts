@@ -23,7 +23,10 @@ export interface Status {
 export interface DataStatus {
   readonly timezone: string;
   readonly today: string;
+  /** Raw ones. */
   readonly events: number;
+  /** Rows of sums that pruned months were folded into. */
+  readonly folded_rows: number;
   readonly first_day: string;
   readonly last_day: string;
   readonly size: StoreSize;
@@ -62,6 +65,7 @@ export function describeStatus(status: Status): string {
 
 function ofData({
   events,
+  folded_rows,
   first_day,
   last_day,
   size,
@@ -72,11 +76,12 @@ function ofData({
   open,
   unconfirmed,
 }: DataStatus): [string, string][] {
-  const range = events ? ` from ${first_day} to ${last_day}` : '';
+  const range = first_day && ` from ${first_day} to ${last_day}`;
+  const folded = folded_rows ? ` and ${counted(folded_rows, 'row')} of pruned months` : '';
   return [
     [
       'data',
-      `${counted(events, 'event')}${range}, ${formatBytes(size.bytes)} in ${counted(size.parts, 'part')}`,
+      `${counted(events, 'event')}${folded}${range}, ${formatBytes(size.bytes)} in ${counted(size.parts, 'part')}`,
     ],
     ['disk', `${formatBytes(disk.free)} of ${formatBytes(disk.total)} free`],
     [

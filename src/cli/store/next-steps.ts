@@ -19,7 +19,7 @@ export function nextSteps(
 ): string[] {
   if (migrations === 'newer') return ['update adtally: the store was migrated by a newer version'];
   if (!data) return ['adtally migrate: the store lacks migrations'];
-  const { open, disk, size, events } = data;
+  const { open, disk, size, events, folded_rows } = data;
   return [
     ...(disk.free < disk.total * littleSpace
       ? ['make room on the disk: adtally prune --keep MONTHS, or a larger one']
@@ -34,7 +34,7 @@ export function nextSteps(
       : []),
     ...(open.rejectedRows > 0 ? ['correct rejected rows: adtally rejects lists them'] : []),
     ...ofUnconfirmed(data, alerts, now),
-    ...(events === 0 ? ['load events: adtally ingest events FILE'] : []),
+    ...(events + folded_rows === 0 ? ['load events: adtally ingest events FILE'] : []),
   ].map((step) => line([step]));
 }
 

@@ -1,5 +1,7 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
+import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
 import { NewerStore, pendingMigrations, storedTimezone } from '../../../clickhouse/migrate/migrate.ts';
+import { rollupPartition } from '../../../clickhouse/rollups.ts';
 import {
   askFigure,
   loadsOf,
@@ -70,10 +72,13 @@ async function missingMigrations(server: Store, store: Store): Promise<Status['m
 async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<DataStatus> {
   const timezone = (await storedTimezone(store)) ?? 'UTC';
   const today = new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(now);
-  const [events] = await select<{ events: number; first_day: string; last_day: string }>(
+  // Only pruned months are read; the rest is known from metadata.
+  const [events] = await select<{ rows: number; folded_rows: number; first_day: string; last_day: string }>(
     store,
-    `SELECT toFloat64(count()) AS events, if(events = 0, '', toString(min(day))) AS first_day,
-       if(events = 0, '', toString(max(day))) AS last_day FROM events`,
+    `SELECT toFloat64(count()) AS rows, if(rows = 0, '', toString(min(day))) AS first_day,
+       if(rows = 0, '', toString(max(day))) AS last_day,
+       (SELECT toFloat64(count()) FROM events WHERE chunk = '${foldedChunk}'
+          AND ${rollupPartition} IN (SELECT month FROM pruned_months)) AS folded_rows FROM events`,
   );
   const [size] = await select<StoreSize>(store, storeSize);
   const [disk] = await select<{ free: number; total: number }>(
@@ -89,10 +94,12 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
   };
   const lastEvents = await lastEventsAt(store);
   const judged = await judgeDay(store, now, { timezone, rule: alerts.lowDay });
+  const { rows, ...more } = events;
   return {
     timezone,
     today,
-    ...events,
+    events: rows - events.folded_rows,
+    ...more,
     size,
     disk,
     loads: await loadsOf(store, today, timezone),
