@@ -2,8 +2,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { connect, type Store, select } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
+import { retrying } from '../../clickhouse/retry.ts';
 import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
 import { environmentOf, useCommands } from '../support/process.ts';
@@ -13,6 +15,7 @@ const commands = useCommands();
 let folder: string;
 let lease: EmbeddedLease;
 let env: Record<string, string>;
+let store: Store;
 let made = 0;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'adtally-pruned-'));
@@ -22,9 +25,12 @@ afterAll(async () => {
   await lease?.release();
   await rm(folder, { recursive: true, force: true });
 });
+afterEach(() => store.close());
 /** Two events of an old day, one of now; the old ones are pruned. */
 beforeEach(async () => {
-  env = environmentOf({ ...lease.address, database: `pruned_${++made}` });
+  const address = { ...lease.address, database: `pruned_${++made}` };
+  env = environmentOf(address);
+  store = connect(address);
   await done('migrate');
   await done('ingest', 'events', await file([{ quantity: 100 }, { quantity: 50 }]));
   await done('ingest', 'events', await file([{ event_time: '2026-11-20T12:00:00Z' }]));
@@ -50,12 +56,8 @@ const large = (count: number) => file(Array.from({ length: count }, () => ({})))
 /** Impressions of the old day, by the coarsest and the finest rollup. */
 async function impressions(): Promise<number[]> {
   const ask = async (table: string) => {
-    const { url, user, password, database } = { ...lease.address, database: env.CLICKHOUSE_DATABASE };
-    const query = `SELECT sum(impressions) FROM ${database}.${table} WHERE day = '2023-02-03'`;
-    const answer = await fetch(`${url}/?query=${encodeURIComponent(query)}`, {
-      headers: { 'x-clickhouse-user': user, 'x-clickhouse-key': password },
-    });
-    return Number(await answer.text());
+    const query = `SELECT toUInt32(sum(r.impressions)) AS sum FROM ${table} AS r WHERE day = '2023-02-03'`;
+    return (await select<{ sum: number }>(store, query))[0]?.sum ?? 0;
   };
   return [await ask('campaigns_date'), await ask('ad_units_device_site_date')];
 }
@@ -65,12 +67,15 @@ async function killEngine(): Promise<void> {
   process.kill(pid, 'SIGKILL');
 }
 
+/** It is started again by itself. */
+const answers = () => retrying(() => select(store, 'SELECT 1'));
+
 test('one load is taken back, and what was pruned of that day stays', async () => {
   await done('ingest', 'events', await file([{ quantity: 7 }]));
   const wrong = await file([{ quantity: 9 }]);
-  const { load } = JSON.parse(await done('ingest', 'events', '--json', wrong));
+  const { loads } = JSON.parse(await done('ingest', 'events', '--json', wrong));
   expect(await impressions()).toEqual([166, 166]);
-  await done('unload', load);
+  await done('unload', loads[0]);
   expect(await impressions()).toEqual([157, 157]);
   await done('ingest', 'events', wrong);
   expect(await impressions()).toEqual([166, 166]);
@@ -130,6 +135,7 @@ test('prune is killed with its engine at any moment, and ended by running it aga
     if (round % 2) await pruning.kill('SIGKILL');
     else await killEngine();
     await pruning.ended;
+    await answers();
     await done('verify');
     expect(await impressions()).toEqual([expected, expected]);
     await done('prune', '--keep', '25mo');

@@ -36,13 +36,16 @@ const sumOf: Readonly<Record<string, keyof Counted>> = { spent: 'spend', estimat
 /**
  * The first differences between what the store has of all accounts that begin with a text, in `events` and in each of
  * the rollups key by key, and an event by event recount; days are in UTC.
+ * @param rawSince the first day of which events are compared one by one; those before may be pruned
  */
 export async function differences(
   store: Store,
   prefix: string,
   events: readonly Counted[],
+  rawSince = '1970-01-01',
 ): Promise<string[]> {
-  const found = compare('events', await storedEvents(store, prefix), events.map(textOf).sort());
+  const raw = events.filter(({ event_time }) => event_time >= rawSince);
+  const found = compare('events', await storedEvents(store, prefix, rawSince), raw.map(textOf).sort());
   for (const { table, sortingKey, columns: all } of rollups(catalog)) {
     const measures = all
       .filter(({ type }) => type.startsWith('SimpleAggregateFunction(sum'))
@@ -69,10 +72,10 @@ export async function differences(
   return found;
 }
 
-async function storedEvents(store: Store, prefix: string): Promise<string[]> {
+async function storedEvents(store: Store, prefix: string, rawSince: string): Promise<string[]> {
   const query = `SELECT toJSONString([${columns.map((name) => (amounts.includes(name) ? exact(name, `e.${name}`) : `toString(e.${name})`)).join(', ')}]) AS row
-    FROM events AS e WHERE startsWith(e.advertiser_id, {prefix:String}) OR startsWith(e.publisher_id, {prefix:String})`;
-  const rows = await select<{ row: string }>(store, query, { prefix }, jsonAsWritten);
+    FROM events AS e WHERE day >= {rawSince:Date} AND (startsWith(e.advertiser_id, {prefix:String}) OR startsWith(e.publisher_id, {prefix:String}))`;
+  const rows = await select<{ row: string }>(store, query, { prefix, rawSince }, jsonAsWritten);
   return rows.map(({ row }) => row).sort();
 }
 

@@ -3,11 +3,14 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect, type Store, select } from '../../clickhouse/client.ts';
+import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { embedded, startOf } from './compiled.ts';
+import { confirmDays } from '../../ingest/lists/confirmations.ts';
+import { embedded, localCluster, startOf } from './compiled.ts';
 import { correctedExport } from './corrections.ts';
+import { loadRows } from './events.ts';
 import { type Command, type Ended, environmentOf, startProcess } from './process.ts';
 import { differences } from './recount.ts';
 import { Dice, type RoundFile, writeRoundFile } from './round-files.ts';
@@ -16,6 +19,8 @@ import type { WrittenEvent } from './written-events.ts';
 export interface Rounds {
   readonly rounds: number;
   readonly seed: number;
+  /** More than one: a cluster. */
+  readonly shards?: number;
   readonly onRound?: (text: string) => void;
 }
 
@@ -24,31 +29,35 @@ const faults = ['none', 'SIGKILL', 'SIGKILL', 'SIGINT', 'SIGTERM', 'SIGSTOP', 'e
 /** What all rounds share. */
 interface Ground {
   readonly store: Store;
-  readonly dataDir: string;
   readonly folder: string;
+  /** Kills the engine, or a shard, which comes back. */
+  killEngine(dice: Dice): Promise<void>;
+  /** Raw events from this day on have never been pruned. */
+  rawSince: string;
 }
 
 /**
  * Each round writes files of random formats, packings and records, loads them under random flags while loaders and
- * engine are killed or held up, two loaders at once, files growing, then once more in peace; and compares events, all
- * rollups and rejected rows with a recount, key by key, also after a replay of what was rejected.
+ * engine are killed or held up, two loaders at once, files growing, with prunes in between, then once more in peace. It
+ * then prunes, takes a file back and loads it again, confirms days, renames, and replays what was rejected; and compares
+ * events, all rollups, rejected rows and unconfirmed days with a recount, key by key, after each of these.
  * @throws at the first round that differs, naming seed, round and difference
  */
-export async function randomRounds({ rounds, seed, onRound }: Rounds): Promise<void> {
+export async function randomRounds({ rounds, seed, shards = 1, onRound }: Rounds): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'adtally-rounds-'));
-  const dataDir = join(folder, 'data');
-  const { acquireEmbedded } = await embedded();
-  const lease = await acquireEmbedded(dataDir);
-  const address = { ...lease.address, database: `rounds_${randomBytes(4).toString('hex')}` };
+  const database = `rounds_${randomBytes(4).toString('hex')}`;
+  const { address, killEngine, stop } = await (shards > 1
+    ? startShards(shards, database)
+    : startEngine(join(folder, 'data'), database));
   const store = connect(address);
+  const ground: Ground = { store, folder, killEngine, rawSince: '1970-01-01' };
   try {
-    await migrate(address);
     for (let round = 1; round <= rounds; round++) {
       const startedAt = performance.now();
       const own = join(folder, `${round}`);
       await mkdir(own);
       const told = await oneRound(
-        { store, dataDir, folder: own },
+        Object.assign(ground, { folder: own }),
         `s${seed}r${round}/`,
         new Dice(seed * 7919 + round),
       ).catch((cause: unknown) => {
@@ -61,9 +70,43 @@ export async function randomRounds({ rounds, seed, onRound }: Rounds): Promise<v
     }
   } finally {
     await store.close();
-    await lease.release();
+    await stop();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+interface Started {
+  readonly address: Address;
+  readonly killEngine: Ground['killEngine'];
+  stop(): Promise<void>;
+}
+
+async function startEngine(dataDir: string, database: string): Promise<Started> {
+  const lease = await (await embedded()).acquireEmbedded(dataDir);
+  const address = { ...lease.address, database };
+  await migrate(address);
+  const killEngine = async () => {
+    // The engine of the file may be gone: it is just restarting.
+    send(JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8')), 'SIGKILL');
+  };
+  return { address, killEngine, stop: () => lease.release() };
+}
+
+async function startShards(count: number, database: string): Promise<Started> {
+  const cluster = await (await localCluster()).startCluster(count);
+  const [first] = cluster.nodes;
+  if (!first) throw new Error('the cluster has no nodes');
+  const { url, user, password } = first;
+  const address = { url, user, password, database };
+  await migrateCluster(address, cluster.name);
+  const killEngine = async (dice: Dice) => {
+    const shard = cluster.nodes[dice.below(count)];
+    await shard?.kill();
+    await delay(dice.below(1_500));
+    await shard?.restart();
+    await cluster.answers();
+  };
+  return { address, killEngine, stop: () => cluster.stop() };
 }
 
 async function oneRound(ground: Ground, prefix: string, dice: Dice): Promise<string> {
@@ -86,6 +129,7 @@ async function oneRound(ground: Ground, prefix: string, dice: Dice): Promise<str
     for (const each of ended) refuseCrash(each);
     what.push(loaders.length > 1 ? `${fault} beside another` : fault);
     for (const { path, whole } of files) if (dice.below(2)) await writeFile(path, whole);
+    if (dice.below(4) === 0) what.push(await pruneOld(ground, dice));
   }
 
   for (const { path, whole } of files) await writeFile(path, whole);
@@ -97,11 +141,32 @@ async function oneRound(ground: Ground, prefix: string, dice: Dice): Promise<str
   const { rows, rejected_rows } = JSON.parse(again.stdout);
   if (rows !== 0 || rejected_rows !== 0) throw new Error(`a repeated run loads again: ${again.stdout}`);
   const good = events.filter((event) => !event.wrong);
-  await requireEqual(ground, prefix, good, wrong);
+  const equal = (loaded: readonly WrittenEvent[]) => requireEqual(ground, prefix, loaded, wrong);
+  await equal(good);
+  if (dice.below(3) === 0) {
+    what.push(await pruneOld(ground, dice));
+    await equal(good);
+  }
+  const file = files[dice.below(files.length)];
+  if (file && dice.below(3) === 0) {
+    if (await takeBack(ground, file)) {
+      const others = (of: readonly WrittenEvent[]) => of.filter((event) => !file.events.includes(event));
+      await requireEqual(ground, prefix, others(good), others(wrong));
+      what.push('taken back and loaded again');
+    } else what.push('not taken back: pruned');
+    await untilDone(() => startLoader(ground, files, dice, dedupe), wanted);
+    await equal(good);
+  }
+  if (dice.below(2)) await renameCampaign(ground, prefix, dice);
+  const confirmed = dice.below(2) ? await confirm(ground, prefix, dice) : [];
+  await requireUnconfirmed(ground, prefix, [good, []], confirmed);
   if (wrong.length > 0 && dice.below(3) === 0) {
     await replayAll(ground, prefix, wrong, dice);
-    await requireEqual(ground, prefix, events, wrong);
+    await equal(events);
     what.push('replayed');
+    if (dice.below(3) === 0) what.push(await pruneOld(ground, dice));
+    await equal(events);
+    await requireUnconfirmed(ground, prefix, [good, wrong], confirmed);
   }
   return `${events.length} records, ${wrong.length} bad, ${what.join(', ')}`;
 }
@@ -123,18 +188,14 @@ function adtally({ store }: Ground, args: readonly string[]): Command {
 }
 
 async function disturb(
-  { dataDir }: Ground,
+  ground: Ground,
   [loader]: readonly Command[],
   fault: (typeof faults)[number],
   dice: Dice,
 ): Promise<void> {
   if (!loader || fault === 'none') return;
   await Promise.race([delay(300 + dice.below(dice.one([1_500, 4_000]))), loader.ended]);
-  if (fault === 'engine') {
-    // The engine of the file may be gone: it is just restarting.
-    send(JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8')), 'SIGKILL');
-    return;
-  }
+  if (fault === 'engine') return ground.killEngine(dice);
   send(loader, fault);
   if (fault !== 'SIGSTOP') return;
   await delay(dice.below(3_000));
@@ -165,13 +226,13 @@ async function untilDone(start: () => Command, wanted: number): Promise<Ended> {
 }
 
 async function requireEqual(
-  { store }: Ground,
+  { store, rawSince }: Ground,
   prefix: string,
   events: readonly WrittenEvent[],
   wrong: readonly WrittenEvent[],
 ): Promise<void> {
   const counted = events.map((event) => event.counted);
-  const found = await retrying(() => differences(store, prefix, counted));
+  const found = await retrying(() => differences(store, prefix, counted, rawSince));
   const query = `SELECT fields['event_id'] AS id FROM rejected_rows FINAL WHERE startsWith(id, {prefix:String})`;
   const rejected = (await select<{ id: string }>(store, query, { prefix })).map(({ id }) => id).sort();
   const expected = wrong.map((event) => event.counted.event_id).sort();
@@ -179,6 +240,100 @@ async function requireEqual(
     found.push(`rejected rows: ${rejected.length}, not ${expected.length}`);
   }
   if (found.length > 0) throw new Error(found.join('\n'));
+}
+
+/** Prunes everything before a month that has events, sometimes killed first; refused where a chunk is in doubt. */
+async function pruneOld(ground: Ground, dice: Dice): Promise<string> {
+  const month = 1 + dice.below(3);
+  const day = new Date(Date.UTC(2026, month, 1)).toISOString().slice(0, 10);
+  const now = new Date();
+  const keep = (now.getUTCFullYear() - 2026) * 12 + now.getUTCMonth() - month;
+  if (day > ground.rawSince) ground.rawSince = day;
+  const start = () => adtally(ground, ['prune', '--keep', `${keep}mo`]);
+  const fault = dice.one(['none', 'SIGKILL', 'engine']);
+  if (fault !== 'none') {
+    const pruning = start();
+    await delay(300 + dice.below(2_500));
+    if (fault === 'engine') await ground.killEngine(dice);
+    else send(pruning, 'SIGKILL');
+    refuseCrash(await pruning.ended);
+    await retrying(() => select(ground.store, 'SELECT 1'));
+  }
+  const ended = await start().ended;
+  refuseCrash(ended);
+  if (ended.code === 0) return `pruned before ${day}${fault === 'none' ? '' : ` (${fault})`}`;
+  if (!/which completes the chunk/.test(ended.stderr)) throw new Error(`prune failed: ${ended.stderr}`);
+  return 'not pruned: a chunk is in doubt';
+}
+
+/** Whether the whole file was taken back: loads whose events were pruned stay. */
+async function takeBack(ground: Ground, { path }: RoundFile): Promise<boolean> {
+  const query = `SELECT load_id AS load FROM loads FINAL WHERE kind = 'events' AND file = {path:String} ORDER BY load`;
+  let whole = true;
+  for (const { load } of await select<{ load: string }>(ground.store, query, { path })) {
+    const ended = await adtally(ground, ['unload', load]).ended;
+    refuseCrash(ended);
+    if (ended.code !== 0 && !/prune has folded/.test(ended.stderr))
+      throw new Error(`unload failed: ${ended.stderr}`);
+    whole &&= ended.code === 0;
+  }
+  return whole;
+}
+
+async function renameCampaign({ store }: Ground, prefix: string, dice: Dice): Promise<void> {
+  const account = `${prefix}0/a${dice.below(2)}`;
+  const name = `name ${dice.below(1e9)}`;
+  await retrying(() => loadRows(store, 'campaigns', [[account, 'a', name]]));
+  const query = `SELECT dictGet(currentDatabase() || '.campaign_names', 'name', ({account:String}, 'a')) AS name`;
+  const [found] = await select<{ name: string }>(store, query, { account });
+  if (found?.name !== name) throw new Error(`a renamed campaign is called ${found?.name}, not ${name}`);
+}
+
+interface Confirmed {
+  readonly account: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+async function confirm({ store }: Ground, prefix: string, dice: Dice): Promise<Confirmed[]> {
+  const day = () => new Date(Date.UTC(2026, dice.below(3), 1 + dice.below(28))).toISOString().slice(0, 10);
+  const [from = '', to = ''] = [day(), day()].sort();
+  const account = `${prefix}0/${dice.one(['a', 'p'])}${dice.below(2)}`;
+  await retrying(() => confirmDays(store, account, from, to));
+  return [{ account, from, to }];
+}
+
+/** Compares the days with unconfirmed money of each account: of events from before the confirmations, and after them. */
+async function requireUnconfirmed(
+  { store }: Ground,
+  prefix: string,
+  [before, after]: readonly [readonly WrittenEvent[], readonly WrittenEvent[]],
+  confirmed: readonly Confirmed[],
+): Promise<void> {
+  for (const [family, owner, money] of [
+    ['campaigns', 'advertiser_id', 'spend'],
+    ['ad_units', 'publisher_id', 'revenue'],
+  ] as const) {
+    const daysOf = (events: readonly WrittenEvent[]) =>
+      events
+        .map(({ counted }) => ({ ...counted, account: counted[owner], day: counted.event_time.slice(0, 10) }))
+        .filter((event) => event.account !== '' && !event.confirmed && event[money] !== 0n);
+    const open = daysOf(before).filter(
+      ({ account, day }) => !confirmed.some((c) => c.account === account && c.from <= day && day <= c.to),
+    );
+    const expected = new Set([...open, ...daysOf(after)].map(({ account, day }) => `${account} ${day}`));
+    const query = `SELECT concat(u.account_id, ' ', toString(u.day)) AS day
+      FROM (SELECT account_id, day, max(r.unconfirmed_at) AS at FROM ${family}_date AS r
+            WHERE startsWith(account_id, {prefix:String}) GROUP BY account_id, day) AS u
+      LEFT JOIN (SELECT account_id, day, max(confirmed_at) AS confirmed FROM confirmations GROUP BY account_id, day) AS c
+        ON c.account_id = u.account_id AND c.day = u.day
+      WHERE toUInt64(u.at) > 0 AND u.at > c.confirmed`;
+    const rows = await retrying(() => select<{ day: string }>(store, query, { prefix }));
+    const found = new Set(rows.map(({ day }) => day));
+    const wrong = [...new Set([...found, ...expected])].filter((day) => found.has(day) !== expected.has(day));
+    if (wrong.length > 0)
+      throw new Error(`unconfirmed days of ${family} differ: ${wrong.slice(0, 4).join(', ')}`);
+  }
 }
 
 /** Replays what each load has rejected, some of them killed first. */
