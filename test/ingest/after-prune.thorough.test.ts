@@ -8,7 +8,7 @@ import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
-import { environmentOf, useCommands } from '../support/process.ts';
+import { environmentOf, isAlive, useCommands } from '../support/process.ts';
 
 // An engine of its own, which is killed.
 const commands = useCommands();
@@ -62,13 +62,22 @@ async function impressions(): Promise<number[]> {
   return [await ask('campaigns_date'), await ask('ad_units_device_site_date')];
 }
 
+/** A chunk is on its way. */
+async function sending(): Promise<void> {
+  const query = `SELECT toUInt32(count()) AS chunks FROM (
+    SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(sent_at)) > 0 AND toUInt64(max(loaded_at)) = 0)`;
+  const ask = async () => (await select<{ chunks: number }>(store, query))[0]?.chunks;
+  await expect.poll(ask, { timeout: 120_000, interval: 20 }).toBeGreaterThan(0);
+  await delay(400 * Math.random());
+}
+
+/** Resolves when the engine, which is started again by itself, answers. */
 async function killEngine(): Promise<void> {
   const { pid } = JSON.parse(await readFile(join(folder, 'data/clickhouse.json'), 'utf8'));
   process.kill(pid, 'SIGKILL');
+  await expect.poll(() => isAlive(pid), { timeout: 60_000, interval: 20 }).toBe(false);
+  await retrying(() => select(store, 'SELECT 1'));
 }
-
-/** It is started again by itself. */
-const answers = () => retrying(() => select(store, 'SELECT 1'));
 
 test('one load is taken back, and what was pruned of that day stays', async () => {
   await done('ingest', 'events', await file([{ quantity: 7 }]));
@@ -112,7 +121,7 @@ test('a loader that was killed is ended before prune folds what it has sent', as
   const path = await large(200_000);
   const flags = ['--chunk-bytes', `${1 << 20}`, path];
   const loading = commands.start(['ingest', 'events', ...flags], env);
-  await delay(2_500);
+  await sending();
   await loading.kill('SIGKILL');
   const pruned = await adtally('prune', '--keep', '25mo');
   if (pruned.code !== 0) expect(pruned.stderr).toContain('Load the file again, which completes the chunk');
@@ -135,7 +144,6 @@ test('prune is killed with its engine at any moment, and ended by running it aga
     if (round % 2) await pruning.kill('SIGKILL');
     else await killEngine();
     await pruning.ended;
-    await answers();
     await done('verify');
     expect(await impressions()).toEqual([expected, expected]);
     await done('prune', '--keep', '25mo');

@@ -9,6 +9,7 @@ import {
   recordPrunedMonths,
 } from '../../../clickhouse/consistency/fold-events.ts';
 import { requireNoUnsettledChunk } from '../../../clickhouse/consistency/rebuild-rollups.ts';
+import { dropStaging } from '../../../clickhouse/consistency/replace-months.ts';
 import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { requireMigrated, storedTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
@@ -81,6 +82,8 @@ function describeFold({ events, rows }: Folded, first: string, what: string): st
 
 /** Events first: what is left of their rollups when it is killed, a rebuild empties, too. */
 async function drop(store: Store, first: string, load: Load): Promise<string> {
+  // What a killed prune has left keeps the space of every month.
+  await dropStaging(store);
   const dropped: Partition[] = [];
   for (const tables of [['events'], rollupTables]) {
     await onShards(store, async (shard) => {
