@@ -369,11 +369,12 @@ CREATE TABLE load_chunks
     `duplicate_rows` SimpleAggregateFunction(max, UInt64),
     `left_out_rows` SimpleAggregateFunction(max, UInt64),
     `sent_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
-    `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+    `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    INDEX in_doubt loaded_at TYPE minmax GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (head, chunk, load_id)
-SETTINGS index_granularity = 8192;
+SETTINGS index_granularity = 256;
 
 CREATE TABLE loads
 (
@@ -397,7 +398,9 @@ CREATE TABLE loads
     `chunks` UInt32,
     `replay_id` String,
     `error` String,
-    `version` DateTime64(6, 'UTC') DEFAULT now64(6)
+    `version` DateTime64(6, 'UTC') DEFAULT now64(6),
+    INDEX heard_of version TYPE minmax GRANULARITY 1,
+    INDEX in_state state TYPE set(4) GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY load_id

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { chunksInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { shardingKeys } from '../migrate/migration-files.ts';
 import { rollups } from '../rollups.ts';
@@ -126,8 +127,10 @@ async function requireNoUnsettledChunk(store: Store): Promise<void> {
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
-     FROM load_chunks AS c LEFT JOIN loads AS l ON l.load_id = c.load_id
-     GROUP BY c.chunk HAVING toUInt64(max(c.loaded_at)) = 0 AND toUInt64(max(c.sent_at)) > 0 LIMIT 1`,
+     FROM (SELECT chunk, load_id, sent_at FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()})) AS c
+     LEFT JOIN (SELECT load_id, file FROM loads WHERE load_id IN (SELECT load_id FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()}))) AS l
+       ON l.load_id = c.load_id
+     GROUP BY c.chunk HAVING toUInt64(max(c.sent_at)) > 0 LIMIT 1`,
   );
   if (!found) return;
   throw new ClusterError(

@@ -1,4 +1,5 @@
 import type { Catalog } from '../../catalog/catalog.ts';
+import { chunksInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
@@ -148,13 +149,14 @@ export async function requireNoUnsettledChunk(
   before: 'rebuild' | 'prune',
   range: DayRange = everyDay,
 ): Promise<void> {
-  const unsettled = '(SELECT chunk FROM load_chunks GROUP BY chunk HAVING toUInt64(max(loaded_at)) = 0)';
   const has = (table: string) =>
-    `c.chunk IN (SELECT chunk FROM ${table} WHERE day BETWEEN {from:Date} AND {to:Date} AND chunk IN ${unsettled})`;
+    `c.chunk IN (SELECT chunk FROM ${table} WHERE day BETWEEN {from:Date} AND {to:Date} AND chunk IN (SELECT chunk FROM (${chunksInDoubt()})))`;
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
-     FROM load_chunks AS c LEFT JOIN loads AS l ON l.load_id = c.load_id
+     FROM (SELECT chunk, load_id FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()})) AS c
+     LEFT JOIN (SELECT load_id, file FROM loads WHERE load_id IN (SELECT load_id FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()}))) AS l
+       ON l.load_id = c.load_id
      WHERE ${has('events')} OR ${has('chunk_days')}
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
     { ...range },

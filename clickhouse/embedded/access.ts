@@ -73,7 +73,7 @@ function reporterGrants(databases: readonly string[]): string[] {
       `SHOW COLUMNS ON ${database}.events`,
       // For metrics: how many rejected rows are open and chunks in doubt, and not what is in them.
       `SELECT(chunk, line, replayed_at, dismissed_at) ON ${database}.rejected_rows`,
-      `SELECT(chunk, load_id, loaded_at) ON ${database}.load_chunks`,
+      `SELECT(head, chunk, load_id, loaded_at) ON ${database}.load_chunks`,
     ]),
     // What changed since an answer was kept; only of tables that the reporter may read.
     'SELECT ON system.parts',

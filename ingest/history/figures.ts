@@ -1,5 +1,6 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
+import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { runningLoads, stateColumn } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
@@ -18,9 +19,9 @@ export interface OpenWork {
 /** One statement each, so that a user who may not ask for one of them can ask for the others. */
 export const openWork: Readonly<Record<keyof OpenWork, string>> = {
   rejectedRows: `SELECT toFloat64(count()) AS figure FROM rejected_rows FINAL WHERE ${openRejects}`,
-  chunksInDoubt: `SELECT toFloat64(uniqExact(chunk)) AS figure FROM load_chunks AS c
-    WHERE toUInt64(c.loaded_at) = 0 AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)
-      AND c.load_id NOT IN (${runningLoads}) AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')`,
+  chunksInDoubt: `SELECT toFloat64(count()) AS figure FROM (${chunksInDoubt(
+    `load_id NOT IN (${runningLoads}) AND load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')`,
+  )})`,
   unconfirmedDays: `SELECT toFloat64(count()) AS figure, if(figure > 0, toString(min(day)), '') AS oldest_day,
     argMin(account_id, day) AS oldest_account FROM (
     SELECT account_id, day, family FROM (
@@ -72,16 +73,19 @@ export interface LoadsOfDay {
   readonly last_ended: string;
 }
 
+/** Ids begin with the time of the load, in UTC, so that only loads of that day and later ones are read. */
+const sinceDay = "load_id >= formatDateTime(toStartOfDay({day:Date}, {timezone:String}), '%Y%m%d', 'UTC')";
+
 /** @param day `yyyy-mm-dd`, in `timezone` */
 export async function loadsOf(store: Store, day: string, timezone: string): Promise<LoadsOfDay> {
   const [row] = await select<LoadsOfDay>(
     store,
-    `WITH toDate(started_at, {timezone:String}) = {day:Date} AS today, ${stateColumn} AS now
-     SELECT toFloat64(countIf(today)) AS loads, toFloat64(countIf(today AND now IN ('failed', 'dead'))) AS failed,
-       toFloat64(countIf(now = 'running')) AS running, toFloat64(sumIf(rows, today)) AS rows,
-       toFloat64(sumIf(rejected_rows, today)) AS rejected_rows, toFloat64(sumIf(bytes, today)) AS bytes,
-       if(max(finished_at) > 0, toString(toDateTime(max(finished_at), 'UTC')), '') AS last_ended
-     FROM loads AS l FINAL WHERE kind != 'rebuild'`,
+    `WITH ${stateColumn} AS now
+     SELECT toFloat64(count()) AS loads, toFloat64(countIf(now IN ('failed', 'dead'))) AS failed,
+       (SELECT toFloat64(count()) FROM (${runningLoads})) AS running, toFloat64(sum(l.rows)) AS rows,
+       toFloat64(sum(l.rejected_rows)) AS rejected_rows, toFloat64(sum(l.bytes)) AS bytes,
+       (SELECT if(max(e.finished_at) > 0, toString(toDateTime(max(e.finished_at), 'UTC')), '') FROM loads AS e WHERE kind != 'rebuild') AS last_ended
+     FROM loads AS l FINAL WHERE kind != 'rebuild' AND ${sinceDay} AND toDate(started_at, {timezone:String}) = {day:Date}`,
     { day, timezone, deadAfterMs: defaultTimings.deadAfterMs },
   );
   if (!row) throw new Error('ClickHouse did not count the loads');

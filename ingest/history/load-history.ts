@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { eventFields } from '../../catalog/events.ts';
+import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
@@ -16,9 +17,15 @@ const clickhouseFormats: Readonly<Record<ListFormat, string>> = {
   ndjson: 'JSONEachRow',
 };
 
+/** The newest loads: ids begin with the time. */
+const listed =
+  'load_id >= (SELECT min(n.load_id) FROM (SELECT load_id FROM loads ORDER BY load_id DESC LIMIT 1 BY load_id LIMIT {max:UInt32}) AS n)';
+
 const days = `
   SELECT c.load_id AS load_id, toString(min(d.day)) AS first_day, toString(max(d.day)) AS last_day, uniqExact(d.day) AS days
-  FROM load_chunks AS c INNER JOIN chunk_days AS d ON d.chunk = c.chunk GROUP BY load_id`;
+  FROM (SELECT DISTINCT load_id, chunk FROM load_chunks WHERE ${listed}) AS c
+  INNER JOIN (SELECT chunk, day FROM chunk_days WHERE chunk IN (SELECT chunk FROM load_chunks WHERE ${listed})) AS d
+    ON d.chunk = c.chunk GROUP BY load_id`;
 
 /** Writes the load history, newest first; it includes rebuilds of rollups. */
 export function writeLoads(
@@ -35,7 +42,7 @@ export function writeLoads(
             duplicate_rows, left_out_rows, bytes, chunks, toString(started_at) AS started,
             round(if(l.finished_at > 0, l.finished_at, now64(3)) - l.started_at, 3) AS seconds,
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, first_day, last_day, days, error
-     FROM loads AS l FINAL LEFT JOIN (${days}) AS d ON d.load_id = l.load_id
+     FROM (SELECT * FROM loads FINAL WHERE ${listed}) AS l LEFT JOIN (${days}) AS d ON d.load_id = l.load_id
      ORDER BY l.load_id DESC LIMIT {max:UInt32}`,
     { max, deadAfterMs },
     format,
@@ -64,8 +71,7 @@ export async function writeLoad(
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, error,
             arrayMap(day -> toString(day), arraySort(touched)) AS event_days,
             (SELECT count() FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}) AS rejected_open,
-            if(l.state = 'unloaded', 0, (SELECT count() FROM load_chunks AS c WHERE c.load_id = {load:String} AND toUInt64(c.loaded_at) = 0
-               AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0))) AS chunks_in_doubt,
+            if(l.state = 'unloaded', 0, (SELECT count() FROM (${chunksInDoubt('load_id = {load:String}')}))) AS chunks_in_doubt,
             (SELECT count() FROM events WHERE ${ofLoad} AND (event_id, day) IN
                (SELECT event_id, day FROM events
                 WHERE day IN touched AND event_id != '' AND event_id IN (SELECT event_id FROM events WHERE ${ofLoad})

@@ -1,3 +1,4 @@
+import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { foldedChunk, isPruned, prunedMonths } from '../../clickhouse/consistency/fold-events.ts';
 import { type DayRange, daySlices, everyDay } from '../../clickhouse/consistency/verify-rollups.ts';
@@ -48,9 +49,7 @@ export async function verifyLedger(
 
 const onDays = 'day BETWEEN {from:Date} AND {to:Date}';
 /** Events that were inserted by hand have no chunk. */
-const settled = `chunk != '' AND chunk NOT IN (
-  SELECT chunk FROM load_chunks WHERE load_id IN (${runningLoads})
-    AND chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0))`;
+const settled = `chunk != '' AND chunk NOT IN (SELECT chunk FROM (${chunksInDoubt(`load_id IN (${runningLoads})`)}))`;
 
 /** The chunks with the load that loaded them, or, if none has, the last that tried. */
 const claims = `

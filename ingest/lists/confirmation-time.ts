@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { type LedgerOptions, openLedger, storeTime } from '../ledger/ledger.ts';
@@ -40,8 +41,7 @@ const oldestInFlight = `
   SELECT load_id AS load, toUInt8(toUInt64(sent) > 0) AS noted, toString(sent - INTERVAL 1 MICROSECOND) AS time
   FROM (
     SELECT chunk, load_id, max(c.sent_at) AS sent FROM load_chunks AS c
-    WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id IN (${runningLoads}) OR has({atWork:Array(String)}, load_id))
-      AND chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)
+    WHERE (head, chunk) IN (${chunksInDoubt(`(load_id IN (${runningLoads}) OR has({atWork:Array(String)}, load_id))`)})
     GROUP BY chunk, load_id)
   WHERE toUInt64(sent) > 0 OR load_id IN (${runningLoads})
   ORDER BY sent LIMIT 1`;

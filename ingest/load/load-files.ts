@@ -2,22 +2,29 @@ import { stat } from 'node:fs/promises';
 import type { FileReading } from '../event/reading.ts';
 import { Stopped } from '../ledger/load-error.ts';
 import { together } from '../ledger/together.ts';
+import { alreadyLoaded } from './already-loaded.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents } from './load-events.ts';
 import { inParallel } from './parallel.ts';
 
 export interface FileLoadOptions extends Omit<EventLoadOptions, 'file' | 'reading' | 'load' | 'inTurn'> {
   readonly readingOf: (file: string) => FileReading;
+  /** Called for each file when the ledger says of all of it that it is loaded, also where it was so before. */
+  readonly onLoaded?: (file: string) => Promise<void>;
 }
 
 /** A file of at most this size is loaded beside others. */
 const smallFileBytes = 1 << 20;
 /** So many share their small statements and take no more memory than a large file. */
 const smallFilesAtOnce = 64;
+/** So many are looked at for what is loaded of them, before those that are new are loaded. */
+const lookedAtTogether = 1_000;
+/** Of them so many are read at a time, and share their statements. */
+const readAtOnce = 250;
 
 /**
- * Loads files one after another and stops at the first that fails. Small files that follow each other are loaded many
- * at a time, each as a load of its own: what a load costs besides its events is a dozen small statements, which they
- * make together. Not with options that go by the order of all events.
+ * Loads files one after another and stops at the first that fails. A file of which nothing is new makes no load. Small
+ * files that follow each other are loaded many at a time, each as a load of its own: what a load costs besides its events
+ * is a dozen small statements, which they make together. Not with options that go by the order of all events.
  * @returns the result of each file
  */
 export async function loadFiles(
@@ -27,42 +34,64 @@ export async function loadFiles(
   const { store, parallel = 2, dedupe, dryRun, rejectLimit, signal } = options;
   const results: LoadResult[] = [];
   const inTurn = turns(parallel);
+  const small: boolean[] = [];
   let quietUntil = 0;
-  const load = async (n: number, atOnce: number): Promise<void> => {
-    const file = files[n] ?? '';
-    results[n] = await loadEvents({
-      ...options,
-      file,
-      reading: readingOf(file),
-      ...(atOnce > 1 && { inTurn: (send) => inTurn(store, send) }),
-      onRetry: (error) => {
-        // All of them meet the same failure.
-        if (performance.now() < quietUntil) return;
-        quietUntil = performance.now() + 1_000;
-        options.onRetry?.(error);
-      },
-    });
+  const optionsOf = (file: string): EventLoadOptions => ({
+    ...options,
+    file,
+    reading: readingOf(file),
+    onRetry: (error) => {
+      // All of them meet the same failure.
+      if (performance.now() < quietUntil) return;
+      quietUntil = performance.now() + 1_000;
+      options.onRetry?.(error);
+    },
+  });
+  const settle = async (n: number, file: string, result: LoadResult): Promise<void> => {
+    await options.onLoaded?.(file);
+    results[n] = result;
+  };
+  const each = async (
+    numbers: Iterable<number>,
+    atOnce: number,
+    work: (n: number, file: string) => Promise<void>,
+  ) => {
+    const all = async function* () {
+      yield* numbers;
+    };
+    await inParallel(all(), atOnce, (n) => work(n, files[n] ?? ''), new AbortController(), signal);
+    if (signal?.aborted) throw new Stopped('stopped');
   };
   for (let next = 0; next < files.length; ) {
-    const small = dedupe || dryRun || rejectLimit ? 0 : await smallFiles(files, next);
-    const end = next + Math.max(1, small);
-    const some = async function* () {
-      for (; next < end; next++) yield next;
-    };
-    const atOnce = Math.min(small, smallFilesAtOnce);
-    await inParallel(some(), Math.max(1, atOnce), (n) => load(n, atOnce), new AbortController(), signal);
-    if (signal?.aborted) throw new Stopped('stopped');
+    if (next === small.length) {
+      small.push(...(await Promise.all(files.slice(next, next + lookedAtTogether).map(isSmall))));
+    }
+    const from = next;
+    while (small[next]) next++;
+    // A large one by itself.
+    if (next === from) next++;
+    const numbers = Array.from({ length: next - from }, (_, n) => from + n);
+    const left = new Set(numbers);
+    if (!dryRun) {
+      await each(numbers, readAtOnce, async (n, file) => {
+        const loaded = await alreadyLoaded(optionsOf(file));
+        if (!loaded) return;
+        left.delete(n);
+        await settle(n, file, loaded);
+      });
+    }
+    const atOnce = dedupe || dryRun || rejectLimit ? 1 : Math.max(1, Math.min(left.size, smallFilesAtOnce));
+    await each(left, atOnce, async (n, file) => {
+      const shared = atOnce > 1 && { inTurn: (send: Send) => inTurn(store, send) };
+      await settle(n, file, await loadEvents({ ...optionsOf(file), ...shared }));
+    });
   }
   return results;
 }
 
-/** How many small files follow each other from here on. */
-async function smallFiles(files: readonly string[], from: number): Promise<number> {
-  for (let n = from; n < files.length; n++) {
-    const found = files[n] === '-' ? undefined : await stat(files[n] ?? '').catch(() => undefined);
-    if (!found?.isFile() || found.size > smallFileBytes) return n - from;
-  }
-  return files.length - from;
+async function isSmall(file: string): Promise<boolean> {
+  const found = file === '-' ? undefined : await stat(file).catch(() => undefined);
+  return found?.isFile() === true && found.size <= smallFileBytes;
 }
 
 type Send = () => Promise<void>;

@@ -11,7 +11,7 @@ export class LastLoad {
   readonly #finishedAt: Refreshed<Date | undefined>;
 
   constructor({ store, onError }: LastLoadOptions) {
-    this.#finishedAt = new Refreshed(() => readLastLoad(store), { everyMs: 2_000, onError });
+    this.#finishedAt = new Refreshed(() => readLastLoad(store, this.#finishedAt.value), { everyMs: 2_000, onError });
   }
 
   /** @throws when ClickHouse cannot be read */
@@ -29,13 +29,14 @@ export class LastLoad {
   }
 }
 
-async function readLastLoad(store: Store): Promise<Date | undefined> {
+/** @param known the end that was read last: only what was recorded since can be later, which an index tells */
+async function readLastLoad(store: Store, known: Date | undefined): Promise<Date | undefined> {
   const [row] = await select<{ milliseconds: number }>(
     store,
-    'SELECT toUInt32(max(finished_at)) * 1000 AS milliseconds FROM loads',
-    {},
+    'SELECT toUInt32(max(finished_at)) * 1000 AS milliseconds FROM loads WHERE version >= fromUnixTimestamp64Milli({known:Int64})',
+    { known: known?.getTime() ?? 0 },
     // As far as the shards that are up know: reports of their accounts go on without the others.
     { skip_unavailable_shards: 1 },
   );
-  return row?.milliseconds ? new Date(row.milliseconds) : undefined;
+  return row?.milliseconds ? new Date(row.milliseconds) : known;
 }

@@ -1,0 +1,56 @@
+import { stat } from 'node:fs/promises';
+import { chunksOf } from '../chunks/read-chunks.ts';
+import { plainReading } from '../event/reading.ts';
+import { formatOf } from '../input/file-format.ts';
+import { InputError } from '../input/input-error.ts';
+import { openLedger } from '../ledger/ledger.ts';
+import { noCounts } from '../ledger/load.ts';
+import { loadFailure } from '../ledger/load-error.ts';
+import { countOpenRejects } from '../rejects/rejected-rows.ts';
+import { knownChunks } from './known-chunks.ts';
+import type { EventLoadOptions, LoadResult } from './load-events.ts';
+
+const notLoaded = new Error('some of it is not loaded');
+
+/**
+ * What is known of a file of which nothing is new: then nothing has to be done, and it needs no load. Its content is read
+ * and each of its chunks asked for; neither name nor time of the file matters. Undefined where some of it may be new, where
+ * the file is empty, cannot be read, or not twice: loading it tells.
+ * @throws {LoadError} when ClickHouse fails, {@link Stopped} after a signal
+ */
+export async function alreadyLoaded(options: EventLoadOptions): Promise<LoadResult | undefined> {
+  const { store, file, signal } = options;
+  if (file === '-' || !(await stat(file).catch(() => undefined))?.isFile()) return undefined;
+  const ledger = openLedger(store, options);
+  const counts = noCounts();
+  const ids: string[] = [];
+  try {
+    const chunks = chunksOf({
+      file,
+      parallel: 1,
+      fileFormat: formatOf(file, options.format),
+      chunkBytes: options.chunkBytes,
+      reading: options.reading ?? plainReading(file, options.ignoreUnknown ?? false),
+      knownChunks: (firstLineHash) => knownChunks(ledger, firstLineHash),
+      beginChunk: () => Promise.reject(notLoaded),
+      onBytes: (bytes) => {
+        counts.bytes += bytes;
+      },
+      ...(signal && { signal }),
+    });
+    for await (const { id, known, release } of chunks) {
+      release();
+      if (known?.loadedRows === undefined) return undefined;
+      ids.push(id);
+      counts.repeatedRows += known.loadedRows;
+      counts.chunks++;
+    }
+    if (ids.length === 0) return undefined;
+    const openRejects = await countOpenRejects(store, ids);
+    options.onProgress?.(counts);
+    return { ...counts, openRejects };
+  } catch (error) {
+    if (error === notLoaded || error instanceof InputError) return undefined;
+    throw loadFailure(error, file, signal);
+  }
+}
