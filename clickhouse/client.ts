@@ -54,6 +54,8 @@ export interface ConnectOptions {
    * merging that log: two fifths of the CPU of a service without callers (3.8 % of a core with it, 2.2 % without).
    */
   readonly unlogged?: boolean;
+  /** Leaves out what is on shards that are down, instead of failing. For what says so. */
+  readonly withoutMissingShards?: boolean;
 }
 
 /** Opens a client, which the caller closes. Nothing is sent before the first statement. */
@@ -71,7 +73,12 @@ export function connect(address: Address, options: ConnectOptions = {}): Store {
     use_multipart_params_auto: true,
     // Failures are thrown and reported by the caller; the client must not print them as well.
     log: { level: 127 },
-    clickhouse_settings: { ...clusterSettings, ...anySize, ...(options.unlogged && { log_queries: 0 }) },
+    clickhouse_settings: {
+      ...clusterSettings,
+      ...anySize,
+      ...(options.unlogged && { log_queries: 0 }),
+      ...(options.withoutMissingShards && { skip_unavailable_shards: 1 }),
+    },
   });
   const command = client.command.bind(client);
   client.command = async (params) => {

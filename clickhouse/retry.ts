@@ -10,16 +10,35 @@ export interface RetryOptions {
   readonly onRetry?: ((error: Error) => void) | undefined;
 }
 
-/** Types of errors of a server that is starting, overloaded, or without its disk or coordination for a moment. */
+/** Types of errors that a later attempt may not meet, by what is the matter with a server. */
 const transientTypes = new Set([
+  // It starts.
+  'ASYNC_LOAD_WAIT_FAILED',
+  // It shuts down, also by a fatal error, and ends what it was at.
+  'ABORTED',
+  // It is overloaded.
   'TOO_MANY_SIMULTANEOUS_QUERIES',
   'TOO_MANY_PARTS',
+  'SERVER_OVERLOADED',
+  'NO_FREE_CONNECTION',
+  'TCP_CONNECTION_LIMIT_REACHED',
+  'HTTP_CONNECTION_LIMIT_REACHED',
+  'RECEIVED_ERROR_TOO_MANY_REQUESTS',
+  // It is without its disk, its coordination or its replicas for a moment.
   'TABLE_IS_READ_ONLY',
   'KEEPER_EXCEPTION',
+  'NO_ZOOKEEPER',
+  'ALL_REPLICAS_ARE_STALE',
+  'NO_AVAILABLE_REPLICA',
+  'NO_ACTIVE_REPLICAS',
+  'TOO_FEW_LIVE_REPLICAS',
+  // Another node of a cluster cannot be reached, or went away.
   'NETWORK_ERROR',
   'SOCKET_TIMEOUT',
+  'DNS_ERROR',
   'ALL_CONNECTION_TRIES_FAILED',
-  'ASYNC_LOAD_WAIT_FAILED',
+  'SHARD_HAS_NO_CONNECTIONS',
+  'TOO_MANY_UNAVAILABLE_SHARDS',
 ]);
 
 const transientCodes = new Set([

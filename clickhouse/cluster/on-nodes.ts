@@ -1,4 +1,5 @@
 import { type Address, connect, type Store, select } from '../client.ts';
+import { isTransient } from '../retry.ts';
 import { type ClusterNode, type Layout, layoutOf } from './layout.ts';
 
 /** A client for one node, which must answer HTTP under the host name given in the cluster's configuration. */
@@ -63,6 +64,22 @@ export async function onShards<T>(store: Store, work: (shard: Shard) => Promise<
     }
   }
   return results;
+}
+
+/** The shards of which no node can be reached from the server that is asked, in words; none on a single node. */
+export async function missingShards(store: Store): Promise<string[]> {
+  const layout = await layoutOf(store);
+  const missing: string[] = [];
+  for (const number of new Set(layout?.nodes.map(({ shard }) => shard))) {
+    const replicas = layout?.nodes.filter(({ shard }) => shard === number) ?? [];
+    try {
+      await select(store, `SELECT 1 FROM ${remoteTable(store.address, replicas, 'system', 'one')}`);
+    } catch (error) {
+      if (!(error instanceof Error && isTransient(error))) throw error;
+      missing.push(`shard ${number} (${replicas.map(({ host }) => host).join(', ')})`);
+    }
+  }
+  return missing;
 }
 
 async function openFirst(store: Store, replicas: readonly ClusterNode[], database: string): Promise<Store> {

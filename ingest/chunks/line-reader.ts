@@ -191,13 +191,19 @@ export class LineReader {
   async #fill(size: number): Promise<void> {
     while (this.#end - this.#begin < size && !this.#ended) {
       if (this.#end === this.#memory.bytes.length) {
-        this.#end = this.#memory.move(this.#begin, this.#end, size + aheadBytes);
+        this.#end = this.#memory.move(this.#begin, this.#end, Math.max(size, this.#wanted(size)));
         this.#begin = 0;
       }
       const bytes = await this.#source.read(this.#memory.bytes.subarray(this.#end));
       this.#end += bytes;
       this.#ended = bytes === 0;
     }
+  }
+
+  /** No more than there is, and a byte to see its end: memory that is not used would keep the garbage collector at work. */
+  #wanted(size: number): number {
+    const left = (this.#source.size ?? Number.POSITIVE_INFINITY) - this.position;
+    return Math.min(size + aheadBytes, left + 1);
   }
 
   #drop(length: number): void {

@@ -55,11 +55,16 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
       const { firstLine } = chunk;
       yield {
         ...chunk,
-        source: sourceOf(multiLine ? 'records' : 'lines', plainCells),
+        // Only of what is sent: to make it takes as long as to read a small file.
+        get source() {
+          return sourceOf(multiLine ? 'records' : 'lines', plainCells);
+        },
         stream: () => (multiLine ? recordsOf(pieces(), framing) : linesOf(pieces())),
         ...(held && {
           bundled: {
-            source: sourceOf('records'),
+            get source() {
+              return sourceOf('records');
+            },
             records: (mark) => Buffer.concat([...framedRecords(held, { ...framing, firstLine }, mark)]),
           },
         }),

@@ -163,7 +163,8 @@ export async function hashAhead(
   beginHash: () => Hash,
 ): Promise<string | undefined> {
   const hash = beginHash();
-  if (!readAgain) {
+  // What is one piece is taken next, and stays in the reader's memory until then.
+  if (!readAgain || length <= pieceBytes) {
     const bytes = await reader.peekLines(length);
     return bytes && hash.update(bytes).digest('hex');
   }

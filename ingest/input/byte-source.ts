@@ -166,11 +166,12 @@ interface PeekedSource extends ByteSource {
 }
 
 async function peek(source: ByteSource): Promise<PeekedSource> {
-  const head = Buffer.allocUnsafeSlow(headBytes);
+  const head = Buffer.allocUnsafeSlow(Math.min(headBytes, (source.size ?? headBytes) + 1));
   let length = 0;
-  for (let bytes = -1; bytes !== 0 && length < headBytes; length += bytes) {
+  for (let bytes = -1; bytes !== 0 && length < head.length; length += bytes) {
     bytes = await source.read(head.subarray(length));
   }
+  const ended = length < head.length;
   let unread = head.subarray(0, length);
   return {
     ...source,
@@ -179,7 +180,7 @@ async function peek(source: ByteSource): Promise<PeekedSource> {
       unread = unread.subarray(bytes);
     },
     read: (target) => {
-      if (unread.length === 0) return source.read(target);
+      if (unread.length === 0) return ended ? Promise.resolve(0) : source.read(target);
       const bytes = unread.copy(target);
       unread = unread.subarray(bytes);
       return Promise.resolve(bytes);

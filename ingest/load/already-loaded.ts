@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import { chunksOf } from '../chunks/read-chunks.ts';
 import { plainReading } from '../event/reading.ts';
 import { formatOf } from '../input/file-format.ts';
@@ -15,12 +14,12 @@ const notLoaded = new Error('some of it is not loaded');
 /**
  * What is known of a file of which nothing is new: then nothing has to be done, and it needs no load. Its content is read
  * and each of its chunks asked for; neither name nor time of the file matters. Undefined where some of it may be new, where
- * the file is empty, cannot be read, or not twice: loading it tells.
+ * the file is empty, or cannot be read: loading it tells.
+ * @param options of a file that can be read twice
  * @throws {LoadError} when ClickHouse fails, {@link Stopped} after a signal
  */
 export async function alreadyLoaded(options: EventLoadOptions): Promise<LoadResult | undefined> {
   const { store, file, signal } = options;
-  if (file === '-' || !(await stat(file).catch(() => undefined))?.isFile()) return undefined;
   const ledger = openLedger(store, options);
   const counts = noCounts();
   const ids: string[] = [];

@@ -34,7 +34,7 @@ export async function loadFiles(
   const { store, parallel = 2, dedupe, dryRun, rejectLimit, signal } = options;
   const results: LoadResult[] = [];
   const inTurn = turns(parallel);
-  const small: boolean[] = [];
+  const sizes: (number | undefined)[] = [];
   let quietUntil = 0;
   const optionsOf = (file: string): EventLoadOptions => ({
     ...options,
@@ -63,16 +63,17 @@ export async function loadFiles(
     if (signal?.aborted) throw new Stopped('stopped');
   };
   for (let next = 0; next < files.length; ) {
-    if (next === small.length) {
-      small.push(...(await Promise.all(files.slice(next, next + lookedAtTogether).map(isSmall))));
+    if (next === sizes.length) {
+      sizes.push(...(await Promise.all(files.slice(next, next + lookedAtTogether).map(sizeOf))));
     }
     const from = next;
-    while (small[next]) next++;
+    while ((sizes[next] ?? Number.POSITIVE_INFINITY) <= smallFileBytes) next++;
     // A large one by itself.
     if (next === from) next++;
     const numbers = Array.from({ length: next - from }, (_, n) => from + n);
     const left = new Set(numbers);
-    if (!dryRun) {
+    // What is no file cannot be read twice.
+    if (!dryRun && sizes[from] !== undefined) {
       await each(numbers, readAtOnce, async (n, file) => {
         const loaded = await alreadyLoaded(optionsOf(file));
         if (!loaded) return;
@@ -89,9 +90,10 @@ export async function loadFiles(
   return results;
 }
 
-async function isSmall(file: string): Promise<boolean> {
+/** In bytes; undefined for what is no file, or not there. */
+async function sizeOf(file: string): Promise<number | undefined> {
   const found = file === '-' ? undefined : await stat(file).catch(() => undefined);
-  return found?.isFile() === true && found.size <= smallFileBytes;
+  return found?.isFile() ? found.size : undefined;
 }
 
 type Send = () => Promise<void>;

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Store } from '../../clickhouse/client.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
+import { missingShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { type OpenStore, openServer, openStore } from '../store.ts';
 
@@ -44,6 +45,27 @@ export async function untilReportsShowIt(): Promise<void> {
 export async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
   await onOpened(await openStore(config()), work);
 }
+
+/**
+ * The same for what only looks, so that it says what is known while shards are down. Then it names them and fails.
+ */
+export async function withReachableStore(work: (store: Store) => Promise<void>): Promise<void> {
+  await withStore(async (store) => {
+    const missing = await missingShards(store);
+    if (missing.length === 0) return work(store);
+    const reachable = connect(store.address, { withoutMissingShards: true });
+    try {
+      await work(reachable);
+    } finally {
+      await reachable.close();
+    }
+    throw new Error(lackOf(missing));
+  });
+}
+
+/** What an answer lacks without these shards. */
+export const lackOf = (missing: readonly string[]): string =>
+  `${missing.join(' and ')} cannot be reached: what is stored there is missing from this answer. Start ClickHouse there, then run the same command again`;
 
 /** The same for what works without a migrated database. */
 export async function withServer(work: (server: Store) => Promise<void>): Promise<void> {

@@ -34,3 +34,26 @@ test('status counts what all shards have', async () => {
     },
   });
 });
+
+test('with a shard down status, loads and rejects say what the others know and which one is missing', async () => {
+  const env = { ...environmentOf(db.address), CLICKHOUSE_CLUSTER: cluster.name };
+  const last = cluster.nodes.at(-1);
+  await last?.kill();
+  try {
+    for (const command of [
+      ['status', '--json'],
+      ['loads', '--json'],
+      ['rejects', '--json'],
+    ]) {
+      const { code, stdout, stderr } = await run(command, env);
+      expect({ command, code }).toEqual({ command, code: 1 });
+      expect(stderr).toMatch(/shard 3 \(\S+\) cannot be reached: what is stored there is missing/);
+      if (command[0] !== 'status') continue;
+      const { events } = JSON.parse(stdout).data;
+      expect(events).toBeGreaterThan(0);
+      expect(events).toBeLessThan(30);
+    }
+  } finally {
+    await last?.restart();
+  }
+});

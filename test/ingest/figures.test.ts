@@ -38,9 +38,9 @@ test('the loads of a day are those that began on it where the store is', async (
       query: `INSERT INTO loads (load_id, kind, file, started_at, finished_at, state, rows)
               VALUES ('${id}', 'events', '${id}.csv', '${started}', '${ended}', '${state}', 10)`,
     });
-  await insert('before', 'loaded', '2026-04-01 10:00:00', '2026-04-01 11:00:00');
-  await insert('late', 'loaded', '2026-04-01 23:30:00', '2026-04-02 00:10:00');
-  await insert('broken', 'failed', '2026-04-02 09:00:00', '2026-04-02 09:05:00');
+  await insert('20260401100000-before', 'loaded', '2026-04-01 10:00:00', '2026-04-01 11:00:00');
+  await insert('20260401233000-late', 'loaded', '2026-04-01 23:30:00', '2026-04-02 00:10:00');
+  await insert('20260402090000-broken', 'failed', '2026-04-02 09:00:00', '2026-04-02 09:05:00');
   expect(await loadsOf(db.store, '2026-04-02', 'UTC')).toMatchObject({
     loads: 1,
     failed: 1,

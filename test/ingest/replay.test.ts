@@ -42,3 +42,11 @@ test('a load that does not exist is named', async () => {
   expect(code).toBe(1);
   expect(stderr).toMatch(/there is no load nowhere/);
 });
+
+test('of many rows that are still faulty the first are shown, and how many there are', async () => {
+  const { load } = await loadWithRejects(100);
+  const { code, stderr } = await run('replay', load, await corrected(load, 'ndjson', () => 0));
+  expect(code).toBe(4);
+  expect(stderr.match(/still faulty: /g)).toHaveLength(10);
+  expect(stderr).toContain(`… and 10 more that are still faulty; adtally rejects ${load} lists them`);
+});

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { requireLoad, writeLoad, writeLoads, writeRejects } from '../../../ingest/history/load-history.ts';
 import { dismissRejects } from '../../../ingest/rejects/rejected-rows.ts';
 import { positiveInteger, usage } from '../arguments.ts';
-import { counted, say, withStore } from '../command.ts';
+import { counted, say, withReachableStore, withStore } from '../command.ts';
 import { replayRejects } from '../ingest/replay.ts';
 import { unloadLoad } from './unload.ts';
 
@@ -25,12 +25,14 @@ export function addHistoryCommands(program: Command): void {
       (show: string | undefined, load: string | undefined, flags: { json?: boolean; limit: number }) => {
         const { json = false, limit } = flags;
         if (show === undefined) {
-          return withStore((store) => writeLoads(store, process.stdout, json ? 'json' : 'table', limit));
+          return withReachableStore((store) =>
+            writeLoads(store, process.stdout, json ? 'json' : 'table', limit),
+          );
         }
         if (show !== 'show' || load === undefined) {
           throw usage('use "adtally loads" for the list or "adtally loads show LOAD" for one load');
         }
-        return withStore((store) => writeLoad(store, process.stdout, load, json));
+        return withReachableStore((store) => writeLoad(store, process.stdout, load, json));
       },
     );
   program
@@ -42,9 +44,14 @@ export function addHistoryCommands(program: Command): void {
     .option('--dismiss', 'let go of those of these loads: they are listed and waited for no more')
     .action((loads: string[], { json, csv, dismiss }: RejectsFlags) => {
       if (dismiss && loads.length === 0) throw usage('name the loads: adtally rejects LOAD… --dismiss');
-      return withStore(async (store) => {
+      if (dismiss) {
+        return withStore(async (store) => {
+          for (const load of loads) await requireLoad(store, load);
+          say(`${counted(await dismissRejects(store, loads), 'rejected row')} dismissed`);
+        });
+      }
+      return withReachableStore(async (store) => {
         for (const load of loads) await requireLoad(store, load);
-        if (dismiss) return say(`${counted(await dismissRejects(store, loads), 'rejected row')} dismissed`);
         await writeRejects(store, process.stdout, loads, csv ? 'csv' : json ? 'ndjson' : 'table');
       });
     });

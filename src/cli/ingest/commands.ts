@@ -34,6 +34,7 @@ export function addIngestCommands(program: Command): void {
     .option('--round-money', 'round amounts to six decimal places instead of rejecting their rows')
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
     .option('--again', 'also load what was loaded before through another mapping: it counts twice')
+    .option('--move-to <folder>', 'move files there that are loaded, also those that were loaded before')
     .option('--chunk-bytes <bytes>', 'how much to send at once', positiveInteger, defaultChunkBytes)
     .option('--parallel <chunks>', 'how many chunks to send at a time', positiveInteger, 2)
     .option('--quiet', 'no progress bar')

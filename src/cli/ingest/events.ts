@@ -11,7 +11,9 @@ import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { openTraces } from '../../observe/traces.ts';
+import { usage } from '../arguments.ts';
 import { config, counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
+import { moveInto, requireMoveTarget } from './move-loaded.ts';
 import { eventProgress } from './progress.ts';
 
 /** Loaded, but some rows were rejected. */
@@ -25,12 +27,14 @@ export interface EventFlags extends MappingFlags {
   readonly dedupe?: boolean;
   readonly again?: boolean;
   readonly dryRun?: boolean;
+  /** The folder for files that are loaded. */
+  readonly moveTo?: string;
   readonly quiet?: boolean;
   readonly json?: boolean;
 }
 
 /** How many rejected rows are printed; all of them are kept. */
-const shownRejects = 10;
+export const shownRejects = 10;
 
 /**
  * `ingest events`: loads files and stops at the first that fails. Returns the exit code.
@@ -42,10 +46,14 @@ export async function ingestEvents(
   flags: EventFlags,
 ): Promise<number> {
   await requireMigrated(store);
+  const { moveTo } = flags;
+  if (moveTo !== undefined && flags.dryRun)
+    throw usage('--move-to: --dry-run loads nothing, so nothing is moved');
   const mapping = await validateMapping(store, await readMapping(flags));
   const files = await expandFiles(args);
   // A file name that does not show the format stops the run before its first file, not halfway.
   for (const file of files) formatOf(file, flags.format);
+  if (moveTo !== undefined) await requireMoveTarget(moveTo, args, files);
   const progress = await eventProgress(files, flags.quiet ?? false);
   const stop = stopOnSignal();
   const rejectLimit = flags.maxRejects && new RejectLimit(flags.maxRejects);
@@ -66,6 +74,7 @@ export async function ingestEvents(
       roundMoney: mapping.roundMoney,
       ...(mapping.timezone && { timezone: mapping.timezone.name }),
       ...(rejectLimit && { rejectLimit }),
+      ...(moveTo !== undefined && { onLoaded: (file) => moveInto(moveTo, file) }),
       now: () => new Date(),
       signal: stop.signal,
       onProgress: progress.onProgress,

@@ -4,7 +4,7 @@ import { requireLoad } from '../../../ingest/history/load-history.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { replay } from '../../../ingest/rejects/replay.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
-import { exitRejected } from './events.ts';
+import { exitRejected, shownRejects } from './events.ts';
 
 /** `replay`: loads the corrected rows of a load. Returns the exit code. */
 export async function replayRejects(
@@ -20,7 +20,11 @@ export async function replayRejects(
     onWait: (other) => say(`waiting for load ${other}`),
   });
   await untilReportsShowIt();
-  for (const row of faulty) say(`still faulty: ${describeRejected(load, row)}`);
+  for (const row of faulty.slice(0, shownRejects)) say(`still faulty: ${describeRejected(load, row)}`);
+  if (faulty.length > shownRejects)
+    say(
+      `… and ${formatNumber(faulty.length - shownRejects)} more that are still faulty; adtally rejects ${load} lists them`,
+    );
   say(
     [
       `${counted(replayed, 'row')} replayed`,

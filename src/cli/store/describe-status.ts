@@ -14,6 +14,8 @@ export interface Status {
   readonly database: string;
   /** Migrations that are missing; `newer`: the store has more than this version knows. */
   readonly migrations: readonly string[] | 'newer';
+  /** Shards that cannot be reached: the data are those of the others. Absent where all can. */
+  readonly missing?: readonly string[];
   /** Absent where migrations are missing. */
   readonly data?: DataStatus;
   /** What a person should do, most urgent first. */
@@ -44,7 +46,7 @@ export interface DataStatus {
 
 /** A status on one screen. */
 export function describeStatus(status: Status): string {
-  const { adtally, node, clickhouse, where, database, migrations, data, next } = status;
+  const { adtally, node, clickhouse, where, database, migrations, missing, data, next } = status;
   const schema =
     migrations === 'newer'
       ? 'newer than this adtally'
@@ -54,6 +56,7 @@ export function describeStatus(status: Status): string {
   const lines: [name: string, text: string][] = [
     ['adtally', `${describeVersion(adtally)}, Node.js ${node}, ClickHouse ${clickhouse}`],
     ['store', `${where}, database ${database}, ${data ? `days in ${data.timezone}, ` : ''}${schema}`],
+    ...(missing ? [['missing', missing.join(', ')] as [string, string]] : []),
     ...(data ? ofData(data) : []),
     ...(next.length > 0 ? next : ['nothing to do']).map((step, n): [string, string] => [
       n ? '' : 'next',

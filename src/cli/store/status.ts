@@ -1,4 +1,5 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
+import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
 import { NewerStore, pendingMigrations, storedTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { rollupPartition } from '../../../clickhouse/rollups.ts';
@@ -14,7 +15,7 @@ import { judgeDay } from '../../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
 import type { AlertLimits } from '../../config.ts';
 import { runningVersion } from '../../version.ts';
-import { config, print } from '../command.ts';
+import { config, lackOf, print } from '../command.ts';
 import { type DataStatus, describeStatus, type Status } from './describe-status.ts';
 import { nextSteps } from './next-steps.ts';
 
@@ -28,13 +29,15 @@ export async function printStatus(server: Store, now: Date, flags: StatusFlags):
   if (flags.json) print(JSON.stringify(status));
   else if (flags.next) for (const step of status.next) print(step);
   else print(describeStatus(status));
+  if (status.missing) throw new Error(lackOf(status.missing));
 }
 
 async function readStatus(server: Store, now: Date): Promise<Status> {
   const { clickhouse, dataDir, alerts } = config();
-  const store = connect({ ...server.address, database: clickhouse.database });
+  const store = connect({ ...server.address, database: clickhouse.database }, { withoutMissingShards: true });
   try {
     const [row] = await select<{ version: string }>(server, 'SELECT version() AS version');
+    const missing = await missingShards(store);
     const migrations = await missingMigrations(server, store);
     const readable = migrations === 'newer' || migrations.length === 0;
     const data = readable ? await readData(store, now, alerts) : undefined;
@@ -45,6 +48,7 @@ async function readStatus(server: Store, now: Date): Promise<Status> {
       where: clickhouse.url ?? dataDir,
       database: clickhouse.database,
       migrations,
+      ...(missing.length > 0 && { missing }),
       ...(data && { data }),
       next: nextSteps(migrations, data, alerts, now),
     };

@@ -11,7 +11,10 @@ export class LastLoad {
   readonly #finishedAt: Refreshed<Date | undefined>;
 
   constructor({ store, onError }: LastLoadOptions) {
-    this.#finishedAt = new Refreshed(() => readLastLoad(store, this.#finishedAt.value), { everyMs: 2_000, onError });
+    this.#finishedAt = new Refreshed(() => readLastLoad(store, this.#finishedAt.value), {
+      everyMs: 2_000,
+      onError,
+    });
   }
 
   /** @throws when ClickHouse cannot be read */

@@ -1,0 +1,129 @@
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { copyFile, link, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+import { isDynamicPattern } from 'tinyglobby';
+import { usage } from '../arguments.ts';
+
+/**
+ * Checks where loaded files are to be moved.
+ * @throws wrong usage for a folder that is not there or would be read again, and for what cannot be moved
+ */
+export async function requireMoveTarget(
+  folder: string,
+  args: readonly string[],
+  files: readonly string[],
+): Promise<void> {
+  const target = await realpath(folder).catch(() => undefined);
+  if (target === undefined || !(await stat(target)).isDirectory())
+    throw usage(`--move-to ${folder}: there is no such folder; make it first`);
+  const again = (arg: string) =>
+    usage(
+      `--move-to ${folder}: ${arg} reads that folder, so its files would be read again; name another folder`,
+    );
+  for (const arg of args.filter((arg) => isDynamicPattern(arg))) {
+    if (await readsFolder(arg, target)) throw again(arg);
+  }
+  for (const arg of args) {
+    if ((await stat(arg).catch(() => undefined))?.isFIFO())
+      throw usage(`--move-to: ${arg} is a pipe and cannot be moved`);
+  }
+  const folders = new Map<string, string>();
+  for (const file of files) {
+    if (file === '-') throw usage('--move-to: standard input (-) cannot be moved');
+    folders.set(dirname(resolve(file)), file);
+  }
+  for (const [place, file] of folders) {
+    if ((await realpath(place)) === target) throw again(args.includes(file) ? file : place);
+  }
+}
+
+/** Whether a pattern can match a file of a folder: of patterns that lead through several folders anything below. */
+async function readsFolder(pattern: string, target: string): Promise<boolean> {
+  const pieces = pattern.split('/');
+  const first = pieces.findIndex((piece) => isDynamicPattern(piece));
+  const base = await realpath(
+    resolve(pieces.slice(0, first).join('/') || (pattern.startsWith('/') ? '/' : '.')),
+  ).catch(() => undefined);
+  if (base === undefined) return false;
+  const below = first < pieces.length - 1 || pattern.includes('**');
+  return target === base || (below && target.startsWith(base.endsWith(sep) ? base : `${base}${sep}`));
+}
+
+/**
+ * Moves a file into a folder and overwrites nothing. Where the same file is there already, also after a move that was
+ * interrupted, the one here is removed; another file of that name makes `events.csv` come as `events.2.csv`.
+ */
+export async function moveInto(folder: string, file: string): Promise<void> {
+  const name = basename(file);
+  for (let n = 1; ; n++) {
+    const target = join(folder, n === 1 ? name : numbered(name, n));
+    if (await place(file, target)) return;
+    if (await sameContent(file, target)) return rm(file);
+  }
+}
+
+function numbered(name: string, n: number): string {
+  const dot = name.indexOf('.', 1);
+  return dot < 0 ? `${name}.${n}` : `${name.slice(0, dot)}.${n}${name.slice(dot)}`;
+}
+
+/** Gives a file another name, if nothing has it. */
+async function place(file: string, target: string): Promise<boolean> {
+  try {
+    // Unlike a rename it fails where the name is taken.
+    await link(file, target);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EEXIST') return false;
+    if (code === 'EXDEV') return copyTo(file, target);
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
+    // There are disks without links.
+    if (await lstat(target).catch(() => undefined)) return false;
+    await rename(file, target);
+    return true;
+  }
+  await rm(file);
+  return true;
+}
+
+/** To another disk: the name is there when all of the file is, and the file is removed after that. */
+async function copyTo(file: string, target: string): Promise<boolean> {
+  if (await lstat(target).catch(() => undefined)) return false;
+  const copy = join(dirname(target), `.${basename(target)}.${randomBytes(4).toString('hex')}`);
+  try {
+    await copyFile(file, copy);
+    await synced(copy);
+    if (!(await place(copy, target))) return false;
+    await synced(dirname(target));
+  } finally {
+    await rm(copy, { force: true });
+  }
+  await rm(file);
+  return true;
+}
+
+async function synced(path: string): Promise<void> {
+  const handle = await open(path);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function sameContent(file: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([stat(file), stat(other)]);
+  if (!b.isFile() || a.size !== b.size) return false;
+  if (a.dev === b.dev && a.ino === b.ino) return true;
+  const theirs = createReadStream(other, { highWaterMark: 1 << 20 })[Symbol.asyncIterator]();
+  try {
+    for await (const ours of createReadStream(file, { highWaterMark: 1 << 20 })) {
+      const { value, done } = await theirs.next();
+      if (done || !ours.equals(value)) return false;
+    }
+    return true;
+  } finally {
+    await theirs.return?.();
+  }
+}

@@ -1,0 +1,79 @@
+import { link, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { event, ndjson } from '../support/events.ts';
+import { useLoader } from '../support/loader.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+let account = '';
+let home = '';
+const { file, run, counted } = useLoader(db, (own) => {
+  ({ account, home } = own);
+});
+const some = (...names: string[]) =>
+  ndjson(names.map((name) => event({ advertiser_id: account, campaign_id: name })));
+
+async function folders(): Promise<{ inbox: string; done: string }> {
+  const [inbox, done] = [join(home, 'inbox'), join(home, 'done')];
+  await file('x', '');
+  await mkdir(inbox);
+  await mkdir(done);
+  return { inbox, done };
+}
+
+test('loaded files are moved, also those with rejected rows and those that were loaded before; a failed one stays', async () => {
+  const { inbox, done } = await folders();
+  await writeFile(join(inbox, 'a.ndjson'), some('a'));
+  expect((await run(['ingest', 'events', inbox])).code).toBe(0);
+  await writeFile(join(inbox, 'b.ndjson.gz'), gzipSync(some('b')));
+  await writeFile(join(inbox, 'c.ndjson'), `${some('c')}\n{"event_type":"nothing"}`);
+  await writeFile(join(inbox, 'd.csv'), 'no,columns\n1,2\n');
+  const { code, stderr } = await run(['ingest', 'events', inbox, '--move-to', done]);
+  expect(code, stderr).toBe(1);
+  expect(await readdir(inbox)).toEqual(['d.csv']);
+  expect((await readdir(done)).sort()).toEqual(['a.ndjson', 'b.ndjson.gz', 'c.ndjson']);
+  expect(await counted()).toBe(3);
+});
+
+test('no file that is there already is overwritten; the same file is there once', async () => {
+  const { inbox, done } = await folders();
+  await writeFile(join(done, 'a.ndjson'), 'another');
+  const [a, c] = [some('a'), some('c')];
+  await writeFile(join(inbox, 'a.ndjson'), a);
+  // As a run leaves them that was killed between the two steps of a move.
+  await writeFile(join(inbox, 'b.ndjson'), some('b'));
+  await link(join(inbox, 'b.ndjson'), join(done, 'b.ndjson'));
+  await writeFile(join(inbox, 'c.ndjson'), c);
+  await writeFile(join(done, 'c.ndjson'), c);
+  const { code, stderr } = await run(['ingest', 'events', inbox, '--move-to', done]);
+  expect(code, stderr).toBe(0);
+  expect(await readdir(inbox)).toEqual([]);
+  expect((await readdir(done)).sort()).toEqual(['a.2.ndjson', 'a.ndjson', 'b.ndjson', 'c.ndjson']);
+  expect(await readFile(join(done, 'a.ndjson'), 'utf8')).toBe('another');
+  expect(await readFile(join(done, 'a.2.ndjson'), 'utf8')).toBe(a);
+});
+
+test('a folder that would be read again, is not there, or cannot take what is loaded, is refused before anything is loaded', async () => {
+  const { inbox, done } = await folders();
+  await writeFile(join(inbox, 'a.ndjson'), some('a'));
+  await mkdir(join(inbox, 'done'));
+  const refused = async (...args: string[]) => {
+    const { code, stderr } = await run(
+      ['ingest', 'events', ...args],
+      args[0] === '-' ? some('a') : undefined,
+    );
+    expect(code, stderr).toBe(2);
+    return stderr;
+  };
+  expect(await refused(inbox, '--move-to', inbox)).toMatch(/read again/);
+  expect(await refused(join(inbox, '**/*.ndjson'), '--move-to', join(inbox, 'done'))).toMatch(/read again/);
+  expect(await refused(join(inbox, '*.ndjson'), '--move-to', inbox)).toMatch(/read again/);
+  expect(await refused(inbox, '--move-to', join(home, 'nowhere'))).toMatch(/no such folder/);
+  expect(await refused('-', '--move-to', done)).toMatch(/standard input/);
+  expect(await refused(inbox, '--dry-run', '--move-to', done)).toMatch(/--dry-run/);
+  expect(await counted()).toBe(0);
+  expect((await run(['ingest', 'events', inbox, '--move-to', join(inbox, 'done')])).code).toBe(0);
+  expect(await readdir(join(inbox, 'done'))).toEqual(['a.ndjson']);
+});

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { retrying } from '../../clickhouse/retry.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+
+/** Codes of ClickHouse's own list, which the server gives to the error itself. */
+const codes: Readonly<Record<string, number>> = {
+  'shuts down': 236,
+  'is overloaded': 745,
+  'has no connection left': 203,
+  'cannot resolve the name of another node': 198,
+  'has no active replica for the moment': 254,
+  'reaches too few shards': 904,
+};
+
+test.each(Object.entries(codes))('a server that %s is asked again', async (_, code) => {
+  let attempts = 0;
+  const answer = await retrying(() => {
+    const query = `SELECT throwIf(${attempts++ === 0}, 'for a moment', ${code}::Int16)`;
+    return select(db.store, query, {}, { allow_custom_error_code_in_throwif: 1 });
+  });
+  expect({ attempts, rows: answer.length }).toEqual({ attempts: 2, rows: 1 });
+});
+
+test('an error that stays is not tried again', async () => {
+  let attempts = 0;
+  const wrong = retrying(() => {
+    attempts++;
+    return select(
+      db.store,
+      "SELECT throwIf(1, 'for good', 62::Int16)",
+      {},
+      { allow_custom_error_code_in_throwif: 1 },
+    );
+  });
+  await expect(wrong).rejects.toThrow(/for good/);
+  expect(attempts).toBe(1);
+});
