@@ -523,9 +523,9 @@ CREATE DICTIONARY ad_unit_names
     `name_json` String
 )
 PRIMARY KEY account_id, ad_unit_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM ad_units FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM ad_units AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM ad_units FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
 LIFETIME(MIN 30 MAX 60)
-LAYOUT(COMPLEX_KEY_HASHED());
+LAYOUT(COMPLEX_KEY_HASHED_ARRAY());
 
 CREATE DICTIONARY campaign_names
 (
@@ -535,9 +535,9 @@ CREATE DICTIONARY campaign_names
     `name_json` String
 )
 PRIMARY KEY account_id, campaign_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM campaigns FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM campaigns AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM campaigns FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
 LIFETIME(MIN 30 MAX 60)
-LAYOUT(COMPLEX_KEY_HASHED());
+LAYOUT(COMPLEX_KEY_HASHED_ARRAY());
 
 CREATE DICTIONARY creative_headlines
 (
@@ -547,9 +547,9 @@ CREATE DICTIONARY creative_headlines
     `headline_json` String
 )
 PRIMARY KEY account_id, creative_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM creatives FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM creatives AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM creatives FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
 LIFETIME(MIN 30 MAX 60)
-LAYOUT(COMPLEX_KEY_HASHED());
+LAYOUT(COMPLEX_KEY_HASHED_ARRAY());
 
 CREATE DICTIONARY site_names
 (
@@ -559,9 +559,9 @@ CREATE DICTIONARY site_names
     `name_json` String
 )
 PRIMARY KEY account_id, site_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM sites FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM sites AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM sites FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
 LIFETIME(MIN 30 MAX 60)
-LAYOUT(COMPLEX_KEY_HASHED());
+LAYOUT(COMPLEX_KEY_HASHED_ARRAY());
 
 CREATE MATERIALIZED VIEW ad_units_date_view TO ad_units_date AS SELECT account_id, day, ad_unit_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at, now64(6, 'UTC') AS changed_at FROM ad_units_device_date AS r GROUP BY account_id, day, ad_unit_id;
 

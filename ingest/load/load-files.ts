@@ -9,7 +9,7 @@ import { inParallel } from './parallel.ts';
 export interface FileLoadOptions extends Omit<EventLoadOptions, 'file' | 'reading' | 'load' | 'inTurn'> {
   readonly readingOf: (file: string) => FileReading;
   /** Called for each file when the ledger says of all of it that it is loaded, also where it was so before. */
-  readonly onLoaded?: (file: string) => Promise<void>;
+  readonly onLoaded?: (file: string, result: LoadResult) => Promise<void>;
 }
 
 /** A file of at most this size is loaded beside others. */
@@ -48,7 +48,7 @@ export async function loadFiles(
     },
   });
   const settle = async (n: number, file: string, result: LoadResult): Promise<void> => {
-    await options.onLoaded?.(file);
+    await options.onLoaded?.(file, result);
     results[n] = result;
   };
   const each = async (

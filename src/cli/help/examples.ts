@@ -18,6 +18,7 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   'ingest events': [
     ['adtally ingest events events.ndjson.gz', 'one file; again it changes nothing'],
     ["adtally ingest events 'inbox/*.csv' --max-rejects 0.5%", 'many files, few bad rows'],
+    ['adtally ingest events inbox --move-to done', 'a folder; files that are loaded leave it'],
     [
       'adtally ingest events google.csv --mapping google-ads.json --dry-run',
       'an export of others, only checked',

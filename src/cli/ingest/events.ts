@@ -74,7 +74,12 @@ export async function ingestEvents(
       roundMoney: mapping.roundMoney,
       ...(mapping.timezone && { timezone: mapping.timezone.name }),
       ...(rejectLimit && { rejectLimit }),
-      ...(moveTo !== undefined && { onLoaded: (file) => moveInto(moveTo, file) }),
+      ...(moveTo !== undefined && {
+        onLoaded: async (file, { bytes }) => {
+          if (await moveInto(moveTo, file, bytes)) return;
+          progress.say(`${file} has grown since it was read, so it stays: run the same command again`);
+        },
+      }),
       now: () => new Date(),
       signal: stop.signal,
       onProgress: progress.onProgress,

@@ -53,13 +53,19 @@ async function readsFolder(pattern: string, target: string): Promise<boolean> {
 /**
  * Moves a file into a folder and overwrites nothing. Where the same file is there already, also after a move that was
  * interrupted, the one here is removed; another file of that name makes `events.csv` come as `events.2.csv`.
+ * @param bytes how much of it was read
+ * @returns false when it has grown since, and stays
  */
-export async function moveInto(folder: string, file: string): Promise<void> {
+export async function moveInto(folder: string, file: string, bytes: number): Promise<boolean> {
+  if ((await stat(file)).size > bytes) return false;
   const name = basename(file);
   for (let n = 1; ; n++) {
     const target = join(folder, n === 1 ? name : numbered(name, n));
-    if (await place(file, target)) return;
-    if (await sameContent(file, target)) return rm(file);
+    if (await place(file, target)) return true;
+    if (await sameContent(file, target)) {
+      await rm(file);
+      return true;
+    }
   }
 }
 
