@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Store } from '../../clickhouse/client.ts';
-import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { missingShards } from '../../clickhouse/cluster/on-nodes.ts';
+import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { type OpenStore, openServer, openStore } from '../store.ts';
 
