@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { catalog } from '../catalog/catalog.ts';
 import { connect } from '../clickhouse/client.ts';
-import { requireTimezone } from '../clickhouse/migrate/migrate.ts';
+import { appliedMigrations, requireTimezone } from '../clickhouse/migrate/migrate.ts';
 import { Reader } from '../clickhouse/reader.ts';
 import { isTransient, retrying } from '../clickhouse/retry.ts';
 import { linksOf } from './accounts/links.ts';
@@ -98,6 +98,8 @@ export async function startService(
   try {
     let timestamp: ((time: Date) => string) | undefined;
     const prepare = async () => {
+      // Of a restore that was interrupted, some of it may be there.
+      await appliedMigrations(store);
       const timezone = await requireTimezone(store, config.reportTimezone);
       timestamp = timestampIn(timezone);
       await Promise.all([accounts, lastLoad, placements, readiness].map((refreshed) => refreshed.start()));

@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { z } from 'zod';
 import { changesTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
+import { besideOf, restoreMark } from '../migrate/restored.ts';
 import { rollups } from '../rollups.ts';
 
 const random = z.string().regex(/^[0-9a-f]{64}$/);
@@ -74,6 +75,8 @@ function reporterGrants(databases: readonly string[]): string[] {
       // For metrics: how many rejected rows are open and chunks in doubt, and not what is in them.
       `SELECT(chunk, line, replayed_at, dismissed_at) ON ${database}.rejected_rows`,
       `SELECT(head, chunk, load_id, loaded_at) ON ${database}.load_chunks`,
+      // For /readyz: whether a restore has to be ended.
+      ...[database, besideOf(database)].map((name) => `SELECT ON ${name}.${restoreMark}`),
     ]),
     // What changed since an answer was kept; only of tables that the reporter may read.
     'SELECT ON system.parts',

@@ -13,10 +13,11 @@ export async function migrateEmbedded(
   dataDir: string,
   address: Address,
   reportTimezone?: string,
-): Promise<void> {
+): Promise<string[]> {
   const file = join(dataDir, `clickhouse.dictionaries.${address.database}`);
   const start = createHash('sha256').update(address.password).digest('hex');
   const renewDictionaries = readIfExists(file) !== start;
-  await migrate(address, reportTimezone, { renewDictionaries });
+  const applied = await migrate(address, reportTimezone, { renewDictionaries });
   if (renewDictionaries) replaceFile(file, start);
+  return applied;
 }

@@ -1,3 +1,4 @@
+import { ClickHouseError } from '@clickhouse/client';
 import { type Address, connect, type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import {
@@ -7,12 +8,24 @@ import {
   statementsForNode,
 } from './migration-files.ts';
 import { oneAtATime } from './one-at-a-time.ts';
+import { unfinishedRestore } from './restored.ts';
 
 /** The store and this version of adtally do not match; the message says what to do. */
 class MigrationError extends Error {}
 
 /** The store was migrated by a newer version of adtally. */
 export class NewerStore extends MigrationError {}
+
+/** A restore was interrupted when it had given up the old data; the new is complete, and waits to take its place. */
+export class UnfinishedRestore extends MigrationError {
+  readonly from: string;
+
+  /** @param from the backup, as the command was given it */
+  constructor(from: string) {
+    super(`a restore of ${from} was interrupted; end it with: adtally restore ${from} --replace`);
+    this.from = from;
+  }
+}
 
 /**
  * Checksums of earlier texts of a file, which may have been applied. 0002: the same tables without merging the parts
@@ -48,6 +61,7 @@ export async function migrate(
   const store = connect(address);
   const local = connect({ ...address, database: layout?.local ?? address.database });
   try {
+    await appliedMigrations(store);
     for (const { database } of [store.address, local.address]) {
       await server.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` });
     }
@@ -110,10 +124,7 @@ async function requireLayout(store: Store, wanted: Layout | undefined): Promise<
 /** The migrations that the store lacks, in order. @throws {MigrationError} as `migrate` does */
 export async function pendingMigrations(store: Store): Promise<Migration[]> {
   const known = await readMigrations();
-  const applied = await select<{ version: number; name: string; checksum: string }>(
-    store,
-    'SELECT version, name, checksum FROM migrations FINAL ORDER BY version',
-  );
+  const applied = await appliedMigrations(store);
   for (const { version, name, checksum } of applied) {
     const migration = known.find((candidate) => candidate.version === version);
     if (!migration) {
@@ -128,6 +139,21 @@ export async function pendingMigrations(store: Store): Promise<Migration[]> {
     }
   }
   return known.filter(({ version }) => !applied.some((row) => row.version === version));
+}
+
+/** The migrations that the store has; none of a database that is not there. @throws {UnfinishedRestore} */
+export async function appliedMigrations(
+  store: Store,
+): Promise<{ version: number; name: string; checksum: string }[]> {
+  try {
+    return await select(store, 'SELECT version, name, checksum FROM migrations FINAL ORDER BY version');
+  } catch (error) {
+    const missing = error instanceof ClickHouseError && /^UNKNOWN_(TABLE|DATABASE)$/.test(error.type ?? '');
+    if (!missing) throw error;
+    const from = await unfinishedRestore(store.address);
+    if (from !== undefined) throw new UnfinishedRestore(from);
+    return [];
+  }
 }
 
 /** @throws {MigrationError} when the store lacks a migration, or as `migrate` does */

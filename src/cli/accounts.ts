@@ -66,7 +66,9 @@ async function createAndPrint(
   account: string,
   flags: { family?: string; expires?: Date; label: string },
 ): Promise<void> {
-  await withStore(async (store) => print(await createToken(store, { account, ...flags })));
+  await withStore(async (store) => print(await createToken(store, { account, ...flags })), {
+    mayBeNew: true,
+  });
   if (!flags.expires) say('this token never expires; --expires gives it an end');
 }
 
@@ -149,7 +151,7 @@ async function limitRequests(account: string | undefined, flags: LimitFlags): Pr
     return withStore((store) => printLimits(store, account, json));
   }
   if (account === undefined) throw usage('the account is missing: adtally limit ACCOUNT --requests N');
-  await withStore((store) => setRequestLimit(store, account, requests ?? null));
+  await withStore((store) => setRequestLimit(store, account, requests ?? null), { mayBeNew: true });
   const limit =
     requests === undefined ? 'has the limit of all accounts' : `may send ${requests} requests per window`;
   say(`${account} ${limit}; services apply it within 5 seconds`);

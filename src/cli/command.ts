@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Store } from '../../clickhouse/client.ts';
 import { missingShards } from '../../clickhouse/cluster/on-nodes.ts';
+import { appliedMigrations, requireMigrated } from '../../clickhouse/migrate/migrate.ts';
+import { migrateEmbedded } from '../../clickhouse/migrate/migrate-embedded.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { type Config, loadConfig } from '../config.ts';
-import { type OpenStore, openServer, openStore } from '../store.ts';
+import { openStore } from '../store.ts';
 
 /** Writes a line for people, on standard error. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -41,14 +45,33 @@ export async function untilReportsShowIt(): Promise<void> {
   if (answerTrustMs > 0) await delay(answerTrustMs + earlyTimerMs);
 }
 
-/** Runs a command's work on ClickHouse, and closes whatever was opened for it. */
-export async function withStore(work: (store: Store) => Promise<void>): Promise<void> {
-  await onOpened(await openStore(config()), work);
+/**
+ * Runs a command's work on a store of this version, and closes whatever was opened for it. An older store stays as it
+ * is: `migrate` changes it, and nothing else.
+ * @param mayBeNew for what fills a store: the tables of an embedded one are made if it has none yet
+ * @throws when there is no store, it is of another version, or a restore has to be ended
+ */
+export async function withStore(
+  work: (store: Store) => Promise<void>,
+  { mayBeNew = false }: { readonly mayBeNew?: boolean } = {},
+): Promise<void> {
+  const { clickhouse, dataDir, reportTimezone } = config();
+  const embedded = clickhouse.url === undefined;
+  if (embedded && !mayBeNew && !existsSync(join(dataDir, 'store'))) {
+    throw new Error(
+      `there is no store in DATA_DIR ${dataDir}: adtally migrate makes one, and so does a load`,
+    );
+  }
+  await withServer(async (store) => {
+    const isNew = embedded && mayBeNew && (await appliedMigrations(store)).length === 0;
+    if (!isNew) await requireMigrated(store);
+    // There is nothing left to migrate but a new store; each start of the engine has other passwords for dictionaries.
+    if (embedded) await migrateEmbedded(dataDir, store.address, reportTimezone);
+    await work(store);
+  });
 }
 
-/**
- * The same for what only looks, so that it says what is known while shards are down. Then it names them and fails.
- */
+/** The same for what only looks, so that it says what is known while shards are down. Then it names them and fails. */
 export async function withReachableStore(work: (store: Store) => Promise<void>): Promise<void> {
   await withStore(async (store) => {
     const missing = await missingShards(store);
@@ -67,15 +90,9 @@ export async function withReachableStore(work: (store: Store) => Promise<void>):
 export const lackOf = (missing: readonly string[]): string =>
   `${missing.join(' and ')} cannot be reached: what is stored there is missing from this answer. Start ClickHouse there, then run the same command again`;
 
-/** The same for what works without a migrated database. */
-export async function withServer(work: (server: Store) => Promise<void>): Promise<void> {
-  await onOpened(await openServer(config()), work);
-}
-
-async function onOpened(
-  opened: Pick<OpenStore, 'address' | 'close'>,
-  work: (store: Store) => Promise<void>,
-): Promise<void> {
+/** Runs a command's work on ClickHouse as it is, whatever state the database is in, or whether there is one. */
+export async function withServer(work: (store: Store) => Promise<void>): Promise<void> {
+  const opened = await openStore(config());
   const store = connect(opened.address);
   try {
     await work(store);

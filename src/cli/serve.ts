@@ -4,6 +4,7 @@ import pino, { type Logger } from 'pino';
 import { connect } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { curlFile } from '../../clickhouse/embedded/state.ts';
+import { migrateEmbedded } from '../../clickhouse/migrate/migrate-embedded.ts';
 import type { Config } from '../config.ts';
 import { openLog } from '../observe/log.ts';
 import type { Service } from '../service.ts';
@@ -110,6 +111,10 @@ async function withOpenStore(
   const log = openLog(config.logLevel, pino.destination({ dest: 2, sync: true }));
   const opened = await openStore(config);
   try {
+    if (!config.clickhouse.url) {
+      const applied = await migrateEmbedded(config.dataDir, opened.address, config.reportTimezone);
+      if (applied.length) say(`the store in ${config.dataDir} was migrated: ${applied.join(', ')}`);
+    }
     await work(opened, log);
   } finally {
     await opened.close();

@@ -1,7 +1,9 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { connect } from '../../clickhouse/client.ts';
+import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
 import { useCommands } from '../support/process.ts';
 
@@ -54,10 +56,15 @@ test.each(['backup.tar.zst', 'backup'])(
   },
 );
 
-test('a backup that cannot be read leaves everything as it was', async () => {
+test('a backup that cannot be read, or is not there, leaves everything as it was', async () => {
   const broken = join(folder, 'broken.tar.zst');
   writeFileSync(broken, 'no backup');
   expect((await adtally('restore', broken, '--replace')).code).toBe(1);
+  const missing = join(folder, 'missing.tar.zst');
+  expect(await adtally('restore', missing, '--replace')).toMatchObject({
+    code: 2,
+    stderr: `error: ${missing}: there is no such backup\n`,
+  });
   expect(await events()).toBe(5);
   await done('check');
   await done('verify');
@@ -74,10 +81,36 @@ test('a backup that does not fit leaves everything as it was', async () => {
   const refused = await commands.run(['restore', other, '--replace'], { ...env, REPORT_TIMEZONE: 'UTC' });
   expect(refused).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('the database has what it had before'),
+    stderr: expect.stringContaining('nothing was restored: the database has what it had before'),
   });
   expect(await events()).toBe(6);
   await done('verify');
+});
+
+test('a place that cannot be written is refused before any work', async () => {
+  const { code, stderr } = await adtally('backup', '/proc/adtally.tar.zst');
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringMatching(/^error: \/proc\/adtally\.tar\.zst cannot be written: ENOENT/),
+  });
+  expect(await done('loads', '--json')).not.toContain('/proc/adtally.tar.zst');
+});
+
+test('a store that does not fit together is not backed up, because it would not be restored', async () => {
+  const withStore = async (query: string) => {
+    const lease = await (await embedded()).acquireEmbedded(env.DATA_DIR);
+    const store = connect({ ...lease.address, database: 'adtally' });
+    await store.command({ query, clickhouse_settings: { mutations_sync: '2' } });
+    await store.close();
+    await lease.release();
+  };
+  await withStore("ALTER TABLE campaigns_date UPDATE spent = spent + 1 WHERE day = '2026-03-01'");
+  const to = join(folder, 'unsound.tar.zst');
+  const { code, stderr } = await adtally('backup', to);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('adtally verify lists them') });
+  expect(existsSync(to)).toBe(false);
+  await withStore("ALTER TABLE campaigns_date UPDATE spent = spent - 1 WHERE day = '2026-03-01'");
+  await done('backup', to);
 });
 
 test('prune folds raw events of old months and keeps their reports, unless told otherwise, and a backup after it restores', async () => {

@@ -64,6 +64,7 @@ const wellStored: DataStatus = {
   low_day: [],
   open: { rejectedRows: 0, chunksInDoubt: 0, unconfirmedDays: 3 },
   unconfirmed: { oldest_day: '2026-11-01', oldest_account: 'acme' },
+  interruptedUnloads: [],
 };
 const { alerts } = loadConfig({});
 const now = new Date('2026-11-20T02:00:00Z');
@@ -117,6 +118,14 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
     'money stays unconfirmed for long',
     { unconfirmed: { oldest_day: '2026-09-20', oldest_account: 'acme' } },
     /^confirm old days: of 3 unconfirmed days the oldest is 2026-09-20, of account acme: adtally confirm/,
+  ],
+  [
+    'an unload was interrupted',
+    {
+      open: { ...wellStored.open, chunksInDoubt: 2 },
+      interruptedUnloads: [{ load: '20261120-1', chunks: 2 }],
+    },
+    /^take load 20261120-1 back: .* adtally unload 20261120-1 completes it$/,
   ],
   ['a month has many parts', { size: { ...wellStored.size, most_parts: 801 } }, /too many parts$/],
   ['rows are rejected', { open: { ...wellStored.open, rejectedRows: 2 } }, /adtally rejects lists them$/],

@@ -36,7 +36,12 @@ export async function compile(mode: string): Promise<{ remove(): Promise<void> }
     const tsc = join(checkout, 'node_modules/.bin/tsc');
     const project = join(checkout, 'test/support/tsconfig.json');
     await promisify(execFile)(tsc, ['-p', project, '--outDir', folder, '--noCheck']);
-    for (const data of ['package.json', 'clickhouse/migrations', 'clickhouse/config']) {
+    for (const data of [
+      'package.json',
+      'clickhouse/migrations',
+      'clickhouse/config',
+      'clickhouse/schema.sql',
+    ]) {
       await cp(join(checkout, data), join(folder, data), { recursive: true });
     }
     if (mode !== 'thorough') {

@@ -84,7 +84,7 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
     ],
   ],
   restore: [
-    ['adtally restore 2026-11-20.tar.zst --replace', 'with the services stopped; then load the files since'],
+    ['adtally restore 2026-11-20.tar.zst --replace', 'in place of what is there; then load the files since'],
   ],
   prune: [
     ['adtally prune --keep 25mo --dry-run', 'says what becomes of raw events before the last 25 months'],

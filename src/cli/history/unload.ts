@@ -1,11 +1,9 @@
 import type { Store } from '../../../clickhouse/client.ts';
-import { requireMigrated } from '../../../clickhouse/migrate/migrate.ts';
 import { previewUnload, type Unloaded, unload } from '../../../ingest/history/unload.ts';
 import { counted, say, untilReportsShowIt } from '../command.ts';
 
 /** `unload`: takes a load back and says what is gone, or with `--dry-run` what would be. */
 export async function unloadLoad(store: Store, load: string, dryRun: boolean): Promise<void> {
-  await requireMigrated(store);
   const onWait = (other: string) => say(`waiting for load ${other}`);
   const done = dryRun
     ? await previewUnload(store, load)

@@ -40,9 +40,12 @@ export function addIngestCommands(program: Command): void {
     .option('--quiet', 'no progress bar')
     .option('--json', 'print a summary as JSON')
     .action((files: string[], flags) =>
-      withStore(async (store) => {
-        process.exitCode = await ingestEvents(store, files, flags);
-      }),
+      withStore(
+        async (store) => {
+          process.exitCode = await ingestEvents(store, files, flags);
+        },
+        { mayBeNew: true },
+      ),
     );
   addEventFields(events);
   for (const [name, list] of Object.entries(lookupLists)) {
@@ -52,7 +55,7 @@ export function addIngestCommands(program: Command): void {
       .argument('<file...>', 'files, folders, quoted patterns, or - for standard input')
       .addOption(format())
       .action((files: string[], options) =>
-        withStore((store) => ingestLists(store, list, files, options.format)),
+        withStore((store) => ingestLists(store, list, files, options.format), { mayBeNew: true }),
       );
   }
   program
@@ -63,6 +66,6 @@ export function addIngestCommands(program: Command): void {
     .requiredOption('--to <day>', 'last day, yyyy-mm-dd', eventDay)
     .action((account: string, range: { from: string; to: string }) => {
       requireRange(range);
-      return withStore((store) => confirmAccount(store, account, range));
+      return withStore((store) => confirmAccount(store, account, range), { mayBeNew: true });
     });
 }

@@ -1,5 +1,4 @@
 import type { Store } from '../../../clickhouse/client.ts';
-import { requireMigrated } from '../../../clickhouse/migrate/migrate.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
 import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import { type Format, formatOf } from '../../../ingest/input/file-format.ts';
@@ -45,7 +44,6 @@ export async function ingestEvents(
   args: readonly string[],
   flags: EventFlags,
 ): Promise<number> {
-  await requireMigrated(store);
   const { moveTo } = flags;
   if (moveTo !== undefined && flags.dryRun)
     throw usage('--move-to: --dry-run loads nothing, so nothing is moved');

@@ -1,5 +1,4 @@
 import type { Store } from '../../../clickhouse/client.ts';
-import { requireMigrated } from '../../../clickhouse/migrate/migrate.ts';
 import { requireLoad } from '../../../ingest/history/load-history.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { replay } from '../../../ingest/rejects/replay.ts';
@@ -13,7 +12,6 @@ export async function replayRejects(
   file: string,
   dedupe: boolean,
 ): Promise<number> {
-  await requireMigrated(store);
   await requireLoad(store, load);
   const { replayed, duplicates, skipped, faulty } = await replay(store, load, file, () => new Date(), {
     dedupe,

@@ -1,4 +1,5 @@
 import type { LoadsOfDay, OpenWork, StoreSize, UnconfirmedDays } from '../../../ingest/history/figures.ts';
+import type { InterruptedUnload } from '../../../ingest/history/interrupted-unloads.ts';
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { FailingFiles, LongestLoad } from '../../../ingest/history/troubled-loads.ts';
 import { describeVersion, type Version } from '../../version.ts';
@@ -13,7 +14,7 @@ export interface Status {
   readonly where: string;
   readonly database: string;
   /** Migrations that are missing; `newer`: the store has more than this version knows. */
-  readonly migrations: readonly string[] | 'newer';
+  readonly migrations: readonly string[] | 'newer' | 'unfinished restore';
   /** Shards that cannot be reached: the data are those of the others. Absent where all can. */
   readonly missing?: readonly string[];
   /** Absent where migrations are missing. */
@@ -42,6 +43,7 @@ export interface DataStatus {
   readonly low_day: readonly JudgedDay[];
   readonly open: OpenWork;
   readonly unconfirmed: Pick<UnconfirmedDays, 'oldest_day' | 'oldest_account'>;
+  readonly interruptedUnloads: readonly InterruptedUnload[];
 }
 
 /** A status on one screen. */
@@ -50,9 +52,11 @@ export function describeStatus(status: Status): string {
   const schema =
     migrations === 'newer'
       ? 'newer than this adtally'
-      : migrations.length > 0
-        ? `lacks migrations: ${migrations.join(', ')}`
-        : 'up to date';
+      : migrations === 'unfinished restore'
+        ? migrations
+        : migrations.length > 0
+          ? `lacks migrations: ${migrations.join(', ')}`
+          : 'up to date';
   const lines: [name: string, text: string][] = [
     ['adtally', `${describeVersion(adtally)}, Node.js ${node}, ClickHouse ${clickhouse}`],
     ['store', `${where}, database ${database}, ${data ? `days in ${data.timezone}, ` : ''}${schema}`],

@@ -6,13 +6,17 @@ import { rebuildRollups } from '../../../clickhouse/consistency/rebuild-rollups.
 import { type DayRange, everyDay, verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../../clickhouse/migrate/migrate-cluster.ts';
+import { migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
+import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import type { Config } from '../../config.ts';
 import { day, requireRange } from '../arguments.ts';
 import { config, counted, print, say, untilReportsShowIt, withServer, withStore } from '../command.ts';
-import { backup, type RestoreFlags, restore, verifyRestored } from './backup.ts';
+import { backup } from './backup.ts';
 import { exclusively } from './exclusively.ts';
+import { endUnload } from './next-steps.ts';
 import { months, type PruneFlags, prune } from './prune.ts';
+import { type RestoreFlags, restore } from './restore.ts';
 import { printStatus, type StatusFlags } from './status.ts';
 
 interface RangeFlags {
@@ -58,28 +62,18 @@ function addDayTwoCommands(program: Command): void {
     .action((flags: StatusFlags) => withServer((store) => printStatus(store, new Date(), flags)));
   program
     .command('backup')
-    .description('write a backup of the database while nothing is loading')
+    .description('verify the database and write a backup of it, while nothing is loading')
     .argument(
       '<to>',
       'a file (.tar.zst, .tar.gz, .tar) or folder; of a ClickHouse server also s3://BUCKET/PATH',
     )
-    .action((to: string) => withStore((store) => backup(store, to)));
+    .action((to: string) => withServer((store) => backup(store, to)));
   program
     .command('restore')
     .description('bring a backup back, migrate it to this version and verify it')
     .argument('<from>', 'as it was given to backup')
-    .option(
-      '--replace',
-      'drop what is in the database; it comes back if the backup cannot be restored or does not fit',
-    )
-    .action((from: string, flags: RestoreFlags) =>
-      withServer((server) =>
-        restore(server, from, flags, async () => {
-          await runMigrate(config());
-          await withStore(verifyRestored);
-        }),
-      ),
-    );
+    .option('--replace', 'drop what is in the database, once the backup is restored beside it and fits')
+    .action((from: string, flags: RestoreFlags) => withServer((store) => restore(store, from, flags)));
   program
     .command('prune')
     .description(
@@ -94,18 +88,19 @@ function addDayTwoCommands(program: Command): void {
     .action((flags: PruneFlags) => withStore((store) => prune(store, flags, new Date())));
 }
 
-async function runMigrate(config: Config): Promise<void> {
-  const { url, user, password, names, database, cluster } = config.clickhouse;
-  const options = { renewDictionaries: true, ...(url && names && { names }) };
+async function runMigrate({ clickhouse, reportTimezone, dataDir }: Config): Promise<void> {
+  const { url, user, password, names, database, cluster } = clickhouse;
+  const options = { renewDictionaries: true, ...(names && { names }) };
   let applied: string[] = [];
   if (url) {
     const address = { url, user, password, database };
     applied = cluster
-      ? await migrateCluster(address, cluster, config.reportTimezone, options)
-      : await migrate(address, config.reportTimezone, options);
+      ? await migrateCluster(address, cluster, reportTimezone, options)
+      : await migrate(address, reportTimezone, options);
   } else {
-    // Opening the embedded ClickHouse migrates it; the dictionaries may come from a backup.
-    await withStore(async ({ address }) => void (await migrate(address, config.reportTimezone, options)));
+    await withServer(async ({ address }) => {
+      applied = await migrateEmbedded(dataDir, address, reportTimezone);
+    });
   }
   say(applied.length ? `applied ${applied.join(', ')}` : 'the schema is up to date');
 }
@@ -121,6 +116,7 @@ async function runCheck(store: Store): Promise<void> {
 async function runVerify(store: Store, days: DayRange, json: boolean): Promise<void> {
   const ledger = await verifyLedger(store, days);
   const { differences, more } = await verifyRollups(store, catalog, days);
+  const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
   if (json) print(JSON.stringify([...ledger.differences, ...differences]));
   else {
     for (const each of ledger.differences) print(describeDifference(each));
@@ -128,10 +124,15 @@ async function runVerify(store: Store, days: DayRange, json: boolean): Promise<v
       print(`${table}\t${account}\t${day}\t${measure}: ${events} in events, ${rollup} in the rollup`);
     }
   }
-  if (ledger.differences.length === 0) say('every chunk agrees with the ledger');
-  else say(`${countedDifferences(ledger)} from the ledger; ${mendingOf(ledger.differences)}`);
+  if (ledger.differences.length === 0 && unloads.length === 0) say('every chunk agrees with the ledger');
+  else say(`${countedDifferences(ledger)} from the ledger; ${mendingOf(ledger.differences, unloads)}`);
   if (differences.length === 0) say('every rollup agrees with the raw events');
-  else say(`${countedDifferences({ differences, more })}; repair with: adtally rebuild --from DAY --to DAY`);
+  else {
+    // It rebuilds the rollups, too.
+    const repair =
+      unloads.length > 0 ? 'first end the unload' : 'repair with: adtally rebuild --from DAY --to DAY';
+    say(`${countedDifferences({ differences, more })} of rollups from the raw events; ${repair}`);
+  }
   if (differences.length + ledger.differences.length > 0) process.exitCode = 1;
 }
 
@@ -149,12 +150,14 @@ function describeDifference({ load, file, chunk, day, what, stored, ledger }: Le
   return `${file}\t${load}\tchunk ${chunk.slice(0, 12)}${day && `\t${day}`}\t${what}: ${stored} stored, ${ledger} in the ledger`;
 }
 
-/** The commands that mend differences, with their loads. */
-function mendingOf(differences: readonly LedgerDifference[]): string {
-  const first = (inDoubt: 0 | 1) => differences.find((each) => each.inDoubt === inDoubt);
+/** The commands that mend differences, with their loads. @param unloads loads whose unload was interrupted */
+function mendingOf(differences: readonly LedgerDifference[], unloads: readonly string[]): string {
+  const first = (inDoubt: 0 | 1) =>
+    differences.find((each) => each.inDoubt === inDoubt && !unloads.includes(each.load));
   const interrupted = first(1);
   const wrong = first(0);
   return [
+    ...unloads.map(endUnload),
     ...(interrupted ? [`complete interrupted loads with: adtally ingest events ${interrupted.file}`] : []),
     ...(wrong ? [`repair the others with: adtally unload ${wrong.load}, then load its file again`] : []),
   ].join('; ');

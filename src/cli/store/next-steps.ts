@@ -1,7 +1,7 @@
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { AlertLimits } from '../../config.ts';
 import { counted, formatNumber, line } from '../command.ts';
-import type { DataStatus, Status } from './describe-status.ts';
+import type { DataStatus } from './describe-status.ts';
 
 /** ClickHouse refuses inserts into a partition with 3,000 parts and slows them down from 1,000. */
 const manyParts = 800;
@@ -12,19 +12,21 @@ const reasonLength = 160;
 
 /** What a person should do, most urgent first. */
 export function nextSteps(
-  migrations: Status['migrations'],
+  migrations: readonly string[] | 'newer',
   data: DataStatus | undefined,
   alerts: AlertLimits,
   now: Date,
 ): string[] {
   if (migrations === 'newer') return ['update adtally: the store was migrated by a newer version'];
   if (!data) return ['adtally migrate: the store lacks migrations'];
-  const { open, disk, size, events, folded_rows } = data;
+  const { open, disk, size, events, folded_rows, interruptedUnloads } = data;
+  const unloading = interruptedUnloads.reduce((chunks, each) => chunks + each.chunks, 0);
   return [
     ...(disk.free < disk.total * littleSpace
       ? ['make room on the disk: adtally prune --keep MONTHS, or a larger one']
       : []),
-    ...(open.chunksInDoubt > 0
+    ...interruptedUnloads.map(({ load }) => endUnload(load)),
+    ...(open.chunksInDoubt > unloading
       ? ['load interrupted files again: adtally verify names them, and the same command completes them']
       : []),
     ...ofLoads(data, alerts, now),
@@ -96,3 +98,12 @@ const few = ({ events, usual }: { readonly events: number; readonly usual: numbe
   `${formatNumber(events)} instead of ${formatNumber(usual)}`;
 
 const describeMeasure = ({ measure }: JudgedDay): string => measure.replaceAll('_', ' ');
+/** What a person should do about an interrupted unload. */
+export function endUnload(load: string): string {
+  return `take load ${load} back: its unload was interrupted, and adtally unload ${load} completes it`;
+}
+
+/** @param left what a killed command has left, in words */
+export function leftOverStep(left: readonly string[]): string {
+  return `a backup or restore was interrupted and left ${left.join(', ')}: run it again, which removes this first`;
+}

@@ -1,7 +1,12 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
-import { NewerStore, pendingMigrations, storedTimezone } from '../../../clickhouse/migrate/migrate.ts';
+import {
+  NewerStore,
+  pendingMigrations,
+  storedTimezone,
+  UnfinishedRestore,
+} from '../../../clickhouse/migrate/migrate.ts';
 import { rollupPartition } from '../../../clickhouse/rollups.ts';
 import {
   askFigure,
@@ -11,64 +16,71 @@ import {
   storeSize,
   unconfirmedDays,
 } from '../../../ingest/history/figures.ts';
+import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
 import { judgeDay } from '../../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
 import type { AlertLimits } from '../../config.ts';
 import { runningVersion } from '../../version.ts';
 import { config, lackOf, print } from '../command.ts';
+import { leftOvers } from './archive-turn.ts';
 import { type DataStatus, describeStatus, type Status } from './describe-status.ts';
-import { nextSteps } from './next-steps.ts';
+import { leftOverStep, nextSteps } from './next-steps.ts';
 
 export interface StatusFlags {
   readonly json?: boolean;
   readonly next?: boolean;
 }
 
-export async function printStatus(server: Store, now: Date, flags: StatusFlags): Promise<void> {
-  const status = await readStatus(server, now);
+export async function printStatus(store: Store, now: Date, flags: StatusFlags): Promise<void> {
+  const status = await readStatus(store, now);
   if (flags.json) print(JSON.stringify(status));
   else if (flags.next) for (const step of status.next) print(step);
   else print(describeStatus(status));
   if (status.missing) throw new Error(lackOf(status.missing));
 }
 
-async function readStatus(server: Store, now: Date): Promise<Status> {
+async function readStatus(opened: Store, now: Date): Promise<Status> {
   const { clickhouse, dataDir, alerts } = config();
-  const store = connect({ ...server.address, database: clickhouse.database }, { withoutMissingShards: true });
+  const { database } = clickhouse;
+  // The database may be missing.
+  const server = connect({ ...opened.address, database: 'default' });
+  const store = connect(opened.address, { withoutMissingShards: true });
   try {
     const [row] = await select<{ version: string }>(server, 'SELECT version() AS version');
-    const missing = await missingShards(store);
-    const migrations = await missingMigrations(server, store);
-    const readable = migrations === 'newer' || migrations.length === 0;
+    const migrations = await missingMigrations(store);
+    const unfinished = migrations instanceof UnfinishedRestore ? migrations : undefined;
+    const readable = Array.isArray(migrations) && migrations.length === 0;
+    const missing = readable ? await missingShards(store) : [];
+    const left = unfinished ? [] : await leftOvers(server, database);
     const data = readable ? await readData(store, now, alerts) : undefined;
     return {
       adtally: runningVersion(),
       node: process.version,
       clickhouse: row?.version ?? '',
       where: clickhouse.url ?? dataDir,
-      database: clickhouse.database,
-      migrations,
+      database,
+      migrations: migrations instanceof UnfinishedRestore ? 'unfinished restore' : migrations,
       ...(missing.length > 0 && { missing }),
       ...(data && { data }),
-      next: nextSteps(migrations, data, alerts, now),
+      next: [
+        ...(migrations instanceof UnfinishedRestore
+          ? [migrations.message]
+          : nextSteps(migrations, data, alerts, now)),
+        ...(left.length > 0 ? [leftOverStep(left)] : []),
+      ],
     };
   } finally {
     await store.close();
+    await server.close();
   }
 }
 
-async function missingMigrations(server: Store, store: Store): Promise<Status['migrations']> {
-  // Before the first migration there is no list of them, nor a database.
-  const known = await select(
-    server,
-    "SELECT 1 FROM system.tables WHERE database = {database:String} AND name = 'migrations'",
-    { database: store.address.database },
-  );
-  if (known.length === 0) return ['all'];
+async function missingMigrations(store: Store): Promise<string[] | 'newer' | UnfinishedRestore> {
   try {
     return (await pendingMigrations(store)).map(({ name }) => name);
   } catch (error) {
     if (error instanceof NewerStore) return 'newer';
+    if (error instanceof UnfinishedRestore) return error;
     throw error;
   }
 }
@@ -113,5 +125,6 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
     low_day: judged.filter(({ low, accounts }) => low || accounts > 0),
     open,
     unconfirmed: { oldest_day: unconfirmed.oldest_day, oldest_account: unconfirmed.oldest_account },
+    interruptedUnloads: await interruptedUnloads(store),
   };
 }

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { type RequestIdVariables, requestId } from 'hono/request-id';
 import type { Store } from '../../../clickhouse/client.ts';
-import { NewerStore, pendingMigrations } from '../../../clickhouse/migrate/migrate.ts';
+import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem, problemResponse } from '../problems.ts';
@@ -11,7 +11,7 @@ import { withAnswerHeaders } from './answer-headers.ts';
 /** A check that is older counts as failed: ClickHouse hangs. */
 const maxAgeMs = 4_000;
 
-type Finding = 'ready' | 'unreachable' | 'unmigrated';
+type Finding = 'ready' | 'unreachable' | 'unmigrated' | 'being restored';
 
 /** Whether ClickHouse is reachable and migrated, by a check every second, whoever asks and however often. */
 export class Readiness {
@@ -40,6 +40,7 @@ async function find(store: Store): Promise<Finding> {
   try {
     return (await pendingMigrations(store)).length > 0 ? 'unmigrated' : 'ready';
   } catch (error) {
+    if (error instanceof UnfinishedRestore) return 'being restored';
     // During a rollout, services of the older version keep working.
     return error instanceof NewerStore ? 'ready' : 'unreachable';
   }
@@ -61,6 +62,9 @@ export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
     .get('/readyz', (c) => {
       const { finding } = readiness;
       if (finding === 'unmigrated') throw new Problem('not_ready', 'the store needs adtally migrate');
+      if (finding === 'being restored') {
+        throw new Problem('not_ready', 'a restore has not ended: adtally status tells how to end it');
+      }
       if (finding === 'unreachable') throw new Problem('not_ready', 'the store cannot be reached');
       return c.json({ status: 'ok' });
     })

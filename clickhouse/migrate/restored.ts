@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises';
+import { type Address, connect, type Store, select } from '../client.ts';
+import { dictionaryStatements, readMigrations, statementsForNode } from './migration-files.ts';
+
+/**
+ * How a restored database takes the place of another, so that a kill at any moment leaves the old data or the new.
+ *
+ * What a backup has is restored, migrated and verified in a database beside. A database is whole while it has the table
+ * `migrations`; that of the new one waits under the name of the mark until the new one has taken the place of the old.
+ * So what exists tells what there is to do:
+ *
+ * | the database has `migrations` | the mark exists | |
+ * | --- | --- | --- |
+ * | yes | – | it is whole; what lies beside is left over |
+ * | no | yes | the old one is given up, the new one is complete: `takePlace` ends it |
+ * | no | no | there is no store |
+ */
+export const restoreMark = 'restored_migrations';
+
+type Credentials = Pick<Address, 'user' | 'password'>;
+
+/** The database in which a backup is restored before it takes the place of `database`. */
+export const besideOf = (database: string): string => `${database}_restoring`;
+
+/** Says that the database beside is complete. @param from the backup, as the command was given it */
+export async function markRestored(server: Store, database: string, from: string): Promise<void> {
+  const beside = besideOf(database);
+  await server.command({ query: `ALTER TABLE ${beside}.migrations MODIFY COMMENT ${quoted(from)}` });
+  await server.command({ query: `RENAME TABLE ${beside}.migrations TO ${beside}.${restoreMark}` });
+}
+
+/** The backup whose restore has to be ended. To be asked of a database without `migrations`. */
+export async function unfinishedRestore(address: Address): Promise<string | undefined> {
+  const server = connect({ ...address, database: 'default' });
+  try {
+    const { database } = address;
+    const [found] = await select<{ comment: string }>(
+      server,
+      `SELECT comment FROM system.tables WHERE database IN {databases:Array(String)} AND name = '${restoreMark}'`,
+      { databases: [database, besideOf(database)] },
+    );
+    return found?.comment;
+  } finally {
+    await server.close();
+  }
+}
+
+/**
+ * Puts the complete database beside in the place of the old one, which is dropped first. Killed at any moment, it can
+ * be repeated, and ends what it began.
+ *
+ * Views name the tables of their database, and a `RENAME` does not change them (tried, 26.7): views that came with the
+ * backup would read and fill nothing, or what they should not. So they are dropped before, and made afterwards.
+ * @param names whom dictionaries read as; by default the user of the address
+ */
+export async function takePlace(address: Address, names?: Credentials): Promise<void> {
+  const { database } = address;
+  const beside = besideOf(database);
+  const server = connect({ ...address, database: 'default' });
+  const run = (query: string) => server.command({ query });
+  try {
+    if (await isThere(server, beside, restoreMark)) {
+      await dropDerived(server, beside);
+      await run(`CREATE DATABASE IF NOT EXISTS ${database}`);
+      // From here on the old one is given up.
+      await run(`DROP TABLE IF EXISTS ${database}.migrations SYNC`);
+      await run(`DROP DATABASE ${database} SYNC`);
+      await run(`RENAME DATABASE ${beside} TO ${database}`);
+    }
+    await createDerived(address, names);
+    await run(`RENAME TABLE ${database}.${restoreMark} TO ${database}.migrations`);
+  } finally {
+    await server.close();
+  }
+}
+
+/** Drops views and dictionaries: what reads other tables, and has nothing of its own. */
+export async function dropDerived(server: Store, database: string): Promise<void> {
+  const derived = await select<{ name: string; kind: string }>(
+    server,
+    `SELECT name, if(engine = 'Dictionary', 'DICTIONARY', 'TABLE') AS kind FROM system.tables
+     WHERE database = {database:String} AND engine IN ('MaterializedView', 'View', 'Dictionary')`,
+    { database },
+  );
+  for (const { name, kind } of derived) {
+    await server.command({ query: `DROP ${kind} IF EXISTS ${database}.${name} SYNC` });
+  }
+}
+
+/** Creates the views and dictionaries of this version. */
+async function createDerived(address: Address, names: Credentials = address): Promise<void> {
+  const page = await readFile(new URL('../schema.sql', import.meta.url), 'utf8');
+  const views = page.split(/;\n+/).filter((statement) => /^CREATE (MATERIALIZED )?VIEW/.test(statement));
+  const dictionaries = dictionaryStatements(await readMigrations()).flatMap((statement) =>
+    // No dictionary of a single node has days.
+    statementsForNode(statement, { ...address, ...names, timezone: '' }),
+  );
+  const store = connect(address);
+  try {
+    for (const view of views) {
+      await store.command({ query: view.replace(' VIEW ', ' VIEW IF NOT EXISTS ') });
+    }
+    for (const { query } of dictionaries) await store.command({ query });
+  } finally {
+    await store.close();
+  }
+}
+
+async function isThere(server: Store, database: string, name: string): Promise<boolean> {
+  const found = await select(
+    server,
+    'SELECT 1 FROM system.tables WHERE database = {database:String} AND name = {name:String}',
+    { database, name },
+  );
+  return found.length > 0;
+}
+
+function quoted(text: string): string {
+  return `'${text.replace(/[\\']/g, '\\$&')}'`;
+}

@@ -1,0 +1,103 @@
+import { ClickHouseError } from '@clickhouse/client';
+import { connect, type Store, select } from '../../../clickhouse/client.ts';
+import { appliedMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
+import { oneAtATime } from '../../../clickhouse/migrate/one-at-a-time.ts';
+import { besideOf } from '../../../clickhouse/migrate/restored.ts';
+import { config, say } from '../command.ts';
+import { type Archive, leftLinks, removeLink } from './archive.ts';
+
+/** Whoever works with backups of a database holds a statement of this id. */
+const turnOf = (database: string) => `adtally-backup-${database}`;
+/** The `BACKUP` or `RESTORE` itself, which goes on in the server when the command is killed. */
+const statementOf = (database: string) => `adtally-archive-${database}`;
+
+/**
+ * Does `work` on the server while no other backup or restore of the database runs, and removes first what a killed one
+ * has left, unless that is the complete database of a restore that has to be ended.
+ * @param work gets the restore that has to be ended
+ */
+export async function alone(
+  store: Store,
+  work: (server: Store, unfinished: UnfinishedRestore | undefined) => Promise<void>,
+): Promise<void> {
+  const { address } = store;
+  const { database } = address;
+  const server = connect({ ...address, database: 'default' });
+  try {
+    if (await isHeld(server, turnOf(database))) say('waiting for another backup or restore');
+    await oneAtATime(server, turnOf(database), async () => {
+      await server.command({ query: `KILL QUERY WHERE query_id = '${statementOf(database)}' SYNC` });
+      for (const link of leftLinks()) await removeLink(link);
+      const unfinished = await unfinishedRestoreOf(store);
+      if (!unfinished && (await isThere(server, besideOf(database)))) {
+        await server.command({ query: `DROP DATABASE ${besideOf(database)} SYNC` });
+      }
+      await work(server, unfinished);
+    });
+  } finally {
+    await server.close();
+  }
+}
+
+/** Runs a `BACKUP` or `RESTORE`. @throws with a sentence for what a person has to do about the place */
+export async function transfer(server: Store, query: string, { name }: Archive): Promise<void> {
+  try {
+    await server.command({ query, query_id: statementOf(config().clickhouse.database) });
+  } catch (error) {
+    const type = error instanceof ClickHouseError ? error.type : undefined;
+    if (type === 'BACKUP_NOT_FOUND') throw new Error(`${name}: there is no such backup`);
+    if (type === 'BACKUP_ALREADY_EXISTS') throw new Error(`${name} is there already: give another name`);
+    throw error;
+  }
+}
+
+/** What a killed backup or restore has left, in words; empty while one runs. */
+export async function leftOvers(server: Store, database: string): Promise<string[]> {
+  if (await isHeld(server, turnOf(database))) return [];
+  const beside = besideOf(database);
+  return [...((await isThere(server, beside)) ? [`database ${beside}`] : []), ...leftLinks()];
+}
+
+async function unfinishedRestoreOf(store: Store): Promise<UnfinishedRestore | undefined> {
+  try {
+    await appliedMigrations(store);
+    return undefined;
+  } catch (error) {
+    if (error instanceof UnfinishedRestore) return error;
+    throw error;
+  }
+}
+
+async function isThere(server: Store, database: string): Promise<boolean> {
+  const found = await select(server, 'SELECT 1 FROM system.databases WHERE name = {database:String}', {
+    database,
+  });
+  return found.length > 0;
+}
+
+/** Bytes of its parts on the disk. */
+export async function sizeOfDatabase(server: Store, database: string): Promise<number> {
+  const [size] = await select<{ bytes: number }>(
+    server,
+    'SELECT toFloat64(sum(bytes_on_disk)) AS bytes FROM system.parts WHERE active AND database = {database:String}',
+    { database },
+  );
+  return size?.bytes ?? 0;
+}
+
+export async function requireOneNode(server: Store, database: string): Promise<void> {
+  const spread = await select(
+    server,
+    "SELECT 1 FROM system.tables WHERE database = {database:String} AND name = 'events' AND engine = 'Distributed'",
+    { database },
+  );
+  if (!config().clickhouse.cluster && spread.length === 0) return;
+  throw new Error(
+    'this command works on one node; for a cluster see "Backup and restore" in docs/scaling.md',
+  );
+}
+
+async function isHeld(server: Store, id: string): Promise<boolean> {
+  const running = await select(server, 'SELECT 1 FROM system.processes WHERE query_id = {id:String}', { id });
+  return running.length > 0;
+}

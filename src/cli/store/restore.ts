@@ -1,0 +1,95 @@
+import { connect, type Store, select } from '../../../clickhouse/client.ts';
+import { migrate } from '../../../clickhouse/migrate/migrate.ts';
+import { besideOf, dropDerived, markRestored, takePlace } from '../../../clickhouse/migrate/restored.ts';
+import { usage } from '../arguments.ts';
+import { config, say, untilReportsShowIt } from '../command.ts';
+import { type Archive, archiveToRead, givenAs, reading, sync } from './archive.ts';
+import { alone, requireOneNode, transfer } from './archive-turn.ts';
+import { requireSound } from './backup.ts';
+
+export interface RestoreFlags {
+  /** Replaces what is in the database. */
+  readonly replace?: boolean;
+}
+
+/**
+ * Brings a backup back. It is restored, migrated to this version and verified in a database beside, and only then takes
+ * the place of the one that is there. So a kill or a failure leaves the old data as they are, but for the last moment:
+ * from there the same command ends it, and all others say so.
+ * @throws when there is data and `replace` is not said, the backup cannot be read, or what it has does not fit
+ */
+export async function restore(store: Store, from: string, { replace = false }: RestoreFlags): Promise<void> {
+  const { database } = store.address;
+  await alone(store, async (server, unfinished) => {
+    await requireOneNode(server, database);
+    if (unfinished) {
+      await takePlace(store.address, config().clickhouse.names);
+      await tellRestored(unfinished.from);
+      if (unfinished.from === givenAs(from)) return;
+    }
+    const archive = archiveToRead(from);
+    if (!replace && (await hasData(server, database))) {
+      throw usage(`database ${database} has data: --replace drops it for that of the backup`);
+    }
+    await reading(archive, () => restoreBeside(server, store, archive)).catch(async (error: unknown) => {
+      await server.command({ query: `DROP DATABASE IF EXISTS ${besideOf(database)} SYNC` });
+      say('nothing was restored: the database has what it had before');
+      throw error;
+    });
+    await markRestored(server, database, givenAs(from));
+    await takePlace(store.address, config().clickhouse.names);
+    await tellRestored(archive.name);
+  });
+}
+
+/** Restores the backup in the database beside, migrates it, and verifies it. */
+async function restoreBeside(server: Store, { address }: Store, archive: Archive): Promise<void> {
+  const database = besideOf(address.database);
+  const beside = connect({ ...address, database });
+  try {
+    await transfer(
+      server,
+      `RESTORE DATABASE ${address.database} AS ${database} FROM ${archive.target}`,
+      archive,
+    );
+    await migrate(beside.address, config().reportTimezone, {});
+    await dropDerived(server, database);
+    // The backup holds itself, as a load that still runs.
+    await beside.command({
+      query: `INSERT INTO loads SELECT * REPLACE ('loaded' AS state, now64(3) AS finished_at, now64(6) AS version)
+              FROM (SELECT * FROM loads FINAL WHERE kind = 'rebuild' AND state = 'running' AND startsWith(file, 'backup to '))`,
+    });
+    await requireSound(beside);
+    say('ledger, raw events and rollups of the backup agree');
+    // Before the old data go. Of a server the files are out of reach.
+    if (archive.outside) await syncTables(server, database);
+  } finally {
+    await beside.close();
+  }
+}
+
+async function syncTables(server: Store, database: string): Promise<void> {
+  const tables = await select<{ paths: string[] }>(
+    server,
+    'SELECT data_paths AS paths FROM system.tables WHERE database = {database:String}',
+    { database },
+  );
+  for (const path of tables.flatMap(({ paths }) => paths)) await sync(path);
+}
+
+async function tellRestored(name: string): Promise<void> {
+  await untilReportsShowIt();
+  say(`restored from ${name}`);
+  say(
+    'tokens that were revoked since the backup are valid again: adtally token list; then load the files since',
+  );
+}
+
+async function hasData(server: Store, database: string): Promise<boolean> {
+  const found = await select(
+    server,
+    `SELECT 1 FROM system.parts WHERE active AND database = {database:String} AND table != 'migrations' AND rows > 0 LIMIT 1`,
+    { database },
+  );
+  return found.length > 0;
+}

@@ -1,0 +1,119 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fileOf } from '../support/compiled.ts';
+import {
+  adtally,
+  Copy,
+  type Ground,
+  killAfter,
+  type Mode,
+  makeGround,
+  removeGround,
+} from '../support/killed-commands.ts';
+import { testSeed as seed, seededRandom } from '../support/random.ts';
+
+let ground: Ground;
+beforeAll(async () => {
+  ground = await makeGround();
+});
+afterAll(() => removeGround(ground));
+
+interface Case {
+  /** @param again whether it is repeated after a kill */
+  readonly args: (mode: Mode, again: boolean) => string[];
+  readonly program?: () => string;
+  /** Whether reports are others afterwards. */
+  readonly changes: boolean;
+}
+
+const current = fileOf('src/cli');
+const cases: Record<string, Case> = {
+  backup: {
+    // A name on a server that a killed backup has used is not free, as the docs say.
+    args: (mode, again) => [
+      'backup',
+      mode === 'server' ? `b${again ? 2 : 1}.tar.zst` : join(ground.folder, `b-${round}.tar.zst`),
+    ],
+    changes: false,
+  },
+  restore: {
+    args: (mode) => ['restore', mode === 'server' ? 'earlier.tar.zst' : ground.backup, '--replace'],
+    changes: true,
+  },
+  prune: { args: () => ['prune', '--keep', '3y'], changes: false },
+  rebuild: { args: () => ['rebuild'], changes: false },
+  unload: { args: () => ['unload', ground.wrong], changes: true },
+  confirm: { args: () => ['confirm', 'both', '--from', '2026-01-01', '--to', '2026-02-03'], changes: true },
+  replay: { args: () => ['replay', ground.rejected, ground.corrected], changes: true },
+  migrate: { args: () => ['migrate'], program: () => ground.newer, changes: false },
+};
+/** Fewer for a quick look: MOMENTS=4. */
+const moments = Number(process.env.MOMENTS ?? 20);
+let round = 0;
+
+test.each(Object.entries(cases))(
+  `%s, killed at ${moments} moments, is ended by the same command (seed ${seed})`,
+  async (name, { args, program = () => current, changes }) => {
+    const random = seededRandom(seed + name.length);
+    const start = async (copy: Copy, again: boolean) =>
+      adtally(program(), args(copy.mode, again), await copy.env());
+    const whole: Record<Mode, number> = { server: 0, embedded: 0 };
+    let before = '';
+    let after = '';
+    for (const mode of ['server', 'embedded'] as const) {
+      const copy = new Copy(ground, mode, `${name}-${++round}`);
+      before = await copy.reports();
+      const startedAt = performance.now();
+      const ended = await (await start(copy, false)).ended;
+      whole[mode] = performance.now() - startedAt;
+      expect(ended.code, ended.stderr).toBe(0);
+      await copy.hold();
+      after = await copy.reports();
+      expect(after === before, `${name} changes reports`).toBe(!changes);
+      await copy.requireClean();
+      await copy.remove();
+    }
+    for (let moment = 0; moment < moments; moment++) {
+      const mode: Mode = moment % 2 ? 'embedded' : 'server';
+      const engineToo = moment % 4 > 1;
+      // The process takes a fifth of the time to start.
+      const afterMs = whole[mode] * (0.2 + (0.85 * (moment + random())) / moments);
+      const what = `${name} killed after ${Math.round(afterMs)} of ${Math.round(whole[mode])} ms, ${mode}${engineToo ? ', with the engine' : ''}, seed ${seed}`;
+      const copy = new Copy(ground, mode, `${name}-${++round}`);
+      try {
+        await killAfter(copy, await start(copy, false), afterMs, engineToo);
+        if (name === 'restore') await requireOldOrNew(copy, before, after, what);
+        const ended = await (await start(copy, true)).ended;
+        // Killed when the work was done, it finds the backup there.
+        const isThere = name === 'backup' && /is there already/.test(ended.stderr);
+        expect(isThere || ended.code === 0, `${what}: ${ended.stderr}`).toBe(true);
+        await copy.hold();
+        expect((await copy.reports()) === after, `${what}: reports are those after it`).toBe(true);
+        await copy.requireClean();
+      } finally {
+        await copy.remove();
+      }
+    }
+  },
+  1_200_000,
+);
+
+/** A killed restore has left the old data or the new; or every command says how to end it. */
+async function requireOldOrNew(copy: Copy, before: string, after: string, what: string): Promise<void> {
+  const status = await adtally(current, ['status', '--json'], await copy.env()).ended;
+  expect(status.code, `${what}: ${status.stderr}`).toBe(0);
+  const { migrations, next } = JSON.parse(status.stdout);
+  if (migrations.length === 0) {
+    const reports = await copy.reports();
+    expect(reports === before || reports === after, what).toBe(true);
+    return;
+  }
+  expect(migrations, what).toBe('unfinished restore');
+  expect(next[0], what).toContain('adtally restore ');
+  const refused = await adtally(current, ['loads'], await copy.env()).ended;
+  expect(refused, what).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('end it with: adtally restore '),
+  });
+  await expect(copy.reports(), what).rejects.toThrow('end it with: adtally restore ');
+}

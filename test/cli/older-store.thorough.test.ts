@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connect, select } from '../../clickhouse/client.ts';
+import { embedded, fileOf } from '../support/compiled.ts';
+import { event, ndjson } from '../support/events.ts';
+import { adtally, makeNewer } from '../support/killed-commands.ts';
+import { listening } from '../support/process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'adtally-older-'));
+const dataDir = join(folder, 'data');
+const current = fileOf('src/cli');
+let newer: string;
+const run = (program: string, ...args: string[]) =>
+  adtally(program, args, { DATA_DIR: dataDir, PORT: '0' }).ended;
+const lacks = 'the store lacks migration 9000_made_up: run adtally migrate';
+
+/** Definitions and rows of all tables, but for what a start of the engine changes: the password of dictionaries. */
+async function everything(): Promise<unknown> {
+  const lease = await (await embedded()).acquireEmbedded(dataDir);
+  const store = connect({ ...lease.address, database: 'adtally' });
+  try {
+    return await select(
+      store,
+      `SELECT name, create_table_query, total_rows FROM system.tables
+       WHERE database = 'adtally' AND engine != 'Dictionary' ORDER BY name`,
+    );
+  } finally {
+    await store.close();
+    await lease.release();
+  }
+}
+
+beforeAll(async () => {
+  newer = makeNewer();
+  const file = join(folder, 'events.ndjson');
+  writeFileSync(file, ndjson([event({ spend: '1' })]));
+  expect((await run(current, 'ingest', 'events', file)).code).toBe(0);
+});
+afterAll(() => {
+  rmSync(folder, { recursive: true, maxRetries: 20 });
+  rmSync(dirname(dirname(newer)), { recursive: true, maxRetries: 20 });
+});
+
+test('a newer version looks at a store of an older one, and changes nothing', async () => {
+  const before = await everything();
+  for (const command of [
+    'loads',
+    'rejects',
+    'check',
+    'verify',
+    'rebuild',
+    'token list',
+    'limit',
+    'prune --keep 3y',
+  ]) {
+    const { code, stderr } = await run(newer, ...command.split(' '));
+    expect({ command, code, stderr }).toEqual({ command, code: 1, stderr: `error: ${lacks}\n` });
+  }
+  expect((await run(newer, 'ingest', 'events', join(folder, 'events.ndjson'))).stderr).toContain(lacks);
+  const status = JSON.parse((await run(newer, 'status', '--json')).stdout);
+  expect(status.migrations).toEqual(['9000_made_up']);
+  expect(await everything()).toEqual(before);
+});
+
+test('a backup before the update is of the older version, which restores it', async () => {
+  const before = await everything();
+  const backup = join(folder, 'older.tar.zst');
+  const { code, stderr } = await run(newer, 'backup', backup);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('of an older version') });
+  expect(await everything()).toEqual(before);
+  expect((await run(newer, 'migrate')).stderr).toContain('applied 9000_made_up');
+  expect((await run(current, 'loads')).stderr).toContain('go back to a backup of before');
+  const back = await run(current, 'restore', backup, '--replace');
+  expect(back.code, back.stderr).toBe(0);
+  expect((await run(current, 'verify')).code).toBe(0);
+  // And the newer one brings it to its own version.
+  const again = await run(newer, 'restore', backup, '--replace');
+  expect(again.code, again.stderr).toBe(0);
+  expect((await run(newer, 'check')).code).toBe(0);
+  expect((await run(current, 'restore', backup, '--replace')).code).toBe(0);
+});
+
+test('serve migrates the embedded store, and says so', async () => {
+  const service = adtally(newer, ['serve'], { DATA_DIR: dataDir, PORT: '0' });
+  await listening(service);
+  const { stderr } = await service.kill('SIGTERM');
+  expect(stderr).toContain(`the store in ${dataDir} was migrated: 9000_made_up`);
+});
+
+test('a command that looks makes no store where there is none', async () => {
+  const env = { DATA_DIR: join(folder, 'none') };
+  const { code, stderr } = await adtally(current, ['loads'], env).ended;
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `error: there is no store in DATA_DIR ${env.DATA_DIR}: adtally migrate makes one, and so does a load\n`,
+  });
+});
