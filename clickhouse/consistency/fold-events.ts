@@ -18,13 +18,6 @@ export interface Folded {
 }
 
 /**
- * The largest amounts of one row; a larger sum takes several rows. Below what the columns of `events` hold: 2^64 and
- * 10^12.
- */
-const maxCount = 'toInt128(1000000000000000000)';
-const maxMoney = 'toDecimal128(999999999999, 6)';
-
-/**
  * Folds the raw events of whole months into one row per day and key of the finest rollup of each family, so that every
  * view makes the same of them as before: what reads events needs not know which months are folded. An event of both sides
  * becomes part of two rows. Confirmed money, positive and negative amounts stay apart, as it is single events that make
@@ -151,23 +144,12 @@ function columnsOf(catalog: Catalog, family: Family): string[] {
 /** One side of the events of some days, in the order of `columnsOf`. */
 function foldedRowsOf(catalog: Catalog, family: Family): string {
   const keys = keysOf(catalog, family);
-  const amounts = amountsOf(family);
-  const sum = (name: string) =>
-    name === family.money ? `sum(toDecimal128(e.${name}, 6))` : `sum(toInt128(e.${name}))`;
-  const max = (name: string) => (name === family.money ? maxMoney : maxCount);
-  const zero = (name: string) => (name === family.money ? 'toDecimal128(0, 6)' : 'toInt128(0)');
-  // What is left of a sum after n rows, at most as much as one row takes.
-  const share = (name: string) =>
-    `sign(sum_${name}) * least(greatest(abs(sum_${name}) - n * ${max(name)}, ${zero(name)}), ${max(name)})`;
-  const rows = amounts.map((name) => `1 + toUInt32(intDiv(abs(sum_${name}), ${max(name)}))`);
   return `
-    SELECT ${[...keys, ...amounts.map((name) => share(name))].join(', ')}, first_time, confirmed, last_loaded, '${foldedChunk}'
-    FROM (
-      SELECT ${keys.join(', ')}, ${amounts.map((name) => `${sum(name)} AS sum_${name}`).join(', ')},
-        min(e.event_time) AS first_time, confirmed, max(e.loaded_at) AS last_loaded
-      FROM events AS e WHERE ${family.owner} != '' AND ${inDays}
-      GROUP BY day, ${keys.join(', ')}, confirmed, sign(${family.money})
-    ) ARRAY JOIN range(greatest(${rows.join(', ')})) AS n`;
+    SELECT ${keys.join(', ')}, ${amountsOf(family)
+      .map((name) => `sum(e.${name})`)
+      .join(', ')}, min(e.event_time), confirmed, max(e.loaded_at), '${foldedChunk}'
+    FROM events AS e WHERE ${family.owner} != '' AND ${inDays}
+    GROUP BY day, ${keys.join(', ')}, confirmed, sign(${family.money})`;
 }
 
 /** @throws when the events of some days and what they were folded into differ for any key of a rollup */
