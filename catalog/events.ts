@@ -20,7 +20,7 @@ export interface FieldSpec {
 const countRange = [0, 999_999_999_999_999] as const;
 
 /**
- * In the order of the README's table. What they mean together (a side needs its account, an event type or counts) is in
+ * In the order of the table in docs/loading.md. What they mean together (a side needs its account, an event type or counts) is in
  * ingest/event/rules.ts; that a constraint of `events` says the same is checked by a test.
  */
 const specs = {

@@ -14,7 +14,7 @@ Settings are environment variables; most used are
   HOST, PORT          where the service listens (127.0.0.1, 8080)
   REDIS_URL           shares request limits between services
   REPORT_TIMEZONE     of days (UTC); fixed when the database is created
-README.md lists all of them. Operators find docs/operations.md, and alert rules, a dashboard and a Helm chart in deploy/.
+docs/configuration.md lists all of them. Operators find docs/operations.md, and alert rules, a dashboard and a Helm chart in deploy/.
 These files are in ${folderHere()}
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 4 loaded but some rows were rejected.`;

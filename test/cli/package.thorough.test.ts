@@ -46,7 +46,7 @@ async function run(program: string, args: readonly string[], env?: Record<string
 const adtally = './node_modules/.bin/adtally';
 const prefix = join(home, 'machine');
 const ofMachine = join(prefix, 'bin/adtally');
-const readme = readFileSync(join(checkout, 'README.md'), 'utf8');
+const installing = readFileSync(join(checkout, 'docs/configuration.md'), 'utf8');
 
 const installLocally = (...packages: readonly string[]): Promise<Ended> =>
   run('npm', ['install', '--no-audit', '--no-fund', ...packages]);
@@ -75,8 +75,8 @@ beforeAll(async () => {
   await installLocally('../adtally.tgz');
 }, 600_000);
 
-test('the package has the size that README says, and neither sources nor tests', () => {
-  expect(readme).toContain(`a package of ${(statSync(tarball).size / 1e6).toFixed(1)} MB`);
+test('the package has the size that the docs say, and neither sources nor tests', () => {
+  expect(installing).toContain(`a package of ${(statSync(tarball).size / 1e6).toFixed(1)} MB`);
   const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
   const wrong = files.filter(
     (file) =>
@@ -101,7 +101,7 @@ test('an operator finds every page, rule and configuration that the installed pa
       .map(([, link = '']) => join(dirname(page), link))
       .filter((file) => !existsSync(join(installed, file)));
   });
-  // What README says is only in a checkout.
+  // What is only in a checkout.
   const ofCheckout = /\.(png|svg)$|^bench\/|^CONTRIBUTING\.md$|^docs\/architecture\.md$/;
   expect(missing.filter((file) => !ofCheckout.test(file))).toEqual([]);
 });
@@ -139,10 +139,10 @@ test.each([
       hint = stderr;
     }
     const [, engine = ''] = /npm install --global (.*) \(without/.exec(hint) ?? [];
-    expect(readme).toContain(`npm install --global ./adtally-*.tgz ${engine}`);
+    expect(installing).toContain(`npm install --global ./adtally-*.tgz ${engine}`);
     await where.install(...engine.split(' '));
     const megabytes = Math.round((megabytesOf(where.folder) - before) / 50) * 50;
-    expect(readme).toContain(`ClickHouse (${megabytes} MB)`);
+    expect(installing).toContain(`ClickHouse (${megabytes} MB)`);
     const { stdout } = await run(where.command, ['status'], { DATA_DIR: join(empty, 'data') });
     expect(stdout).toMatch(/ClickHouse \d/);
   },

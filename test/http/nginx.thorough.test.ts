@@ -16,7 +16,7 @@ const ways = {
   'with HTTP/1.1': 'proxy_http_version 1.1;',
   'without files': 'proxy_http_version 1.1; proxy_max_temp_file_size 0;',
   'without buffers': 'proxy_http_version 1.1; proxy_buffering off;',
-  'as README says': 'proxy_http_version 1.1; if ($server_protocol = HTTP/1.0) { return 426; }',
+  'as the docs say': 'proxy_http_version 1.1; if ($server_protocol = HTTP/1.0) { return 426; }',
 };
 type Way = keyof typeof ways;
 const ports = new Map<string, number>();
@@ -79,7 +79,7 @@ test('nginx with its defaults speaks HTTP/1.0 to the service and gets 426, whate
         stdout: expect.stringMatching(/^426 \d{3}$/),
       });
     }
-    const { stdout } = await curl(urlOf('as README says'), '-0').ended;
+    const { stdout } = await curl(urlOf('as the docs say'), '-0').ended;
     expect(stdout).toMatch(/^426 /);
   });
 });
@@ -93,7 +93,7 @@ test('nginx with HTTP/1.1 hands on whole answers', async () => {
         urlOf('with HTTP/1.1'),
         urlOf('without files'),
         urlOf('without buffers'),
-        urlOf('as README says'),
+        urlOf('as the docs say'),
       ]) {
         const { code, stdout } = await ask(through, '2026-01-31', options).ended;
         expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^200 /) });
