@@ -523,7 +523,7 @@ CREATE DICTIONARY ad_unit_names
     `name_json` String
 )
 PRIMARY KEY account_id, ad_unit_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM ad_units FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM ad_units FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM ad_units AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM ad_units'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED_ARRAY());
 
@@ -535,7 +535,7 @@ CREATE DICTIONARY campaign_names
     `name_json` String
 )
 PRIMARY KEY account_id, campaign_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM campaigns FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM campaigns FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM campaigns AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM campaigns'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED_ARRAY());
 
@@ -547,7 +547,7 @@ CREATE DICTIONARY creative_headlines
     `headline_json` String
 )
 PRIMARY KEY account_id, creative_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM creatives FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM creatives FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM creatives AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM creatives'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED_ARRAY());
 
@@ -559,7 +559,7 @@ CREATE DICTIONARY site_names
     `name_json` String
 )
 PRIMARY KEY account_id, site_id
-SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM sites FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
+SOURCE(CLICKHOUSE(USER 'adtally' PASSWORD '[HIDDEN]' DB 'adtally' QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM sites FINAL\n           UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'\n           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM sites AS t GROUP BY account_id\n           SETTINGS output_format_json_escape_forward_slashes = 0' INVALIDATE_QUERY 'SELECT max(version) FROM sites'))
 LIFETIME(MIN 30 MAX 60)
 LAYOUT(COMPLEX_KEY_HASHED_ARRAY());
 

@@ -54,6 +54,7 @@ SOURCE(CLICKHOUSE(
     USER '{user}' PASSWORD '{password}' DB '{database}'
     QUERY 'SELECT account_id, campaign_id, name, toJSONString(name) AS name_json FROM {database}.campaigns FINAL
            UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'
+           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM {database}.campaigns AS t GROUP BY account_id
            SETTINGS output_format_json_escape_forward_slashes = 0'
     INVALIDATE_QUERY 'SELECT max(version) FROM {database}.campaigns'
 ))
@@ -67,6 +68,7 @@ SOURCE(CLICKHOUSE(
     USER '{user}' PASSWORD '{password}' DB '{database}'
     QUERY 'SELECT account_id, creative_id, headline, toJSONString(headline) AS headline_json FROM {database}.creatives FINAL
            UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'
+           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM {database}.creatives AS t GROUP BY account_id
            SETTINGS output_format_json_escape_forward_slashes = 0'
     INVALIDATE_QUERY 'SELECT max(version) FROM {database}.creatives'
 ))
@@ -80,6 +82,7 @@ SOURCE(CLICKHOUSE(
     USER '{user}' PASSWORD '{password}' DB '{database}'
     QUERY 'SELECT account_id, ad_unit_id, name, toJSONString(name) AS name_json FROM {database}.ad_units FINAL
            UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'
+           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM {database}.ad_units AS t GROUP BY account_id
            SETTINGS output_format_json_escape_forward_slashes = 0'
     INVALIDATE_QUERY 'SELECT max(version) FROM {database}.ad_units'
 ))
@@ -93,6 +96,7 @@ SOURCE(CLICKHOUSE(
     USER '{user}' PASSWORD '{password}' DB '{database}'
     QUERY 'SELECT account_id, site_id, name, toJSONString(name) AS name_json FROM {database}.sites FINAL
            UNION ALL SELECT \'\', \'\', toString(generateUUIDv4()), \'\'
+           UNION ALL SELECT \'\', account_id, toString(max(t.changed_at)), \'\' FROM {database}.sites AS t GROUP BY account_id
            SETTINGS output_format_json_escape_forward_slashes = 0'
     INVALIDATE_QUERY 'SELECT max(version) FROM {database}.sites'
 ))
