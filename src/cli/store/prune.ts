@@ -76,7 +76,7 @@ async function tellFold(store: Store, first: string): Promise<void> {
 
 function describeFold({ events, rows }: Folded, first: string, what: string): string {
   if (events === 0) return `nothing to fold: there is no raw event before ${first}`;
-  return `${what}: ${counted(events, 'event')} before ${first} into ${formatNumber(rows)} rows of sums; reports keep every figure, and the ids, times and loads of these events go`;
+  return `${what}: ${counted(events, 'event')} before ${first} into ${counted(rows, 'row')} of sums; reports keep every figure, and the ids, times and loads of these events go`;
 }
 
 /** Events first: what is left of their rollups when it is killed, a rebuild empties, too. */
