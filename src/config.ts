@@ -71,6 +71,7 @@ const environment = z.object({
     .optional(),
   RATE_LIMIT_REQUESTS: count.default(120),
   RATE_LIMIT_WINDOW_SECONDS: seconds.default(60),
+  MAX_CONNECTIONS: count.default(1_000),
   MAX_CONCURRENT_REPORTS: count.default(8),
   ANSWER_CACHE_MEGABYTES: wholeNumber(
     'is not a size: a whole number of megabytes, 0 for none',
@@ -129,6 +130,7 @@ export type Config = Readonly<{
   /** Absent: the time zone the database was created with, or UTC for a new one. */
   reportTimezone?: string;
   rateLimit: Readonly<{ requests: number; windowSeconds: number }>;
+  maxConnections: number;
   maxConcurrentReports: number;
   /** For answers that are kept in memory; 0 keeps none. */
   answerCacheMegabytes: number;
@@ -211,6 +213,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       requests: values.RATE_LIMIT_REQUESTS,
       windowSeconds: values.RATE_LIMIT_WINDOW_SECONDS,
     }),
+    maxConnections: values.MAX_CONNECTIONS,
     maxConcurrentReports: values.MAX_CONCURRENT_REPORTS,
     answerCacheMegabytes: values.ANSWER_CACHE_MEGABYTES,
     answerTrustMs: values.ANSWER_TRUST_MS,

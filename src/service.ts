@@ -174,7 +174,7 @@ export async function startService(
     };
     try {
       if (config.adminPort !== undefined) {
-        const admin = { host: config.host, port: config.adminPort, setting: 'ADMIN_PORT' };
+        const admin = { ...config, port: config.adminPort, setting: 'ADMIN_PORT' };
         listening.push(await listen(createOperatorApp(forOperator), admin, log));
       }
     } catch (error) {

@@ -80,7 +80,11 @@ test.each<[string, unknown]>([
     throw error;
   });
   const log = openLog('info', { write: (line) => void lines.push(line) });
-  const { url, connections } = await listen(app, { host: '127.0.0.1', port: 0 }, log);
+  const { url, connections } = await listen(
+    app,
+    { host: '127.0.0.1', port: 0, maxConnections: 10, sendTimeoutSeconds: 60 },
+    log,
+  );
   try {
     const answer = await ask(url, { method: 'GET' });
     expect(answer.status).toBe(500);

@@ -17,7 +17,11 @@ const lines: string[] = [];
 let listening: Listening | undefined;
 beforeAll(async () => {
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-  listening = await listen(app, { host: '127.0.0.1', port: 0 }, log);
+  listening = await listen(
+    app,
+    { host: '127.0.0.1', port: 0, maxConnections: 10, sendTimeoutSeconds: 60 },
+    log,
+  );
 });
 afterAll(() => listening?.connections.stop(0));
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, type Socket } from 'node:net';
 
 /** A network, such as `10.0.0.0/8` or `fd00::/8`, or one address. */
 export type Network = string;
@@ -27,7 +27,7 @@ export function callersBehind(trustedProxies: readonly Network[]): (incoming: In
   for (const network of trustedProxies) addNetwork(trusted, network);
   const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
   return function callerOf(incoming) {
-    let address = plain(incoming.socket.remoteAddress ?? '') ?? 'unknown';
+    let address = addressOf(incoming.socket);
     if (trustedProxies.length === 0) return { address, proxied: false };
     const proxied = isTrusted(address);
     const hops = String(incoming.headers['x-forwarded-for'] ?? '').split(',');
@@ -40,6 +40,11 @@ export function callersBehind(trustedProxies: readonly Network[]): (incoming: In
   };
 }
 
+/** Of the other end of a connection. */
+export function addressOf(socket: Socket): string {
+  return plain(socket.remoteAddress ?? '') ?? 'unknown';
+}
+
 /** An address without port, brackets and zone, IPv4 as such; undefined if it is none. */
 function plain(text: string): string | undefined {
   const [, bracketed, withPort] = /^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text) ?? [];
@@ -47,7 +52,7 @@ function plain(text: string): string | undefined {
   return isIP(address) === 0 ? undefined : address;
 }
 
-/** What failed logins are counted by: an IPv4 address, or the /64 network of an IPv6 address, which one caller may own. */
+/** What failed logins and connections are counted by: an IPv4 address, or the /64 network of an IPv6 address, which one caller may own. */
 export function networkOf(address: string): string {
   if (isIP(address) !== 6) return address;
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');

@@ -43,23 +43,19 @@ export function mcpRoutes(deps: McpDeps): Hono<HttpEnv> {
         'the body must be one message; the protocol has no batches since 2025-06-18',
       );
     }
-    const { signal, forget } = callerOf(c);
-    try {
-      // Loaded when somebody uses it.
-      const { answerMcp } = await import('./answer.ts');
-      const init = { method: 'POST', headers: c.req.header(), body: c.get('body'), signal };
-      const ask = (asked: string, body: object) =>
-        askOwnService(ownUrl(), asked, body, { authorization, signal });
-      const { status, text, type } = await answerMcp(
-        new Request(c.req.url, init),
-        { catalog, version, ask },
-        onError,
-      );
-      if (type) c.header('content-type', type);
-      return c.body(text, status as ContentfulStatusCode);
-    } finally {
-      forget();
-    }
+    const signal = callerOf(c);
+    // Loaded when somebody uses it.
+    const { answerMcp } = await import('./answer.ts');
+    const init = { method: 'POST', headers: c.req.header(), body: c.get('body'), signal };
+    const ask = (asked: string, body: object) =>
+      askOwnService(ownUrl(), asked, body, { authorization, signal });
+    const { status, text, type } = await answerMcp(
+      new Request(c.req.url, init),
+      { catalog, version, ask },
+      onError,
+    );
+    if (type) c.header('content-type', type);
+    return c.body(text, status as ContentfulStatusCode);
   });
   app.all(path, () => {
     throw new Problem('method_not_allowed', 'this path takes POST', { headers: { Allow: 'POST' } });

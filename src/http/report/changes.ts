@@ -16,18 +16,14 @@ export function changesOf({ changes, gate, routingOf }: ChangesDeps, family: str
     requireJsonAccepted(c);
     const { changed_since: since } = parseBody(changesBody, c.get('body'));
     const account = c.get('account');
-    const { signal, forget } = callerOf(c);
+    const signal = callerOf(c);
     // It reads about as little as a report of one day.
-    const slot = await gate.enter(account, 'small', signal).catch((error: unknown) => {
-      forget();
-      throw error;
-    });
+    const slot = await gate.enter(account, 'small', signal);
     try {
       const result = await changes.since({ family, account, since, routing: routingOf(account) }, signal);
       return c.json({ result }, 200, { Vary: 'Accept' });
     } finally {
       slot.leave();
-      forget();
     }
   };
 }

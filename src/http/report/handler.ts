@@ -80,27 +80,26 @@ export function report(
     const whose = asked === inBody && { account };
     const facts = { path, ...whose, range, compared, format, columns, lastUpdateTime, lastLoad, cache };
     const kept = { ...facts, head, startedAt };
-    if (found.answer) return sendKept(c, found, kept, deps.sendTimeoutSeconds);
+    if (found.answer) return sendKept(c, found, kept);
     const { ask } = found;
     const caller = callerOf(c);
-    const computing = { c, deps, plan, format, signal: caller.signal };
+    const computing = { c, deps, plan, format, signal: caller };
     let slot: Slot | undefined;
     try {
-      slot = await deps.gate.enter(account, ask.size, caller.signal);
+      slot = await deps.gate.enter(account, ask.size, caller);
       let whole = ask.mayBeKept ? await collected(computing, ask, slot.size) : tooLong;
       if (slot.size === 'small' && typeof whole === 'string') {
         // It turned out to be large: it starts over.
         slot.leave();
-        slot = await deps.gate.enter(account, 'large', caller.signal);
+        slot = await deps.gate.enter(account, 'large', caller);
         if (whole === slow) whole = await collected(computing, ask, slot.size);
       }
       if (typeof whole === 'string') return await streamed(computing, ask, slot, facts);
       slot.sends(new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds));
-      return await sendKept(c, whole, kept, deps.sendTimeoutSeconds);
+      return await sendKept(c, whole, kept);
     } finally {
       ask.end();
       slot?.leave();
-      caller.forget();
     }
   };
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
@@ -23,21 +23,10 @@ export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
     if ((incoming.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw packed();
     if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
     const waits = /^100-continue$/i.test(incoming.headers.expect ?? '') && incoming.httpVersion !== '1.0';
-    if (waits) await writeContinue(incoming, outgoing);
+    if (waits) outgoing.writeContinue();
     c.set('body', await read(incoming, maxBytes, tooLarge));
     await next();
   };
-}
-
-/** Waits until no other answer comes first on the connection: Node.js would write this into the content of the own one. */
-async function writeContinue(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-  if (!outgoing.socket) {
-    await new Promise((resolve, reject) => {
-      outgoing.once('socket', resolve);
-      incoming.once('close', () => reject(callerLeft()));
-    });
-  }
-  outgoing.writeContinue();
 }
 
 /** RFC 9110 §12.5.3 */
@@ -63,11 +52,7 @@ function read(incoming: IncomingMessage, maxBytes: number, tooLarge: () => Error
     incoming.once('error', reject);
     // An error notes where it was made, which takes longer than reading the body: only where one is needed.
     incoming.once('close', () => {
-      if (!incoming.readableEnded) reject(callerLeft());
+      if (!incoming.readableEnded) reject(new Error('the caller went away'));
     });
   });
-}
-
-function callerLeft(): Error {
-  return new Error('the caller went away');
 }

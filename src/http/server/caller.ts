@@ -1,16 +1,15 @@
 import type { Context } from 'hono';
 import type { HttpEnv } from '../env.ts';
 
-/**
- * A signal that the caller is gone. It watches the connection, because an answer that waits behind another on the same
- * connection, or whose caller left before anybody looked, would never be notified.
- */
-export function callerOf(c: Context<HttpEnv>): { signal: AbortSignal; forget: () => void } {
-  const { socket } = c.env.incoming;
+/** A signal that the caller has left, also when that was before anybody looked. */
+export function callerOf(c: Context<HttpEnv>): AbortSignal {
+  const { incoming, outgoing } = c.env;
   const gone = new AbortController();
-  const onClose = () => gone.abort();
-  // One listener for each request under way on the connection.
-  socket.setMaxListeners(0).once('close', onClose);
-  if (socket.destroyed) gone.abort();
-  return { signal: gone.signal, forget: () => socket.off('close', onClose) };
+  if (incoming.socket.destroyed) gone.abort();
+  else {
+    outgoing.once('close', () => {
+      if (!outgoing.writableFinished) gone.abort();
+    });
+  }
+  return gone.signal;
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { addressOf, networkOf } from '../access/caller-address.ts';
 
 interface Exchange {
   readonly incoming: IncomingMessage;
@@ -7,11 +8,26 @@ interface Exchange {
 }
 
 interface Connection {
-  /** The exchanges that are not fully answered yet. */
-  readonly running: Set<Exchange>;
+  readonly network: string;
+  /** The last request that was read. */
   last?: Exchange;
-  /** Called whenever an answer has ended. */
-  onAnswered?: () => void;
+  /** How much of its body is still to come, as its Content-Length tells. */
+  bodyBytesLeft: number;
+  /** Whatever else arrives is not read any more. */
+  deaf: boolean;
+}
+
+export interface ConnectionLimits {
+  /** How many may be open at a time. */
+  readonly maxConnections: number;
+  /** How long a caller may leave an answer unread. */
+  readonly sendTimeoutSeconds: number;
+  /** Called for each connection that is closed because there are too many. */
+  readonly onFull: (connections: {
+    readonly open: number;
+    readonly network: string;
+    readonly ofIt: number;
+  }) => void;
 }
 
 /** How long a stop waits for a request that may be on its way, and for the rest of one that has begun to arrive. */
@@ -22,17 +38,28 @@ const restMs = 2_000;
 const lingerMs = 30_000;
 const pauseMs = 5_000;
 
-/** Tracks what is under way on every connection of a server. */
+/**
+ * The connections of a server, and what bounds the memory and time that callers can take:
+ * - Of a connection one request at a time is read and worked on. What comes behind it stays unread, 128 KiB in the
+ *   service at most and the rest in the network, until its answer has left.
+ * - An answer whose caller takes nothing of it for `sendTimeoutSeconds` is broken off.
+ * - When there are too many connections, one of those is closed whose network has the most, an idle one if possible. So
+ *   a caller who opens many shuts out itself, and callers behind one proxy have as many as there may be.
+ */
 export class Connections {
   readonly #server: Server;
+  readonly #limits: ConnectionLimits;
   readonly #open = new Map<Socket, Connection>();
   #stopping = false;
 
-  constructor(server: Server) {
+  constructor(server: Server, limits: ConnectionLimits) {
     this.#server = server;
+    this.#limits = limits;
     server.on('connection', (socket) => {
-      this.#open.set(socket, { running: new Set() });
-      socket.once('close', () => this.#forget(socket));
+      const connection = { network: networkOf(addressOf(socket)), bodyBytesLeft: 0, deaf: false };
+      this.#open.set(socket, connection);
+      socket.once('close', () => this.#open.delete(socket));
+      readInTurn(socket, connection);
       const closeNow = socket.destroySoon;
       // Called by Node.js after the last answer of a connection.
       socket.destroySoon = () => {
@@ -44,41 +71,35 @@ export class Connections {
           .resume();
         linger(socket, lingerMs);
       };
+      if (this.#open.size > limits.maxConnections) this.#closeOne();
     });
-    const begin = (incoming: IncomingMessage, outgoing: ServerResponse) => {
-      if (this.#stopping) outgoing.shouldKeepAlive = false;
-      const connection = this.#open.get(incoming.socket);
-      if (!connection) return;
-      const exchange = { incoming, outgoing };
-      connection.last = exchange;
-      connection.running.add(exchange);
-      outgoing.once('close', () => {
-        connection.running.delete(exchange);
-        connection.onAnswered?.();
-      });
-    };
-    server.on('request', begin);
+    server.on('request', (incoming, outgoing) => this.#begin(incoming, outgoing));
     server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
       // `100 Continue` is sent where the body is read; a caller that is refused before need not send it.
       server.emit('request', incoming, outgoing);
     });
   }
 
-  /** Whether an answer has begun to a request that is still arriving, and not ended. */
-  isAnswering(socket: Socket): boolean {
-    return this.#running(socket).some(({ incoming, outgoing }) => !incoming.complete && outgoing.headersSent);
+  #begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const { socket } = incoming;
+    const connection = this.#open.get(socket);
+    if (!connection) return;
+    if (this.#stopping) outgoing.shouldKeepAlive = false;
+    connection.last = { incoming, outgoing };
+    connection.bodyBytesLeft = Number(incoming.headers['content-length'] ?? 0);
+    outgoing.setTimeout(this.#limits.sendTimeoutSeconds * 1000, () => {
+      // Otherwise it is the service that takes its time, or the body that is slow to come.
+      if (socket.writableLength > 0) socket.resetAndDestroy();
+    });
+    outgoing.once('close', () => socket.resume());
   }
 
-  /** Resolves when the requests that have arrived are answered, or their caller has left. */
-  async answered(socket: Socket): Promise<void> {
-    const arrived = this.#running(socket).filter(({ incoming }) => incoming.complete);
-    for (;;) {
-      const connection = this.#open.get(socket);
-      if (!connection || !arrived.some((exchange) => connection.running.has(exchange))) return;
-      await new Promise<void>((resolve) => {
-        connection.onAnswered = resolve;
-      });
-    }
+  /** Whether an answer has begun to a request that is still arriving, and not ended. */
+  isAnswering(socket: Socket): boolean {
+    const last = this.#open.get(socket)?.last;
+    return (
+      last !== undefined && !last.outgoing.closed && !last.incoming.complete && last.outgoing.headersSent
+    );
   }
 
   /** Whether the caller is still sending a request that was fully answered. */
@@ -87,15 +108,30 @@ export class Connections {
     return last !== undefined && !last.incoming.complete && last.outgoing.writableEnded;
   }
 
-  /** Ends also the answers that were waiting behind others: Node.js forgets them, and whoever writes one never knows. */
-  #forget(socket: Socket): void {
-    const running = this.#running(socket);
-    this.#open.delete(socket);
-    for (const { outgoing } of running) if (!outgoing.socket) outgoing.destroy().emit('close');
+  /** Discards what the connection has sent and will send. Returns whether that was so before. */
+  turnDeaf(socket: Socket): boolean {
+    const connection = this.#open.get(socket);
+    const before = connection?.deaf ?? true;
+    if (connection) connection.deaf = true;
+    socket.resume();
+    return before;
   }
 
-  #running(socket: Socket): readonly Exchange[] {
-    return [...(this.#open.get(socket)?.running ?? [])];
+  #closeOne(): void {
+    const socketsOf = new Map<string, Socket[]>();
+    for (const [socket, { network }] of this.#open) {
+      const sockets = socketsOf.get(network);
+      if (sockets) sockets.push(socket);
+      else socketsOf.set(network, [socket]);
+    }
+    const [[network, most] = ['', []]] = [...socketsOf].sort(([, a], [, b]) => b.length - a.length);
+    // The oldest first.
+    (most.find((socket) => this.#isIdle(socket)) ?? most[0])?.destroy();
+    this.#limits.onFull({ open: this.#open.size, network, ofIt: most.length });
+  }
+
+  #isIdle(socket: Socket): boolean {
+    return this.#open.get(socket)?.last?.outgoing.closed ?? true;
   }
 
   /** Accepts nothing new, lets running answers finish for up to `limitSeconds`, and resolves when all is closed. */
@@ -106,10 +142,10 @@ export class Connections {
     const close = () => {
       this.#server.closeIdleConnections();
       const waitedMs = performance.now() - startedAt;
-      for (const [socket, { running }] of this.#open) {
+      for (const socket of this.#open.keys()) {
         // What a caller sent just before the stop may not have been read yet.
         const silent = socket.bytesRead === 0 && waitedMs > unreadMs;
-        if (running.size === 0 && (silent || waitedMs > restMs)) socket.destroy();
+        if (this.#isIdle(socket) && (silent || waitedMs > restMs)) socket.destroy();
       }
     };
     // A kept-alive connection becomes idle only after its answer has ended.
@@ -119,6 +155,42 @@ export class Connections {
     clearInterval(idle);
     clearTimeout(limit);
   }
+}
+
+/**
+ * Hands Node.js one message at a time: the next after the answer has left. By itself it makes requests of all that it
+ * has read, 3,600 of 64 KiB, before any is answered.
+ */
+function readInTurn(socket: Socket, connection: Connection): void {
+  const parse = socket.listeners('data');
+  socket.removeAllListeners('data').on('data', (bytes: Buffer) => {
+    let rest = bytes;
+    while (rest.length > 0 && !connection.deaf && !socket.destroyed) {
+      const { last, bodyBytesLeft } = connection;
+      const mustWait = last?.incoming.complete && !last.outgoing.closed;
+      if (mustWait || socket.isPaused()) {
+        socket.pause().unshift(rest);
+        return;
+      }
+      const length = bodyBytesLeft > 0 ? Math.min(bodyBytesLeft, rest.length) : partBytes(rest);
+      connection.bodyBytesLeft = Math.max(0, bodyBytesLeft - length);
+      for (const listener of parse) listener.call(socket, rest.subarray(0, length));
+      rest = rest.subarray(length);
+    }
+  });
+}
+
+const [carriageReturn, lineFeed] = Buffer.from('\r\n');
+
+/**
+ * How much to read of what may hold the end of a message: up to an empty line, with which headers and the last chunk
+ * end, wherever the network has cut it.
+ */
+function partBytes(bytes: Buffer): number {
+  if (bytes[0] === lineFeed) return 1;
+  if (bytes[0] === carriageReturn && bytes[1] === lineFeed) return 2;
+  const at = bytes.indexOf('\n\r\n');
+  return at < 0 ? bytes.length : at + 3;
 }
 
 /**

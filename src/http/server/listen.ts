@@ -3,8 +3,9 @@ import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { Logger } from 'pino';
 import { ConfigError } from '../../config.ts';
+import { throttledErrorLog } from '../../observe/log.ts';
 import type { HttpEnv } from '../env.ts';
-import { Connections } from './connections.ts';
+import { type ConnectionLimits, Connections } from './connections.ts';
 import { refuseAsterisk, refuseMalformed, responseToFailure } from './malformed.ts';
 
 /**
@@ -20,6 +21,13 @@ const serverOptions = {
   requireHostHeader: false,
 };
 
+export interface ListenOptions extends Omit<ConnectionLimits, 'onFull'> {
+  readonly host: string;
+  readonly port: number;
+  /** The variable that says the port. */
+  readonly setting?: string;
+}
+
 export interface Listening {
   readonly url: string;
   readonly connections: Connections;
@@ -31,11 +39,15 @@ export interface Listening {
  */
 export function listen(
   app: Hono<HttpEnv>,
-  { host, port, setting = 'PORT' }: { host: string; port: number; setting?: string },
+  { host, port, setting = 'PORT', ...limits }: ListenOptions,
   log: Logger,
 ): Promise<Listening> {
   const server = createServer(serverOptions);
-  const connections = new Connections(server);
+  const onFull = throttledErrorLog(
+    log,
+    'more connections than MAX_CONNECTIONS: one of the network with the most is closed for each new one',
+  );
+  const connections = new Connections(server, { ...limits, onFull });
   refuseMalformed(server, connections);
   // An expectation that nobody knows may be left unmet (RFC 9110 §10.1.1).
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing));

@@ -37,19 +37,14 @@ export function responseToFailure(onFailure: (error: unknown, request: string) =
 }
 
 /**
- * Answers with problem details also what Node.js refuses before it is a request, after everything that came before it,
- * and closes the connection. If an answer to it has begun, the connection is destroyed: nothing may look like its end.
+ * Answers with problem details also what Node.js refuses before it is a request, and closes the connection. If an answer to it has begun, the connection is destroyed: nothing may look like its end.
  * If it was already answered, there is nothing more to send.
  */
 export function refuseMalformed(server: Server, connections: Connections): void {
-  const refused = new WeakSet<Socket>();
-  const refuse = async (socket: Socket, problem: Problem) => {
+  const refuse = (socket: Socket, problem: Problem) => {
     // Whatever follows is malformed as well.
-    if (refused.has(socket)) return;
-    refused.add(socket);
-    socket.removeAllListeners('data');
-    socket.on('data', () => {}).on('error', () => undefined);
-    await connections.answered(socket);
+    if (connections.turnDeaf(socket)) return;
+    socket.on('error', () => undefined);
     if (connections.isAnswering(socket) || !socket.writable) return void socket.destroy();
     if (connections.isAnswered(socket)) socket.end();
     else socket.end(messageOf(problem));
