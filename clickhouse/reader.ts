@@ -31,6 +31,8 @@ export class Reader {
   readonly #options: RequestOptions;
   readonly #request: typeof plainRequest;
   readonly #agent: Agent;
+  /** For second attempts: nothing stays open. */
+  readonly #fresh: Agent;
 
   /**
    * Nothing is sent before the first statement; the caller closes the reader.
@@ -41,7 +43,9 @@ export class Reader {
     this.#database = database;
     const tls = protocol === 'https:';
     this.#request = tls ? tlsRequest : plainRequest;
-    this.#agent = new (tls ? TlsAgent : Agent)({ keepAlive: true, noDelay: true });
+    const AgentOf = tls ? TlsAgent : Agent;
+    this.#agent = new AgentOf({ keepAlive: true, noDelay: true });
+    this.#fresh = new AgentOf({ noDelay: true });
     this.#options = {
       method: 'POST',
       // Only a URL has brackets around an IPv6 address.
@@ -62,7 +66,7 @@ export class Reader {
     const response = await this.#send(statement, options).catch((error: unknown) => {
       // ClickHouse closed an idle connection just when it was used again. Reading twice does no harm. On a new
       // connection, because the other idle ones may be closed as well.
-      if (error instanceof ReusedSocketError) return this.#send(statement, options, false);
+      if (error instanceof ReusedSocketError) return this.#send(statement, options, this.#fresh);
       throw error;
     });
     if (response.headers['x-clickhouse-exception-code'] === undefined && response.statusCode === 200) {
@@ -78,14 +82,20 @@ export class Reader {
     return lines.split('\n').flatMap((line): Row[] => (line === '' ? [] : [JSON.parse(line)]));
   }
 
-  close(): void {
+  /** Ends all that runs, as a lost connection does; what is asked next goes on new ones. */
+  breakOff(): void {
     this.#agent.destroy();
+    this.#fresh.destroy();
+  }
+
+  close(): void {
+    this.breakOff();
   }
 
   #send(
     { query, params, settings }: ReadStatement,
     { queryId, headers, signal }: ReadOptions,
-    agent: Agent | false = this.#agent,
+    agent = this.#agent,
   ): Promise<IncomingMessage> {
     const search = new URLSearchParams({ database: this.#database, ...(queryId && { query_id: queryId }) });
     for (const [name, value] of Object.entries(settings)) search.set(name, String(value));

@@ -13,7 +13,7 @@ import { Limiter } from './http/access/limiter.ts';
 import { openRedis } from './http/access/redis.ts';
 import { createApp } from './http/app.ts';
 import { reachable } from './http/mcp/own-service.ts';
-import { Problem } from './http/problems.ts';
+import { storeUnavailable } from './http/problems.ts';
 import { AccountPlacements } from './http/report/account-placements.ts';
 import type { PaceRules } from './http/report/gate/pace.ts';
 import { ReportGate } from './http/report/gate/report-gate.ts';
@@ -41,6 +41,9 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/** How long ClickHouse may say nothing to a question that is not a report: nobody waits for one that hangs. */
+const shortMs = 10_000;
+
 /** How long running answers may take after a stop was asked for. */
 const stopSeconds = 30;
 
@@ -56,7 +59,7 @@ export async function startService(
   pace?: PaceRules,
 ): Promise<Service> {
   const idleTimeoutMs = config.reportTimeoutSeconds * 1000;
-  const store = connect(opened.reporter, { idleTimeoutMs, unlogged: true });
+  const store = connect(opened.reporter, { idleTimeoutMs: shortMs, unlogged: true });
   const reader = new Reader(opened.reporter, idleTimeoutMs);
   const stopping = new AbortController();
   const logError = (message: string) => {
@@ -72,7 +75,7 @@ export async function startService(
     store,
     onError: logError('placements not refreshed: reports read all shards'),
   });
-  const readiness = new Readiness(store);
+  const readiness = new Readiness(store, () => reader.breakOff());
   const figures = new StoreFigures({
     store,
     alerts: config.alerts,
@@ -159,7 +162,7 @@ export async function startService(
       failures: new Limiter({ name: 'failures', ...quota }),
       sendTimeoutSeconds: config.sendTimeoutSeconds,
       lastUpdateTime: () => {
-        if (!timestamp) throw new Problem('internal_error', 'the service is starting; try again');
+        if (!timestamp) throw storeUnavailable();
         return timestamp(new Date());
       },
       lastLoad: () => lastLoad.finishedAt,

@@ -4,6 +4,7 @@ import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
 import { changesPath, endpoints } from '../../catalog/breakdowns.ts';
+import { isTransient } from '../../clickhouse/retry.ts';
 import type { Links } from '../accounts/links.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Traces } from '../observe/traces.ts';
@@ -26,7 +27,7 @@ import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { type PageDeps, page } from './page/routes.ts';
-import { Problem, problemResponse, problemStatus } from './problems.ts';
+import { Problem, problemResponse, problemStatus, storeUnavailable } from './problems.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { BrokenOff } from './report/gate/sending.ts';
 import { type ReportDeps, report } from './report/handler.ts';
@@ -178,13 +179,16 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
     const problem = asProblem(error, c.get('refused'));
     if (problemStatus[problem.code] === 429) metrics.limited.inc({ code: problem.code });
-    if (problem.code === 'internal_error' || problem.code === 'report_timeout') {
+    if (problemStatus[problem.code] === 500) {
       log.error({ err: error, request: c.get('requestId') }, 'request failed');
     }
     return problemResponse(c, problem);
   });
   return app;
 }
+
+/** What the client of ClickHouse says where that says nothing for too long. */
+const silence = 'Timeout error.';
 
 /** `hit`, `collapsed`, or why there was none. */
 function cacheLabel(status: string): string {
@@ -215,6 +219,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
       'a count of this report is above 9223372036854775807, the greatest that Arrow and Parquet can hold; ask for JSON, NDJSON or CSV',
     );
   }
+  if (error instanceof Error && (isTransient(error) || error.message === silence)) return storeUnavailable();
   return new Problem(
     'internal_error',
     'the report could not be produced; the request id finds the reason in the log',

@@ -19,6 +19,7 @@ export const problemStatus = {
   headers_too_large: 431,
   internal_error: 500,
   report_timeout: 500,
+  store_unavailable: 500,
   method_unknown: 501,
   not_ready: 503,
 } as const;
@@ -43,6 +44,13 @@ export class Problem extends Error {
     this.code = code;
     this.options = options;
   }
+}
+
+/** ClickHouse restarts, hangs or has too much to do. The contract knows no 503: `Retry-After` says that it passes. */
+export function storeUnavailable(): Problem {
+  return new Problem('store_unavailable', 'the store cannot answer now; try again in 5 s', {
+    headers: { 'Retry-After': '5' },
+  });
 }
 
 /** Problem details (RFC 9457) with the request id and nothing internal. */

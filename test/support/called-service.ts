@@ -28,7 +28,7 @@ export interface LogLine {
 
 export const content = '{"start_time":"2025-01-01","end_time":"2025-01-31"}';
 
-export function useCalledService(db: TestStore): CalledService {
+export function useCalledService(db: TestStore, env: Record<string, string> = {}): CalledService {
   const commands = useCommands();
   const opened: Socket[] = [];
   const checks: ((lines: readonly LogLine[]) => void)[] = [];
@@ -48,6 +48,7 @@ export function useCalledService(db: TestStore): CalledService {
       RATE_LIMIT_REQUESTS: '100000',
       MAX_CONCURRENT_REPORTS: '40',
       SEND_TIMEOUT_SECONDS: '2',
+      ...env,
     });
     url = await listening(serve);
   });

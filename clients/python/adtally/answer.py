@@ -104,4 +104,4 @@ def _is_passing(failure: Exception) -> bool:
     """Whether the same request may succeed in a moment."""
     if not isinstance(failure, AdtallyError):
         return True
-    return failure.status in (429, 502, 503, 504) or failure.code == "internal_error"
+    return failure.status in (429, 502, 503, 504) or failure.code in ("internal_error", "store_unavailable")

@@ -71,7 +71,10 @@ async function begin(
 /** Whether the same request may succeed in a moment. */
 function isPassing(failure: Error): boolean {
   if (!(failure instanceof AdtallyError)) return true;
-  return [429, 502, 503, 504].includes(failure.status) || failure.code === 'internal_error';
+  return (
+    [429, 502, 503, 504].includes(failure.status) ||
+    ['internal_error', 'store_unavailable'].includes(failure.code)
+  );
 }
 
 async function refusalOf(response: Response): Promise<AdtallyError> {

@@ -35,11 +35,18 @@ export function docs({ catalog, limits, withOperator, brand }: DocsDeps): Hono<H
     .get('/openapi.json', (c) =>
       c.body(text().body, 200, { ...text().headers, 'Content-Type': 'application/json' }),
     )
-    .get('/docs', async (c) => c.html((await page()).body, 200, (await page()).headers));
+    .get('/docs', async (c) =>
+      c.body((await page()).body, 200, {
+        ...(await page()).headers,
+        'Content-Type': 'text/html; charset=UTF-8',
+      }),
+    );
 }
 
 /** Caches keep it but revalidate each time, so that a new version shows at once. Hashed once, not at each request. */
-function tagged(body: string): { body: string; headers: Record<string, string> } {
+function tagged(text: string): { body: Uint8Array<ArrayBuffer>; headers: Record<string, string> } {
+  // The same bytes for all: an answer that nobody reads takes no memory.
+  const body = new TextEncoder().encode(text);
   const hash = createHash('sha256').update(body).digest('base64url');
   return { body, headers: { 'Cache-Control': 'no-cache', ETag: `"${hash}"` } };
 }

@@ -66,12 +66,16 @@ const occasions: Readonly<Record<ProblemCode, { when: string; detail: string; fi
     when: 'The report took longer than the time limit.',
     detail: 'the report took too long; ask for a shorter range',
   },
+  store_unavailable: {
+    when: 'ClickHouse cannot be reached, hangs or has too much to do. `Retry-After` says when to try again.',
+    detail: 'the store cannot answer now; try again in 5 s',
+  },
   method_unknown: {
     when: 'HTTP has no such method, or Node.js does not know it. The connection is closed.',
     detail: 'there is no such method',
   },
   not_ready: {
-    when: 'Only of `/readyz`: ClickHouse cannot be reached, or its tables are not up to date. Reports answer `internal_error` then.',
+    when: 'Only of `/readyz`: ClickHouse cannot be reached, or its tables are not up to date. Reports answer `store_unavailable` then.',
     detail: 'the store cannot be reached',
   },
 };
@@ -88,6 +92,7 @@ const headersByStatus: Readonly<Record<number, readonly string[]>> = {
   405: ['Allow'],
   426: ['Upgrade'],
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
+  500: ['Retry-After'],
 };
 // By then the token was accepted, so the answer shows the account's limit.
 const underToken = [400, 406, 413, 415, 500];

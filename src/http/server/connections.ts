@@ -50,6 +50,8 @@ export class Connections {
   readonly #server: Server;
   readonly #limits: ConnectionLimits;
   readonly #open = new Map<Socket, Connection>();
+  /** Paused connections whose answer has left, in this order. */
+  readonly #held: Socket[] = [];
   #stopping = false;
 
   constructor(server: Server, limits: ConnectionLimits) {
@@ -91,7 +93,15 @@ export class Connections {
       // Otherwise it is the service that takes its time, or the body that is slow to come.
       if (socket.writableLength > 0) socket.resetAndDestroy();
     });
-    outgoing.once('close', () => socket.resume());
+    outgoing.once('close', () => {
+      if (socket.isPaused() && this.#held.push(socket) === 1) setImmediate(() => this.#readHeld());
+    });
+  }
+
+  /** What was sent without waiting is read last: one of it at each turn of the event loop, after all that is new. */
+  #readHeld(): void {
+    this.#held.shift()?.resume();
+    if (this.#held.length > 0) setImmediate(() => this.#readHeld());
   }
 
   /** Whether an answer has begun to a request that is still arriving, and not ended. */

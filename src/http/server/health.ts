@@ -10,23 +10,37 @@ import { withAnswerHeaders } from './answer-headers.ts';
 
 /** A check that is older counts as failed: ClickHouse hangs. */
 const maxAgeMs = 4_000;
+/** After so many looks, one a second, at which it did, nobody waits for it any more. */
+const hangsAfter = 6;
 
 type Finding = 'ready' | 'unreachable' | 'unmigrated' | 'being restored';
 
 /** Whether ClickHouse is reachable and migrated, by a check every second, whoever asks and however often. */
 export class Readiness {
   readonly #finding: Refreshed<Finding>;
+  readonly #onHang: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #hung = 0;
 
-  constructor(store: Store) {
+  /** @param onHang called every second while ClickHouse has answered no check for ten */
+  constructor(store: Store, onHang: () => void) {
+    this.#onHang = onHang;
     // A finding is no failure: it is never late, and there is nothing to report.
     this.#finding = new Refreshed(() => find(store), { everyMs: 1_000, maxAgeMs, onError: () => undefined });
   }
 
   start(): Promise<void> {
+    this.stop();
+    // Counted, because one look may come before an answer that is there already.
+    this.#timer = setInterval(() => {
+      this.#hung = this.#finding.isCurrent ? 0 : this.#hung + 1;
+      if (this.#hung >= hangsAfter) this.#onHang();
+    }, 1_000).unref();
     return this.#finding.start();
   }
 
   stop(): void {
+    clearInterval(this.#timer);
     this.#finding.stop();
   }
 

@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { type CalledService, content } from './called-service.ts';
+
+export interface Flood {
+  readonly connections: number;
+  /** What each sends at once, and never reads an answer to. */
+  readonly sends: string;
+}
+
+/** What others notice of a flood while it lasts. */
+export interface Harm {
+  /** How much more memory the service takes at most. */
+  readonly growthMb: number;
+  /**
+   * The longest answer to another caller: `/healthz` and a small report on new connections, again and again. What the
+   * service works meanwhile; the time that it takes is the same where the machine does nothing else.
+   */
+  readonly slowestMs: number;
+  /** The time that it took here. */
+  readonly slowestTimeMs: number;
+}
+
+/**
+ * The environment of a service in 512 MiB, as the chart gives it: there Node.js takes half of it for its heap. As many
+ * requests of an account as it likes, so that it is not their limit that holds.
+ */
+export const inHalfAGibibyte = { NODE_OPTIONS: '--max-old-space-size=256', RATE_LIMIT_REQUESTS: '10000000' };
+
+/** A flood of another address, for `ms`; its connections are opened before others ask. */
+export async function harmOf(
+  service: CalledService,
+  { connections, sends }: Flood,
+  ms: number,
+): Promise<Harm> {
+  const before = memoryMb(service.pid);
+  const sockets: Socket[] = [];
+  let most = before;
+  const watch = setInterval(() => {
+    most = Math.max(most, memoryMb(service.pid));
+  }, 20);
+  try {
+    const until = performance.now() + ms;
+    for (let n = 0; n < connections; n++) sockets.push(flooding(service.url, sends));
+    // Those that are refused have ended as well.
+    await Promise.all(
+      sockets.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])),
+    );
+    let slowestMs = 0;
+    let slowestTimeMs = 0;
+    do {
+      for (const probe of [askHealth, askReport]) {
+        const startedAt = performance.now();
+        const workedBefore = workedMs(service.pid);
+        await probe(service);
+        slowestMs = Math.max(slowestMs, workedMs(service.pid) - workedBefore);
+        slowestTimeMs = Math.max(slowestTimeMs, performance.now() - startedAt);
+      }
+      await delay(20);
+    } while (performance.now() < until);
+    return { growthMb: most - before, slowestMs, slowestTimeMs };
+  } finally {
+    clearInterval(watch);
+    for (const socket of sockets) socket.destroy();
+  }
+}
+
+function flooding(url: string, sends: string): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port), localAddress: '127.0.0.66' });
+  socket.pause().on('error', () => {
+    // The service may hang up on it whenever it likes.
+  });
+  socket.write(sends);
+  return socket;
+}
+
+const askHealth = (service: CalledService) => ask(service, 'GET', '/healthz');
+const askReport = (service: CalledService) => ask(service, 'POST', '/v1/campaigns');
+
+async function ask({ url, token }: CalledService, method: string, path: string): Promise<void> {
+  const asked = request(`${url}${path}`, {
+    method,
+    agent: new Agent(),
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+  });
+  asked.end(method === 'POST' ? content : undefined);
+  const [answer] = await once(asked, 'response');
+  await text(answer);
+  expect(answer.statusCode).toBe(200);
+}
+
+/** CPU time of the thread that answers. */
+function workedMs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+}
+
+function memoryMb(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+}
+
+/** Messages that a caller may send in a row, by what they ask for; all but the second kind need no token. */
+export function messages(token: string): Readonly<Record<string, string>> {
+  const get = (path: string, version = '1.1', extra = '') =>
+    `GET ${path} HTTP/${version}\r\nHost: x\r\n${extra}\r\n`;
+  const bearer = `Authorization: Bearer ${token}\r\n`;
+  const post = (path: string, authorization: string, body = content, extra = '') =>
+    `POST ${path} HTTP/1.1\r\nHost: x\r\n${authorization}${extra}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const tools = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+  const paths = ['/', '/docs', '/app', '/openapi.json', '/metrics', '/healthz', '/readyz', '/nowhere'];
+  const mcp = 'Accept: application/json, text/event-stream\r\n';
+  return {
+    ...Object.fromEntries(paths.map((path) => [path, get(path)])),
+    'reports without a token': post('/v1/campaigns', ''),
+    'exports without a token': get('/v1/export/campaigns.csv?start_time=2025-01-01&end_time=2025-01-31'),
+    'reports with a token': post('/v1/campaigns', bearer),
+    'exports with a token': get(
+      '/v1/export/campaigns.csv?start_time=2025-01-01&end_time=2025-01-31',
+      '1.1',
+      bearer,
+    ),
+    'what changed, with a token': post(
+      '/v1/campaigns/changes',
+      bearer,
+      '{"changed_since":"1970-01-01T00:00:00Z"}',
+    ),
+    '/mcp without a token': post('/mcp', '', tools, mcp),
+    '/mcp with a token': post('/mcp', bearer, tools, mcp),
+    'a method that no path takes': get('/docs').replace('GET', 'PUT'),
+    'the shortest request': 'GET / HTTP/1.1\r\n\r\n',
+    'HTTP/1.0 that stays': get('/docs', '1.0', 'Connection: keep-alive\r\n'),
+    'another protocol': get('/docs', '1.1', 'Connection: upgrade\r\nUpgrade: websocket\r\n'),
+    'bodies that wait for 100 Continue': post('/v1/campaigns', bearer, content, 'Expect: 100-continue\r\n'),
+    'an expectation that nobody knows': get('/docs', '1.1', 'Expect: more\r\n'),
+    'bodies in chunks': `POST /v1/campaigns HTTP/1.1\r\nHost: x\r\n${bearer}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${content.length.toString(16)}\r\n${content}\r\n0\r\n\r\n`,
+    'headers of 15 kB': get('/healthz', '1.1', `X: ${'x'.repeat(15_000)}\r\n`),
+    'bodies of 15 kB where none is expected': post('/docs', '', 'x'.repeat(15_000)).replace('POST', 'GET'),
+    'bodies that are too large': post('/v1/campaigns', bearer, 'x'.repeat(100_000)),
+  };
+}
