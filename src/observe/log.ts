@@ -7,12 +7,16 @@ export function openLog(level: LevelWithSilent, destination: DestinationStream):
   return pino({ level, redact, timestamp: false, mixin: () => ({ time: Date.now() }) }, destination);
 }
 
-/** Logs a failure that repeats every second or two at most once a minute. */
-export function throttledErrorLog(log: Logger, message: string): (error: unknown) => void {
+/** Logs what repeats every second or two at most once a minute: a failure, or a warning with its `err`. */
+export function throttledErrorLog(
+  log: Logger,
+  message: string,
+  level: 'error' | 'warn' = 'error',
+): (error: unknown) => void {
   let quietUntil = 0;
   return (err) => {
     if (Date.now() < quietUntil) return;
     quietUntil = Date.now() + 60_000;
-    log.error({ err }, message);
+    log[level]({ err }, message);
   };
 }

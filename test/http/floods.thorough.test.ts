@@ -1,5 +1,10 @@
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { buildBundle } from '../../src/http/page/build.ts';
+import { bundleFile } from '../../src/http/page/bundle.ts';
 import { content, useCalledService } from '../support/called-service.ts';
+import { fileOf } from '../support/compiled.ts';
 import { type Harm, harmOf, inHalfAGibibyte, messages } from '../support/floods.ts';
 import { useStore } from '../support/store.ts';
 
@@ -15,6 +20,9 @@ function expectHarmless(what: string, { growthMb, slowestMs, slowestTimeMs }: Ha
 }
 
 beforeAll(async () => {
+  // As an installed build has it.
+  const beside = dirname(fileOf('src/http/page/bundle'));
+  writeFileSync(join(beside, bundleFile), JSON.stringify(await buildBundle()));
   // What is made when it is first asked for.
   for (const path of ['/docs', '/openapi.json', '/app', '/metrics'])
     await (await fetch(`${service.url}${path}`)).text();

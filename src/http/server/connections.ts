@@ -61,7 +61,7 @@ export class Connections {
       const connection = { network: networkOf(addressOf(socket)), bodyBytesLeft: 0, deaf: false };
       this.#open.set(socket, connection);
       socket.once('close', () => this.#open.delete(socket));
-      readInTurn(socket, connection);
+      readInTurn(socket, connection, () => this.#readLater(socket));
       const closeNow = socket.destroySoon;
       // Called by Node.js after the last answer of a connection.
       socket.destroySoon = () => {
@@ -94,11 +94,15 @@ export class Connections {
       if (socket.writableLength > 0) socket.resetAndDestroy();
     });
     outgoing.once('close', () => {
-      if (socket.isPaused() && this.#held.push(socket) === 1) setImmediate(() => this.#readHeld());
+      if (socket.isPaused()) this.#readLater(socket);
     });
   }
 
   /** What was sent without waiting is read last: one of it at each turn of the event loop, after all that is new. */
+  #readLater(socket: Socket): void {
+    if (this.#held.push(socket) === 1) setImmediate(() => this.#readHeld());
+  }
+
   #readHeld(): void {
     this.#held.shift()?.resume();
     if (this.#held.length > 0) setImmediate(() => this.#readHeld());
@@ -171,14 +175,17 @@ export class Connections {
  * Hands Node.js one message at a time: the next after the answer has left. By itself it makes requests of all that it
  * has read, 3,600 of 64 KiB, before any is answered.
  */
-function readInTurn(socket: Socket, connection: Connection): void {
+function readInTurn(socket: Socket, connection: Connection, readLater: () => void): void {
   const parse = socket.listeners('data');
   socket.removeAllListeners('data').on('data', (bytes: Buffer) => {
     let rest = bytes;
     while (rest.length > 0 && !connection.deaf && !socket.destroyed) {
       const { last, bodyBytesLeft } = connection;
-      const mustWait = last?.incoming.complete && !last.outgoing.closed;
-      if (mustWait || socket.isPaused()) {
+      const isNext = last?.incoming.complete;
+      const hasLeft = last?.outgoing.closed;
+      // One was refused before it had arrived whole.
+      if (isNext && hasLeft && rest !== bytes) readLater();
+      if ((isNext && (!hasLeft || rest !== bytes)) || socket.isPaused()) {
         socket.pause().unshift(rest);
         return;
       }

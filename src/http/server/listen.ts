@@ -46,6 +46,7 @@ export function listen(
   const onFull = throttledErrorLog(
     log,
     'more connections than MAX_CONNECTIONS: one of the network with the most is closed for each new one',
+    'warn',
   );
   const connections = new Connections(server, { ...limits, onFull });
   refuseMalformed(server, connections);
