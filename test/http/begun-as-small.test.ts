@@ -102,7 +102,7 @@ test('when the days of a large report cannot be read, nobody reads its rows', as
     hold = (passing) => (isReport(passing) ? once(passing.left, 'abort').then(() => undefined) : 0);
     const answer = await ask();
     expect(answer.status).toBe(500);
-    expect(await answer.json()).toMatchObject({ code: 'internal_error' });
+    expect(await answer.json()).toMatchObject({ code: 'store_unavailable' });
     await expect.poll(() => sent.find(isReport)?.left.aborted).toBe(true);
     // What breaks off while the days are read is a problem, too: nothing of it has been sent.
     hold = (passing) => (isReport(passing) ? 50_000 : delay(500));

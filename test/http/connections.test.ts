@@ -44,7 +44,6 @@ async function everyForm(): Promise<[message: string, status: number][]> {
     [`${post}Transfer-Encoding: chunked\r\n\r\n${chunk}0\r\n\r\n`, 200],
     [`${post}Transfer-Encoding: chunked\r\n\r\n${chunk}0\r\nX-Trailer: y\r\n\r\n`, 200],
     [`${post}Expect: 100-continue\r\nContent-Length: ${content.length}\r\n\r\n${content}`, 200],
-    ['GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n', 200],
     [`GET /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n\r\n\r\n\r\n`, 404],
     [`${post}Content-Length: 20000\r\n\r\n${' '.repeat(20_000)}`, 413],
     ['\r\n\r\nGET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n', 200],
@@ -75,21 +74,15 @@ test('what follows an answer that closes the connection is not read', async () =
   expect(receivedAnswers(await allOf(socket))).toHaveLength(1);
 });
 
-test.each(['/openapi.json', '/docs', '/app', '/metrics'])(
-  'a caller who leaves %s unread is cut off',
-  async (path) => {
-    // It may be made when it is first asked for.
-    await (await fetch(`${service.url}${path}`)).arrayBuffer();
-    const socket = open().pause();
-    // More than the network takes.
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(5_000));
-    const closed = once(socket, 'close');
-    await delay(4_000);
-    socket.resume();
-    await closed;
-  },
-  60_000,
-);
+test('a caller who leaves answers unread is cut off', async () => {
+  const socket = open().pause();
+  // 7 MB, more than the network takes.
+  socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(16));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await delay(4_000);
+  socket.resume();
+  await closed;
+}, 60_000);
 
 test('a caller who opens more connections than there may be shuts out itself alone', async () => {
   const honest = open();

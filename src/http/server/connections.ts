@@ -9,13 +9,15 @@ interface Exchange {
 
 interface Connection {
   readonly network: string;
-  /** The last request that was read. */
+  /** Requests whose answers have not ended, in order: the app works on the first, the others wait. */
+  readonly unanswered: Exchange[];
+  /** The last request that arrived. */
   last?: Exchange;
-  /** How much of its body is still to come, as its Content-Length tells. */
-  bodyBytesLeft: number;
-  /** Whatever else arrives is not read any more. */
-  deaf: boolean;
+  /** Called when everything is answered. */
+  onAnswered?: () => void;
 }
+
+type Listener = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
 export interface ConnectionLimits {
   /** How many may be open at a time. */
@@ -28,7 +30,15 @@ export interface ConnectionLimits {
     readonly network: string;
     readonly ofIt: number;
   }) => void;
+  /** Called for each connection that is closed because too many of its requests are unanswered. */
+  readonly onFlood: (connection: { readonly network: string }) => void;
 }
+
+/**
+ * How many requests of a connection may be unanswered. Clients that send without waiting send a handful; with headers of
+ * 16 kB, 16 are 256 KiB for each connection.
+ */
+const maxUnanswered = 16;
 
 /** How long a stop waits for a request that may be on its way, and for the rest of one that has begun to arrive. */
 const unreadMs = 200;
@@ -40,8 +50,8 @@ const pauseMs = 5_000;
 
 /**
  * The connections of a server, and what bounds the memory and time that callers can take:
- * - Of a connection one request at a time is read and worked on. What comes behind it stays unread, 128 KiB in the
- *   service at most and the rest in the network, until its answer has left.
+ * - Of a connection one request at a time is worked on. The others wait, 16 at most with it; the connection that sends
+ *   more is closed.
  * - An answer whose caller takes nothing of it for `sendTimeoutSeconds` is broken off.
  * - When there are too many connections, one of those is closed whose network has the most, an idle one if possible. So
  *   a caller who opens many shuts out itself, and callers behind one proxy have as many as there may be.
@@ -50,18 +60,17 @@ export class Connections {
   readonly #server: Server;
   readonly #limits: ConnectionLimits;
   readonly #open = new Map<Socket, Connection>();
-  /** Paused connections whose answer has left, in this order. */
-  readonly #held: Socket[] = [];
+  readonly #listener: Listener;
   #stopping = false;
 
-  constructor(server: Server, limits: ConnectionLimits) {
+  /** @param listener given one request of a connection at a time */
+  constructor(server: Server, limits: ConnectionLimits, listener: Listener) {
     this.#server = server;
     this.#limits = limits;
+    this.#listener = listener;
     server.on('connection', (socket) => {
-      const connection = { network: networkOf(addressOf(socket)), bodyBytesLeft: 0, deaf: false };
-      this.#open.set(socket, connection);
+      this.#open.set(socket, { network: networkOf(addressOf(socket)), unanswered: [] });
       socket.once('close', () => this.#open.delete(socket));
-      readInTurn(socket, connection, () => this.#readLater(socket));
       const closeNow = socket.destroySoon;
       // Called by Node.js after the last answer of a connection.
       socket.destroySoon = () => {
@@ -75,37 +84,48 @@ export class Connections {
       };
       if (this.#open.size > limits.maxConnections) this.#closeOne();
     });
-    server.on('request', (incoming, outgoing) => this.#begin(incoming, outgoing));
+    server.on('request', (incoming, outgoing) => this.#arrive({ incoming, outgoing }));
     server.on('checkContinue', (incoming: IncomingMessage, outgoing: ServerResponse) => {
       // `100 Continue` is sent where the body is read; a caller that is refused before need not send it.
       server.emit('request', incoming, outgoing);
     });
   }
 
-  #begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  #arrive(exchange: Exchange): void {
+    const { incoming, outgoing } = exchange;
     const { socket } = incoming;
     const connection = this.#open.get(socket);
-    if (!connection) return;
+    // The rest of what Node.js had read when the connection was closed.
+    if (!connection || socket.destroyed) return;
+    const { network, unanswered } = connection;
+    if (unanswered.length === maxUnanswered) {
+      this.#limits.onFlood({ network });
+      parseNoMore(socket);
+      return void socket.destroy();
+    }
     if (this.#stopping) outgoing.shouldKeepAlive = false;
-    connection.last = { incoming, outgoing };
-    connection.bodyBytesLeft = Number(incoming.headers['content-length'] ?? 0);
+    connection.last = exchange;
+    if (unanswered.push(exchange) === 1) this.#begin(connection, exchange);
+  }
+
+  #begin(connection: Connection, { incoming, outgoing }: Exchange): void {
+    const { socket } = incoming;
+    const { unanswered } = connection;
     outgoing.setTimeout(this.#limits.sendTimeoutSeconds * 1000, () => {
       // Otherwise it is the service that takes its time, or the body that is slow to come.
       if (socket.writableLength > 0) socket.resetAndDestroy();
     });
-    outgoing.once('close', () => {
-      if (socket.isPaused()) this.#readLater(socket);
-    });
-  }
-
-  /** What was sent without waiting is read last: one of it at each turn of the event loop, after all that is new. */
-  #readLater(socket: Socket): void {
-    if (this.#held.push(socket) === 1) setImmediate(() => this.#readHeld());
-  }
-
-  #readHeld(): void {
-    this.#held.shift()?.resume();
-    if (this.#held.length > 0) setImmediate(() => this.#readHeld());
+    // At the next turn of the event loop, after what others sent: who does not wait for answers gets them no sooner.
+    const endTurn = () => {
+      unanswered.shift();
+      // The caller has left, or was told that this is the last answer.
+      if (!socket.writable) unanswered.length = 0;
+      const [next] = unanswered;
+      if (next) this.#begin(connection, next);
+      else connection.onAnswered?.();
+    };
+    outgoing.once('close', () => setImmediate(endTurn));
+    this.#listener(incoming, outgoing);
   }
 
   /** Whether an answer has begun to a request that is still arriving, and not ended. */
@@ -122,13 +142,17 @@ export class Connections {
     return last !== undefined && !last.incoming.complete && last.outgoing.writableEnded;
   }
 
-  /** Discards what the connection has sent and will send. Returns whether that was so before. */
-  turnDeaf(socket: Socket): boolean {
+  /** Calls back, once, when the requests that have arrived whole are answered. What else comes is not read until then. */
+  afterAnswers(socket: Socket, callback: () => void): void {
     const connection = this.#open.get(socket);
-    const before = connection?.deaf ?? true;
-    if (connection) connection.deaf = true;
-    socket.resume();
-    return before;
+    if (!connection || connection.onAnswered) return;
+    const { unanswered, last } = connection;
+    connection.onAnswered = () => {
+      connection.onAnswered = () => undefined;
+      callback();
+    };
+    if (last === unanswered.at(-1) && !last?.incoming.complete) unanswered.pop();
+    if (unanswered.length === 0) connection.onAnswered();
   }
 
   #closeOne(): void {
@@ -145,7 +169,7 @@ export class Connections {
   }
 
   #isIdle(socket: Socket): boolean {
-    return this.#open.get(socket)?.last?.outgoing.closed ?? true;
+    return this.#open.get(socket)?.unanswered.length === 0;
   }
 
   /** Accepts nothing new, lets running answers finish for up to `limitSeconds`, and resolves when all is closed. */
@@ -172,42 +196,12 @@ export class Connections {
 }
 
 /**
- * Hands Node.js one message at a time: the next after the answer has left. By itself it makes requests of all that it
- * has read, 3,600 of 64 KiB, before any is answered.
+ * Otherwise Node.js makes requests of all that it has read, 3,600 of 64 KiB in 43 ms, before it closes a connection. 2 is
+ * what its own handler says of an upgrade: what follows is no request. There is no public way, so floods.test.ts watches
+ * over this one.
  */
-function readInTurn(socket: Socket, connection: Connection, readLater: () => void): void {
-  const parse = socket.listeners('data');
-  socket.removeAllListeners('data').on('data', (bytes: Buffer) => {
-    let rest = bytes;
-    while (rest.length > 0 && !connection.deaf && !socket.destroyed) {
-      const { last, bodyBytesLeft } = connection;
-      const isNext = last?.incoming.complete;
-      const hasLeft = last?.outgoing.closed;
-      // One was refused before it had arrived whole.
-      if (isNext && hasLeft && rest !== bytes) readLater();
-      if ((isNext && (!hasLeft || rest !== bytes)) || socket.isPaused()) {
-        socket.pause().unshift(rest);
-        return;
-      }
-      const length = bodyBytesLeft > 0 ? Math.min(bodyBytesLeft, rest.length) : partBytes(rest);
-      connection.bodyBytesLeft = Math.max(0, bodyBytesLeft - length);
-      for (const listener of parse) listener.call(socket, rest.subarray(0, length));
-      rest = rest.subarray(length);
-    }
-  });
-}
-
-const [carriageReturn, lineFeed] = Buffer.from('\r\n');
-
-/**
- * How much to read of what may hold the end of a message: up to an empty line, with which headers and the last chunk
- * end, wherever the network has cut it.
- */
-function partBytes(bytes: Buffer): number {
-  if (bytes[0] === lineFeed) return 1;
-  if (bytes[0] === carriageReturn && bytes[1] === lineFeed) return 2;
-  const at = bytes.indexOf('\n\r\n');
-  return at < 0 ? bytes.length : at + 3;
+function parseNoMore(socket: Socket & { parser?: { onIncoming: () => number } }): void {
+  if (socket.parser) socket.parser.onIncoming = () => 2;
 }
 
 /**

@@ -21,7 +21,7 @@ const serverOptions = {
   requireHostHeader: false,
 };
 
-export interface ListenOptions extends Omit<ConnectionLimits, 'onFull'> {
+export interface ListenOptions extends Omit<ConnectionLimits, 'onFull' | 'onFlood'> {
   readonly host: string;
   readonly port: number;
   /** The variable that says the port. */
@@ -48,14 +48,19 @@ export function listen(
     'more connections than MAX_CONNECTIONS: one of the network with the most is closed for each new one',
     'warn',
   );
-  const connections = new Connections(server, { ...limits, onFull });
-  refuseMalformed(server, connections);
-  // An expectation that nobody knows may be left unmet (RFC 9110 §10.1.1).
-  server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing));
+  const onFlood = throttledErrorLog(
+    log,
+    'a caller sent too many requests without waiting for the answers: its connection is closed',
+    'warn',
+  );
   const errorHandler = responseToFailure((err, request) => log.error({ err, request }, 'request failed'));
   // Node itself reads the rest of a body, for as long as the request may take.
   const options = { hostname: host, errorHandler, autoCleanupIncoming: false };
-  server.on('request', refuseAsterisk(getRequestListener(app.fetch, options)));
+  const serve = refuseAsterisk(getRequestListener(app.fetch, options));
+  const connections = new Connections(server, { ...limits, onFull, onFlood }, serve);
+  refuseMalformed(server, connections);
+  // An expectation that nobody knows may be left unmet (RFC 9110 §10.1.1).
+  server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing));
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(readable(error, host, `${setting}=${port}`)),

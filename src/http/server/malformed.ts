@@ -37,18 +37,25 @@ export function responseToFailure(onFailure: (error: unknown, request: string) =
 }
 
 /**
- * Answers with problem details also what Node.js refuses before it is a request, and closes the connection. If an answer to it has begun, the connection is destroyed: nothing may look like its end.
+ * Answers with problem details also what Node.js refuses before it is a request, after everything that came before it,
+ * and closes the connection. If an answer to it has begun, the connection is destroyed: nothing may look like its end.
  * If it was already answered, there is nothing more to send.
  */
 export function refuseMalformed(server: Server, connections: Connections): void {
   const refuse = (socket: Socket, problem: Problem) => {
-    // Whatever follows is malformed as well.
-    if (connections.turnDeaf(socket)) return;
-    socket.on('error', () => undefined);
-    if (connections.isAnswering(socket) || !socket.writable) return void socket.destroy();
-    if (connections.isAnswered(socket)) socket.end();
-    else socket.end(messageOf(problem));
-    linger(socket, lingerMs);
+    // Whatever follows is malformed as well, and not read while answers are still to come.
+    socket.removeAllListeners('data');
+    socket
+      .on('data', () => undefined)
+      .on('error', () => undefined)
+      .pause();
+    connections.afterAnswers(socket, () => {
+      socket.resume();
+      if (connections.isAnswering(socket) || !socket.writable) return void socket.destroy();
+      if (connections.isAnswered(socket)) socket.end();
+      else socket.end(messageOf(problem));
+      linger(socket, lingerMs);
+    });
   };
   server.on('clientError', (error: ParserError, socket: Socket) => refuse(socket, refusalOf(error)));
   server.on('connect', (_, socket: Socket) => refuse(socket, noTunnel));
