@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { receivedAnswers } from '../support/received-answers.ts';
 import { useService } from '../support/service.ts';
@@ -55,15 +54,20 @@ test.each([1, 7, 100, 100_000])(
   'requests of every form, sent in pieces of %i bytes without waiting, are answered each, in order',
   async (bytes) => {
     const forms = await everyForm();
-    const sent = forms.map(([message]) => message).join('');
-    const socket = open().setNoDelay();
-    const answer = allOf(socket);
-    for (let at = 0; at < sent.length; at += bytes) {
-      await new Promise((resolve) => socket.write(sent.slice(at, at + bytes), resolve));
+    const [close] = forms.slice(-1);
+    // As many as may wait, the one that closes the connection last.
+    for (let first = 0; first < forms.length - 1; first += 3) {
+      const some = [...forms.slice(0, -1).slice(first, first + 3), ...(close ? [close] : [])];
+      const sent = some.map(([message]) => message).join('');
+      const socket = open().setNoDelay();
+      const answer = allOf(socket);
+      for (let at = 0; at < sent.length; at += bytes) {
+        await new Promise((resolve) => socket.write(sent.slice(at, at + bytes), resolve));
+      }
+      expect(receivedAnswers(await answer).map(({ status }) => status)).toEqual(
+        some.map(([, status]) => status),
+      );
     }
-    expect(receivedAnswers(await answer).map(({ status }) => status)).toEqual(
-      forms.map(([, status]) => status),
-    );
   },
 );
 
@@ -73,16 +77,6 @@ test('what follows an answer that closes the connection is not read', async () =
   socket.write(close + close);
   expect(receivedAnswers(await allOf(socket))).toHaveLength(1);
 });
-
-test('a caller who leaves answers unread is cut off', async () => {
-  const socket = open().pause();
-  // 7 MB, more than the network takes.
-  socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(16));
-  const closed = new Promise((resolve) => socket.once('close', resolve));
-  await delay(4_000);
-  socket.resume();
-  await closed;
-}, 60_000);
 
 test('a caller who opens more connections than there may be shuts out itself alone', async () => {
   const honest = open();

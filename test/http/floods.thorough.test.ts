@@ -41,6 +41,7 @@ test.each(Object.keys(messages('')))(
 test.each<[string, number, () => string]>([
   ['say nothing', 2_000, () => ''],
   ['send the shortest requests', 2_000, () => 'GET / HTTP/1.1\r\n\r\n'.repeat(2_000)],
+  ['have as many requests wait as they may', 2_000, () => mostWaiting(service.token)],
   ['ask for the documents', 2_000, () => 'GET /docs HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500)],
   ['never end their headers', 2_000, () => `GET / HTTP/1.1\r\nX: ${'x'.repeat(15_000)}\r\n`],
   ['never end their body', 2_000, () => slowBody(service.token, 16_000)],
@@ -52,6 +53,12 @@ test.each<[string, number, () => string]>([
   },
   60_000,
 );
+
+/** The first is a report that nobody reads, the others have the longest headers that there may be. */
+function mostWaiting(token: string): string {
+  const [report = ''] = [messages(token)['reports with a token']];
+  return report + `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(15_000)}\r\n\r\n`.repeat(3);
+}
 
 function slowBody(token: string, bytes: number): string {
   const head = `POST /v1/campaigns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;

@@ -35,10 +35,10 @@ export interface ConnectionLimits {
 }
 
 /**
- * How many requests of a connection may be unanswered. Clients that send without waiting send a handful; with headers of
- * 16 kB, 16 are 256 KiB for each connection.
+ * How many requests of a connection may be unanswered. Clients that send without waiting send pairs; with headers of 16 kB
+ * each, four are 64 kB for a connection, and 64 MB for a thousand.
  */
-const maxUnanswered = 16;
+const maxUnanswered = 4;
 
 /** How long a stop waits for a request that may be on its way, and for the rest of one that has begun to arrive. */
 const unreadMs = 200;
@@ -50,8 +50,8 @@ const pauseMs = 5_000;
 
 /**
  * The connections of a server, and what bounds the memory and time that callers can take:
- * - Of a connection one request at a time is worked on. The others wait, 16 at most with it; the connection that sends
- *   more is closed.
+ * - Of a connection one request at a time is worked on. The others wait, four at most with it; the connection that
+ *   sends more is closed.
  * - An answer whose caller takes nothing of it for `sendTimeoutSeconds` is broken off.
  * - When there are too many connections, one of those is closed whose network has the most, an idle one if possible. So
  *   a caller who opens many shuts out itself, and callers behind one proxy have as many as there may be.
