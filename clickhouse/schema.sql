@@ -444,7 +444,7 @@ CREATE TABLE rejected_rows
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (chunk, line)
-SETTINGS index_granularity = 8192, non_replicated_deduplication_window = 10000, min_parts_to_merge_at_once = 16;
+SETTINGS non_replicated_deduplication_window = 10000, min_parts_to_merge_at_once = 16, index_granularity = 8192;
 
 CREATE TABLE sites
 (

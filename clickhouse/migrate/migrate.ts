@@ -27,14 +27,6 @@ export class UnfinishedRestore extends MigrationError {
   }
 }
 
-/**
- * Checksums of earlier texts of a file, which may have been applied. 0002: the same tables without merging the parts
- * of past months; reports are just as correct and take up to a quarter more CPU.
- */
-const earlierTexts: Readonly<Record<string, string>> = {
-  '0002_rollups': '0104ed6931e6f06d6cb74f3a00a1811ce6efc4acef75420cd2be992a9487c644',
-};
-
 export interface MigrateOptions {
   /** Creates dictionaries again with the password that they read with, because they store it. */
   readonly renewDictionaries?: boolean;
@@ -132,7 +124,7 @@ export async function pendingMigrations(store: Store): Promise<Migration[]> {
         `the store has migration ${name}, which is newer than this adtally: update adtally, or go back to a backup of before, see docs/operations.md`,
       );
     }
-    if (migration.checksum !== checksum && earlierTexts[name] !== checksum) {
+    if (migration.checksum !== checksum) {
       throw new MigrationError(
         `migration ${name} was edited after it was applied: restore the file and put the change into a new one`,
       );

@@ -2,7 +2,7 @@ import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { everyCopyOf, insertTargetOnAllNodes, nodeTables } from '../../clickhouse/cluster/on-nodes.ts';
-import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
+import { type Migration, readMigrations } from '../../clickhouse/migrate/migration-files.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
 import { digestOf, type Versioned, versionAfter } from './versions.ts';
 
@@ -152,9 +152,13 @@ async function revokeIn(
  * When the tokens were restored from a backup, or copied: the table is then younger than what made or changed it. What
  * was revoked after the backup was taken is valid again. Undefined if they never were. The table of limits shows it,
  * too: no migration has changed that one, as may happen to an older backup right after it was restored.
+ * @param known the migrations that there are; by default those of this version
  */
-export async function tokensRestoredAt(store: Store): Promise<Date | undefined> {
-  const migrations = await readMigrations();
+export async function tokensRestoredAt(
+  store: Store,
+  known?: readonly Migration[],
+): Promise<Date | undefined> {
+  const migrations = known ?? (await readMigrations());
   const versionOf = (table: string) =>
     migrations.findLast(({ statements }) =>
       statements.some((text) =>

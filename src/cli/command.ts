@@ -5,6 +5,7 @@ import { connect, type Store } from '../../clickhouse/client.ts';
 import { missingShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { appliedMigrations, requireMigrated } from '../../clickhouse/migrate/migrate.ts';
 import { migrateEmbedded } from '../../clickhouse/migrate/migrate-embedded.ts';
+import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { type Config, loadConfig } from '../config.ts';
 import { openStore } from '../store.ts';
@@ -43,6 +44,11 @@ export function config(): Config {
 export async function untilReportsShowIt(): Promise<void> {
   const { answerTrustMs } = config();
   if (answerTrustMs > 0) await delay(answerTrustMs + earlyTimerMs);
+}
+
+/** Whether a store to which these migrations were applied had none before: then their names tell a person nothing. */
+export async function wasNew(applied: readonly string[]): Promise<boolean> {
+  return applied.length === (await readMigrations()).length;
 }
 
 /**

@@ -10,7 +10,7 @@ import { openLog } from '../observe/log.ts';
 import type { Service } from '../service.ts';
 import { type OpenStore, openStore } from '../store.ts';
 import { commandHere } from '../version.ts';
-import { config, line, print, say } from './command.ts';
+import { config, line, print, say, wasNew } from './command.ts';
 import { curlLines, loadDemo, newTokenAccount, pageLink } from './demo/demo.ts';
 
 /** `serve`, `demo` and `clickhouse`: they run until a signal. */
@@ -113,7 +113,9 @@ async function withOpenStore(
   try {
     if (!config.clickhouse.url) {
       const applied = await migrateEmbedded(config.dataDir, opened.address, config.reportTimezone);
-      if (applied.length) say(`the store in ${config.dataDir} was migrated: ${applied.join(', ')}`);
+      const store = `the store in ${config.dataDir}`;
+      if (await wasNew(applied)) say(`the tables of ${store} were created`);
+      else if (applied.length) say(`${store} was migrated: ${applied.join(', ')}`);
     }
     await work(opened, log);
   } finally {

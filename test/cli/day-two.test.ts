@@ -140,7 +140,7 @@ test('of several things status says the most urgent first', () => {
   const steps = nextSteps([], { ...wellStored, disk: { free: 1, total: 100 }, open }, alerts, now);
   expect(steps.map((step) => step.split(' ')[0])).toEqual(['make', 'load', 'correct']);
   expect(nextSteps('newer', undefined, alerts, now)).toEqual([expect.stringContaining('update adtally')]);
-  expect(nextSteps(['0017_changes'], undefined, alerts, now)).toEqual([
+  expect(nextSteps(['9000_made_up'], undefined, alerts, now)).toEqual([
     expect.stringContaining('adtally migrate'),
   ]);
 });

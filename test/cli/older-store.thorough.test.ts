@@ -71,7 +71,13 @@ test('a backup before the update is of the older version, which restores it', as
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('of an older version') });
   expect(await everything()).toEqual(before);
   expect((await run(newer, 'migrate')).stderr).toContain('applied 9000_made_up');
-  expect((await run(current, 'loads')).stderr).toContain('go back to a backup of before');
+  for (const command of [['loads'], ['serve'], ['ingest', 'events', join(folder, 'events.ndjson')]]) {
+    const { code, stderr } = await run(current, ...command);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/9000_made_up.*update adtally, or go back to a backup of before/s),
+    });
+  }
   const back = await run(current, 'restore', backup, '--replace');
   expect(back.code, back.stderr).toBe(0);
   expect((await run(current, 'verify')).code).toBe(0);
@@ -87,6 +93,17 @@ test('serve migrates the embedded store, and says so', async () => {
   await listening(service);
   const { stderr } = await service.kill('SIGTERM');
   expect(stderr).toContain(`the store in ${dataDir} was migrated: 9000_made_up`);
+});
+
+test('serve and migrate say of a new store that they made its tables, and name no migration', async () => {
+  const env = { DATA_DIR: join(folder, 'served'), PORT: '0' };
+  const service = adtally(current, ['serve'], env);
+  await listening(service);
+  const served = await service.kill('SIGTERM');
+  expect(served.stderr).toContain(`the tables of the store in ${env.DATA_DIR} were created\n`);
+  expect(served.stderr).not.toContain('0001_');
+  const migrated = await adtally(current, ['migrate'], { DATA_DIR: join(folder, 'migrated') }).ended;
+  expect(migrated.stderr).toBe('the tables were created\n');
 });
 
 test('a command that looks makes no store where there is none', async () => {

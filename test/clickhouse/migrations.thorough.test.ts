@@ -1,19 +1,49 @@
 import { randomBytes } from 'node:crypto';
-import { expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { connect } from '../../clickhouse/client.ts';
+import { type Address, connect, type Store } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { migrate, pendingMigrations } from '../../clickhouse/migrate/migrate.ts';
+import { readMigrations, statementsForNode } from '../../clickhouse/migrate/migration-files.ts';
+import { describeSchema } from '../../clickhouse/migrate/write-schema.ts';
+
+let address: Address;
+let store: Store;
+
+beforeEach(() => {
+  address = { ...inject('clickhouse'), database: `test_${randomBytes(6).toString('hex')}` };
+  store = connect(address);
+});
+
+afterEach(async () => {
+  await store.command({ query: `DROP DATABASE ${address.database} SYNC` });
+  await store.close();
+});
 
 it.each([1, 2, 3, 4, 5])('several calls at once end in one whole schema (attempt %i)', async () => {
-  const address = { ...inject('clickhouse'), database: `test_${randomBytes(6).toString('hex')}` };
   await Promise.all([migrate(address), migrate(address), migrate(address)]);
-  const store = connect(address);
-  try {
-    expect(await checkSchema(store, catalog)).toEqual([]);
-    expect(await pendingMigrations(store)).toEqual([]);
-  } finally {
-    await store.command({ query: `DROP DATABASE ${address.database} SYNC` });
-    await store.close();
+  expect(await checkSchema(store, catalog)).toEqual([]);
+  expect(await pendingMigrations(store)).toEqual([]);
+});
+
+it('every migration can be interrupted after every statement and run again', async () => {
+  await migrate(address);
+  const whole = await describeSchema(store);
+  await store.command({ query: `DROP DATABASE ${address.database} SYNC` });
+  const server = connect({ ...address, database: 'default' });
+  await server.command({ query: `CREATE DATABASE ${address.database}` }).finally(() => server.close());
+
+  for (const { statements } of await readMigrations()) {
+    for (const step of statements.keys()) {
+      const begun = statements.slice(0, step + 1);
+      for (const statement of begun) {
+        for (const { query } of statementsForNode(statement, { ...address, timezone: 'UTC' })) {
+          await store.command({ query });
+        }
+      }
+    }
   }
+  await migrate(address);
+  expect(await describeSchema(store)).toBe(whole);
+  expect(await checkSchema(store, catalog)).toEqual([]);
 });

@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, select } from '../../clickhouse/client.ts';
@@ -7,6 +9,7 @@ import { migrate, pendingMigrations, storedTimezone } from '../../clickhouse/mig
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { readMigrations, statementsForNode } from '../../clickhouse/migrate/migration-files.ts';
 import { useCluster } from '../support/cluster.ts';
+import { adtally, makeNewer } from '../support/killed-commands.ts';
 import { environmentOf, useCommands } from '../support/process.ts';
 import { addressOf, useClusterStore } from '../support/store.ts';
 
@@ -85,6 +88,35 @@ it('a wrong cluster is refused with one line that says which there are', async (
     2,
     "error: CLICKHOUSE_CLUSTER=adtally: needs CLICKHOUSE_URL, the address of one of the cluster's nodes\n",
   ]);
+});
+
+it('a later migration changes the table of every node, and the one that spreads its rows', async () => {
+  const newer = makeNewer();
+  try {
+    const env = { ...environmentOf(test.address), CLICKHOUSE_CLUSTER: cluster.name };
+    const { code, stderr } = await adtally(newer, ['migrate'], env).ended;
+    expect([code, stderr]).toEqual([0, 'applied 9000_made_up\n']);
+  } finally {
+    rmSync(dirname(dirname(newer)), { recursive: true, maxRetries: 20 });
+  }
+  const { database } = test.store.address;
+  for (const server of cluster.nodes) {
+    const node = connect(addressOf(server, database));
+    const columns = await select<{ column: string }>(
+      node,
+      `SELECT concat(database, '.', table, '.', name) AS column FROM system.columns
+       WHERE startsWith(database, {database:String}) AND (table, name) IN (('confirmations', 'made_up'), ('made_up', 'more'))
+       ORDER BY column`,
+      { database },
+    );
+    await node.close();
+    expect(columns.map(({ column }) => column)).toEqual(
+      [database, `${database}_shard`].flatMap((each) => [
+        `${each}.confirmations.made_up`,
+        `${each}.made_up.more`,
+      ]),
+    );
+  }
 });
 
 describe('a cluster of several replicas', () => {

@@ -11,7 +11,16 @@ import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import type { Config } from '../../config.ts';
 import { day, requireRange } from '../arguments.ts';
-import { config, counted, print, say, untilReportsShowIt, withServer, withStore } from '../command.ts';
+import {
+  config,
+  counted,
+  print,
+  say,
+  untilReportsShowIt,
+  wasNew,
+  withServer,
+  withStore,
+} from '../command.ts';
 import { backup } from './backup.ts';
 import { exclusively } from './exclusively.ts';
 import { endUnload } from './next-steps.ts';
@@ -102,7 +111,8 @@ async function runMigrate({ clickhouse, reportTimezone, dataDir }: Config): Prom
       applied = await migrateEmbedded(dataDir, address, reportTimezone);
     });
   }
-  say(applied.length ? `applied ${applied.join(', ')}` : 'the schema is up to date');
+  if (await wasNew(applied)) say('the tables were created');
+  else say(applied.length ? `applied ${applied.join(', ')}` : 'the schema is up to date');
 }
 
 async function runCheck(store: Store): Promise<void> {

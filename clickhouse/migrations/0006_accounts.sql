@@ -4,6 +4,9 @@ CREATE TABLE IF NOT EXISTS tokens
 (
     id String,
     account_id String,
+    -- The one family whose reports it opens; empty: of every family. An advertiser and a publisher can have the same id,
+    -- and then are one account.
+    family LowCardinality(String),
     hash String,
     label String,
     created_at DateTime64(3, 'UTC'),

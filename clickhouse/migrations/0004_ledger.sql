@@ -1,0 +1,142 @@
+-- The load ledger. It lives beside the events, so that any machine can finish what another one began. It is kept for ever,
+-- so nothing may have to read all of it: of ten million loads and chunks only what is open is of interest, and what is
+-- asked by name.
+
+-- One row for each file of a run of the loader; the latest version of a load_id is its state. A running load
+-- writes a new version every few seconds: one that stopped doing so is dead, and others take over its chunks.
+-- Sort key: load_id begins with the time of the load, so the history reads in order.
+-- cluster: by load_id
+CREATE TABLE IF NOT EXISTS loads
+(
+    load_id String,
+    -- A file, the correction of rejected rows, or a rebuild of rollups, which excludes the other two.
+    kind Enum8('events' = 1, 'replay' = 2, 'rebuild' = 3),
+    -- Whether it counts an event_id once: such loads run one after the other.
+    dedupe Bool,
+    file String,
+    user String,
+    host String,
+    pid UInt32,
+    started_at DateTime64(3, 'UTC'),
+    -- When it took its place in the order of loads, by the clock of the store; the epoch until then.
+    turn DateTime64(6, 'UTC'),
+    -- The epoch while the load runs.
+    finished_at DateTime64(3, 'UTC'),
+    -- Unloaded: it was taken back, and its events, and what the ledger knew of them, are gone.
+    state Enum8('running' = 1, 'failed' = 2, 'loaded' = 3, 'unloaded' = 4),
+    -- Counted now; found already loaded by an earlier run; refused and kept in rejected_rows; left out because their
+    -- event_id was present (--dedupe); left out because the condition of the mapping says that they are no events.
+    rows UInt64,
+    repeated_rows UInt64,
+    rejected_rows UInt64,
+    duplicate_rows UInt64,
+    left_out_rows UInt64,
+    bytes UInt64,
+    chunks UInt32,
+    -- The replay that it made or finished, so that taking it back opens its rejected rows again.
+    replay_id String,
+    error String,
+    version DateTime64(6, 'UTC') DEFAULT now64(6),
+    -- Loads that were heard of lately, and those that did not end well. FINAL goes by both.
+    INDEX heard_of version TYPE minmax GRANULARITY 1,
+    INDEX in_state state TYPE set(4) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY load_id;
+
+-- One row for each chunk ever sent, kept for ever: what the deduplication window of the engine forgets, the
+-- ledger still knows. Written before a chunk is sent (in doubt) and again after (loaded), merged by max, so
+-- the order in which the two arrive does not matter.
+-- Sort key: head is the hash of the chunk's first line. A loader that stands at a line looks up which
+-- chunks began with it, and so finds the boundaries of an earlier run whatever its --chunk-bytes was, also
+-- in a file that has grown since.
+-- Names are spread evenly over the key, so that looking up one of them reads a granule: 256 rows, not 8,192. A thousand of
+-- ten million were 5.5 million rows, and are 257,000. Claims that nobody has completed stand out by the index.
+-- cluster: by head
+CREATE TABLE IF NOT EXISTS load_chunks
+(
+    head FixedString(32),
+    chunk String,
+    -- One row for each load that sent it: the first that is alive sends, others wait for it.
+    load_id String,
+    -- sha256 of the bytes however they are read, so that a load can tell that they were loaded through another mapping,
+    -- as another chunk.
+    content SimpleAggregateFunction(max, String),
+    bytes SimpleAggregateFunction(max, UInt64),
+    -- The balance of a chunk: records cut = rows + duplicate_rows + rejected_rows + left_out_rows.
+    records SimpleAggregateFunction(max, UInt64),
+    rows SimpleAggregateFunction(max, UInt64),
+    rejected_rows SimpleAggregateFunction(max, UInt64),
+    duplicate_rows SimpleAggregateFunction(max, UInt64),
+    left_out_rows SimpleAggregateFunction(max, UInt64),
+    sent_at SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    -- The epoch until the engine has acknowledged the whole chunk.
+    loaded_at SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    INDEX in_doubt loaded_at TYPE minmax GRANULARITY 1
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (head, chunk, load_id)
+SETTINGS index_granularity = 256;
+
+-- Loads that are about to cut a chunk that begins with a certain line. Where two read the same bytes at the same time,
+-- the second waits for the first to say where it has cut: else each would cut elsewhere, and both would count.
+-- Only of use while a load runs; kept for a while to look at.
+-- cluster: by head
+CREATE TABLE IF NOT EXISTS begun_chunks
+(
+    head FixedString(32),
+    load_id String,
+    -- The epoch at first: whoever has no turn yet is waited for by all.
+    turn SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
+    at SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now()
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (head, load_id)
+TTL at + INTERVAL 30 DAY;
+
+-- What of a chunk arrived in events, by day: answers "did it arrive, when, and which days did it touch?"
+-- without a scan of events.
+-- cluster: by chunk
+CREATE TABLE IF NOT EXISTS chunk_days
+(
+    chunk String,
+    day Date,
+    events SimpleAggregateFunction(sum, UInt64),
+    loaded_at SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (chunk, day)
+SETTINGS non_replicated_deduplication_window = 10000;
+
+-- An insert has one chunk, or some dozens, and a number of fixed size is quicker to group by than their names.
+CREATE MATERIALIZED VIEW IF NOT EXISTS chunk_days_view TO chunk_days AS
+SELECT any(e.chunk) AS chunk, day, count() AS events, max(e.loaded_at) AS loaded_at
+FROM events AS e
+GROUP BY sipHash128(e.chunk), day;
+
+-- Chunks of which a load began to withdraw what had arrived, to send them under another name, and the days on which
+-- something had; 1970-01-01 is the mark alone. Whoever takes such a chunk over cannot rely on what the engine
+-- remembers of either name, and finds here which rollups to look at even where no event of a day is left.
+-- cluster: by chunk
+CREATE TABLE IF NOT EXISTS withdrawn_chunks
+(
+    chunk String,
+    day Date,
+    load_id String,
+    at DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = ReplacingMergeTree(at)
+ORDER BY (chunk, day);
+
+-- Months whose raw events `adtally prune` has folded into sums, or dropped: what was loaded up to pruned_at belongs to no
+-- load any more. Written before the first row is folded, so that a prune that is killed errs on the side of refusing.
+-- cluster: by month
+CREATE TABLE IF NOT EXISTS pruned_months
+(
+    -- yyyymm
+    month UInt32,
+    -- Not before the load time of any of these events, whichever server's clock that is from.
+    pruned_at SimpleAggregateFunction(max, DateTime64(6, 'UTC'))
+)
+ENGINE = AggregatingMergeTree
+ORDER BY month;
