@@ -96,10 +96,10 @@ const writeMigration = `
 const { catalog } = await import('./catalog/catalog.ts');
 const { eventColumns } = await import('./catalog/events.ts');
 const { rollupDdl, rollups } = await import('./clickhouse/rollups.ts');
-const fields = "ADD COLUMN IF NOT EXISTS browser LowCardinality(String) AFTER device, ADD COLUMN IF NOT EXISTS video_views UInt64 DEFAULT 0 AFTER conversions";
-const alter = (table, how) => "-- cluster: by " + how + "\\nALTER TABLE " + table + " " + fields + ";";
+const fields = (count) => "ADD COLUMN IF NOT EXISTS browser LowCardinality(String) AFTER device, ADD COLUMN IF NOT EXISTS video_views " + count + " DEFAULT 0 AFTER conversions";
+const alter = (table, how, count) => "-- cluster: by " + how + "\\nALTER TABLE " + table + " " + fields(count) + ";";
 console.log([
-  alter('events', 'advertiser'), alter('incoming', 'record'), alter('incoming_staging', 'event_id'),
+  alter('events', 'advertiser', 'UInt128'), alter('incoming', 'record', 'UInt64'), alter('incoming_staging', 'event_id', 'UInt64'),
   ...rollups(catalog).filter(({ family }) => family === 'campaigns').map((rollup) => rollup.sortingKey.includes('browser')
     ? rollupDdl(rollup).replace('CREATE TABLE', '-- cluster: by account\\nCREATE TABLE')
     : "-- cluster: by account\\nALTER TABLE " + rollup.table + " ADD COLUMN IF NOT EXISTS video_views " + rollup.columns.find(({ name }) => name === 'video_views').type + ";\\n\\nALTER TABLE " + rollup.view + " MODIFY QUERY " + rollup.select + ";"),
