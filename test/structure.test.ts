@@ -46,6 +46,32 @@ test('imports go one way: catalog <- clickhouse <- ingest <- src <- clients <- b
   expect(wrong).toEqual([]);
 });
 
+test('imports between the folders of the store, the loader and the reports go one way', () => {
+  const among = new Map<string, Set<string>>();
+  for (const file of files.filter((each) => /^(catalog|clickhouse|ingest|src\/report)\//.test(each))) {
+    const folder = posix.dirname(file);
+    const others = importsOf(file)
+      .filter((imported) => imported.endsWith('.ts'))
+      .map((imported) => posix.dirname(imported))
+      .filter((other) => other !== folder);
+    among.set(folder, new Set([...(among.get(folder) ?? []), ...others]));
+  }
+  expect(among.size).toBeGreaterThan(20);
+  const circles = [...among.keys()].flatMap((folder) => {
+    const reached = new Set<string>();
+    const reach = (from: string): void => {
+      for (const next of among.get(from) ?? []) {
+        if (reached.has(next)) continue;
+        reached.add(next);
+        reach(next);
+      }
+    };
+    reach(folder);
+    return reached.has(folder) ? [`${folder} needs itself, by way of others`] : [];
+  });
+  expect(circles).toEqual([]);
+});
+
 test('src/report knows nothing of HTTP', () => {
   const wrong = files
     .filter((file) => file.startsWith('src/report/'))

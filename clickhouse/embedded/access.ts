@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import { z } from 'zod';
 import { changesTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
-import { besideOf, restoreMark } from '../migrate/restored.ts';
+import { besideOf, restoreMark } from '../restoring.ts';
 import { rollups } from '../rollups.ts';
 
 const random = z.string().regex(/^[0-9a-f]{64}$/);

@@ -4,11 +4,11 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { prepareDataDir } from './data-dir.ts';
-import { type EmbeddedLease, joinEmbedded } from './lease/join.ts';
+import { type EmbeddedLease, joinEmbedded } from './join.ts';
 import { spawnModule, storeLockedExitCode } from './spawn.ts';
 import { type EmbeddedState, logFile, readState } from './state.ts';
 
-export type { EmbeddedLease } from './lease/join.ts';
+export type { EmbeddedLease } from './join.ts';
 
 const startLimitMs = 30_000;
 const pollMs = 20;

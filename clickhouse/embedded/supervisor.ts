@@ -8,7 +8,7 @@ import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { newAccess } from './access.ts';
 import { type Engine, launchEngine, type Ports, PortTaken, StoreLocked } from './launch.ts';
-import { Leases } from './lease/leases.ts';
+import { Leases } from './leases.ts';
 import { guardPort } from './port-guard.ts';
 import { storeLockedExitCode } from './spawn.ts';
 import { logFile, readState, removeState, storedDatabases, writeState } from './state.ts';

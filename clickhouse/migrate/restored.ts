@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Address, connect, type Store, select } from '../client.ts';
+import { besideOf, restoreMark } from '../restoring.ts';
 import { dictionaryStatements, readMigrations, statementsForNode } from './migration-files.ts';
 
 /**
@@ -15,12 +16,8 @@ import { dictionaryStatements, readMigrations, statementsForNode } from './migra
  * | no | yes | the old one is given up, the new one is complete: `takePlace` ends it |
  * | no | no | there is no store |
  */
-export const restoreMark = 'restored_migrations';
 
 type Credentials = Pick<Address, 'user' | 'password'>;
-
-/** The database in which a backup is restored before it takes the place of `database`. */
-export const besideOf = (database: string): string => `${database}_restoring`;
 
 /** Says that the database beside is complete. @param from the backup, as the command was given it */
 export async function markRestored(server: Store, database: string, from: string): Promise<void> {

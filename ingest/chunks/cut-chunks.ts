@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ByteSource } from '../input/byte-source.ts';
+import { Pieces } from './chunk-names.ts';
 import { LineReader } from './line-reader.ts';
-import { Pieces } from './pieces.ts';
 import { hashAhead, type TakenChunk, takeChunk } from './take-chunk.ts';
 
 /** A chunk that the ledger knows to begin with a certain line. */

@@ -1,13 +1,13 @@
 import { parse as parseCsv } from 'csv-parse/sync';
+import type { RecordSource } from '../event/record-source.ts';
 import { type ByteSource, openBytes } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
-import { parquetChunks } from '../parquet/chunks.ts';
 import { cellSource } from '../sources/cell-source.ts';
 import { jsonSource } from '../sources/json-source.ts';
-import type { RecordSource } from '../sources/record-source.ts';
 import type { Framing } from '../sources/text-records.ts';
 import { cutChunks } from './cut-chunks.ts';
 import { framedRecords } from './framed-records.ts';
+import { parquetChunks } from './parquet-chunks.ts';
 import type { ChunkReadOptions, SendableChunk } from './sendable-chunk.ts';
 import type { Piece } from './take-chunk.ts';
 

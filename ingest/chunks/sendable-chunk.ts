@@ -1,7 +1,7 @@
 import type { FileReading } from '../event/reading.ts';
+import type { RecordSource } from '../event/record-source.ts';
 import type { FileFormat } from '../input/file-format.ts';
 import type { SentChunk } from '../ledger/ledger.ts';
-import type { RecordSource } from '../sources/record-source.ts';
 import type { KnownChunk } from './cut-chunks.ts';
 
 /** A chunk as it is sent, whatever the format. */

@@ -3,7 +3,7 @@ import type { BundledRecords } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../event/judge.ts';
 import { quoted } from '../event/sql.ts';
-import { together } from '../ledger/together.ts';
+import { together } from '../ledger/batch-calls.ts';
 import { dropStaged } from './staging.ts';
 
 /** A small chunk, to be judged together with others. */

@@ -1,8 +1,8 @@
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { together } from '../ledger/batch-calls.ts';
 import { firstAlive, type Ledger, recordChunk, type SentChunk, storeTime } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
-import { together } from '../ledger/together.ts';
 import { waitUntil } from '../ledger/wait-until.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';

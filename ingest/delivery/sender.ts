@@ -6,7 +6,7 @@ import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
 import { InputError } from '../input/input-error.ts';
-import { together } from '../ledger/together.ts';
+import { together } from '../ledger/batch-calls.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { type BundledChunk, dropTogether, stageTogether } from './bundles.ts';

@@ -1,8 +1,8 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { onServers } from '../../clickhouse/cluster/on-nodes.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { deleteChunks } from '../ledger/delete-chunks.ts';
 import { forgetRejected } from '../rejects/rejected-rows.ts';
-import { deleteChunks } from './delete-chunks.ts';
 
 /**
  * Deletes the events and the open rejected rows of chunks that have arrived. First ends the statements that still send

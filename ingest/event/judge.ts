@@ -6,8 +6,8 @@ import {
   eventTypeOf,
   fieldSpecs,
 } from '../../catalog/events.ts';
-import type { RecordSource } from '../sources/record-source.ts';
 import type { Condition } from './expressions.ts';
+import type { RecordSource } from './record-source.ts';
 import { sideRules } from './rules.ts';
 import { quoted } from './sql.ts';
 import { readTyped, type TypedKind, typedFor } from './typed-values.ts';

@@ -1,9 +1,9 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
+import { together } from './batch-calls.ts';
 import type { Load, LoadOptions } from './load.ts';
 import { aliveLoads } from './load-heartbeat.ts';
 import { defaultTimings, type LoadTimings } from './load-timings.ts';
-import { together } from './together.ts';
 import type { WaitOptions } from './wait-until.ts';
 
 export interface SentChunk {

@@ -1,6 +1,6 @@
 import { insertData, select } from '../../clickhouse/client.ts';
+import { together } from './batch-calls.ts';
 import type { LoadHeartbeat } from './load-heartbeat.ts';
-import { together } from './together.ts';
 
 /** One row of `loads`. */
 export interface LoadRecord {

@@ -1,7 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import { remoteTable } from '../../clickhouse/cluster/on-nodes.ts';
-import { together } from './together.ts';
+import { together } from './batch-calls.ts';
 
 const prefix = 'load ';
 

@@ -1,9 +1,9 @@
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import type { KnownChunk } from '../chunks/cut-chunks.ts';
+import { together } from '../ledger/batch-calls.ts';
 import { firstAlive, type Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
-import { together } from '../ledger/together.ts';
 import { waitUntil } from '../ledger/wait-until.ts';
 
 /** Chunks of earlier runs whose first line has this hash. */

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import type { FileReading } from '../event/reading.ts';
+import { together } from '../ledger/batch-calls.ts';
 import { Stopped } from '../ledger/load-error.ts';
-import { together } from '../ledger/together.ts';
 import { alreadyLoaded } from './already-loaded.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents } from './load-events.ts';
 import { inParallel } from './parallel.ts';

@@ -1,7 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { deleteChunks } from '../delivery/delete-chunks.ts';
-import { together } from '../ledger/together.ts';
+import { together } from '../ledger/batch-calls.ts';
+import { deleteChunks } from '../ledger/delete-chunks.ts';
 
 /** A rule that a record breaks. */
 export interface Fault {

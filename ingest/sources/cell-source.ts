@@ -1,7 +1,7 @@
 import type { ColumnText } from '../event/expressions.ts';
 import type { Mapping } from '../event/mapping.ts';
+import { mapped, type RecordSource } from '../event/record-source.ts';
 import { matches, quoted } from '../event/sql.ts';
-import { mapped, type RecordSource } from './record-source.ts';
 import { type Framing, records, unreadable } from './text-records.ts';
 
 export interface CellSourceOptions {

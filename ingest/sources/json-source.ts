@@ -1,9 +1,9 @@
 import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
 import type { ColumnText } from '../event/expressions.ts';
 import type { Mapping } from '../event/mapping.ts';
+import { mapped, type RecordSource } from '../event/record-source.ts';
 import { matches, quoted } from '../event/sql.ts';
 import type { Rule } from '../event/values.ts';
-import { mapped, type RecordSource } from './record-source.ts';
 import { type Framing, records, unreadable } from './text-records.ts';
 
 /** NDJSON: an object on each line. */

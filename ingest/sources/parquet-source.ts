@@ -1,9 +1,9 @@
 import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
 import type { ColumnText } from '../event/expressions.ts';
 import type { Mapping } from '../event/mapping.ts';
+import { mapped, type RecordSource } from '../event/record-source.ts';
 import { identifier, quoted } from '../event/sql.ts';
 import { type TypedKind, typedFor } from '../event/typed-values.ts';
-import { mapped, type RecordSource } from './record-source.ts';
 
 export interface ParquetColumn {
   readonly name: string;

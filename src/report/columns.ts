@@ -1,7 +1,7 @@
 import { type Breakdown, dimensionOf, familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog, ColumnType, Dimension, DimensionColumn, Family } from '../../catalog/catalog.ts';
-import { changeId, comparedId } from './options/fields.ts';
-import type { ReportOptions } from './options/options.ts';
+import { changeId, comparedId } from './fields.ts';
+import type { ReportOptions } from './options.ts';
 
 /** One field of a row, in the order of the row, and where its value comes from. */
 export interface RowColumn {

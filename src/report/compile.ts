@@ -1,6 +1,7 @@
 import { changesTable, rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { dayKey, expression, named } from './column-sql.ts';
 import { isFigure, type RowColumn, rowColumns } from './columns.ts';
 import { type ReportFormat, type ReportFormatName, reportFormats } from './formats.ts';
 import {
@@ -13,10 +14,9 @@ import {
   sourceParameters,
   sumsOfAll,
   sumsRead,
-} from './options/source.ts';
+} from './from-clause.ts';
 import type { Plan } from './plan.ts';
 import { type Envelope, templateOf } from './template.ts';
-import { dayKey, expression, named } from './values.ts';
 
 // The last day of ClickHouse's Date32, which a month that begins on the last days of its Date ends before.
 const lastDate32 = '2299-12-31';

@@ -1,6 +1,6 @@
 import type { Breakdown } from '../../catalog/breakdowns.ts';
-import { type DateRange, daysBetween } from './options/days.ts';
-import type { ReportOptions } from './options/options.ts';
+import { type DateRange, daysBetween } from './days.ts';
+import type { ReportOptions } from './options.ts';
 
 /** Everything a report's statement depends on. */
 export interface Plan {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { Breakdown } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { microsecondsOf } from './changes/changed-since.ts';
-import { type DateRange, daysIn, previousPeriod, previousYear } from './options/days.ts';
-import { changeId, comparedId, dimensionsRead, metricsOf } from './options/fields.ts';
-import type { ReportOptions } from './options/options.ts';
-import { day, inverted, optionFields } from './options/schema.ts';
+import { microsecondsOf } from './changed-since.ts';
+import { type DateRange, daysIn, previousPeriod, previousYear } from './days.ts';
+import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
+import { day, inverted, optionFields } from './option-schema.ts';
+import type { ReportOptions } from './options.ts';
 import { everyDay } from './plan.ts';
 
 /** What a caller asks of an endpoint. */

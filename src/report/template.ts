@@ -1,6 +1,6 @@
+import { jsonText, named } from './column-sql.ts';
 import { isFigure, type RowColumn } from './columns.ts';
 import type { Plan } from './plan.ts';
-import { jsonText, named } from './values.ts';
 
 /** What the envelope says beside the rows. */
 export interface Envelope {

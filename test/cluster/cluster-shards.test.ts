@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { growCluster, placeAccount } from '../../clickhouse/cluster/place-account.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { growCluster, placeAccount } from '../../clickhouse/placement/place-account.ts';
 import { events, homes, year } from '../support/accounts.ts';
 import { asked } from '../support/asked-shards.ts';
 import { useCluster } from '../support/cluster.ts';

@@ -1,10 +1,10 @@
 import { beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { placeAccount } from '../../clickhouse/cluster/place-account.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { placeAccount } from '../../clickhouse/placement/place-account.ts';
 import { AccountPlacements } from '../../src/http/report/account-placements.ts';
 import { events, expectRecount } from '../support/accounts.ts';
 import { asked } from '../support/asked-shards.ts';

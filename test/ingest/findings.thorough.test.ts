@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { writeRejects } from '../../ingest/history/load-history.ts';
-import { replay } from '../../ingest/rejects/replay.ts';
+import { replay } from '../../ingest/replay/replay.ts';
 import { useLoadedFiles } from '../support/loaded-files.ts';
 import { useStore } from '../support/store.ts';
 

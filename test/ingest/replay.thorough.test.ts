@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { replay } from '../../ingest/rejects/replay.ts';
+import { replay } from '../../ingest/replay/replay.ts';
 import { heldAt } from '../support/held.ts';
 import { killedReplay, now, replayedAs, useRejectedLoads } from '../support/rejected-loads.ts';
 import { onEveryShard, useStore } from '../support/store.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
-import { replay } from '../../ingest/rejects/replay.ts';
+import { replay } from '../../ingest/replay/replay.ts';
 import { correctedExport } from './corrections.ts';
 import {
   type duckDbTypes,

@@ -8,7 +8,7 @@ import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { writeRejects } from '../../ingest/history/load-history.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
-import { replay } from '../../ingest/rejects/replay.ts';
+import { replay } from '../../ingest/replay/replay.ts';
 import { event, ndjson } from './events.ts';
 import { type TestLoader, useLoader } from './loader.ts';
 import type { Command, Ended } from './process.ts';

@@ -1,7 +1,7 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { requireLoad } from '../../../ingest/history/load-history.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
-import { replay } from '../../../ingest/rejects/replay.ts';
+import { replay } from '../../../ingest/replay/replay.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 import { exitRejected, shownRejects } from './events.ts';
 

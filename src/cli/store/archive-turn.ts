@@ -2,7 +2,7 @@ import { ClickHouseError } from '@clickhouse/client';
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { appliedMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
 import { oneAtATime } from '../../../clickhouse/migrate/one-at-a-time.ts';
-import { besideOf } from '../../../clickhouse/migrate/restored.ts';
+import { besideOf } from '../../../clickhouse/restoring.ts';
 import { config, say } from '../command.ts';
 import { type Archive, leftLinks, removeLink } from './archive.ts';
 

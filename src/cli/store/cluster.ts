@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
-import { growCluster, placeAccount } from '../../../clickhouse/cluster/place-account.ts';
+import { growCluster, placeAccount } from '../../../clickhouse/placement/place-account.ts';
 import { accountId, positiveInteger } from '../arguments.ts';
 import { counted, say, untilReportsShowIt, withStore } from '../command.ts';
 import { exclusively } from './exclusively.ts';

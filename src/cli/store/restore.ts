@@ -1,6 +1,7 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
-import { besideOf, dropDerived, markRestored, takePlace } from '../../../clickhouse/migrate/restored.ts';
+import { dropDerived, markRestored, takePlace } from '../../../clickhouse/migrate/restored.ts';
+import { besideOf } from '../../../clickhouse/restoring.ts';
 import { usage } from '../arguments.ts';
 import { config, say, untilReportsShowIt } from '../command.ts';
 import { type Archive, archiveToRead, givenAs, reading, sync } from './archive.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { changesPath, type Endpoint, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { rowColumns } from '../../report/columns.ts';
-import { filterFields } from '../../report/options/fields.ts';
+import { filterFields } from '../../report/fields.ts';
 import { parametersOf } from '../export/parameters.ts';
 import { exportPath } from '../export/paths.ts';
 import type { OwnAnswer } from './own-service.ts';

@@ -1,7 +1,7 @@
 import { combinations, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../../catalog/catalog.ts';
+import { filterFields } from '../../report/fields.ts';
 import { reportFormats } from '../../report/formats.ts';
-import { filterFields } from '../../report/options/fields.ts';
 import { exportFormats } from '../export/paths.ts';
 import { exampleRequest } from './examples.ts';
 import {

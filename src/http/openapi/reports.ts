@@ -2,7 +2,7 @@ import type { Breakdown } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { isCount, isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
-import type { ReportOptions } from '../../report/options/options.ts';
+import type { ReportOptions } from '../../report/options.ts';
 import { exampleRows, exampleTexts, exampleUnconfirmedDates, exampleUpdateTime } from './examples.ts';
 import { type Content, headerRefs, type JsonSchema, type ResponseObject, schemaRef } from './model.ts';
 import { bodySchema } from './options.ts';

@@ -1,9 +1,9 @@
 import { endpointName } from '../../../catalog/breakdowns.ts';
 import type { RowColumn } from '../../report/columns.ts';
+import type { DateRange } from '../../report/days.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
-import type { DateRange } from '../../report/options/days.ts';
-import type { Summary } from '../../report/options/summary.ts';
 import type { ContentCoding } from '../../report/stream.ts';
+import type { Summary } from '../../report/summary.ts';
 
 export interface ReportFacts {
   /** Path of the endpoint. */

@@ -1,9 +1,9 @@
 import { changesTable, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import { readSettings } from '../compile.ts';
-import { dayParameters, owned } from '../options/source.ts';
+import { timeOf } from '../day-changed.ts';
+import { dayParameters, owned } from '../from-clause.ts';
 import type { Plan } from '../plan.ts';
-import { timeOf } from './day-changed.ts';
 
 /** A day of which a caller who knows all until some time does not know the present rows or whether it is confirmed. */
 export interface ChangedDay {

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
+import { changedSince, microsecondsOf } from '../changed-since.ts';
+import { recording } from '../day-changed.ts';
 import { everyDay, planReport, type ShardRouting } from '../plan.ts';
 import { type ChangedDay, compileChangedDays } from './changed-days.ts';
-import { changedSince, microsecondsOf } from './changed-since.ts';
 import { knownUntil } from './changed-until.ts';
-import { recording } from './day-changed.ts';
 
 /** The request body of the changes of a family; unknown fields are ignored. */
 export const changesBody = z.object({ changed_since: changedSince });

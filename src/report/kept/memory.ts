@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Summary } from '../options/summary.ts';
+import type { Summary } from '../summary.ts';
 
 /** How many rows a report has, once anybody knows; null if nobody will. */
 export interface RowCount {

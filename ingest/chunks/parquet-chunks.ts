@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { parquetSchema } from 'hyparquet';
-import { Pieces } from '../chunks/pieces.ts';
-import type { ChunkReadOptions, SendableChunk } from '../chunks/sendable-chunk.ts';
 import { fileError, InputError } from '../input/input-error.ts';
+import { parquetColumns } from '../parquet/columns.ts';
+import { openParquet, type ParquetFile, type ParquetPart } from '../parquet/file.ts';
+import { magic } from '../parquet/footer.ts';
 import { parquetSource } from '../sources/parquet-source.ts';
-import { parquetColumns } from './columns.ts';
-import { openParquet, type ParquetFile, type ParquetPart } from './file.ts';
-import { magic } from './footer.ts';
+import { Pieces } from './chunk-names.ts';
+import type { ChunkReadOptions, SendableChunk } from './sendable-chunk.ts';
 
 /**
  * The chunks of a Parquet file: runs of its row groups, each sent as a file of its own. They are read from the

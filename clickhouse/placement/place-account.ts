@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { chunksInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
+import { ClusterError, type Layout, layoutOf, shardCount } from '../cluster/layout.ts';
+import { insertTargetOnAllNodes, onNodes, reloadDictionary } from '../cluster/on-nodes.ts';
+import { homeShardExpression } from '../cluster/sharding-key.ts';
 import { shardingKeys } from '../migrate/migration-files.ts';
 import { rollups } from '../rollups.ts';
 import { placementsFollowWithinMs } from '../timings.ts';
-import { ClusterError, type Layout, layoutOf, shardCount } from './layout.ts';
-import { insertTargetOnAllNodes, onNodes, reloadDictionary } from './on-nodes.ts';
-import { homeShardExpression } from './sharding-key.ts';
 
 export interface Placement {
   readonly account: string;

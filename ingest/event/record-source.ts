@@ -1,9 +1,9 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
 import type { EventField } from '../../catalog/events.ts';
-import type { ColumnText, Condition } from '../event/expressions.ts';
-import type { Mapping } from '../event/mapping.ts';
-import type { TypedKind } from '../event/typed-values.ts';
-import type { Rule } from '../event/values.ts';
+import type { ColumnText, Condition } from './expressions.ts';
+import type { Mapping } from './mapping.ts';
+import type { TypedKind } from './typed-values.ts';
+import type { Rule } from './values.ts';
 
 /** How the records of a chunk come into the statement, before anything is judged. */
 export interface RecordSource {

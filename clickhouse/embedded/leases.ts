@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { isProof, newNonce, proofOf } from '../access.ts';
-import type { Greeting } from '../state.ts';
+import { isProof, newNonce, proofOf } from './access.ts';
 import { nextLine } from './next-line.ts';
+import type { Greeting } from './state.ts';
 
 const idleLimitMs = 15_000;
 const proofLimitMs = 5_000;

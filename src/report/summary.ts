@@ -1,9 +1,9 @@
-import type { Catalog } from '../../../catalog/catalog.ts';
-import type { Reader } from '../../../clickhouse/reader.ts';
-import { compileSummary } from '../compile.ts';
-import type { ReportFormatName } from '../formats.ts';
-import type { Plan } from '../plan.ts';
-import { type StreamOptions, schedulingSettings } from '../stream.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Reader } from '../../clickhouse/reader.ts';
+import { compileSummary } from './compile.ts';
+import type { ReportFormatName } from './formats.ts';
+import type { Plan } from './plan.ts';
+import { type StreamOptions, schedulingSettings } from './stream.ts';
 
 /** What was asked for of all rows, in digits. */
 export interface Summary {

@@ -1,12 +1,12 @@
-import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
-import type { Catalog } from '../../../catalog/catalog.ts';
-import type { ReadStatement } from '../../../clickhouse/reader.ts';
-import { dayChanged } from '../changes/day-changed.ts';
-import { groupingDimensions, measuresOf, type RowColumn, rowColumns } from '../columns.ts';
-import type { Plan } from '../plan.ts';
-import { dayKey, filtered } from '../values.ts';
+import { familyOf, rollupTable } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { dayKey, filtered } from './column-sql.ts';
+import { groupingDimensions, measuresOf, type RowColumn, rowColumns } from './columns.ts';
+import { dayChanged } from './day-changed.ts';
 import { comparedId, filterFields } from './fields.ts';
 import type { Order } from './options.ts';
+import type { Plan } from './plan.ts';
 
 // The owner and the days of the range: every statement of a report reads through this one condition.
 export const owned = ownedOn('first', 'last');

@@ -1,7 +1,7 @@
 import type { Dimension, NameSource } from '../../catalog/catalog.ts';
 import { isCount, type RowColumn } from './columns.ts';
+import type { FilterField } from './fields.ts';
 import type { ReportFormat } from './formats.ts';
-import type { FilterField } from './options/fields.ts';
 import type { Plan } from './plan.ts';
 
 /** A column of the rows as a SELECT has it, under its id. The statement fails where a count does not fit its type. */

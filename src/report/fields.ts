@@ -1,5 +1,5 @@
-import { type Breakdown, dimensionOf, familyOf } from '../../../catalog/breakdowns.ts';
-import type { Catalog, Dimension, DimensionColumn } from '../../../catalog/catalog.ts';
+import { type Breakdown, dimensionOf, familyOf } from '../../catalog/breakdowns.ts';
+import type { Catalog, Dimension, DimensionColumn } from '../../catalog/catalog.ts';
 
 /** What a filter compares: a text of the rows, or the id behind it. */
 export interface FilterField {

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
-import type { Server } from '../../client.ts';
-import { type Access, isProof, newNonce, proofOf } from '../access.ts';
-import { type EmbeddedState, type Greeting, parseGreeting } from '../state.ts';
+import type { Server } from '../client.ts';
+import { type Access, isProof, newNonce, proofOf } from './access.ts';
 import { nextLine } from './next-line.ts';
+import { type EmbeddedState, type Greeting, parseGreeting } from './state.ts';
 
 const greetingLimitMs = 5_000;
 

@@ -1,4 +1,4 @@
-import { changesTable, rollupTable } from '../../../catalog/breakdowns.ts';
+import { changesTable, rollupTable } from '../../catalog/breakdowns.ts';
 
 /** The migration since which changes are recorded. */
 export const recording = 17;

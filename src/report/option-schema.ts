@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Breakdown } from '../../../catalog/breakdowns.ts';
-import type { Catalog } from '../../../catalog/catalog.ts';
-import { changedSince } from '../changes/changed-since.ts';
-import { rowColumns } from '../columns.ts';
+import type { Breakdown } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { changedSince } from './changed-since.ts';
+import { rowColumns } from './columns.ts';
 import { changeId, comparedId, filterFields, metricsOf } from './fields.ts';
 
 /** The greatest limit that is accepted. */

@@ -7,9 +7,9 @@ import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { plainReading } from '../event/reading.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
 import { loadEvents } from '../load/load-events.ts';
+import { ofLoads, openRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { faultsOfRows, linesOf } from './judge-corrections.ts';
 import { type Correction, readCorrections } from './read-corrections.ts';
-import { ofLoads, openRejects, type RejectedRow } from './rejected-rows.ts';
 
 export interface ReplayResult {
   /** Rows loaded and marked as replayed now. */
