@@ -138,7 +138,7 @@ test('a restored backup revives no revoked token without a word', async () => {
   const token = await createToken(db.store, { account: 'restored', label: '' });
   await db.store.command({
     query:
-      "ALTER TABLE migrations UPDATE applied_at = applied_at - INTERVAL 1 HOUR WHERE name LIKE '%tokens%'",
+      "ALTER TABLE migrations UPDATE applied_at = applied_at - INTERVAL 1 HOUR WHERE name LIKE '%accounts%'",
     clickhouse_settings: { mutations_sync: '2' },
   });
   const backup = `File('tokens-${db.address.database}')`;

@@ -212,17 +212,4 @@ describe('changed_since', () => {
       expect(until < (await storeTime())).toBe(true);
     }
   });
-
-  it('from before changes were recorded gives every day', async () => {
-    await load(db.store, eventsOf('old', ['2026-03-01', '2026-03-02']));
-    await db.store.command({
-      query: 'ALTER TABLE migrations UPDATE applied_at = now64(3) + 3600 WHERE version = 17',
-      clickhouse_settings: { mutations_sync: '2' },
-    });
-    const since = await storeTime();
-    expect(await listed('campaigns', 'old', since, 0)).toEqual(['2026-03-01', '2026-03-02']);
-    const body = { start_time: '2026-03-01', end_time: '2026-03-31', changed_since: since };
-    const response = await service.post('/v1/campaigns/breakdowns/date', 'old', body);
-    expect(JSON.parse(await response.text()).result.rows).toHaveLength(2);
-  });
 });

@@ -21,11 +21,9 @@ const epoch = "toDateTime64(0, 6, 'UTC')";
  * The statement that lists the days of an account that changed after `since`, ascending. Days whose last event was taken
  * back are among them.
  * @param since microseconds since 1970
- * @param recordedSince changes are recorded since then; who asks for more gets every day that there is
  */
-export function compileChangedDays(plan: Plan, since: string, recordedSince: string): ReadStatement {
+export function compileChangedDays(plan: Plan, since: string): ReadStatement {
   const { family } = plan.breakdown;
-  const all = BigInt(since) < BigInt(recordedSince);
   const each = (changed: string, unconfirmed: string, confirmed: string) =>
     `SELECT day, ${changed} AS changed, ${unconfirmed} AS unconfirmed_at, ${confirmed} AS confirmed_at`;
   const query = [
@@ -37,17 +35,13 @@ export function compileChangedDays(plan: Plan, since: string, recordedSince: str
     each(`c.${family}_changed_at`, epoch, 'c.confirmed_at'),
     `FROM confirmations AS c WHERE ${owned}`,
     'UNION ALL',
-    each(
-      all ? `greatest(r.changed_at, ${timeOf('recordedSince')})` : 'r.changed_at',
-      'r.unconfirmed_at',
-      epoch,
-    ),
+    each('r.changed_at', 'r.unconfirmed_at', epoch),
     `FROM ${rollupTable(family, [])} AS r WHERE ${owned})`,
     `GROUP BY day HAVING changed_at > ${timeOf('since')}) ORDER BY day`,
   ].join('\n');
   return {
     query,
-    params: { ...dayParameters(plan), since, ...(all && { recordedSince }) },
+    params: { ...dayParameters(plan), since },
     settings: { max_threads: 1, ...readSettings(plan, [changesTable(family)]) },
   };
 }

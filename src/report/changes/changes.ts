@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { Catalog } from '../../../catalog/catalog.ts';
-import { type Store, select } from '../../../clickhouse/client.ts';
+import type { Store } from '../../../clickhouse/client.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
 import { changedSince, microsecondsOf } from '../changed-since.ts';
-import { recording } from '../day-changed.ts';
 import { everyDay, planReport, type ShardRouting } from '../plan.ts';
 import { type ChangedDay, compileChangedDays } from './changed-days.ts';
 import { knownUntil } from './changed-until.ts';
@@ -40,7 +39,6 @@ export interface ChangesQuestion {
 /** Which days changed. Who asks again with `changed_until` misses none, and may see one again that changed just before. */
 export class Changes {
   readonly #options: ChangesOptions;
-  #recordedSince: string | undefined;
 
   constructor(options: ChangesOptions) {
     this.#options = options;
@@ -52,28 +50,16 @@ export class Changes {
     signal: AbortSignal,
   ): Promise<ChangesAnswer> {
     const { store, catalog, holdBackMs, reader } = this.#options;
-    const recordedSince = await this.#beginning();
     const known = await knownUntil(store, catalog, { account, family }, holdBackMs);
     const breakdown = { family, dimensions: [], day: true };
     const range = { start: everyDay.first, end: everyDay.last };
     const plan = planReport(breakdown, account, range, routing);
-    const days = compileChangedDays(plan, microsecondsOf(since), recordedSince);
+    const days = compileChangedDays(plan, microsecondsOf(since));
     return {
       changed_until: rfc3339(known.changedUntil),
       names_changed_at: known.namesChangedAt === '' ? null : rfc3339(known.namesChangedAt),
       days: await reader.rows<ChangedDay>(days, { signal }),
     };
-  }
-
-  /** Microseconds since 1970. */
-  async #beginning(): Promise<string> {
-    if (this.#recordedSince !== undefined) return this.#recordedSince;
-    const query = `SELECT toString(toUnixTimestamp64Micro(toDateTime64(max(applied_at), 6))) AS at
-      FROM migrations WHERE version = ${recording}`;
-    const [row] = await select<{ at: string }>(this.#options.store, query);
-    if (!row) throw new Error('ClickHouse did not tell since when changes are recorded');
-    this.#recordedSince = row.at;
-    return row.at;
   }
 }
 
