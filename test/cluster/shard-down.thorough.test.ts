@@ -59,7 +59,7 @@ it('with a shard down the accounts of the others are served and its own get a 50
           };
           if (home.get(account) === 3) {
             const { status, body } = await ask();
-            expect([status, JSON.parse(body).code], account).toEqual([500, 'internal_error']);
+            expect([status, JSON.parse(body).code], account).toEqual([500, 'store_unavailable']);
             expect(body).not.toContain('rows');
           } else {
             const { status, body } = await vi.waitFor(
