@@ -17,13 +17,13 @@ test('a demo killed while it loads its sample has all of it, once, after the nex
     const interrupted = demo.start();
     const reached = () => moment().catch(() => false);
     await vi.waitUntil(reached, { timeout: 60_000, interval: 5 });
-    printed += (await interrupted.kill('SIGKILL')).stderr;
+    printed += (await interrupted.kill('SIGKILL')).stdout;
   }
   const last = demo.start();
   await listening(last);
   await expectWholeSample();
-  const { code, stderr } = await last.kill('SIGTERM');
+  const { code, stdout } = await last.kill('SIGTERM');
   expect(code).toBe(0);
-  printed += stderr;
+  printed += stdout;
   for (const account of accounts) expect(printed).toMatch(new RegExp(`^${account}\\tadt_`, 'm'));
 });
