@@ -67,10 +67,10 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
     answer: async function exportHandler(c, next) {
       const asked = requestOf(c, requests);
       const { range, options } = asked;
-      const { version, kept } = await look(c, asked);
+      const { version } = await look(c, asked);
       const exported = { version };
       c.set('exported', exported);
-      if (c.req.method !== 'HEAD' || kept) return compute(c, next);
+      if (c.req.method !== 'HEAD') return compute(c, next);
       const { 'Adtally-Unconfirmed-Revenue-Dates': _, ...headers } = reportHeaders(
         {
           path,

@@ -95,11 +95,7 @@ function item(
       `${what} as a file`,
       'The rows of the endpoint of the same name, for tools that know only GET. Parameters that nobody knows are refused.',
     ),
-    head: operation(
-      'head',
-      `${what} as a file: headers alone`,
-      'Computes nothing: `Content-Length` is there when the answer is in memory.',
-    ),
+    head: operation('head', `${what} as a file: headers alone`, 'Computes nothing.'),
   };
 }
 

@@ -39,7 +39,6 @@ export async function sendKept(
     ...exportHeaders(c.get('exported')),
     'Content-Length': String(pieces.reduce((sum, piece) => sum + piece.length, 0)),
   };
-  if (c.req.method === 'HEAD') return c.body(null, 200, headers);
   for (const [name, value] of Object.entries(headers)) c.header(name, value);
   outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
   outgoing.cork();

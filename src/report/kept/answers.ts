@@ -28,7 +28,6 @@ export interface FoundAnswer {
 export interface Seen {
   /** Other data may mean another answer: the same text stands for the same answer, in every process. */
   readonly version?: string;
-  readonly kept?: FoundAnswer;
 }
 
 /** A report that has to be computed. */
@@ -118,13 +117,7 @@ export class Answers {
   async look(plan: Plan, format: ReportFormatName): Promise<Seen> {
     const store = await this.#options.version.of(plan);
     if (!store) return {};
-    const key = keyOf(plan, format);
-    const kept = this.#memory.get(key);
-    return {
-      version: `${key} ${store.digestOfReport(plan)}`,
-      ...(kept?.answer &&
-        kept.state === store.ofReport(plan) && { kept: { status: 'hit', answer: kept.answer } }),
-    };
+    return { version: `${keyOf(plan, format)} ${store.digestOfReport(plan)}` };
   }
 
   #ask({ plan, format }: Asked, status: string, to?: Destination): Found {
