@@ -47,8 +47,8 @@ const cases: Record<string, Case> = {
   replay: { args: () => ['replay', ground.rejected, ground.corrected], changes: true },
   migrate: { args: () => ['migrate'], program: () => ground.newer, changes: false },
 };
-/** Fewer for a quick look: MOMENTS=4. */
-const moments = Number(process.env.MOMENTS ?? 20);
+/** More for a thorough look: MOMENTS=20. */
+const moments = Number(process.env.MOMENTS ?? 6);
 let round = 0;
 
 test.each(Object.entries(cases))(
