@@ -42,26 +42,36 @@ const clickHouseTypes: Fields = {
   },
 };
 
-/** Records as text, some with an empty line before them. */
-export function textFile(format: TextFormat, events: readonly WrittenEvent[], seed: number): string {
+/**
+ * Records as text, some with an empty line before them.
+ * @param columns what a field is called in the file, if not by its own name
+ */
+export function textFile(
+  format: TextFormat,
+  events: readonly WrittenEvent[],
+  seed: number,
+  columns: Fields = {},
+): string {
   const random = seededRandom(seed);
   const lineEnd = format === 'tsv' && random() < 0.5 ? '\r\n' : '\n';
   const lines = events.map(
-    ({ fields }) => `${random() < 0.1 ? lineEnd : ''}${writers[format](fields, random)}`,
+    ({ fields }) => `${random() < 0.1 ? lineEnd : ''}${writers[format](fields, random, columns)}`,
   );
-  const header = eventFields.join(format === 'tsv' ? '\t' : ',');
+  const header = eventFields.map((name) => columns[name] ?? name).join(format === 'tsv' ? '\t' : ',');
   return [...(format === 'ndjson' ? [] : [header]), ...lines].join(lineEnd) + (random() < 0.5 ? lineEnd : '');
 }
 
-const writers: Readonly<Record<TextFormat, (fields: Fields, random: () => number) => string>> = {
-  ndjson: (fields, random) => {
+const writers: Readonly<
+  Record<TextFormat, (fields: Fields, random: () => number, columns: Fields) => string>
+> = {
+  ndjson: (fields, random, columns) => {
     const pairs = Object.entries(fields).filter(([, text]) => text !== '' || random() < 0.3);
     const cells = pairs.map(([name, text = '']) => {
       const isNumber = !name.endsWith('_id') && /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(text);
       const isTruth = name === 'confirmed' && /^(true|false)$/.test(text);
       const value =
         (isNumber || isTruth) && random() < 0.7 ? text : JSON.stringify(text || (random() < 0.5 ? null : ''));
-      return `${JSON.stringify(name)}:${random() < 0.1 ? ' ' : ''}${value}`;
+      return `${JSON.stringify(columns[name] ?? name)}:${random() < 0.1 ? ' ' : ''}${value}`;
     });
     return `{${cells.join(',')}}`;
   },

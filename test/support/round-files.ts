@@ -1,14 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { eventFields } from '../../catalog/events.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import {
-  type Packing,
-  packed,
-  parquetByClickHouse,
-  parquetByDuckDb,
-  type TextFormat,
-  textFile,
-} from './event-files.ts';
+import { type Packing, packed, parquetByClickHouse, parquetByDuckDb, textFile } from './event-files.ts';
 import { seededRandom } from './random.ts';
 import { type WrittenEvent, writtenEvents } from './written-events.ts';
 
@@ -34,16 +28,33 @@ export class Dice {
   }
 }
 
+/** What the files of a round have in common. */
+export interface RoundFiles {
+  readonly store: Store;
+  readonly folder: string;
+  /** Every record has an event id. */
+  readonly ids: boolean;
+  /** The columns have names of their own, which `roundMapping` leads back; then no file is Parquet. */
+  readonly mapped: boolean;
+}
+
+const expressed = ['impressions', 'referrals', 'conversions', 'spend'];
+const mapped = eventFields.filter((name) => !['event_type', 'quantity', ...expressed].includes(name));
+const columns = Object.fromEntries([...mapped, ...expressed].map((name) => [name, `My ${name}`]));
+
+/** A mapping file for files with columns of their own: several counts of a record, two kinds of sources. */
+export const roundMapping = {
+  map: Object.fromEntries(mapped.map((name) => [name, columns[name]])),
+  expressions: Object.fromEntries(expressed.map((name) => [name, `{${columns[name]}}`])),
+};
+
 /** Writes a file of random format, packing and records whose accounts begin with a text; some of them grow. */
-export async function writeRoundFile(
-  { store, folder }: { readonly store: Store; readonly folder: string },
-  prefix: string,
-  dice: Dice,
-  ids: boolean,
-): Promise<RoundFile> {
+export async function writeRoundFile(round: RoundFiles, prefix: string, dice: Dice): Promise<RoundFile> {
+  const { store, folder, ids } = round;
   const seed = dice.below(2 ** 31);
   const count = 1 + dice.below(dice.one([5, 300, 3000]));
-  const format = dice.one(['ndjson', 'csv', 'tsv', 'parquet'] as const);
+  const texts = ['ndjson', 'csv', 'tsv'] as const;
+  const format = round.mapped ? dice.one(texts) : dice.one([...texts, 'parquet'] as const);
   const types = dice.one(['text', 'whole', 'floating', 'days', 'ClickHouse'] as const);
   const bad = dice.one([0, 0, 0.02, 0.3]);
   const daysOnly = format === 'parquet' && types === 'days';
@@ -55,20 +66,20 @@ export async function writeRoundFile(
     else await parquetByDuckDb(path, events, types);
     return { path, events, whole: await readFile(path) };
   }
-  return writeTextFile(store, join(folder, name), format, dice, seed, events);
+  const textOf = (some: readonly WrittenEvent[]) => textFile(format, some, seed, round.mapped ? columns : {});
+  return writeTextFile(store, join(folder, `${name}.${format}`), textOf, dice, events);
 }
 
 async function writeTextFile(
   store: Store,
   name: string,
-  format: TextFormat,
+  textOf: (events: readonly WrittenEvent[]) => string,
   dice: Dice,
-  seed: number,
   events: readonly WrittenEvent[],
 ): Promise<RoundFile> {
   const packing: Packing = dice.one(['none', 'none', 'gz', 'zst', 'br']);
-  const path = `${name}.${format}${packing === 'none' ? '' : `.${packing}`}`;
-  const text = textFile(format, events, seed);
+  const path = packing === 'none' ? name : `${name}.${packing}`;
+  const text = textOf(events);
   const whole = await packed(store.address, packing, text);
   const grows = dice.below(3) === 0 && events.length > 1;
   if (!grows) {
@@ -76,10 +87,7 @@ async function writeTextFile(
     return { path, events, whole };
   }
   // Up to the end of a record.
-  const first = textFile(format, events.slice(0, 1 + dice.below(events.length - 1)), seed).replace(
-    /[\r\n]+$/,
-    '',
-  );
+  const first = textOf(events.slice(0, 1 + dice.below(events.length - 1))).replace(/[\r\n]+$/, '');
   if (!text.startsWith(first)) throw new Error('the first records must be the beginning of the file');
   const before = await packed(store.address, packing, `${first}\n`);
   await writeFile(path, before);

@@ -13,7 +13,7 @@ import { correctedExport } from './corrections.ts';
 import { loadRows } from './events.ts';
 import { type Command, type Ended, environmentOf, startProcess } from './process.ts';
 import { differences } from './recount.ts';
-import { Dice, type RoundFile, writeRoundFile } from './round-files.ts';
+import { Dice, type RoundFile, roundMapping, writeRoundFile } from './round-files.ts';
 import type { WrittenEvent } from './written-events.ts';
 
 export interface Rounds {
@@ -113,17 +113,20 @@ async function oneRound(ground: Ground, prefix: string, dice: Dice): Promise<str
   // The engine may still be on its way back.
   await retrying(() => select(ground.store, 'SELECT 1'));
   const dedupe = dice.below(5) === 0;
+  const mapped = dice.below(3) === 0;
+  const mapping = mapped ? join(ground.folder, 'mapping.json') : undefined;
+  if (mapping) await writeFile(mapping, JSON.stringify(roundMapping));
   const files: RoundFile[] = [];
   for (let n = 0; n <= dice.below(3); n++)
-    files.push(await writeRoundFile(ground, `${prefix}${n}/`, dice, dedupe));
+    files.push(await writeRoundFile({ ...ground, ids: dedupe, mapped }, `${prefix}${n}/`, dice));
+  const load = () => startLoader(ground, files, dice, { dedupe, mapping });
   const what: string[] = files.map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
   if (dedupe) what.push('--dedupe');
+  if (mapped) what.push('--mapping');
 
   for (let attempt = dice.below(4); attempt > 0; attempt--) {
     const fault = dice.one(faults);
-    const loaders = Array.from({ length: dice.one([1, 1, 2]) }, () =>
-      startLoader(ground, files, dice, dedupe),
-    );
+    const loaders = Array.from({ length: dice.one([1, 1, 2]) }, load);
     await disturb(ground, loaders, fault, dice);
     const ended = await Promise.all(loaders.map((loader) => loader.ended));
     for (const each of ended) refuseCrash(each);
@@ -136,8 +139,8 @@ async function oneRound(ground: Ground, prefix: string, dice: Dice): Promise<str
   const events = files.flatMap((file) => file.events);
   const wrong = events.filter((event) => event.wrong);
   const wanted = wrong.length > 0 ? 4 : 0;
-  await untilDone(() => startLoader(ground, files, dice, dedupe), wanted);
-  const again = await untilDone(() => startLoader(ground, files, dice, dedupe), wanted);
+  await untilDone(load, wanted);
+  const again = await untilDone(load, wanted);
   const { rows, rejected_rows } = JSON.parse(again.stdout);
   if (rows !== 0 || rejected_rows !== 0) throw new Error(`a repeated run loads again: ${again.stdout}`);
   const good = events.filter((event) => !event.wrong);
@@ -154,7 +157,7 @@ async function oneRound(ground: Ground, prefix: string, dice: Dice): Promise<str
       await requireEqual(ground, prefix, others(good), others(wrong));
       what.push('taken back and loaded again');
     } else what.push('not taken back: pruned');
-    await untilDone(() => startLoader(ground, files, dice, dedupe), wanted);
+    await untilDone(load, wanted);
     await equal(good);
   }
   if (dice.below(2)) await renameCampaign(ground, prefix, dice);
@@ -171,13 +174,19 @@ async function oneRound(ground: Ground, prefix: string, dice: Dice): Promise<str
   return `${events.length} records, ${wrong.length} bad, ${what.join(', ')}`;
 }
 
-function startLoader(ground: Ground, files: readonly RoundFile[], dice: Dice, dedupe: boolean): Command {
+function startLoader(
+  ground: Ground,
+  files: readonly RoundFile[],
+  dice: Dice,
+  { dedupe, mapping }: { readonly dedupe: boolean; readonly mapping: string | undefined },
+): Command {
   const paths = files.map(({ path }) => path);
   return adtally(ground, [
     ...['ingest', 'events', '--json', '--quiet'],
     ...['--chunk-bytes', `${dice.one([20_000, 50_000, 200_000, 1 << 20, 128 << 20])}`],
     ...['--parallel', `${1 + dice.below(3)}`],
     ...(dedupe ? ['--dedupe'] : []),
+    ...(mapping ? ['--mapping', mapping] : []),
     ...(dice.below(4) === 0 ? ['--max-rejects', '100%'] : []),
     ...(dice.below(2) ? paths : paths.toReversed()),
   ]);
