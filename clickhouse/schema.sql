@@ -374,7 +374,7 @@ CREATE TABLE load_chunks
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (head, chunk, load_id)
-SETTINGS index_granularity = 256;
+SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384;
 
 CREATE TABLE loads
 (

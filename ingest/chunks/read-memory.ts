@@ -6,13 +6,14 @@ interface Block {
 
 /** Enough for most small files. */
 const firstBytes = 2 << 20;
+const nothing = Buffer.alloc(0);
 
 /**
  * The memory into which a file is read. What is taken stays in it until it is released, so that a file of any size
  * takes as many blocks as there are chunks on their way. Left to the garbage collector, they would be twice as many.
  */
 export class ReadMemory {
-  #block: Block = { bytes: Buffer.alloc(0), held: 0 };
+  #block: Block = { bytes: nothing, held: 0 };
   #spare: Block[] = [];
   /** The largest that was asked for: blocks do not shrink. */
   #wanted = 0;
@@ -45,7 +46,7 @@ export class ReadMemory {
     const length = Math.min(this.#wanted, Math.max(firstBytes, 2 * old.bytes.length));
     const spare = this.#spare.findIndex(({ bytes }) => bytes.length >= length);
     this.#block = this.#spare.splice(spare, spare < 0 ? 0 : 1)[0] ?? {
-      bytes: Buffer.allocUnsafeSlow(length),
+      bytes: Buffer.allocUnsafe(length),
       held: 0,
     };
     const moved = old.bytes.copy(this.#block.bytes, 0, begin, end);

@@ -1,5 +1,5 @@
-import { constants, createReadStream, openSync } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { constants, createReadStream, openSync, readFileSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Compression } from './file-format.ts';
@@ -17,6 +17,8 @@ export interface ByteSource {
    * Only a file that holds its text as it is can do so.
    */
   readonly readAgain?: (target: Buffer, start: number) => Promise<number>;
+  /** All of it, where it has been read at once. */
+  readonly whole?: Buffer;
   /** Fills `target` from the start; returns the number of bytes written, 0 at the end. */
   read(target: Buffer): Promise<number>;
   close(): Promise<void>;
@@ -109,7 +111,7 @@ async function openFile(
   signal: AbortSignal | undefined,
 ): Promise<ByteSource> {
   // Use stat rather than open: opening and closing a pipe would break its writer.
-  const found = file === '-' ? undefined : await stat(file);
+  const found = file === '-' ? undefined : statSync(file);
   if (!found?.isFile()) {
     const stream = found ? openStream(file, found.isFIFO()) : process.stdin;
     if (signal) addAbortSignal(signal, stream);
@@ -124,10 +126,17 @@ async function openFile(
       close: async () => void stream.destroy(),
     };
   }
+  const readAgain = (target: Buffer, start: number) => readAt(file, target, start);
+  if (found.size <= headBytes) {
+    // To wait for each of several calls takes longer than what they do.
+    const whole = readFileSync(file);
+    onBytes(whole.length);
+    return { whole, size: whole.length, readAgain, read: () => Promise.resolve(0), close: async () => {} };
+  }
   const handle = await open(file);
   return {
     size: found.size,
-    readAgain: (target, start) => readAt(file, target, start),
+    readAgain,
     read: async (target) => {
       const { bytesRead } = await handle.read(target, 0, Math.min(target.length, maxReadBytes));
       if (bytesRead > 0) onBytes(bytesRead);
@@ -166,16 +175,12 @@ interface PeekedSource extends ByteSource {
 }
 
 async function peek(source: ByteSource): Promise<PeekedSource> {
-  const head = Buffer.allocUnsafeSlow(Math.min(headBytes, (source.size ?? headBytes) + 1));
-  let length = 0;
-  for (let bytes = -1; bytes !== 0 && length < head.length; length += bytes) {
-    bytes = await source.read(head.subarray(length));
-  }
-  const ended = length < head.length;
-  let unread = head.subarray(0, length);
+  const head = source.whole ?? (await headOf(source));
+  const ended = source.whole !== undefined || head.length < headBytes;
+  let unread = head;
   return {
     ...source,
-    head: unread,
+    head,
     skip: (bytes) => {
       unread = unread.subarray(bytes);
     },
@@ -186,6 +191,15 @@ async function peek(source: ByteSource): Promise<PeekedSource> {
       return Promise.resolve(bytes);
     },
   };
+}
+
+async function headOf(source: ByteSource): Promise<Buffer> {
+  const head = Buffer.allocUnsafeSlow(headBytes);
+  let length = 0;
+  for (let bytes = -1; bytes !== 0 && length < head.length; length += bytes) {
+    bytes = await source.read(head.subarray(length));
+  }
+  return head.subarray(0, length);
 }
 
 /** @param origin what the pieces are made from; closed with the source */
@@ -212,7 +226,7 @@ function byteSourceOf(pieces: AsyncIterable<Buffer>, origin?: ByteSource): ByteS
 
 async function* piecesOf(source: ByteSource): AsyncGenerator<Buffer> {
   for (;;) {
-    const piece = Buffer.allocUnsafeSlow(pieceBytes);
+    const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, (source.size ?? pieceBytes) + 1));
     const bytes = await source.read(piece);
     if (bytes === 0) return;
     yield piece.subarray(0, bytes);

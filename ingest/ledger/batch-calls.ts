@@ -20,17 +20,27 @@ export function together<Item, Answer>(
   most = mostChunks,
 ): (store: Store, item: Item) => Promise<Answer> {
   const waiting = new WeakMap<Store, Call<Item, Answer>[]>();
-  const answer = async (store: Store, calls: Call<Item, Answer>[]): Promise<void> => {
-    while (calls.length > 0) {
-      const batch = calls.splice(0, most);
-      try {
-        const items = batch.map(({ item }) => item);
-        const answers = await work(store, items);
-        if (answers.length !== items.length) throw new Error('a statement left a question open');
+  const answersTo = async (store: Store, batch: readonly Call<Item, Answer>[]): Promise<() => void> => {
+    try {
+      const items = batch.map(({ item }) => item);
+      const answers = await work(store, items);
+      if (answers.length !== items.length) throw new Error('a statement left a question open');
+      return () => {
         for (const [n, { resolve }] of batch.entries()) resolve(answers[n] as Answer);
-      } catch (error) {
+      };
+    } catch (error) {
+      return () => {
         for (const { reject } of batch) reject(error);
-      }
+      };
+    }
+  };
+  const answer = async (store: Store, calls: Call<Item, Answer>[]): Promise<void> => {
+    const next = () => (calls.length > 0 ? answersTo(store, calls.splice(0, most)) : undefined);
+    for (let asked = next(); asked; asked ??= next()) {
+      const give = await asked;
+      // The engine is at the next ones while the callers use these.
+      asked = next();
+      give();
       // Those that go on from here may call at once.
       await new Promise(setImmediate);
     }

@@ -28,11 +28,13 @@ const chunksFrom = together<string, readonly KnownChunk[]>(async (store, heads) 
     counted: number;
     content: string;
   }>(store, query, { heads });
-  const known = rows.map(({ first, chunk, length, loaded, counted, content }) => ({
-    first,
-    chunk: { id: chunk, bytes: length, content, loadedRows: loaded ? counted : undefined },
-  }));
-  return heads.map((head) => known.filter(({ first }) => first === head).map(({ chunk }) => chunk));
+  const known = new Map<string, KnownChunk[]>();
+  for (const { first, chunk, length, loaded, counted, content } of rows) {
+    const found = known.get(first) ?? [];
+    found.push({ id: chunk, bytes: length, content, loadedRows: loaded ? counted : undefined });
+    known.set(first, found);
+  }
+  return heads.map((head) => known.get(head) ?? []);
 });
 
 /** A load that is about to cut a chunk at a line, or has cut one. */

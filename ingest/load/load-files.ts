@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 import type { FileReading } from '../event/reading.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { Stopped } from '../ledger/load-error.ts';
@@ -17,9 +17,11 @@ const smallFileBytes = 1 << 20;
 /** So many share their small statements and take no more memory than a large file. */
 const smallFilesAtOnce = 64;
 /** So many are looked at for what is loaded of them, before those that are new are loaded. */
-const lookedAtTogether = 1_000;
-/** Of them so many are read at a time, and share their statements. */
-const readAtOnce = 250;
+const lookedAtTogether = 10_000;
+/** So many of them are read at a time: a thousand share a statement, and the next thousand are read meanwhile. */
+const mostReadAtOnce = 2_000;
+/** Less of large ones, each of which is in memory. */
+const bytesReadAtOnce = 64 << 20;
 
 /**
  * Loads files one after another and stops at the first that fails. A file of which nothing is new makes no load. Small
@@ -64,7 +66,7 @@ export async function loadFiles(
   };
   for (let next = 0; next < files.length; ) {
     if (next === sizes.length) {
-      sizes.push(...(await Promise.all(files.slice(next, next + lookedAtTogether).map(sizeOf))));
+      sizes.push(...files.slice(next, next + lookedAtTogether).map(sizeOf));
     }
     const from = next;
     while ((sizes[next] ?? Number.POSITIVE_INFINITY) <= smallFileBytes) next++;
@@ -74,7 +76,8 @@ export async function loadFiles(
     const left = new Set(numbers);
     // What is no file cannot be read twice.
     if (!dryRun && sizes[from] !== undefined) {
-      await each(numbers, readAtOnce, async (n, file) => {
+      const largest = Math.max(...sizes.slice(from, next).map((size = 0) => size), 1);
+      await each(numbers, Math.min(Math.ceil(bytesReadAtOnce / largest), mostReadAtOnce), async (n, file) => {
         const loaded = await alreadyLoaded(optionsOf(file));
         if (!loaded) return;
         left.delete(n);
@@ -91,9 +94,14 @@ export async function loadFiles(
 }
 
 /** In bytes; undefined for what is no file, or not there. */
-async function sizeOf(file: string): Promise<number | undefined> {
-  const found = file === '-' ? undefined : await stat(file).catch(() => undefined);
-  return found?.isFile() ? found.size : undefined;
+function sizeOf(file: string): number | undefined {
+  if (file === '-') return undefined;
+  try {
+    const found = statSync(file);
+    return found.isFile() ? found.size : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 type Send = () => Promise<void>;
