@@ -1,3 +1,4 @@
+import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
@@ -13,16 +14,22 @@ export interface InterruptedUnload {
  * Loads whose `unload` ended before it was done: nobody wants their files loaded again. A load whose chunks another has
  * loaded since is not among them.
  */
-export function interruptedUnloads(store: Store): Promise<InterruptedUnload[]> {
+export async function interruptedUnloads(store: Store): Promise<InterruptedUnload[]> {
+  const interrupted = await select<{ load: string }>(
+    store,
+    `SELECT DISTINCT substring(l.file, length('unload of ') + 1) AS load FROM loads AS l FINAL
+     WHERE l.state IN ('running', 'failed') AND kind = 'rebuild' AND startsWith(l.file, 'unload of ')
+       AND ${stateColumn} IN ('dead', 'failed')`,
+    { deadAfterMs: defaultTimings.deadAfterMs },
+  );
+  if (interrupted.length === 0) return [];
+  const claimed = `load_id IN {loads:Array(String)}
+    AND load_id NOT IN (SELECT load_id FROM loads FINAL WHERE load_id IN {loads:Array(String)} AND state = 'unloaded')`;
   return select(
     store,
-    `SELECT c.load_id AS load, toFloat64(uniqExact(c.chunk)) AS chunks FROM load_chunks AS c
-     WHERE c.load_id IN (
-         SELECT substring(l.file, length('unload of ') + 1) FROM loads AS l FINAL
-         WHERE kind = 'rebuild' AND startsWith(l.file, 'unload of ') AND ${stateColumn} IN ('dead', 'failed'))
-       AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')
-       AND c.chunk NOT IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)
+    `SELECT load_id AS load, toFloat64(uniqExact(chunk)) AS chunks FROM load_chunks
+     WHERE ${claimed} AND (head, chunk) IN (${chunksInDoubt(claimed)})
      GROUP BY load ORDER BY load`,
-    { deadAfterMs: defaultTimings.deadAfterMs },
+    { loads: interrupted.map(({ load }) => load) },
   );
 }

@@ -56,10 +56,12 @@ export async function forgetRejected(store: Store, chunks: readonly string[]): P
 export async function reopenRejects(store: Store, replayId: string): Promise<void> {
   const ofReplay = 'replay_id = {id:String}';
   const params = { id: replayId };
+  const ownChunks = `SELECT DISTINCT chunk FROM rejected_rows WHERE ${ofReplay}`;
   const rows = await select<{ chunk: string; loaded: 0 | 1 }>(
     store,
-    `SELECT DISTINCT chunk, chunk IN (SELECT chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0) AS loaded
-     FROM rejected_rows WHERE ${ofReplay}`,
+    `SELECT chunk, chunk IN (
+         SELECT chunk FROM load_chunks WHERE chunk IN (${ownChunks}) AND toUInt64(loaded_at) > 0) AS loaded
+     FROM (${ownChunks})`,
     params,
   );
   await store.command({

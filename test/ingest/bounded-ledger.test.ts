@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { askFigure, loadsOf, openWork } from '../../ingest/history/figures.ts';
+import { interruptedUnloads } from '../../ingest/history/interrupted-unloads.ts';
 import { confirmationTime } from '../../ingest/lists/confirmation-time.ts';
 import { event, load, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
@@ -51,6 +52,12 @@ test('what is in doubt is told without reading what is settled, however long the
     await confirmationTime(db.store);
   });
   expect(most(asked)).toBeLessThan(settled / 10);
+});
+
+test('unloads that were interrupted are told from the loads that did not end well', async () => {
+  const asked = await statementsOf(async () => expect(await interruptedUnloads(db.store)).toEqual([]));
+  // A granule of `loads`, and those beside it, for each of three.
+  expect(most(asked)).toBeLessThan(settled / 3);
 });
 
 test('the loads of a day are told without reading those of other days', async () => {
