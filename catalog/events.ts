@@ -61,7 +61,7 @@ export type EventType = Specs[Count]['eventType'] | 'revenue';
 
 export const fieldSpecs: Readonly<Record<EventField, FieldSpec>> = specs;
 export const eventFields = Object.keys(specs) as readonly EventField[];
-/** Fields that carry a count themselves, of which a record has some or an event type. */
+/** Fields that carry a count themselves. A record has some of them, or an event type. */
 export const countFields = eventFields.filter((name): name is Count => 'eventType' in specs[name]);
 export const eventTypeOf = Object.fromEntries(
   countFields.map((count) => [count, specs[count].eventType]),

@@ -15,7 +15,7 @@ const debian = '/usr/lib/postgresql';
 
 /**
  * Starts a PostgreSQL server on an empty folder and a loopback port, with settings for reports on this machine.
- * @throws {CannotRun} when there is none and none can be installed, or when it does not start
+ * @throws {CannotRun} when no server is there and no server can be installed, or when it does not start
  */
 export async function startPostgresql(): Promise<{ url: string; stop(): Promise<void> }> {
   const programs = findPrograms() ?? (await install());

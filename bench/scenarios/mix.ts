@@ -20,7 +20,7 @@ const finest = '/v1/campaigns/breakdowns/device_creative_date';
 const fileEvents = 2_000;
 
 /**
- * What a service has to do on a day: a thousand accounts, of which some ask much more than others, nine times of ten for
+ * What a service has to do on a day: a thousand accounts, some of which ask much more than others, nine times of ten for
  * a small report and else for a year in the finest breakdown, while new events are loaded all the time.
  */
 export const mix: Scenario = async (bench) => {

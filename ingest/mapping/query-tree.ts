@@ -32,7 +32,7 @@ export function functionThatFails(lines: readonly string[]): string | undefined 
     if (!reading.test(name) || gentle.test(name) || !isText(given[0])) continue;
     if (/String/.test(type)) continue;
     const cast = /CAST/i.test(name);
-    return `${cast ? `CAST to ${type}` : name} fails for text that is none; use ${cast ? 'accurateCastOrNull or a function such as toInt64OrNull' : `${name}OrNull`}: such a record is rejected`;
+    return `${cast ? `CAST to ${type}` : name} fails for text that it cannot read; use ${cast ? 'accurateCastOrNull or a function such as toInt64OrNull' : `${name}OrNull`}: such a record is rejected`;
   }
   return undefined;
 }

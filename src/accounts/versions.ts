@@ -1,6 +1,6 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 
-/** A row of `tokens` or `account_limits`, of which only the latest version counts. */
+/** A row of `tokens` or `account_limits`; only its latest version counts. */
 export interface Versioned {
   /** `yyyy-mm-dd hh:mm:ss.ffffff` */
   readonly version: string;

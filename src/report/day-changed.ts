@@ -5,7 +5,7 @@ export const timeOf = (parameter: string) => `fromUnixTimestamp64Micro({${parame
 
 /**
  * SQL of whether the day of a row has changed after the parameter `changed_since`.
- * @param owned SQL of whose days, and of which range
+ * @param owned SQL that says whose days, and in what range
  */
 export function dayChanged(family: string, owned: string): string {
   const days = [

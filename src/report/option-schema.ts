@@ -8,7 +8,7 @@ import { changeId, comparedId, filterFields, metricsOf } from './fields.ts';
 /** The greatest limit that is accepted. */
 const maxLimit = 10_000_000;
 
-/** The rules between fields are not asked about a date that is none. */
+/** The rules between fields are not asked about a text that is no date. */
 export const day = z.iso.date({
   abort: true,
   error: ({ input }) => (input === undefined ? 'is required' : 'must be a date that exists, as yyyy-mm-dd'),

@@ -19,7 +19,7 @@ export interface Plan {
   readonly routing?: ShardRouting;
 }
 
-/** The part of a range that ClickHouse's Date can hold; first > last if there is none. */
+/** The part of a range that ClickHouse's Date can hold; first > last if it can hold no day of it. */
 export interface Days {
   readonly first: string;
   readonly last: string;

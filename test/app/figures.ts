@@ -211,7 +211,7 @@ async function pointsOf({ page, question, answer }: Shown): Promise<Said[]> {
   });
 }
 
-/** What the tooltip says; undefined while there is none. */
+/** What the tooltip says; undefined while no tooltip shows. */
 async function tooltip(page: Page): Promise<Said | undefined> {
   const lines = await page.evaluate(() => {
     const tip = document.querySelector<HTMLElement>('.tip');

@@ -106,7 +106,7 @@ test('serve and migrate say of a new store that they made its tables, and name n
   expect(migrated.stderr).toBe('the tables were created\n');
 });
 
-test('a command that looks makes no store where there is none', async () => {
+test('a command that looks makes no store', async () => {
   const env = { DATA_DIR: join(folder, 'none') };
   const { code, stderr } = await adtally(current, ['loads'], env).ended;
   expect({ code, stderr }).toEqual({

@@ -64,7 +64,7 @@ test('who inserts events without the loader cannot store text that is not UTF-8,
   await insert("repeat('ü', 128)");
 });
 
-test('who inserts events without the loader cannot store amounts of which a few make a sum wrap', async () => {
+test('an INSERT without the loader cannot store amounts so large that a few make a sum wrap', async () => {
   const insert = (column: string, value: string) =>
     db.store.command({
       query: `INSERT INTO events (event_time, advertiser_id, campaign_id, ${column}) SELECT now64(3), 'a', 'c', ${value}`,

@@ -139,7 +139,7 @@ const outcomes = (asked: readonly Asked[]) => Promise.all(asked.map(outcome));
 const all = (result: string) => askedAs.map((as) => `${as}: ${result}`);
 const askedAs = formats.flatMap(({ clickhouse }) => codings.map((coding) => `${clickhouse} ${coding}`));
 
-/** Answers that have begun, of which nothing more is read for now, and which cannot have ended. */
+/** Answers that have begun and cannot have ended; nothing more of them is read for now. */
 async function begunAnswers(): Promise<Asked[]> {
   const asked = askAll(dated);
   await Promise.all(asked.map(async ({ answer }) => once(await answer, 'readable')));

@@ -32,7 +32,7 @@ describe('a token as the password', () => {
     ['a wrong one', { authorization: 'Basic YTpi' }],
     ['none', { authorization: '' }],
     ['no base64', { authorization: 'Basic ä%' }],
-    ['a token that is none', { authorization: 'Bearer adt_x' }],
+    ['a text that is no token', { authorization: 'Bearer adt_x' }],
   ])('%s is asked for again, in both ways', async (_, { authorization }) => {
     const headers: Record<string, string> = /ä/.test(authorization)
       ? { authorization: 'Basic %' }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { HttpEnv } from '../../src/http/env.ts';
 import { type Listening, listen } from '../../src/http/server/listen.ts';
 
-/** An app of which even the handler of errors fails: no route of the service answers such a request. */
+/** An app whose handler of errors fails too: no route of the service answers such a request. */
 const app = new Hono<HttpEnv>();
 app.get('/fails', () => {
   throw new Error('/var/lib/secret is not readable');

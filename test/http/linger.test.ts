@@ -5,7 +5,7 @@ import { linger } from '../../src/http/server/connections.ts';
 
 const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
-test('a caller who has gone before the rest of a request is waited for leaves no timer, which would keep a stop waiting', async () => {
+test('a caller that left before the service waits for the rest of its request leaves no timer, which would keep a stop waiting', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -35,7 +35,7 @@ test('800 questions of anybody cost no statement', async () => {
     expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([200]));
   }
   const seconds = (performance.now() - startedAt) / 1_000;
-  // Of two services, each of which asks three times in 2 s by the clock and checks once a second.
+  // Two services ask three times in 2 s each, by the clock, and check once a second.
   expect(statements() - before).toBeLessThan(10 + 6 * seconds);
 });
 

@@ -23,7 +23,7 @@ test('a count beyond all limits in Redis is a limit, and no fault of the message
   expect(rateLimit).toMatch(/^"account";r=0;t=\d+$/);
 });
 
-test('a count below zero is none: this process counts by itself', async () => {
+test('a count below zero is not believed: this process counts by itself', async () => {
   await redis.set(key, '-1000', 'EX', 600);
   const statuses = [(await ask())[0], (await ask())[0], (await ask())[0]];
   expect(statuses).toEqual([400, 400, 429]);

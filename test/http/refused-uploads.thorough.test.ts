@@ -16,7 +16,7 @@ test('a caller that neither sends the rest of a refused upload nor leaves is cut
   const failure = new Promise<NodeJS.ErrnoException>((resolve) => socket.once('error', resolve));
   socket.resume().write(await head([length(50), 'Connection: close']));
   await once(socket, 'end');
-  // Longer than it may pause. Who has heard the end learns of the cut only by sending on.
+  // Longer than it may pause. A caller that has heard the end learns of the cut only by sending on.
   const paused = performance.now();
   await expect.poll(() => performance.now() - paused, { timeout: 15_000 }).toBeGreaterThan(11_000);
   const again = setInterval(() => socket.write('x'), 100);

@@ -162,7 +162,7 @@ describe('rows are not waited for', () => {
   });
 });
 
-test('the trace of a caller goes on to the database, and what is none does not', async () => {
+test('the trace of a caller goes on to the database, and a malformed one does not', async () => {
   const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const seen: (string | undefined)[] = [];
   const database = createServer((asked, answer) => {

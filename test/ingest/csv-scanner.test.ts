@@ -54,7 +54,7 @@ test(`cells that are said to be plain are what is between delimiters, in any byt
 });
 
 test.each([-1, 0])(
-  'a quoted cell of %i bytes more than the longest there may be is a cell, or its quote is none',
+  'a quoted cell of %i bytes more than the longest there may be is a cell, or its quote is text',
   (more) => {
     for (const before of ['', 'a,', `${'a\n'.repeat(500_000)}b,`]) {
       const text = `${before}"${'x'.repeat(maxQuotedBytes + more - 1)}\n",c\nd\n`;

@@ -69,7 +69,7 @@ describe('NULL in Parquet is no value', () => {
     },
   );
 
-  test('an event_id of numbers is none where it is NULL', async () => {
+  test('an event_id of numbers is empty where it is NULL', async () => {
     const rest = `TIMESTAMP '2026-01-31 12:00:00' AS event_time, 'impression' AS event_type, 'X' AS advertiser_id, 'C' AS campaign_id`;
     await writeByDuckDb('id.parquet', `SELECT CAST(NULL AS BIGINT) AS event_id, ${rest}`);
     expect(await events(await load('id.parquet'))).toMatchObject([{ event_id: '', impressions: '1' }]);

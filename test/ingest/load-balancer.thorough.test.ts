@@ -42,7 +42,7 @@ interface Summary {
   readonly rejected_rows: number;
 }
 
-/** Loads files, of which each has a row that is rejected. */
+/** Loads files that each have a row that is rejected. */
 async function loaded(...args: string[]): Promise<Summary> {
   const { code, stdout, stderr } = await commands.run(['ingest', 'events', '--json', ...args], env);
   expect(code, stderr).toBe(4);

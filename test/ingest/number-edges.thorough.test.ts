@@ -168,7 +168,7 @@ describe('numbers of an expression', () => {
   const expressions = { creative_id: "if({n} != 0, 'more', 'zero')", impressions: '0' };
   const reason = 'creative_id must be computed from numbers, and {n} is none, not "zero"';
 
-  test('that have more than 12 places are none, and not zero', async () => {
+  test('that have more than 12 places are no numbers, and not zero', async () => {
     const flags = { ...(await inFile({ expressions, ignore_unknown: true })), map: ['event_time=Day'] };
     const { events: kept, rejected } = await loadText(flags, text, 'creative_id');
     expect(kept.flat()).toEqual(['more', 'more', 'more', 'more']);

@@ -22,7 +22,7 @@ test.each<[string, number, number, Shape]>([
   expect(await stored()).toEqual(sums(rows));
 });
 
-test('chunks of a file are known of which another file begins with them', async () => {
+test('chunks of a file are known where another file begins with them', async () => {
   await written(502_000);
   await load();
   await written(1_002_000);

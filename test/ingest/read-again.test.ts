@@ -11,7 +11,7 @@ import { useLoader } from '../support/loader.ts';
 import { onlyChunk } from '../support/only-chunk.ts';
 import { useStore } from '../support/store.ts';
 
-/** Files of which a chunk is several pieces, so that it is read once to be named and once to be sent. */
+/** Files whose chunks are several pieces, so that each is read once to be named and once to be sent. */
 
 const db = useStore();
 let account: string;

@@ -28,7 +28,7 @@ test('two different replays of one load at once count each row once, as one or t
   expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 40 + 7 * 3 + 3 * 5 });
 });
 
-test('a replay of which only a part was marked is not replayed again', async () => {
+test('a replay that was marked only in part is not replayed again', async () => {
   const { load } = await loadWithRejects(50);
   const path = await corrected(load, 'csv', () => 3);
   expect((await run('replay', load, path)).code).toBe(0);

@@ -51,7 +51,7 @@ test('what is lost or too much is named with its load and file, and the command 
   await run(['unload', id]);
 });
 
-test('a day of which no raw event is left though nothing has pruned it is a difference', async () => {
+test('a day without raw events that nothing has pruned is a difference', async () => {
   const id = await load(await file('old.ndjson', ndjson(events(5, { event_time: '2026-05-05T12:00:00Z' }))));
   await db.store.command({ query: 'ALTER TABLE events DROP PARTITION 202605' });
   expect((await verifyLedger(db.store)).differences).toMatchObject([

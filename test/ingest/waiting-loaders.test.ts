@@ -168,7 +168,7 @@ test('a load that fails does not wait for more of its input', async () => {
   expect(stderr).toMatch(/more than 0 rows are faulty/);
 });
 
-test('a load of which the store heard nothing waits for a rebuild that went on without it', async () => {
+test('a load that the store has not heard of waits for a rebuild that went on without it', async () => {
   const load = await Load.begin(db.store, { kind: 'events', file: 'silent' }, new Date());
   // As one that took the load for dead.
   const word = (state: string) =>

@@ -33,7 +33,7 @@ describe('records for which a condition is false are left out and counted', () =
     });
   });
 
-  test('by numbers, of which empty cells are none', async () => {
+  test('by numbers; empty cells are no numbers', async () => {
     const where = '{impressions} != 0 OR {spend} != 0';
     const text = [
       'Day,impressions,spend',
@@ -110,7 +110,7 @@ test.each([
   ['1 = 1', '--where: is the same for every record; name a column of the file as {column}'],
   ['', '--where: is empty: leave it out'],
   ['{Day} !== 1', '--where: is no SQL expression'],
-  ['toInt64({Day}) > 0', '--where: toInt64 fails for text that is none; use toInt64OrNull'],
+  ['toInt64({Day}) > 0', '--where: toInt64 fails for text that it cannot read; use toInt64OrNull'],
   ['rand() > {a}', '--where: rand does not give the same result'],
   ['{a} > {b}', '--where: greater compares {a} and {b} as text'],
 ])('refused before anything is sent: %s', async (where, message) => {

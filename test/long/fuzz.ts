@@ -117,7 +117,7 @@ function exchange(port: number, { pieces, ending, all }: Conversation): Promise<
     let silent = 0;
     socket.setTimeout(300, () => {
       silent++;
-      // Ending our side tells the service that the rest never comes. Who has sent all just waits.
+      // Ending our side tells the service that the rest never comes. A caller that has sent all just waits.
       if (silent === 1 && !all) socket.end();
       else if (silent > 60) {
         given ||= 'HTTP/1.1 599 no answer\r\n\r\n';

@@ -20,7 +20,7 @@ import { seededRandom } from '../support/random.ts';
  * an honest caller who is refused, or memory that grows: `node --import tsx test/long/hostile.ts --minutes 60`.
  */
 const { minutes, honest, pause, seed } = new Command('hostile')
-  .option('--minutes <n>', 'of which a tenth is without hostile callers', Number, 60)
+  .option('--minutes <n>', 'in all; a tenth of them without hostile callers', Number, 60)
   .option('--honest <n>', 'how many honest callers, of an account each', Number, 36)
   .option('--pause <ms>', 'between two requests of an honest caller', Number, 3_000)
   .option('--seed <n>', 'of who asks for what', Number, 1)

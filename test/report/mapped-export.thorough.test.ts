@@ -16,7 +16,7 @@ const placements = ['abc', 'def', '#N/A'];
 
 interface Export {
   readonly text: string;
-  /** The same as one event for each count; a row of zeros is none. */
+  /** The same as one event for each count; a row of zeros is no event. */
   readonly events: readonly EventLine[];
   readonly zeros: number;
 }

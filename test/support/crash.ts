@@ -155,7 +155,7 @@ export function startLoader(address: Address, files: readonly string[]): Command
   );
 }
 
-/** The first difference between the store and the recount; undefined when there is none. */
+/** The first difference between the store and the recount; undefined when they are equal. */
 export async function compare(address: Address, input: Input): Promise<string | undefined> {
   const store = connect(address);
   try {

@@ -17,7 +17,7 @@ export interface Demo {
   engineUrl(): string | undefined;
   /** One number from the store. @throws while there is no store, or no such table yet */
   number(query: string): Promise<number>;
-  /** The sample is there once: in the raw events and in every rollup, of which none may lag behind. */
+  /** The sample is there once, in the raw events and in every rollup; no rollup may lag behind. */
   expectWholeSample(): Promise<void>;
 }
 

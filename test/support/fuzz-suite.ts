@@ -10,7 +10,7 @@ export function fuzzService(requests: number): void {
   const db = useStore();
   const failures: string[] = [];
   const log = openLog('error', { write: (line) => void failures.push(line) });
-  // Without a secret of its own it would look for one in the folder of an embedded store, which there is none of.
+  // Without a secret of its own it would look for one in the folder of an embedded store, and there is no such folder.
   const env = { RATE_LIMIT_REQUESTS: '1000000', LINK_SECRET: 'of these tests, which is long enough' };
   const service = useService(db, env, log);
 

@@ -28,7 +28,7 @@ export type Mode = 'server' | 'embedded';
 /** Reports of every path, or why they are not given. */
 type Reports = string;
 
-/** A store, made once, of which every round gets a copy. */
+/** A store, made once; every round gets a copy of it. */
 export interface Ground {
   readonly folder: string;
   readonly template: string;

@@ -3,7 +3,7 @@ import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
 import { plainReading } from '../../ingest/event/reading.ts';
 import { formatOf } from '../../ingest/input/file-format.ts';
 
-/** The first chunk of a file of which the store knows nothing. */
+/** The first chunk of a file that the store does not know. */
 export async function onlyChunk(path: string, pieceBytes = 4 << 20): Promise<SendableChunk> {
   const chunks = chunksOf({
     file: path,

@@ -36,7 +36,7 @@ const sumOf: Readonly<Record<string, keyof Counted>> = { spent: 'spend', estimat
 /**
  * The first differences between what the store has of all accounts that begin with a text, in `events` and in each of
  * the rollups key by key, and an event by event recount; days are in UTC.
- * @param rawSince the first day of which events are compared one by one; those before may be pruned
+ * @param rawSince the first day whose events are compared one by one; those before may be pruned
  */
 export async function differences(
   store: Store,

@@ -29,7 +29,7 @@ export interface RejectedLoads {
   readonly file: TestLoader['file'];
   start(...args: string[]): Command;
   run(...args: string[]): Promise<Ended>;
-  /** Loads lines of which every fifth has no quantity that counts; returns the file and the id of the load. */
+  /** Loads lines, every fifth without a quantity that counts; returns the file and the id of the load. */
   loadWithRejects(count: number): Promise<{ path: string; load: string }>;
   /** Exports the rejected rows of a load and writes them again with other quantities. */
   corrected(load: string, kind: Kind, quantity: (row: number) => number, name?: string): Promise<string>;

@@ -5,7 +5,7 @@ import { timeOf } from '../day-changed.ts';
 import { dayParameters, owned } from '../from-clause.ts';
 import type { Plan } from '../plan.ts';
 
-/** A day of which a caller who knows all until some time does not know the present rows or whether it is confirmed. */
+/** A day whose present rows, or whose confirmation, are new to a caller that knows all until some time. */
 export interface ChangedDay {
   /** `yyyy-mm-dd` */
   readonly day: string;

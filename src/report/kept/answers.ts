@@ -181,7 +181,7 @@ interface Destination {
   readonly current: Promise<StoreState | undefined>;
 }
 
-/** Who has a place does not wait for a store that takes long to tell its state. */
+/** A request that has a place does not wait for a store that takes long to tell its state. */
 const soon = <T>(state: Promise<T> | undefined): Promise<T | undefined> =>
   Promise.race([state, setTimeout(stateWithinMs, undefined, { ref: false })]);
 
