@@ -115,7 +115,10 @@ describe('expressions', () => {
 
 describe('refused before anything is sent', () => {
   test.each([
-    ['toInt64({A})', 'toInt64 fails for text that it cannot read; use toInt64OrNull: such a record is rejected'],
+    [
+      'toInt64({A})',
+      'toInt64 fails for text that it cannot read; use toInt64OrNull: such a record is rejected',
+    ],
     ["if(startsWith({A}, '10'), {A}::Int32, 0)", 'CAST to Int32 fails for text that it cannot read'],
     ['{A} / {B}', "fails for {A} = '1', {B} = '0': Division by zero. Divide by nullIf(…, 0)"],
     ['base64Decode({A})', "fails for {A} = '1': Invalid base64Decode value (1)"],
