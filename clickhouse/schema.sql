@@ -446,6 +446,17 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (chunk, line)
 SETTINGS non_replicated_deduplication_window = 10000, min_parts_to_merge_at_once = 16, index_granularity = 8192;
 
+CREATE TABLE settings
+(
+    `timezone` String,
+    `cluster` String,
+    `shards` UInt16,
+    `version` DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = MergeTree
+ORDER BY version
+SETTINGS index_granularity = 8192;
+
 CREATE TABLE sites
 (
     `account_id` String,

@@ -146,7 +146,7 @@ async function truncateTables({ address }: Store, urls: readonly string[]): Prom
       each,
       `SELECT concat(database, '.', name) AS name FROM system.tables
        WHERE database IN ({database:String}, concat({database:String}, '_shard')) AND engine LIKE '%MergeTree'
-         AND name NOT IN ('migrations', 'placements')`,
+         AND name NOT IN ('migrations', 'placements', 'settings')`,
       { database: address.database },
     );
     for (const { name } of tables) await each.command({ query: `TRUNCATE TABLE ${name}` });

@@ -1,5 +1,6 @@
 import { type Store, select } from '../client.ts';
-import { hashedShardCount, type Sharding } from './sharding-key.ts';
+import { requireSettings } from '../settings.ts';
+import type { Sharding } from './sharding-key.ts';
 
 /**
  * How a store is laid out on a cluster: database `local` holds the tables and views of each node. The database of
@@ -31,7 +32,7 @@ export class ClusterError extends Error {
 
 const known = new WeakMap<Store, Promise<Layout | undefined>>();
 
-/** The layout of a store; undefined for a single node. Looked up once per client. */
+/** The layout of a store; undefined for a single node. Looked up once per client. @throws when it has no settings */
 export function layoutOf(store: Store): Promise<Layout | undefined> {
   const found = known.get(store) ?? findLayout(store);
   known.set(store, found);
@@ -40,24 +41,24 @@ export function layoutOf(store: Store): Promise<Layout | undefined> {
 }
 
 async function findLayout(store: Store): Promise<Layout | undefined> {
-  const [events] = await select<{ cluster: string; local: string; key: string }>(
-    store,
-    `SELECT extract(engine_full, '^Distributed\\\\(\\'([^\\']+)') AS cluster,
-            extract(engine_full, '^Distributed\\\\(\\'[^\\']+\\', \\'([^\\']+)') AS local, engine_full AS key
-     FROM system.tables WHERE database = currentDatabase() AND name = 'events' AND engine = 'Distributed'`,
-  );
-  if (!events) return undefined;
-  const { cluster, local, key } = events;
-  const nodes = await nodesOf(store, cluster);
-  const shards = hashedShardCount(key);
-  if (shards === undefined)
-    throw new ClusterError(`${store.address.database}.events is not sharded by account`);
-  return createLayout({ cluster, local, nodes, sharding: { database: store.address.database, shards } });
+  const { cluster, shards } = await requireSettings(store);
+  if (!cluster) return undefined;
+  const { database } = store.address;
+  return createLayout({ cluster, nodes: await nodesOf(store, cluster), sharding: { database, shards } });
 }
 
-/** A layout; `replicated` follows from the nodes. */
-export function createLayout(parts: Omit<Layout, 'replicated'>): Layout {
-  return { ...parts, replicated: parts.nodes.some(({ replica }) => replica > 1) };
+/** A layout; the rest of it follows from these. */
+export function createLayout(parts: Pick<Layout, 'cluster' | 'nodes' | 'sharding'>): Layout {
+  return {
+    ...parts,
+    local: localDatabase(parts.sharding.database),
+    replicated: parts.nodes.some(({ replica }) => replica > 1),
+  };
+}
+
+/** The database that holds the local tables of a cluster node. */
+export function localDatabase(database: string): string {
+  return `${database}_shard`;
 }
 
 /** The number of shards of a cluster. */

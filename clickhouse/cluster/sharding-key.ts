@@ -49,9 +49,3 @@ function shardExpression(account: string, entity: string, sharding: Sharding): s
 function shardsExpression(account: string, { database, shards }: Sharding): string {
   return `dictGetOrDefault('${database}.placement', 'shards', ${account}, [toUInt16(jumpConsistentHash(cityHash64(${account}), ${shards}))])`;
 }
-
-/** The number of shards in a sharding key that hashes accounts; undefined for any other key. */
-export function hashedShardCount(engine: string): number | undefined {
-  const count = /jumpConsistentHash\(cityHash64\(.*?\), (\d+)\)/.exec(engine)?.[1];
-  return count === undefined ? undefined : Number(count);
-}

@@ -11,6 +11,7 @@ import {
   rollups,
   selectInCluster,
 } from '../rollups.ts';
+import { readSettings, type Settings } from '../settings.ts';
 
 interface Table {
   name: string;
@@ -44,24 +45,33 @@ const serviceTables = {
   account_limits: ['account_id', 'requests', 'version'],
 };
 
+/** Tables whose rows have the report day of a time. */
+const datedTables = ['events', 'incoming_staging'];
+
 /**
- * Compares the live schema with the catalog and returns one sentence per difference; an empty list means they agree.
- * Covers what reports and loads rely on: rollups and their views, event columns and types, name dictionaries, and
- * the other tables the service reads. In a cluster it checks every node, and also the sharding keys of the
- * Distributed tables; each sentence then begins with the host.
+ * Compares the live schema with the catalog and the settings and returns one sentence per difference; an empty list
+ * means they agree. Covers what reports and loads rely on: rollups and their views, event columns and types, the time
+ * zone of days, name dictionaries, and the other tables the service reads. In a cluster it checks every node, and also
+ * its settings and the sharding keys of its Distributed tables; each sentence then begins with the host.
  */
 export async function checkSchema(store: Store, catalog: Catalog): Promise<string[]> {
+  const settings = await readSettings(store);
+  if (!settings) return ['settings: the table is missing or empty: restore a backup'];
   const layout = await layoutOf(store);
   if (!layout) {
     const schema = await readSchema(store, store.address.database);
-    return [...(await localDifferences(store, catalog, schema)), ...serviceDifferences(catalog, schema)];
+    return [
+      ...(await localDifferences(store, catalog, settings, schema)),
+      ...serviceDifferences(catalog, schema),
+    ];
   }
   const keys = await shardingKeys(layout.sharding);
   const placements = await placementsChecksum(store, 'placements FINAL');
   const differences = await onNodes(store, layout.nodes, store.address.database, async (node, { host }) => {
     const schema = await readSchema(node, store.address.database);
     const found = [
-      ...(await localDifferences(node, catalog, await readSchema(node, layout.local), layout)),
+      ...settingsDifferences(settings, await readSettings(node)),
+      ...(await localDifferences(node, catalog, settings, await readSchema(node, layout.local), layout)),
       ...serviceDifferences(catalog, schema),
       ...(await distributedDifferences(node, keys, schema.tables, layout)),
       ...((await placementsChecksum(node, 'placements FINAL')) === placements
@@ -88,9 +98,24 @@ async function placementsChecksum(store: Store, source: string): Promise<string 
   return row?.sum;
 }
 
+/** Differences of a node of a cluster from the node that the others are compared with. */
+function settingsDifferences(wanted: Settings, found: Settings | undefined): string[] {
+  const text = (settings: Settings | undefined) => (settings ? JSON.stringify(settings) : 'missing');
+  if (text(found) === text(wanted)) return [];
+  return [
+    `settings: ${text(found)}, but ${text(wanted)} on the node of CLICKHOUSE_URL: repeat adtally grow if it was interrupted`,
+  ];
+}
+
+interface LiveColumn extends Column {
+  readonly table: string;
+  /** What its value is computed by, or empty. */
+  readonly expression: string;
+}
+
 interface Schema {
   readonly tables: ReadonlyMap<string, Table>;
-  readonly columns: readonly (Column & { readonly table: string })[];
+  readonly columns: readonly LiveColumn[];
 }
 
 async function readSchema(store: Store, database: string): Promise<Schema> {
@@ -102,9 +127,9 @@ async function readSchema(store: Store, database: string): Promise<Schema> {
      FROM system.tables WHERE database = {database:String}`,
     { database },
   );
-  const columns = await select<Column & { table: string }>(
+  const columns = await select<LiveColumn>(
     store,
-    'SELECT table, name, type FROM system.columns WHERE database = {database:String} ORDER BY table, position',
+    'SELECT table, name, type, default_expression AS expression FROM system.columns WHERE database = {database:String} ORDER BY table, position',
     { database },
   );
   return { tables: new Map(tables.map((table) => [table.name, table])), columns };
@@ -114,6 +139,7 @@ async function readSchema(store: Store, database: string): Promise<Schema> {
 async function localDifferences(
   store: Store,
   catalog: Catalog,
+  settings: Settings,
   { tables, columns }: Schema,
   layout?: Layout,
 ): Promise<string[]> {
@@ -128,7 +154,11 @@ async function localDifferences(
       ];
     }),
   );
-  return [...eventDifferences(catalog, columnsOf('events')), ...differences.flat()];
+  return [
+    ...eventDifferences(catalog, columnsOf('events')),
+    ...dayDifferences(settings, columns),
+    ...differences.flat(),
+  ];
 }
 
 /** Differences in the database that the service reads: name dictionaries and the tables of the service. */
@@ -221,6 +251,14 @@ function eventDifferences(catalog: Catalog, live: Column[]): string[] {
     return [`events: column ${name} is ${type}, the catalog wants ${amountType(amount)}`];
   });
   return [...missing.map((name) => `events: column ${name} is missing`), ...narrow];
+}
+
+function dayDifferences({ timezone }: Settings, columns: readonly LiveColumn[]): string[] {
+  const wanted = `toDate(event_time, '${timezone}')`;
+  return columns
+    .filter(({ table, name }) => name === 'day' && datedTables.includes(table))
+    .filter(({ expression }) => expression !== wanted)
+    .map(({ table, expression }) => `${table}: column day is ${expression}, the settings want ${wanted}`);
 }
 
 function dictionaryDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {

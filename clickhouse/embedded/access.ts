@@ -61,7 +61,7 @@ function reporterGrants(databases: readonly string[]): string[] {
   const tables = [
     ...rollups(catalog).map(({ table }) => table),
     ...Object.keys(catalog.families).map(changesTable),
-    ...['confirmations', 'tokens', 'account_limits', 'loads', 'migrations', 'store_state'],
+    ...['confirmations', 'tokens', 'account_limits', 'loads', 'migrations', 'settings', 'store_state'],
   ];
   const dictionaries = Object.values(catalog.dimensions).flatMap(({ columns }) =>
     columns.flatMap(({ name }) => name?.dictionary ?? []),
@@ -70,8 +70,6 @@ function reporterGrants(databases: readonly string[]): string[] {
     ...databases.flatMap((database) => [
       ...tables.map((table) => `SELECT ON ${database}.${table}`),
       ...new Set(dictionaries.map((dictionary) => `dictGet ON ${database}.${dictionary}`)),
-      // The time zone of the report day is in the default of a column.
-      `SHOW COLUMNS ON ${database}.events`,
       // For metrics: how many rejected rows are open and chunks in doubt, and not what is in them.
       `SELECT(chunk, line, replayed_at, dismissed_at) ON ${database}.rejected_rows`,
       `SELECT(head, chunk, load_id, loaded_at) ON ${database}.load_chunks`,

@@ -1,8 +1,8 @@
-import { type Address, connect, type Store, select } from '../client.ts';
+import { type Address, connect, type Store } from '../client.ts';
 import { ClusterError, type ClusterNode, createLayout, nodesOf, shardCount } from '../cluster/layout.ts';
 import { onNodes, remoteTable } from '../cluster/on-nodes.ts';
-import { hashedShardCount } from '../cluster/sharding-key.ts';
-import { type MigrateOptions, migrate, timezoneOf } from './migrate.ts';
+import { readSettings } from '../settings.ts';
+import { type MigrateOptions, migrate } from './migrate.ts';
 import { tablesOnEveryNode } from './migration-files.ts';
 
 /**
@@ -22,22 +22,18 @@ export async function migrateCluster(
     const nodes = await nodesOf(server, cluster);
     requireEvenShards(cluster, nodes);
     const { database } = address;
-    const stored = await onNodes(server, nodes, 'default', (node) => storedOn(node, database));
-    const timezone = reportTimezone ?? stored.find((node) => node.timezone)?.timezone ?? 'UTC';
-    const shards = stored.find((node) => node.shards)?.shards ?? shardCount(nodes);
-    const wanted = createLayout({
-      cluster,
-      local: `${database}_shard`,
-      nodes,
-      sharding: { database, shards },
-    });
+    const stored = await onNodes(server, nodes, database, readSettings);
+    const known = stored.find((settings) => settings);
+    const timezone = reportTimezone ?? known?.timezone;
+    const shards = known?.shards ?? shardCount(nodes);
+    const wanted = createLayout({ cluster, nodes, sharding: { database, shards } });
     const applied = await onNodes(server, nodes, database, (node, { host }) =>
       migrate(node.address, timezone, options, wanted).catch((cause: unknown) => {
         throw new ClusterError(`${host}: ${cause instanceof Error ? cause.message : cause}`, { cause });
       }),
     );
-    const source = nodes.find((_, n) => stored[n]?.timezone);
-    const added = nodes.filter((_, n) => !stored[n]?.timezone);
+    const source = nodes.find((_, n) => stored[n]);
+    const added = nodes.filter((_, n) => !stored[n]);
     if (source && added.length > 0) {
       await onNodes(server, added, database, (node) => copyWholeTables(node, source));
     }
@@ -45,25 +41,6 @@ export async function migrateCluster(
   } finally {
     await server.close();
   }
-}
-
-interface Stored {
-  /** Empty on a node that has not been migrated. */
-  readonly timezone: string;
-  readonly shards?: number;
-}
-
-async function storedOn(node: Store, database: string): Promise<Stored> {
-  const [events] = await select<{ engine: string; day: string }>(
-    node,
-    `SELECT engine_full AS engine, (SELECT default_expression FROM system.columns
-       WHERE database = {database:String} AND table = 'events' AND name = 'day') AS day
-     FROM system.tables WHERE database = {database:String} AND name = 'events'`,
-    { database },
-  );
-  if (!events) return { timezone: '' };
-  const shards = hashedShardCount(events.engine);
-  return { timezone: timezoneOf(events.day) ?? '', ...(shards && { shards }) };
 }
 
 function requireEvenShards(cluster: string, nodes: readonly ClusterNode[]): void {

@@ -1,6 +1,6 @@
-import { ClickHouseError } from '@clickhouse/client';
 import { type Address, connect, type Store, select } from '../client.ts';
-import { type Layout, layoutOf } from '../cluster/layout.ts';
+import type { Layout } from '../cluster/layout.ts';
+import { readSettings, requireSettings, type Settings, unlessMissing, writeSettings } from '../settings.ts';
 import {
   dictionaryStatements,
   type Migration,
@@ -41,7 +41,7 @@ export interface MigrateOptions {
  * missing.
  * @param reportTimezone fixes the report day of a new store; by default the store's, or UTC
  * @param layout for a node of a cluster, see `migrateCluster`
- * @throws {MigrationError} when an applied migration was edited, the store is newer, or the time zone differs
+ * @throws {MigrationError} when an applied migration was edited, the store is newer, or was made with other settings
  */
 export async function migrate(
   address: Address,
@@ -57,10 +57,8 @@ export async function migrate(
     for (const { database } of [store.address, local.address]) {
       await server.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` });
     }
-    await requireLayout(store, layout);
     await store.command({ query: historyTable });
-    const applyAll = async (statements: readonly string[]) => {
-      const timezone = reportTimezone ?? (await storedTimezone(store)) ?? 'UTC';
+    const applyAll = async (statements: readonly string[], { timezone }: Settings) => {
       const values = { ...address, ...names, timezone, ...(layout && { layout }) };
       for (const statement of statements) {
         for (const { where, query } of statementsForNode(statement, values)) {
@@ -70,8 +68,9 @@ export async function migrate(
     };
     const applyPending = async () => {
       const pending = await pendingMigrations(store);
+      const settings = await settle(store, { timezone: reportTimezone, layout });
       for (const { version, name, checksum, statements } of pending) {
-        await applyAll(statements);
+        await applyAll(statements, settings);
         await store.insert({
           table: 'migrations',
           values: [{ version, name, checksum }],
@@ -84,33 +83,54 @@ export async function migrate(
       (await pendingMigrations(store)).length > 0
         ? await oneAtATime(store, `adtally-migrate-${address.database}`, applyPending)
         : [];
-    await requireTimezone(store, reportTimezone);
-    if (renewDictionaries) await applyAll(dictionaryStatements(await readMigrations()));
+    const settings = await requireSettings(store);
+    requireSame(store, settings, { timezone: reportTimezone, layout });
+    if (renewDictionaries) await applyAll(dictionaryStatements(await readMigrations()), settings);
     return applied;
   } finally {
     await Promise.all([server, store, local].map((client) => client.close()));
   }
 }
 
-/** @throws {MigrationError} when a store on a single node is migrated as one on a cluster, or the other way round */
-async function requireLayout(store: Store, wanted: Layout | undefined): Promise<void> {
-  const [events] = await select<{ engine: string }>(
-    store,
-    "SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = 'events'",
-  );
-  if (!events) return;
-  const { database } = store.address;
-  const found = events.engine === 'Distributed' ? await layoutOf(store) : undefined;
-  if (found && found.cluster !== wanted?.cluster) {
+/** What the caller of `migrate` wants of a store. */
+interface Wanted {
+  readonly timezone: string | undefined;
+  readonly layout: Layout | undefined;
+}
+
+/** The settings of a store; a new one gets those that are wanted, before it gets its first table. */
+async function settle(store: Store, wanted: Wanted): Promise<Settings> {
+  const { timezone = 'UTC', layout } = wanted;
+  if ((await appliedMigrations(store)).length === 0 && !(await readSettings(store))) {
+    const { cluster = '', sharding = { shards: 1 } } = layout ?? {};
+    await writeSettings(store, { timezone, cluster, shards: sharding.shards });
+  }
+  const settings = await requireSettings(store);
+  requireSame(store, settings, wanted);
+  return settings;
+}
+
+/** @throws {MigrationError} when a store was made with another time zone, or on another cluster or on none */
+function requireSame({ address }: Store, { timezone, cluster }: Settings, wanted: Wanted): void {
+  const { database } = address;
+  if (cluster && cluster !== wanted.layout?.cluster) {
     throw new MigrationError(
-      `database ${database} is on the cluster ${found.cluster}: set CLICKHOUSE_CLUSTER=${found.cluster}`,
+      `database ${database} is on the cluster ${cluster}: set CLICKHOUSE_CLUSTER=${cluster}`,
     );
   }
-  if (!found && wanted) {
+  if (!cluster && wanted.layout) {
     throw new MigrationError(
       `database ${database} is on a single node: use another CLICKHOUSE_DATABASE for the cluster and load the events into it, see docs/scaling.md`,
     );
   }
+  requireSameTimezone(timezone, wanted.timezone);
+}
+
+function requireSameTimezone(stored: string, configured: string | undefined): void {
+  if (configured === undefined || configured === stored) return;
+  throw new MigrationError(
+    `REPORT_TIMEZONE=${configured}: the store was created with ${stored}, which cannot change; unset REPORT_TIMEZONE or use a new store`,
+  );
 }
 
 /** The migrations that the store lacks, in order. @throws {MigrationError} as `migrate` does */
@@ -137,15 +157,15 @@ export async function pendingMigrations(store: Store): Promise<Migration[]> {
 export async function appliedMigrations(
   store: Store,
 ): Promise<{ version: number; name: string; checksum: string }[]> {
-  try {
-    return await select(store, 'SELECT version, name, checksum FROM migrations FINAL ORDER BY version');
-  } catch (error) {
-    const missing = error instanceof ClickHouseError && /^UNKNOWN_(TABLE|DATABASE)$/.test(error.type ?? '');
-    if (!missing) throw error;
-    const from = await unfinishedRestore(store.address);
-    if (from !== undefined) throw new UnfinishedRestore(from);
-    return [];
-  }
+  const history = select<Pick<Migration, 'version' | 'name' | 'checksum'>>(
+    store,
+    'SELECT version, name, checksum FROM migrations FINAL ORDER BY version',
+  );
+  const applied = await unlessMissing(history, undefined);
+  if (applied) return applied;
+  const from = await unfinishedRestore(store.address);
+  if (from !== undefined) throw new UnfinishedRestore(from);
+  return [];
 }
 
 /** @throws {MigrationError} when the store lacks a migration, or as `migrate` does */
@@ -154,31 +174,11 @@ export async function requireMigrated(store: Store): Promise<void> {
   if (next) throw new MigrationError(`the store lacks migration ${next.name}: run adtally migrate`);
 }
 
-/** The time zone of the report day; undefined before the events table exists. */
-export async function storedTimezone(store: Store): Promise<string | undefined> {
-  const [row] = await select<{ expression: string }>(
-    store,
-    `SELECT default_expression AS expression FROM system.columns
-     WHERE database = currentDatabase() AND table = 'events' AND name = 'day'`,
-  );
-  return row && timezoneOf(row.expression);
-}
-
-/** The time zone in the default expression of `events.day`. */
-export function timezoneOf(expression: string): string | undefined {
-  return /'([^']+)'\)$/.exec(expression)?.[1];
-}
-
 /** The time zone of the report day. @throws {MigrationError} when another one is configured */
 export async function requireTimezone(store: Store, configured?: string): Promise<string> {
-  const stored = await storedTimezone(store);
-  if (!stored) throw new MigrationError('the store has no events table: run adtally migrate');
-  if (configured && configured !== stored) {
-    throw new MigrationError(
-      `REPORT_TIMEZONE=${configured}: the store was created with ${stored}, which cannot change; unset REPORT_TIMEZONE or use a new store`,
-    );
-  }
-  return stored;
+  const { timezone } = await requireSettings(store);
+  requireSameTimezone(timezone, configured);
+  return timezone;
 }
 
 const historyTable = `

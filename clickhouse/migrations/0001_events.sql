@@ -1,7 +1,7 @@
 -- In a cluster every numbered file makes the same tables and views on every node. Before each table stands how it
 -- lies there: `by …` in the local database, with a Distributed table of its name that spreads the rows (see
 -- clickhouse/cluster/sharding-key.ts), or `on every node` whole. `only` exists in clusters alone. Views lie with their
--- tables.
+-- tables. What stands in braces is filled in from the table `settings` (clickhouse/settings.ts), which is there first.
 
 -- Accounts that do not lie on the one shard that the hash of their id says, see docs/scaling.md.
 -- cluster: only, on every node

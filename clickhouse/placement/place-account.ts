@@ -7,6 +7,7 @@ import { insertTargetOnAllNodes, onNodes, reloadDictionary } from '../cluster/on
 import { homeShardExpression } from '../cluster/sharding-key.ts';
 import { shardingKeys } from '../migrate/migration-files.ts';
 import { rollups } from '../rollups.ts';
+import { requireSettings, writeSettings } from '../settings.ts';
 import { placementsFollowWithinMs } from '../timings.ts';
 
 export interface Placement {
@@ -62,6 +63,7 @@ export async function growCluster(
 ): Promise<{ from: number; to: number; accounts: number }> {
   const layout = await requireCluster(store);
   const { sharding } = layout;
+  const settings = await requireSettings(store);
   const [from, to] = [sharding.shards, shardCount(layout.nodes)];
   if (to < from)
     throw new ClusterError(`${layout.cluster} has ${to} shards, but accounts are spread over ${from}`);
@@ -87,6 +89,8 @@ export async function growCluster(
                 ENGINE = Distributed('${layout.cluster}', '${layout.local}', '${table}', ${key})`,
       });
     }
+    // Last, so that a run that is killed does all of it once more.
+    await writeSettings(node, { ...settings, shards: to });
   });
   return { from, to, accounts: count?.accounts ?? 0 };
 }

@@ -2,7 +2,6 @@ import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { everyCopyOf, insertTargetOnAllNodes, nodeTables } from '../../clickhouse/cluster/on-nodes.ts';
-import { type Migration, readMigrations } from '../../clickhouse/migrate/migration-files.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
 import { digestOf, type Versioned, versionAfter } from './versions.ts';
 
@@ -149,31 +148,16 @@ async function revokeIn(
 }
 
 /**
- * When the tokens were restored from a backup, or copied: the table is then younger than what made or changed it. What
- * was revoked after the backup was taken is valid again. Undefined if they never were. The table of limits shows it,
- * too: no migration has changed that one, as may happen to an older backup right after it was restored.
- * @param known the migrations that there are; by default those of this version
+ * When the store was restored from a backup, or its files were copied: what was revoked after the backup was taken is
+ * valid again. Undefined if it never was. `migrations` is then younger than the first row in it: no migration changes
+ * that table, so nothing else does.
  */
-export async function tokensRestoredAt(
-  store: Store,
-  known?: readonly Migration[],
-): Promise<Date | undefined> {
-  const migrations = known ?? (await readMigrations());
-  const versionOf = (table: string) =>
-    migrations.findLast(({ statements }) =>
-      statements.some((text) =>
-        new RegExp(`^(CREATE|ALTER) TABLE (IF NOT EXISTS )?${table}\\b`, 'm').test(text),
-      ),
-    )?.version ?? 0;
+export async function restoredAt(store: Store): Promise<Date | undefined> {
   const [row] = await select<{ restored: number }>(
     store,
-    `WITH changed AS (SELECT version, max(applied_at) + INTERVAL 1 MINUTE AS until FROM migrations GROUP BY version)
-     SELECT toUInt32(max(metadata_modification_time)) AS restored FROM system.tables
-     WHERE database = currentDatabase() AND (
-       name = 'tokens' AND metadata_modification_time > (SELECT until FROM changed WHERE version = {tokens:UInt32})
-       OR name = 'account_limits' AND metadata_modification_time > (SELECT until FROM changed WHERE version = {limits:UInt32}))
-     HAVING restored > 0`,
-    { tokens: versionOf('tokens'), limits: versionOf('account_limits') },
+    `SELECT toUInt32(metadata_modification_time) AS restored FROM system.tables
+     WHERE database = currentDatabase() AND name = 'migrations'
+       AND metadata_modification_time > (SELECT min(applied_at) + INTERVAL 1 MINUTE FROM migrations)`,
   );
   return row && new Date(row.restored * 1000);
 }

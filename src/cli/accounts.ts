@@ -4,7 +4,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { linksOf } from '../accounts/links.ts';
 import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
-import { createToken, isWellFormed, listTokens, revokeTokens, tokensRestoredAt } from '../accounts/tokens.ts';
+import { createToken, isWellFormed, listTokens, restoredAt, revokeTokens } from '../accounts/tokens.ts';
 import { ConfigError } from '../config.ts';
 import { InvalidRequest } from '../report/request.ts';
 import { accountId, instant, positiveInteger, usage } from './arguments.ts';
@@ -110,13 +110,13 @@ async function printTokens(store: Store, only: string | undefined, json: boolean
       family,
     }),
   );
-  const restoredAt = await tokensRestoredAt(store);
+  const restored = await restoredAt(store);
   const valid = tokens.filter(
-    ({ revoked, created }) => !revoked && restoredAt && Date.parse(created) <= +restoredAt,
+    ({ revoked, created }) => !revoked && restored && Date.parse(created) <= +restored,
   );
-  if (restoredAt && valid.length > 0) {
+  if (restored && valid.length > 0) {
     say(
-      `warning: the tokens were restored from a backup, or copied, at ${restoredAt.toISOString()}: a token that was revoked after the backup was taken is valid again; revoke it again`,
+      `warning: the tokens were restored from a backup, or copied, at ${restored.toISOString()}: a token that was revoked after the backup was taken is valid again; revoke it again`,
     );
   }
   if (json) return print(JSON.stringify(tokens));

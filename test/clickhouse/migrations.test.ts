@@ -7,13 +7,9 @@ import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
-import {
-  migrate,
-  pendingMigrations,
-  requireTimezone,
-  storedTimezone,
-} from '../../clickhouse/migrate/migrate.ts';
+import { migrate, pendingMigrations, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
+import { readSettings, writeSettings } from '../../clickhouse/settings.ts';
 import { startOf } from '../support/compiled.ts';
 import { event, load } from '../support/events.ts';
 import { useStatementsBetween } from '../support/statements-between.ts';
@@ -149,14 +145,18 @@ describe('migrate', () => {
   });
 });
 
+async function timezone(): Promise<string | undefined> {
+  return (await readSettings(store))?.timezone;
+}
+
 describe('the report time zone', () => {
   it('is UTC unless told otherwise, and is then kept by a run that is told nothing', async () => {
     await migrate(address);
-    expect(await storedTimezone(store)).toBe('UTC');
+    expect(await timezone()).toBe('UTC');
     await command(`DROP DATABASE ${address.database} SYNC`);
     await migrate(address, 'America/New_York');
     expect(await migrate(address)).toEqual([]);
-    expect(await storedTimezone(store)).toBe('America/New_York');
+    expect(await timezone()).toBe('America/New_York');
     expect(await requireTimezone(store)).toBe('America/New_York');
   });
 
@@ -169,26 +169,49 @@ describe('the report time zone', () => {
     const { code, said } = await migrateInProcess({ REPORT_TIMEZONE: 'Europe/Vienna' });
     expect(code).toBe(1);
     expect(said).toContain(message);
-    expect(await storedTimezone(store)).toBe('America/New_York');
+    expect(await timezone()).toBe('America/New_York');
   });
 
   it('of two first runs at once with different zones is that of one of them, and the other is refused', async () => {
     const zones = ['America/New_York', 'Europe/Vienna'];
     const runs = await Promise.allSettled(zones.map((zone) => migrate(address, zone)));
-    const stored = await storedTimezone(store);
+    const stored = await timezone();
     expect(zones).toContain(stored);
     expect(runs.map(({ status }) => status)).toEqual(
       zones.map((zone) => (zone === stored ? 'fulfilled' : 'rejected')),
     );
   });
 
-  it('cannot be told of a store without events', async () => {
+  it('of a first run that was interrupted is that of what it made, whatever the next run is told', async () => {
+    await migrate(address, 'America/New_York');
+    const whole = await schema();
+    await command('ALTER TABLE migrations DELETE WHERE version >= 5 SETTINGS mutations_sync = 1');
+    await command('DROP TABLE incoming_staging SYNC');
+
+    await expect(migrate(address, 'Europe/Vienna')).rejects.toThrow('was created with America/New_York');
     await migrate(address);
-    await command('DROP TABLE events SYNC');
-    await expect(requireTimezone(store)).rejects.toThrow(
-      'the store has no events table: run adtally migrate',
+    expect(await schema()).toEqual(whole);
+    await expectWhole();
+  });
+
+  it('that the settings tell and by which days are computed are compared by check', async () => {
+    await migrate(address, 'America/New_York');
+    await writeSettings(store, { timezone: 'Europe/Vienna', cluster: '', shards: 1 });
+    expect(await checkSchema(store, catalog)).toEqual(
+      ['events', 'incoming_staging'].map(
+        (table) =>
+          `${table}: column day is toDate(event_time, 'America/New_York'), the settings want toDate(event_time, 'Europe/Vienna')`,
+      ),
     );
-    expect(await storedTimezone(store)).toBeUndefined();
+  });
+
+  it('is not guessed where the settings are lost', async () => {
+    await expect(requireTimezone(store)).rejects.toThrow('has no settings: run adtally migrate');
+    await migrate(address, 'America/New_York');
+    await command('DROP TABLE settings SYNC');
+    await expect(requireTimezone(store)).rejects.toThrow('restore a backup if it has events');
+    await expect(migrate(address)).rejects.toThrow('restore a backup if it has events');
+    expect(await checkSchema(store, catalog)).toEqual([expect.stringMatching(/^settings: /)]);
   });
 });
 

@@ -5,9 +5,10 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, select } from '../../clickhouse/client.ts';
 import { createLayout, nodesOf } from '../../clickhouse/cluster/layout.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
-import { migrate, pendingMigrations, storedTimezone } from '../../clickhouse/migrate/migrate.ts';
+import { migrate, pendingMigrations } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { readMigrations, statementsForNode } from '../../clickhouse/migrate/migration-files.ts';
+import { readSettings, writeSettings } from '../../clickhouse/settings.ts';
 import { useCluster } from '../support/cluster.ts';
 import { adtally, makeNewer } from '../support/killed-commands.ts';
 import { environmentOf, useCommands } from '../support/process.ts';
@@ -32,7 +33,7 @@ it('every node gets the same schema, in the time zone of the cluster, whichever 
       const state = {
         whole,
         pending: await pendingMigrations(node),
-        zone: await storedTimezone(node),
+        settings: await readSettings(node),
         check: await checkSchema(node, catalog),
       };
       await node.close();
@@ -40,7 +41,11 @@ it('every node gets the same schema, in the time zone of the cluster, whichever 
     }),
   );
   const [first] = schemas;
-  expect(first).toMatchObject({ pending: [], zone: 'Europe/Vienna', check: [] });
+  expect(first).toMatchObject({
+    pending: [],
+    settings: { timezone: 'Europe/Vienna', cluster: cluster.name, shards: 3 },
+    check: [],
+  });
   expect(first?.whole.length).toBeGreaterThan(50);
   for (const schema of schemas) expect(schema).toEqual(first);
 });
@@ -55,14 +60,19 @@ it('check names the node on which something differs, a view and a way of spreadi
     query: `CREATE OR REPLACE TABLE ${database}.campaigns_date AS ${local}.campaigns_date
             ENGINE = Distributed('${cluster.name}', '${local}', 'campaigns_date', cityHash64(account_id))`,
   });
+  const astray = connect(addressOf(cluster.nodes[2] ?? test.address, database));
+  const settings = { timezone: 'Europe/Vienna', cluster: cluster.name, shards: 3 };
+  await writeSettings(astray, { ...settings, timezone: 'UTC' });
   await third.command({ query: `INSERT INTO ${database}.placements (account_id, shards) VALUES ('a', [2])` });
   expect(await checkSchema(test.store, catalog)).toEqual([
     expect.stringMatching(/^127\.0\.0\.1:\d+: ad_units_date_view: the view is missing/),
+    expect.stringMatching(/^127\.0\.0\.1:\d+: settings: .*UTC.*, but .*Europe\/Vienna/),
     expect.stringMatching(
       /^127\.0\.0\.1:\d+: campaigns_date: the engine is Distributed.*cityHash64\(account_id\)\)/,
     ),
     expect.stringMatching(/^127\.0\.0\.1:\d+: placements: differs from the node of CLICKHOUSE_URL/),
   ]);
+  await writeSettings(astray, settings).finally(() => astray.close());
 });
 
 it('a store of a single node is not turned into one of a cluster, nor the other way round', async () => {
@@ -161,7 +171,7 @@ async function createTables(address: Address, name: string): Promise<void> {
       await server.command({ query: `CREATE DATABASE ${database}` });
     const nodes = await nodesOf(server, name);
     const sharding = { database: address.database, shards: 1 };
-    const layout = createLayout({ cluster: name, local: local.database, nodes, sharding });
+    const layout = createLayout({ cluster: name, nodes, sharding });
     const values = { ...address, timezone: 'UTC', layout };
     for (const { statements } of await readMigrations()) {
       for (const { where, query } of statements.flatMap((each) => statementsForNode(each, values))) {

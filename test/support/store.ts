@@ -7,6 +7,7 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
 import { schemaFile } from '../../clickhouse/migrate/write-schema.ts';
+import { writeSettings } from '../../clickhouse/settings.ts';
 import { useCluster } from './cluster.ts';
 
 export interface TestStore {
@@ -64,6 +65,7 @@ async function createMigrated(store: Store): Promise<void> {
   }
   const values = (await readMigrations()).map(({ version, name, checksum }) => ({ version, name, checksum }));
   await store.insert({ table: 'migrations', values, format: 'JSONEachRow' });
+  await writeSettings(store, { timezone: 'UTC', cluster: '', shards: 1 });
   // The page does not show the password that dictionaries read with.
   await migrate(address, undefined, { renewDictionaries: true });
   for (const query of statements.filter(isView)) await store.command({ query });

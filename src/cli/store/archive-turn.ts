@@ -3,6 +3,7 @@ import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { appliedMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
 import { oneAtATime } from '../../../clickhouse/migrate/one-at-a-time.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
+import { readSettings } from '../../../clickhouse/settings.ts';
 import { config, say } from '../command.ts';
 import { type Archive, leftLinks, removeLink } from './archive.ts';
 
@@ -85,13 +86,8 @@ export async function sizeOfDatabase(server: Store, database: string): Promise<n
   return size?.bytes ?? 0;
 }
 
-export async function requireOneNode(server: Store, database: string): Promise<void> {
-  const spread = await select(
-    server,
-    "SELECT 1 FROM system.tables WHERE database = {database:String} AND name = 'events' AND engine = 'Distributed'",
-    { database },
-  );
-  if (!config().clickhouse.cluster && spread.length === 0) return;
+export async function requireOneNode(store: Store): Promise<void> {
+  if (!config().clickhouse.cluster && !(await readSettings(store))?.cluster) return;
   throw new Error(
     'this command works on one node; for a cluster see "Backup and restore" in docs/scaling.md',
   );

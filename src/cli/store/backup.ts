@@ -20,7 +20,7 @@ export async function backup(store: Store, to: string): Promise<void> {
   const { database } = store.address;
   await alone(store, async (server, unfinished) => {
     if (unfinished) throw unfinished;
-    await requireOneNode(server, database);
+    await requireOneNode(store);
     const pending = await pendingMigrations(store);
     const bytes = await sizeOfDatabase(server, database);
     const write = () => transfer(server, `BACKUP DATABASE ${database} TO ${archive.target}`, archive);

@@ -11,8 +11,8 @@ import {
 import { requireNoUnsettledChunk } from '../../../clickhouse/consistency/rebuild-rollups.ts';
 import { dropStaging } from '../../../clickhouse/consistency/replace-months.ts';
 import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
-import { storedTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
+import { requireSettings } from '../../../clickhouse/settings.ts';
 import type { Load } from '../../../ingest/ledger/load.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 import { formatBytes } from './describe-status.ts';
@@ -47,7 +47,8 @@ export function months(text: string): number {
  * @throws when it is unknown whether a chunk with events in these months arrived completely, before anything has changed
  */
 export async function prune(store: Store, flags: PruneFlags, now: Date): Promise<void> {
-  const first = firstKept(now, (await storedTimezone(store)) ?? 'UTC', flags.keep);
+  const { timezone } = await requireSettings(store);
+  const first = firstKept(now, timezone, flags.keep);
   const until = dayBefore(first);
   if (flags.dryRun) return flags.reports ? tellDrop(store, first) : tellFold(store, first);
   const done = await exclusively(store, `prune before ${first}`, async (load) => {

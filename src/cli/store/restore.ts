@@ -22,7 +22,7 @@ export interface RestoreFlags {
 export async function restore(store: Store, from: string, { replace = false }: RestoreFlags): Promise<void> {
   const { database } = store.address;
   await alone(store, async (server, unfinished) => {
-    await requireOneNode(server, database);
+    await requireOneNode(store);
     if (unfinished) {
       await takePlace(store.address, config().clickhouse.names);
       await tellRestored(unfinished.from);
@@ -89,7 +89,7 @@ async function tellRestored(name: string): Promise<void> {
 async function hasData(server: Store, database: string): Promise<boolean> {
   const found = await select(
     server,
-    `SELECT 1 FROM system.parts WHERE active AND database = {database:String} AND table != 'migrations' AND rows > 0 LIMIT 1`,
+    `SELECT 1 FROM system.parts WHERE active AND database = {database:String} AND table NOT IN ('migrations', 'settings') AND rows > 0 LIMIT 1`,
     { database },
   );
   return found.length > 0;

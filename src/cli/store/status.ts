@@ -1,13 +1,9 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
-import {
-  NewerStore,
-  pendingMigrations,
-  storedTimezone,
-  UnfinishedRestore,
-} from '../../../clickhouse/migrate/migrate.ts';
+import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
 import { rollupPartition } from '../../../clickhouse/rollups.ts';
+import { requireSettings } from '../../../clickhouse/settings.ts';
 import {
   askFigure,
   loadsOf,
@@ -86,7 +82,7 @@ async function missingMigrations(store: Store): Promise<string[] | 'newer' | Unf
 }
 
 async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<DataStatus> {
-  const timezone = (await storedTimezone(store)) ?? 'UTC';
+  const { timezone } = await requireSettings(store);
   const today = new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(now);
   // Only pruned months are read; the rest is known from metadata.
   const [events] = await select<{ rows: number; folded_rows: number; first_day: string; last_day: string }>(

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Catalog } from '../../../catalog/catalog.ts';
+import { localDatabase } from '../../../clickhouse/cluster/layout.ts';
 import type { Reader, ReadStatement } from '../../../clickhouse/reader.ts';
 import type { Plan } from '../plan.ts';
 import { StoreState } from './store-state.ts';
@@ -18,7 +19,7 @@ function stateStatement(catalog: Catalog, database: string): ReadStatement {
       `SELECT name, partition, folder, state, cityHash64(${[...new Set(ids)].join(', ')}), first_day, last_day, shardNum()`,
       'FROM store_state WHERE database IN ({database:String}, {local:String}) FORMAT TSV',
     ].join('\n'),
-    params: { database, local: `${database}_shard` },
+    params: { database, local: localDatabase(database) },
     // Asked many times a second. A shard that is down tells nothing, and who asks for reports of others need not care.
     settings: { max_threads: 1, priority: 1, log_queries: 0, skip_unavailable_shards: 1 },
   };
