@@ -5,6 +5,8 @@ import { type Amount, fieldSpecs } from '../catalog/events.ts';
 export interface Column {
   readonly name: string;
   readonly type: string;
+  /** What makes one value of those of equal keys; absent for a key. */
+  readonly merge?: 'sum' | 'max';
 }
 
 /** One pre-aggregated table and the view that fills it, as derived from the catalog. */
@@ -15,8 +17,10 @@ export interface Rollup {
   /** Begins with account and day, so a report reads one contiguous range. */
   readonly sortingKey: readonly string[];
   readonly view: string;
-  /** The SELECT of the view, which groups by exactly the sort key. */
-  readonly select: string;
+  /** What the view selects, for each column. */
+  readonly fields: readonly string[];
+  /** The table that the view reads. */
+  readonly source: string;
   /** The event column that holds the account; absent for a rollup that reads a finer one. */
   readonly owner?: Family['owner'];
 }
@@ -27,7 +31,12 @@ export interface Rollup {
  */
 export const changedAt = 'changed_at';
 
-const latest = "SimpleAggregateFunction(max, DateTime64(6, 'UTC'))";
+const merged = (name: string, merge: 'sum' | 'max', type: string): Column => ({
+  name,
+  merge,
+  type: `SimpleAggregateFunction(${merge}, ${type})`,
+});
+const latest = (name: string) => merged(name, 'max', "DateTime64(6, 'UTC')");
 
 /**
  * By month: a night's load makes one or two parts, a month can be rebuilt alone, and an answer about other months stays
@@ -61,28 +70,25 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
   // The coarsest rollup has the fewest rows.
   const tellsChanges = dimensions.length === 0;
 
-  const select = missing
+  const fields = missing
     ? [
-        `SELECT ${[
-          ...sortingKey,
-          ...measures.map(([name]) => `sum(r.${name}) AS ${name}`),
-          'max(r.unconfirmed_at) AS unconfirmed_at',
-          ...(tellsChanges ? [`now64(6, 'UTC') AS ${changedAt}`] : []),
-        ].join(', ')}`,
-        `FROM ${rollupTable(
-          familyName,
-          family.dimensions.filter((name) => name === missing || dimensions.includes(name)),
-        )} AS r`,
+        ...sortingKey,
+        ...measures.map(([name]) => `sum(r.${name}) AS ${name}`),
+        'max(r.unconfirmed_at) AS unconfirmed_at',
+        ...(tellsChanges ? [`now64(6, 'UTC') AS ${changedAt}`] : []),
       ]
     : [
-        `SELECT ${[
-          `${family.owner} AS account_id`,
-          ...sortingKey.slice(1),
-          ...measures.map(([name, { sumOf }]) => `sum(e.${sumOf}) AS ${name}`),
-          `maxIf(loaded_at, ${family.money} != 0 AND NOT confirmed) AS unconfirmed_at`,
-        ].join(', ')}`,
-        `FROM events AS e WHERE ${family.owner} != ''`,
+        `${family.owner} AS account_id`,
+        ...sortingKey.slice(1),
+        ...measures.map(([name, { sumOf }]) => `sum(e.${sumOf}) AS ${name}`),
+        `maxIf(loaded_at, ${family.money} != 0 AND NOT confirmed) AS unconfirmed_at`,
       ];
+  const source = missing
+    ? rollupTable(
+        familyName,
+        family.dimensions.filter((name) => name === missing || dimensions.includes(name)),
+      )
+    : 'events';
 
   return {
     family: familyName,
@@ -91,30 +97,46 @@ function rollup(catalog: Catalog, familyName: string, dimensions: string[]): Rol
       { name: 'account_id', type: 'String' },
       { name: 'day', type: 'Date' },
       ...keys.map(({ key, storage }) => ({ name: key, type: storage })),
-      ...measures.map(([name, { sumOf }]) => ({
-        name,
-        type: `SimpleAggregateFunction(sum, ${amountType(sumOf)})`,
-      })),
-      { name: 'unconfirmed_at', type: latest },
-      ...(tellsChanges ? [{ name: changedAt, type: latest }] : []),
+      ...measures.map(([name, { sumOf }]) => merged(name, 'sum', amountType(sumOf))),
+      latest('unconfirmed_at'),
+      ...(tellsChanges ? [latest(changedAt)] : []),
     ],
     sortingKey,
     view: `${table}_view`,
-    select: [...select, `GROUP BY ${sortingKey.join(', ')}`].join(' '),
+    fields,
+    source,
     ...(!missing && { owner: family.owner }),
   };
 }
 
+/**
+ * The SELECT of the view of a rollup, which groups by exactly the sort key.
+ * @param source another table than the one that the view reads
+ * @param condition for events, besides that they have an owner
+ */
+export function selectOf(
+  { fields, owner, sortingKey, source: ownSource }: Rollup,
+  source = ownSource,
+  condition?: string,
+): string {
+  const where = owner ? [`${owner} != ''`, ...(condition ? [condition] : [])] : [];
+  return [
+    `SELECT ${fields.join(', ')}`,
+    `FROM ${source} AS ${owner ? `e WHERE ${where.join(' AND ')}` : 'r'}`,
+    `GROUP BY ${sortingKey.join(', ')}`,
+  ].join('\n');
+}
+
 /** The SELECT of the view in a cluster, where publishers' events are read from a separate table. */
-export function selectInCluster({ select, owner }: Rollup): string {
-  return owner === 'publisher_id' ? select.replace(' FROM events ', ' FROM publisher_events ') : select;
+export function selectInCluster(rollup: Rollup): string {
+  return selectOf(rollup, rollup.owner === 'publisher_id' ? 'publisher_events' : rollup.source);
 }
 
 /** The CREATE statements of a rollup, as they are in a migration. */
 export function rollupDdl(rollup: Rollup): string {
   const columns = rollup.columns.map(({ name, type }) => `    ${name} ${type}`).join(',\n');
-  const select = rollup.select.replace(/ (FROM|GROUP BY) /g, '\n$1 ');
-  return `CREATE TABLE IF NOT EXISTS ${rollup.table}
+  return `-- cluster: by account
+CREATE TABLE IF NOT EXISTS ${rollup.table}
 (
 ${columns}
 )
@@ -124,7 +146,7 @@ ORDER BY (${rollup.sortingKey.join(', ')})
 SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS ${rollup.view} TO ${rollup.table} AS
-${select};
+${selectOf(rollup)};
 `;
 }
 

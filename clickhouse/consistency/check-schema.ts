@@ -2,7 +2,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
-import { shardingKeys } from '../migrate/migration-files.ts';
+import { distributedEngine, shardingKeys } from '../migrate/migration-files.ts';
 import {
   amountType,
   type Column,
@@ -10,6 +10,7 @@ import {
   rollupPartition,
   rollups,
   selectInCluster,
+  selectOf,
 } from '../rollups.ts';
 import { readSettings, type Settings } from '../settings.ts';
 
@@ -147,7 +148,7 @@ async function localDifferences(
   const replicated = layout?.replicated ?? false;
   const differences = await Promise.all(
     rollups(catalog).map(async (rollup) => {
-      const wanted = await singleLine(store, layout ? selectInCluster(rollup) : rollup.select);
+      const wanted = await singleLine(store, layout ? selectInCluster(rollup) : selectOf(rollup));
       return [
         ...tableDifferences(rollup, tables.get(rollup.table), columnsOf(rollup.table), replicated),
         ...viewDifferences(rollup, wanted, tables.get(rollup.view)),
@@ -180,12 +181,12 @@ async function distributedDifferences(
   store: Store,
   keys: ReadonlyMap<string, string>,
   tables: ReadonlyMap<string, Table>,
-  { cluster, local }: Layout,
+  layout: Layout,
 ): Promise<string[]> {
   const differences = await Promise.all(
     [...keys].map(async ([table, key]) => {
       const expression = (await singleLine(store, `SELECT ${key}`)).replace('SELECT ', '');
-      const engine = `Distributed('${cluster}', '${local}', '${table}', ${expression})`;
+      const engine = distributedEngine(table, expression, layout);
       const found = tables.get(table)?.engine_full ?? 'missing';
       return found === engine ? [] : [`${table}: the engine is ${found}, but has to be ${engine}`];
     }),

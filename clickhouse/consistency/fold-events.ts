@@ -2,7 +2,7 @@ import { dimensionOf } from '../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { onShards } from '../cluster/on-nodes.ts';
-import { rollupPartition, rollups } from '../rollups.ts';
+import { rollupPartition, rollups, selectOf } from '../rollups.ts';
 import { dropStaging, fillSettings, type Month, replaceMonths } from './replace-months.ts';
 import { type DayRange, daySlices } from './verify-rollups.ts';
 
@@ -159,10 +159,10 @@ async function requireSameRollups(
   staging: string,
   days: DayRange,
 ): Promise<void> {
-  for (const { table, columns, select: ofEvents } of rollups(catalog).filter(({ owner }) => owner)) {
-    const names = columns.map(({ name }) => name).join(', ');
+  for (const rollup of rollups(catalog).filter(({ owner }) => owner)) {
+    const names = rollup.columns.map(({ name }) => name).join(', ');
     const rows = (from: string, count: number) =>
-      `SELECT cityHash64(${names}) AS row, ${count} AS counted FROM (${ofEvents.replace(' FROM events ', ` FROM ${from} `)}) WHERE ${inDays}`;
+      `SELECT cityHash64(${names}) AS row, ${count} AS counted FROM (${selectOf(rollup, from)}) WHERE ${inDays}`;
     const [differs] = await select(
       store,
       `SELECT 1 FROM (${rows('events', -1)} UNION ALL ${rows(staging, 1)}) HAVING groupBitXor(row) != 0 OR sum(counted) != 0`,
@@ -170,7 +170,7 @@ async function requireSameRollups(
     );
     if (differs) {
       throw new Error(
-        `the events from ${days.from} to ${days.to} cannot be folded: ${table} would change. Nothing was changed; please report this`,
+        `the events from ${days.from} to ${days.to} cannot be folded: ${rollup.table} would change. Nothing was changed; please report this`,
       );
     }
   }

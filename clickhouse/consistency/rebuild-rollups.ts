@@ -3,7 +3,7 @@ import { chunksInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
-import { changedAt, type Rollup, rollupPartition, rollups } from '../rollups.ts';
+import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
 import { recordDifferences } from './record-changes.ts';
 import { dropStaging, fillSettings, type Month, replaceMonths } from './replace-months.ts';
 import { type DayRange, daySlices, everyDay } from './verify-rollups.ts';
@@ -82,9 +82,9 @@ async function rebuildOn(
   beforeExchange?: () => void,
 ): Promise<void> {
   const { store, part } = shard;
-  const select = part ? selectOfShard(rollup, part) : rollup.select;
+  const select = part ? selectOfShard(rollup, part) : selectOf(rollup);
   await replaceMonths(shard, rollup.table, touched, async (staging) => {
-    for (const days of runs.flat()) await fill(store, staging, { ...rollup, select }, days);
+    for (const days of runs.flat()) await fill(store, staging, rollup, select, days);
     // Before the exchange: a rebuild that is killed right after it finds no difference when it is repeated. Of whole
     // months, because the old rollup can have days of which there are no events.
     for (const month of touched) await recordDifferences(store, rollup, staging, month);
@@ -93,19 +93,19 @@ async function rebuildOn(
 }
 
 /** The rows of a rollup on one shard. An advertiser's events are on the same shard, a publisher's on many. */
-function selectOfShard({ select, owner }: Rollup, { number, layout }: NonNullable<Shard['part']>): string {
-  if (owner !== 'publisher_id') return select;
+function selectOfShard(rollup: Rollup, { number, layout }: NonNullable<Shard['part']>): string {
+  if (rollup.owner !== 'publisher_id') return selectOf(rollup);
   const { sharding } = layout;
-  return select
-    .replace(' FROM events ', ` FROM ${sharding.database}.events `)
-    .replace(' GROUP BY ', ` AND ${shardingKey('publisher', sharding)} = ${number - 1} GROUP BY `);
+  const here = `${shardingKey('publisher', sharding)} = ${number - 1}`;
+  return selectOf(rollup, `${sharding.database}.events`, here);
 }
 
 /** When loads last changed a day does not follow from the events: the rollup that is replaced tells it. */
 async function fill(
   store: Store,
   staging: string,
-  { table, columns, select }: Pick<Rollup, 'table' | 'columns' | 'select'>,
+  { table, columns }: Rollup,
+  select: string,
   days: DayRange,
 ): Promise<void> {
   const names = columns.map(({ name }) => name);

@@ -2,7 +2,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
-import { changedAt, type Rollup, rollups } from '../rollups.ts';
+import { changedAt, type Rollup, rollups, selectOf } from '../rollups.ts';
 
 /** Days, `yyyy-mm-dd`, both included. */
 export interface DayRange {
@@ -129,7 +129,7 @@ function comparisonQuery(rollup: Rollup, wrong: readonly Rollup[]): string {
   const measures = measuresOf(rollup);
   const days = 'day BETWEEN {from:Date} AND {to:Date}';
   const columns = [...sortingKey, ...measures.map(({ name }) => name)];
-  const counted = (each: Rollup) => `SELECT * FROM (${each.select}) WHERE ${days}`;
+  const counted = (each: Rollup) => `SELECT * FROM (${selectOf(each)}) WHERE ${days}`;
   const pair = (name: string, events: string, stored: string) =>
     `('${name}', toString(${events}), toString(${stored}))`;
   const differing = measures.map(({ name }) => `events_${name} != rollup_${name}`);
@@ -175,14 +175,7 @@ FROM by_day ARRAY JOIN arrayFilter(pair -> pair.2 != pair.3, [
 ORDER BY account, by_day.day, measure LIMIT {limit:UInt32}`;
 }
 
-/** The columns that follow from the events and are not keys, with the aggregate function of their type. */
-function measuresOf({ table, columns, sortingKey }: Rollup): { name: string; merge: string }[] {
-  return columns
-    .filter(({ name }) => !sortingKey.includes(name) && name !== changedAt)
-    .map(({ name, type }) => {
-      const merge = /^SimpleAggregateFunction\((\w+),/.exec(type)?.[1];
-      if (!merge)
-        throw new Error(`${table}.${name} has type ${type}, which is not a SimpleAggregateFunction`);
-      return { name, merge };
-    });
+/** The columns that follow from the events and are not keys. */
+function measuresOf({ columns }: Rollup): { name: string; merge: string }[] {
+  return columns.flatMap(({ name, merge }) => (merge && name !== changedAt ? [{ name, merge }] : []));
 }

@@ -5,6 +5,7 @@ import {
   dictionaryStatements,
   type Migration,
   readMigrations,
+  type Statement,
   statementsForNode,
 } from './migration-files.ts';
 import { oneAtATime } from './one-at-a-time.ts';
@@ -58,7 +59,8 @@ export async function migrate(
       await server.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` });
     }
     await store.command({ query: historyTable });
-    const applyAll = async (statements: readonly string[], { timezone }: Settings) => {
+    const wanted = { timezone: reportTimezone, layout };
+    const applyAll = async (statements: readonly Statement[], { timezone }: Settings) => {
       const values = { ...address, ...names, timezone, ...(layout && { layout }) };
       for (const statement of statements) {
         for (const { where, query } of statementsForNode(statement, values)) {
@@ -68,7 +70,7 @@ export async function migrate(
     };
     const applyPending = async () => {
       const pending = await pendingMigrations(store);
-      const settings = await settle(store, { timezone: reportTimezone, layout });
+      const settings = await settle(store, wanted);
       for (const { version, name, checksum, statements } of pending) {
         await applyAll(statements, settings);
         await store.insert({
@@ -83,9 +85,8 @@ export async function migrate(
       (await pendingMigrations(store)).length > 0
         ? await oneAtATime(store, `adtally-migrate-${address.database}`, applyPending)
         : [];
-    const settings = await requireSettings(store);
-    requireSame(store, settings, { timezone: reportTimezone, layout });
-    if (renewDictionaries) await applyAll(dictionaryStatements(await readMigrations()), settings);
+    const settings = await settle(store, wanted);
+    if (renewDictionaries) await applyAll(await dictionaryStatements(), settings);
     return applied;
   } finally {
     await Promise.all([server, store, local].map((client) => client.close()));
@@ -98,7 +99,7 @@ interface Wanted {
   readonly layout: Layout | undefined;
 }
 
-/** The settings of a store; a new one gets those that are wanted, before it gets its first table. */
+/** The settings of a store; a new one gets those that are wanted, before its first table. @throws as `migrate` does */
 async function settle(store: Store, wanted: Wanted): Promise<Settings> {
   const { timezone = 'UTC', layout } = wanted;
   if ((await appliedMigrations(store)).length === 0 && !(await readSettings(store))) {

@@ -21,7 +21,7 @@ ORDER BY account_id;
 
 -- Part of the sharding keys, so it never changes by itself: adtally reloads it, while nothing is loaded.
 -- cluster: only, on every node
-CREATE DICTIONARY IF NOT EXISTS placement (account_id String, shards Array(UInt16))
+CREATE OR REPLACE DICTIONARY placement (account_id String, shards Array(UInt16))
 PRIMARY KEY account_id
 SOURCE(CLICKHOUSE(
     USER '{user}' PASSWORD '{password}' DB '{database}'

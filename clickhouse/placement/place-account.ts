@@ -5,7 +5,7 @@ import { type Store, select } from '../client.ts';
 import { ClusterError, type Layout, layoutOf, shardCount } from '../cluster/layout.ts';
 import { insertTargetOnAllNodes, onNodes, reloadDictionary } from '../cluster/on-nodes.ts';
 import { homeShardExpression } from '../cluster/sharding-key.ts';
-import { shardingKeys } from '../migrate/migration-files.ts';
+import { distributedTable, shardingKeys } from '../migrate/migration-files.ts';
 import { rollups } from '../rollups.ts';
 import { requireSettings, writeSettings } from '../settings.ts';
 import { placementsFollowWithinMs } from '../timings.ts';
@@ -84,10 +84,7 @@ export async function growCluster(
   const keys = await shardingKeys({ ...sharding, shards: to });
   await onNodes(store, layout.nodes, store.address.database, async (node) => {
     for (const [table, key] of keys) {
-      await node.command({
-        query: `CREATE OR REPLACE TABLE ${table} AS ${layout.local}.${table}
-                ENGINE = Distributed('${layout.cluster}', '${layout.local}', '${table}', ${key})`,
-      });
+      await node.command({ query: distributedTable(table, key, layout) });
     }
     // Last, so that a run that is killed does all of it once more.
     await writeSettings(node, { ...settings, shards: to });

@@ -95,14 +95,14 @@ test('it does not compile until everything that needs a word about it has one', 
 const writeMigration = `
 const { catalog } = await import('./catalog/catalog.ts');
 const { eventColumns } = await import('./catalog/events.ts');
-const { rollupDdl, rollups } = await import('./clickhouse/rollups.ts');
+const { rollupDdl, rollups, selectOf } = await import('./clickhouse/rollups.ts');
 const fields = (count) => "ADD COLUMN IF NOT EXISTS browser LowCardinality(String) AFTER device, ADD COLUMN IF NOT EXISTS video_views " + count + " DEFAULT 0 AFTER conversions";
-const alter = (table, how, count) => "-- cluster: by " + how + "\\nALTER TABLE " + table + " " + fields(count) + ";";
+const alter = (table, count) => "ALTER TABLE " + table + " " + fields(count) + ";";
 console.log([
-  alter('events', 'advertiser', 'UInt128'), alter('incoming', 'record', 'UInt64'), alter('incoming_staging', 'event_id', 'UInt64'),
+  alter('events', 'UInt128'), alter('incoming', 'UInt64'), alter('incoming_staging', 'UInt64'),
   ...rollups(catalog).filter(({ family }) => family === 'campaigns').map((rollup) => rollup.sortingKey.includes('browser')
-    ? rollupDdl(rollup).replace('CREATE TABLE', '-- cluster: by account\\nCREATE TABLE')
-    : "-- cluster: by account\\nALTER TABLE " + rollup.table + " ADD COLUMN IF NOT EXISTS video_views " + rollup.columns.find(({ name }) => name === 'video_views').type + ";\\n\\nALTER TABLE " + rollup.view + " MODIFY QUERY " + rollup.select + ";"),
+    ? rollupDdl(rollup)
+    : "ALTER TABLE " + rollup.table + " ADD COLUMN IF NOT EXISTS video_views " + rollup.columns.find(({ name }) => name === 'video_views').type + ";\\n\\nALTER TABLE " + rollup.view + " MODIFY QUERY " + selectOf(rollup) + ";"),
   "ALTER TABLE events_view MODIFY QUERY SELECT " + eventColumns.join(', ') + ", chunk, loaded_at FROM incoming WHERE empty(faults);",
 ].join('\\n\\n'));
 `;

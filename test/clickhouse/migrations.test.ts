@@ -18,7 +18,7 @@ const known = await readMigrations();
 const all = known.map(({ name }) => name);
 /** The one that makes the views which fill `events` and `rejected_rows`. */
 const filling = known.findIndex(({ statements }) =>
-  statements.some((each) => each.includes('rejected_rows_view')),
+  statements.some((each) => each.name === 'rejected_rows_view'),
 );
 
 let address: Address;

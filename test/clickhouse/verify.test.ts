@@ -4,7 +4,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { type RebuildStep, rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { rollups } from '../../clickhouse/rollups.ts';
+import { rollups, selectOf } from '../../clickhouse/rollups.ts';
 import { event, load } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
 
@@ -89,7 +89,7 @@ test('rows loaded while a view was missing are found, and rebuilt', async () => 
   try {
     await load(testStore.store, [event({ event_id: 'meanwhile' })]);
   } finally {
-    await run(`CREATE MATERIALIZED VIEW ${view.view} TO ${view.table} AS ${view.select}`);
+    await run(`CREATE MATERIALIZED VIEW ${view.view} TO ${view.table} AS ${selectOf(view)}`);
   }
   const { differences } = await verifyRollups(testStore.store, catalog);
   expect(differences.filter(({ measure }) => measure === 'impressions')).toMatchObject(

@@ -8,6 +8,7 @@ import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { growCluster } from '../../clickhouse/placement/place-account.ts';
+import { writeSettings } from '../../clickhouse/settings.ts';
 import { events, expectRecount, homes } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
 import { load, loadRows } from '../support/events.ts';
@@ -42,6 +43,11 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
   try {
     expect(await select(fourth, 'SELECT count() > 0 AS named FROM campaigns')).toEqual([{ named: 1 }]);
     expect(await growCluster(growing, catalog)).toMatchObject({ from: 3, to: 4 });
+    // As if it had been killed before it was done with the last node.
+    await writeSettings(fourth, { timezone: 'UTC', cluster: cluster.name, shards: 3 });
+    expect(await checkSchema(grown, catalog)).toEqual([
+      expect.stringMatching(/: settings: .*"shards":3.*, but .*"shards":4.*: repeat adtally grow/),
+    ]);
     expect(await growCluster(grown, catalog)).toEqual({ from: 4, to: 4, accounts: 0 });
     const after = events([...(young ?? []), ...(old ?? [])], 1_200, 50_000);
     await load(fourth, after);

@@ -162,7 +162,7 @@ describe('one more dimension and one more measure in the catalog', () => {
 
   it('give each new rollup its columns, its sort key and a finer rollup to be filled from', () => {
     const wanted = rollups(extended).filter(({ table }) => table.startsWith('campaigns_'));
-    const parents = wanted.map(({ table, select }) => [table, / FROM (\w+)/.exec(select)?.[1]]);
+    const parents = wanted.map(({ table, source }) => [table, source]);
     expect(Object.fromEntries(parents)).toEqual({
       campaigns_device_creative_browser_date: 'events',
       campaigns_creative_browser_date: 'campaigns_device_creative_browser_date',

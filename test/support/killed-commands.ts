@@ -7,11 +7,7 @@ import { expect, vi } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { appliedMigrations } from '../../clickhouse/migrate/migrate.ts';
-import {
-  dictionaryStatements,
-  readMigrations,
-  statementsForNode,
-} from '../../clickhouse/migrate/migration-files.ts';
+import { dictionaryStatements, statementsForNode } from '../../clickhouse/migrate/migration-files.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { requireSound } from '../../src/cli/store/backup.ts';
@@ -132,14 +128,19 @@ export function makeNewer(): string {
   cpSync(compiled, folder, { recursive: true });
   writeFileSync(
     join(folder, 'clickhouse/migrations/9000_made_up.sql'),
-    `-- cluster: by account
-ALTER TABLE confirmations ADD COLUMN IF NOT EXISTS made_up UInt8;
+    `ALTER TABLE confirmations ADD COLUMN IF NOT EXISTS made_up UInt8;
+
+ALTER TABLE tokens ADD COLUMN IF NOT EXISTS made_up UInt8;
 
 -- cluster: by account
 CREATE TABLE IF NOT EXISTS made_up (account_id String) ENGINE = MergeTree ORDER BY account_id;
 
--- cluster: by account
 ALTER TABLE made_up ADD COLUMN IF NOT EXISTS more String;
+
+-- cluster: by account
+CREATE TABLE IF NOT EXISTS made_in_vain (account_id String) ENGINE = MergeTree ORDER BY account_id;
+
+DROP TABLE IF EXISTS made_in_vain;
 `,
   );
   return join(folder, 'src/cli.js');
@@ -210,7 +211,7 @@ export class Copy {
       const { address } = store;
       await appliedMigrations(store);
       // They have the password of another start of the engine.
-      for (const statement of dictionaryStatements(await readMigrations())) {
+      for (const statement of await dictionaryStatements()) {
         for (const { query } of statementsForNode(statement, { ...address, timezone: 'UTC' })) {
           await store.command({ query });
         }
