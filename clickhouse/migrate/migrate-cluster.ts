@@ -7,7 +7,7 @@ import { tablesOnEveryNode } from './migration-files.ts';
 
 /**
  * Migrates every node of a cluster to this version, one after the other, and returns the names of the migrations
- * applied. All nodes have to answer. A node that was added to the cluster gets the tables and, from another node, a
+ * applied. All nodes have to answer. A node that was added to the cluster gets the tables and, from the other nodes, a
  * copy of what every node has; no account is stored there until `placeAccount` or `growCluster` says so.
  * @throws {ClusterError} naming what is wrong with the cluster, or the node whose migration failed
  */
@@ -32,10 +32,13 @@ export async function migrateCluster(
         throw new ClusterError(`${host}: ${cause instanceof Error ? cause.message : cause}`, { cause });
       }),
     );
-    const source = nodes.find((_, n) => stored[n]);
-    const added = nodes.filter((_, n) => !stored[n]);
-    if (source && added.length > 0) {
-      await onNodes(server, added, database, (node) => copyWholeTables(node, source));
+    if (known && nodes.length > 1) {
+      await onNodes(server, nodes, database, (node, self) =>
+        copyWholeTables(
+          node,
+          nodes.filter((other) => other !== self),
+        ),
+      );
     }
     return [...new Set(applied.flat())];
   } finally {
@@ -52,11 +55,15 @@ function requireEvenShards(cluster: string, nodes: readonly ClusterNode[]): void
   }
 }
 
-/** Fills the tables that every node has in full. Replicas fetch them themselves; then there is nothing left to copy. */
-async function copyWholeTables(node: Store, source: ClusterNode): Promise<void> {
+/**
+ * Fills those of the tables that every node has in full which are empty: of a node that was just added, or whose filling
+ * was interrupted. Replicas fetch them themselves; then there is nothing left to copy.
+ */
+async function copyWholeTables(node: Store, others: readonly ClusterNode[]): Promise<void> {
+  const { address } = node;
   for (const table of await tablesOnEveryNode()) {
     await node.command({
-      query: `INSERT INTO ${table} SELECT * FROM ${remoteTable(node.address, [source], node.address.database, table)}
+      query: `INSERT INTO ${table} SELECT * FROM ${remoteTable(address, others, address.database, table, ',')}
               WHERE (SELECT count() FROM ${table}) = 0`,
     });
   }

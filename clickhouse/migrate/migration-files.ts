@@ -65,6 +65,7 @@ function parse(text: string, places: Map<string, Place>): Statement {
       `migration of ${name}: it needs a -- cluster: comment that says where a cluster keeps its rows`,
     );
   }
+  if (verb === 'DROP') places.delete(name);
   return { text, verb, name, isDictionary: kind === 'DICTIONARY', ...(place && { place }) };
 }
 
