@@ -27,7 +27,7 @@ import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { type PageDeps, page } from './page/routes.ts';
-import { Problem, problemResponse, problemStatus, storeUnavailable } from './problems.ts';
+import { Problem, problemResponse, problems, statusOf, storeUnavailable } from './problems.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { BrokenOff } from './report/gate/sending.ts';
 import { type ReportDeps, report } from './report/handler.ts';
@@ -149,7 +149,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     });
     app.post(path, requireHttp11, authenticated, limited, requireJson, body, answer);
     app.all(path, () => {
-      throw new Problem('method_not_allowed', 'this endpoint takes POST', { headers: { Allow: 'POST' } });
+      throw new Problem('method_not_allowed', undefined, { headers: { Allow: 'POST' } });
     });
   }
   const byPassword = basicAuthentication(deps.accounts);
@@ -173,13 +173,13 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     }),
   );
 
-  app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
+  app.notFound((c) => problemResponse(c, new Problem('not_found')));
   app.onError((error, c) => {
     // The caller has left, which is why something failed; nobody would read an answer.
     if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
     const problem = asProblem(error, c.get('refused'));
-    if (problemStatus[problem.code] === 429) metrics.limited.inc({ code: problem.code });
-    if (problemStatus[problem.code] === 500) {
+    if (statusOf(problem.code) === 429) metrics.limited.inc({ code: problem.code });
+    if (statusOf(problem.code) === 500) {
       log.error({ err: error, request: c.get('requestId') }, 'request failed');
     }
     return problemResponse(c, problem);
@@ -206,11 +206,11 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
     const detail =
       refused === 'other_family'
         ? 'this login token does not open the reports of this family'
-        : 'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>';
+        : problems.unauthorized.detail;
     return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
   }
   if (error instanceof Error && 'type' in error && error.type === 'TIMEOUT_EXCEEDED') {
-    return new Problem('report_timeout', 'the report took too long; ask for a shorter range');
+    return new Problem('report_timeout');
   }
   // Nothing but a count is cast in the statement of a report so that it can fail.
   if (error instanceof Error && 'type' in error && error.type === 'CANNOT_CONVERT_TYPE') {
@@ -220,8 +220,5 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
     );
   }
   if (error instanceof Error && (isTransient(error) || error.message === silence)) return storeUnavailable();
-  return new Problem(
-    'internal_error',
-    'the report could not be produced; the request id finds the reason in the log',
-  );
+  return new Problem('internal_error');
 }

@@ -1,30 +1,121 @@
 import { STATUS_CODES } from 'node:http';
 import type { Context } from 'hono';
+import { z } from 'zod';
 
-/** Every way a request can fail, with its status. Codes are stable: callers may act on them. */
-export const problemStatus = {
-  invalid_request: 400,
-  malformed_message: 400,
-  unauthorized: 401,
-  not_found: 404,
-  method_not_allowed: 405,
-  not_acceptable: 406,
-  request_too_slow: 408,
-  precondition_failed: 412,
-  body_too_large: 413,
-  unsupported_media_type: 415,
-  http_version_too_old: 426,
-  rate_limited: 429,
-  too_many_reports: 429,
-  headers_too_large: 431,
-  internal_error: 500,
-  report_timeout: 500,
-  store_unavailable: 500,
-  method_unknown: 501,
-  not_ready: 503,
-} as const;
+interface ProblemKind {
+  readonly status: number;
+  /** When it arises, in OpenAPI and in docs/errors.md. */
+  readonly when: string;
+  /** What a caller reads, unless it is told more closely. */
+  readonly detail: string;
+  /** A field that may be at fault. */
+  readonly field?: string;
+}
 
-export type ProblemCode = keyof typeof problemStatus;
+/** Every way a request can fail. Codes are stable: callers may act on them. */
+export const problems = {
+  invalid_request: {
+    status: 400,
+    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, the range is inverted, or an optional field has a value that it cannot have; or `changed_since` is missing or is not a time. `field` is the field at fault, `filters.device` one within another.',
+    detail: 'end_time must not be before start_time',
+    field: 'end_time',
+  },
+  malformed_message: {
+    status: 400,
+    when: 'The message is not valid HTTP/1.1. The connection is closed.',
+    detail: 'the message is not valid HTTP/1.1',
+  },
+  unauthorized: {
+    status: 401,
+    when: 'The login token is missing, unknown, expired or revoked, or opens only the reports of the other family.',
+    detail: 'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>',
+  },
+  not_found: {
+    status: 404,
+    when: 'There is no such path; or, under `/v1/links/`, this service makes no links (`LINK_SECRET` is not set).',
+    detail: 'there is no such path',
+  },
+  method_not_allowed: {
+    status: 405,
+    when: 'The path takes another method; `Allow` says which.',
+    detail: 'this endpoint takes POST',
+  },
+  not_acceptable: {
+    status: 406,
+    when: '`Accept` allows none of the media types of a report; or a count of the report is above 2^63 - 1, which Arrow and Parquet cannot hold: JSON, NDJSON and CSV can.',
+    detail: 'a report comes as application/json, …',
+  },
+  request_too_slow: {
+    status: 408,
+    when: 'The headers took longer than 10 s to arrive, or the whole request longer than 30 s. The connection is closed.',
+    detail: 'the request did not arrive in time',
+  },
+  precondition_failed: {
+    status: 412,
+    when: '`If-Match` names tags. Those of exports are weak, which `If-Match` never takes: `If-None-Match` tells whether the data has changed.',
+    detail:
+      'the tags of exports are weak, and If-Match needs a strong one; If-None-Match tells whether the data has changed',
+  },
+  body_too_large: {
+    status: 413,
+    when: 'The body is too large.',
+    detail: 'the body is larger than 16384 bytes',
+  },
+  unsupported_media_type: {
+    status: 415,
+    when: 'The body is not declared as `content-type: application/json`, or it is compressed.',
+    detail: 'the request needs content-type: application/json',
+  },
+  http_version_too_old: {
+    status: 426,
+    when: 'The request came over HTTP/1.0, where an answer that breaks off would look complete. A reverse proxy must speak HTTP/1.1 to the service: `proxy_http_version 1.1` in nginx.',
+    detail: 'a report needs HTTP/1.1; a proxy may have to be told to use it',
+  },
+  rate_limited: {
+    status: 429,
+    when: 'The request limit of the account is reached, or too many logins from this address failed. `Retry-After` says when to try again.',
+    detail: 'more than 120 requests in 60 s; try again in 42 s',
+  },
+  too_many_reports: {
+    status: 429,
+    when: 'Too many reports are running, of this account or of all. `Retry-After` says when to try again.',
+    detail: 'too many reports are running; try again in 5 s',
+  },
+  headers_too_large: {
+    status: 431,
+    when: 'The headers are larger than 16 kB together. The connection is closed.',
+    detail: 'the headers are larger than 16 kB together',
+  },
+  internal_error: {
+    status: 500,
+    when: 'The report could not be produced. The operator finds the reason in the log by the request id.',
+    detail: 'the report could not be produced; the request id finds the reason in the log',
+  },
+  report_timeout: {
+    status: 500,
+    when: 'The report took longer than the time limit.',
+    detail: 'the report took too long; ask for a shorter range',
+  },
+  store_unavailable: {
+    status: 500,
+    when: 'ClickHouse cannot be reached, hangs or has too much to do. `Retry-After` says when to try again.',
+    detail: 'the store cannot answer now; try again in 5 s',
+  },
+  method_unknown: {
+    status: 501,
+    when: 'HTTP has no such method, or Node.js does not know it. The connection is closed.',
+    detail: 'there is no such method',
+  },
+  not_ready: {
+    status: 503,
+    when: 'Only of `/readyz`: ClickHouse cannot be reached, or its tables are not up to date. Reports answer `store_unavailable` then.',
+    detail: 'the store cannot be reached',
+  },
+} as const satisfies Record<string, ProblemKind>;
+
+export type ProblemCode = keyof typeof problems;
+
+export const problemCodes = Object.keys(problems) as ProblemCode[];
 
 export interface ProblemOptions {
   /** The field of the body at fault. */
@@ -39,7 +130,7 @@ export class Problem extends Error {
   readonly code: ProblemCode;
   readonly options: ProblemOptions;
 
-  constructor(code: ProblemCode, detail: string, options: ProblemOptions = {}) {
+  constructor(code: ProblemCode, detail: string = problems[code].detail, options: ProblemOptions = {}) {
     super(detail, { cause: options.cause });
     this.code = code;
     this.options = options;
@@ -48,28 +139,63 @@ export class Problem extends Error {
 
 /** ClickHouse restarts, hangs or has too much to do. The contract knows no 503: `Retry-After` says that it passes. */
 export function storeUnavailable(): Problem {
-  return new Problem('store_unavailable', 'the store cannot answer now; try again in 5 s', {
+  return new Problem('store_unavailable', undefined, {
     headers: { 'Retry-After': '5' },
   });
 }
 
+export const exampleRequestId = '5b0f6a0e-6a53-4d0b-9d5e-2f6f3a1c9a77';
+
+/** The answer to a request that failed. */
+export const problemSchema = z
+  .object({
+    type: z.string().meta({ format: 'uri-reference', description: '`about:blank`: see `code`.' }),
+    title: z.string().describe('The name of the status.'),
+    status: z.number().meta({ type: 'integer', enum: [...new Set(problemCodes.map(statusOf))] }),
+    code: z.enum(problemCodes).meta({
+      description: 'The reason, stable: callers may act on it.',
+      'x-enum-descriptions': problemCodes.map((code) => problems[code].when),
+    }),
+    detail: z.string().describe('The reason, for people.'),
+    field: z
+      .string()
+      .optional()
+      .describe('The field of the body at fault, where there is one: `end_time`, `order_by.0.field`.'),
+    request_id: z.string().describe('The value of `X-Request-Id`.'),
+  })
+  .meta({ description: 'Problem details (RFC 9457).', examples: problemCodes.map(problemExample) });
+
+/** A problem of this code as a caller may see it. */
+export function problemExample(code: ProblemCode) {
+  const { detail, field }: ProblemKind = problems[code];
+  return details(new Problem(code, detail, { ...(field && { field }) }), exampleRequestId);
+}
+
 /** Problem details (RFC 9457) with the request id and nothing internal. */
-export function problemBody({ code, message, options }: Problem, requestId: string): string {
-  const status = problemStatus[code];
-  return JSON.stringify({
+export function problemBody(problem: Problem, requestId: string): string {
+  return JSON.stringify(details(problem, requestId));
+}
+
+function details({ code, message, options }: Problem, request_id: string) {
+  const status = statusOf(code);
+  return {
     type: 'about:blank',
-    title: STATUS_CODES[status],
+    title: STATUS_CODES[status] ?? '',
     status,
     code,
     detail: message,
     ...(options.field && { field: options.field }),
-    request_id: requestId,
-  });
+    request_id,
+  };
+}
+
+export function statusOf(code: ProblemCode) {
+  return problems[code].status;
 }
 
 /** The answer to a failed request. */
 export function problemResponse(c: Context, problem: Problem): Response {
-  return c.body(problemBody(problem, c.get('requestId')), problemStatus[problem.code], {
+  return c.body(problemBody(problem, c.get('requestId')), statusOf(problem.code), {
     ...problem.options.headers,
     'content-type': 'application/problem+json',
   });

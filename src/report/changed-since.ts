@@ -9,6 +9,9 @@ export const changedSince = z.iso.datetime({
       : 'must be a time as RFC 3339 writes it, such as 2026-11-20T08:00:00Z or the changed_until of an answer',
 });
 
+/** A time in an answer: RFC 3339, to the microsecond. */
+export const time = z.string().meta({ format: 'date-time' });
+
 const latest = BigInt(Date.UTC(2200, 0, 1)) * 1000n;
 
 /** Microseconds since 1970, as text; times before that, and after the year 2200, are those. */

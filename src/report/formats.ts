@@ -1,6 +1,8 @@
 /** A way to write the rows of a report; only the FORMAT of the statement changes with it. */
 export interface ReportFormat {
   readonly mediaType: string;
+  /** What a caller gets, in OpenAPI. */
+  readonly description: string;
   /** Of a file that holds it. */
   readonly extension: string;
   /** Its name in ClickHouse. */
@@ -22,26 +24,37 @@ const json = {
   output_format_decimal_trailing_zeros: 0,
 };
 
+const binaryTypes = 'Days are text, counts signed 64-bit integers, money and ratios decimal.';
+
 /**
  * Every format a caller can ask for with `Accept`, the preferred one first. Only JSON has the envelope of the
  * contract; the others are the rows alone, with the same columns and text dates.
  */
 export const reportFormats = {
-  json: { mediaType: 'application/json', extension: 'json', clickhouse: 'Template', settings: json },
+  json: {
+    mediaType: 'application/json',
+    description: 'The envelope with everything, the default.',
+    extension: 'json',
+    clickhouse: 'Template',
+    settings: json,
+  },
   ndjson: {
     mediaType: 'application/x-ndjson',
+    description: 'One row a line, as a JSON object.',
     extension: 'ndjson',
     clickhouse: 'JSONEachRow',
     settings: json,
   },
   csv: {
     mediaType: 'text/csv',
+    description: 'RFC 4180: a line with the names of the row fields, then one row a line; text is quoted.',
     extension: 'csv',
     clickhouse: 'CSVWithNames',
     settings: { output_format_decimal_trailing_zeros: 0 },
   },
   arrow: {
     mediaType: 'application/vnd.apache.arrow.stream',
+    description: `An Apache Arrow IPC stream. ${binaryTypes}`,
     extension: 'arrows',
     clickhouse: 'ArrowStream',
     // Compressed by Content-Encoding instead, which every reader of HTTP undoes.
@@ -50,6 +63,7 @@ export const reportFormats = {
   },
   parquet: {
     mediaType: 'application/vnd.apache.parquet',
+    description: `An Apache Parquet file. ${binaryTypes}`,
     extension: 'parquet',
     clickhouse: 'Parquet',
     settings: { output_format_parquet_string_as_string: 1, output_format_parquet_compression_method: 'zstd' },

@@ -18,7 +18,7 @@ const inOrder = ({ start_time, end_time }: { start_time: string; end_time: strin
   start_time <= end_time;
 export const inverted = { path: ['end_time'], error: 'must not be before start_time' };
 
-/** The optional fields of the body of a breakdown, each as a caller may write it. */
+/** The optional fields of the body of a breakdown: how a caller may write each, and what OpenAPI says of it. */
 export function optionFields(catalog: Catalog, breakdown: Breakdown) {
   const { filters, metrics, ordered, compared } = optionNames(catalog, breakdown);
   return {
@@ -29,12 +29,16 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
             ? `is no field of these reports: they are filtered by ${list(filters)}`
             : 'must be an object: a list of values for each field',
       })
-      .optional(),
+      .optional()
+      .describe(
+        'Counts only what has one of the values of each field. Texts are those that rows show, `…_id` are ids; the breakdown need not have the field.',
+      ),
     metrics: z
       .array(oneOf(metrics), { error: `must be a list of ${list(metrics)}` })
       .min(1, 'must name a metric')
       .refine((names) => new Set(names).size === names.length, 'must not name a metric twice')
-      .optional(),
+      .optional()
+      .describe('The figures that rows have, in this order; all of them if absent.'),
     order_by: z
       .array(
         z.object(
@@ -46,28 +50,48 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
         ),
         { error: 'must be a list of objects with field and direction' },
       )
-      .optional(),
+      .optional()
+      .describe(
+        'What orders the rows: texts, `start_time`, any metric, with `compare_to` also `…_compared` and `…_change`. `direction` is `asc` unless it says `desc`. Ties go by the grouping keys.',
+      ),
     limit: z
       .int({ error: 'must be a whole number' })
       .min(1, 'must be at least 1')
       .max(maxLimit, `must be at most ${maxLimit}`)
-      .optional(),
-    totals: z.boolean({ error: 'must be true or false' }).optional(),
+      .optional()
+      .describe('Most rows that come. `row_count` then says how many there are.'),
+    totals: z
+      .boolean({ error: 'must be true or false' })
+      .optional()
+      .describe(
+        '`true` adds `totals`: the figures of all rows together, also of those that `limit` leaves out. Ratios are those of the sums.',
+      ),
     time_grain: (breakdown.day
       ? z.enum(['day', 'week', 'month'], { error: 'must be day, week or month' })
       : z.never({ error: 'needs a breakdown by date' })
-    ).optional(),
+    )
+      .optional()
+      .describe(
+        'Breakdowns by date only: what a row covers. Weeks are those of ISO 8601, from Monday; weeks and months at the edges are cut to the range.',
+      ),
     changed_since: (breakdown.day
       ? changedSince
       : z.never({ error: 'needs a breakdown by date: other rows would be sums of some of their days' })
-    ).optional(),
+    )
+      .optional()
+      .describe(
+        'Breakdowns by date only, without `compare_to`, weeks and months: the rows of the days that changed after this time, which `/changes` lists. A time as RFC 3339 writes it.',
+      ),
     compare_to: z
       .union([
         z.enum(['previous_period', 'previous_year']),
         // The last one, because it says what is wrong.
         z.object({ start_time: day, end_time: day }, { error: comparable }).refine(inOrder, inverted),
       ])
-      .optional(),
+      .optional()
+      .describe(
+        'Adds the same of other days to each figure, as `…_compared`, and the difference, as `…_change`. `previous_period`: as many days, right before the range. `previous_year`: as many days, from the same date a year earlier. Or two dates. By date the first days are compared, the second ones, and so on, so both must have as many. A row that only one of the two has is there, with 0 for the other.',
+      ),
   };
 }
 

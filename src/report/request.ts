@@ -20,7 +20,12 @@ export interface ReportRequest {
 export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
   const comparison = metricsOf(catalog, breakdown).flatMap((id) => [comparedId(id), changeId(id)]);
   return z
-    .object({ start_time: day, end_time: day, ...optionFields(catalog, breakdown) })
+    .object({
+      start_time: day.describe('First day of the range, `yyyy-mm-dd`.'),
+      end_time: day.describe('Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.'),
+      ...optionFields(catalog, breakdown),
+    })
+    .describe('A range of days, and what else is asked for. Unknown fields are ignored.')
     .refine(({ start_time, end_time }) => start_time <= end_time, { ...inverted, abort: true })
     .superRefine(({ order_by = [], compare_to, changed_since, time_grain, ...range }, { addIssue }) => {
       if (changed_since !== undefined && (compare_to || (time_grain && time_grain !== 'day'))) {

@@ -1,39 +1,28 @@
 import { html, raw } from 'hono/html';
-import { changesTag } from '../openapi/changes.ts';
-import { exampleOptions } from '../openapi/examples.ts';
-import type { OpenApiDocument } from '../openapi/model.ts';
+import type { JsonSchema, MediaType, OpenApiDocument, Operation, Parameter } from '../openapi/model.ts';
 import { type Branding, logoAddress } from '../page/branding.ts';
-import { errors, formats, limits } from './answers.ts';
-import { changesSection } from './changes.ts';
-import {
-  anchor,
-  answersOf,
-  bodyFields,
-  envelopeFields,
-  familySection,
-  firstReport,
-  jsonType,
-  operationsOf,
-  tagsByKind,
-  title,
-} from './families.ts';
-import { code, type Html, inline, prose, sample, table } from './prose.ts';
-import { docsScript } from './script.ts';
 
-/** The document as one page that needs nothing but itself. */
+type Html = ReturnType<typeof html>;
+
+interface PathOperation {
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}
+
+/** The document as one page that needs nothing but itself, and no script. */
 export function docsPage(document: OpenApiDocument, brand: Branding, style: string): Html {
-  const { info } = document;
-  const { families, others } = tagsByKind(document);
-  const contents = [
-    ['ask', 'Ask for a report'],
-    ['try', 'Try it'],
-    ...families.map(({ name }) => [anchor(name), title(name)] as const),
-    ['envelope', 'The envelope'],
-    ['formats', 'Formats'],
-    ['errors', 'Errors'],
-    ['limits', 'Limits'],
-    ...others.map(({ name }) => [anchor(name), name === changesTag ? 'Changed days' : title(name)] as const),
-  ] as const;
+  const { info, tags } = document;
+  const sections = [
+    { id: 'ask', title: 'Ask for a report', content: introduction(document) },
+    ...tags.map((tag) => ({
+      id: `about-${tag.name}`,
+      title: sentence(tag.name),
+      content: tagged(document, tag),
+    })),
+    { id: 'headers', title: 'Headers of answers', content: headers(document) },
+    { id: 'errors', title: 'Errors', content: errors(document) },
+  ];
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -46,117 +35,224 @@ export function docsPage(document: OpenApiDocument, brand: Branding, style: stri
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
-<div class="frame">
-<header class="masthead">
+<header>
 <a class="brand" href="/app"><img src="${logoAddress(brand)}" alt="">${brand.name}</a>
 <h1>Reports over HTTP</h1>
-<p class="summary">${info.summary}</p>
-<ul class="facts"><li>Version ${info.version}</li><li><a href="/openapi.json">openapi.json</a></li><li><a href="/app">Reports as a page</a></li></ul>
+<p>${info.summary}</p>
+<p class="soft">Version ${info.version} · <a href="/openapi.json">openapi.json</a> · <a href="/app">Reports as a page</a></p>
 </header>
-<div class="columns">
 <nav aria-label="Contents"><ul>
-${contents.map(([id, text]) => html`<li><a href="#${id}">${text}</a></li>\n`)}</ul></nav>
+${sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>\n`)}</ul></nav>
 <main id="main">
-${askSection(document)}
-${trySection(document)}
-${families.map((tag) => familySection(document, tag))}
-${envelopeSection(document)}
-${formats(document)}
-${errors(document)}
-${limits(document)}
-${others.map((tag) => (tag.name === changesTag ? changesSection : serviceSection)(document, tag))}
-</main>
-</div>
-<footer>${info.title} ${info.version}. Licence: ${info.license.name}.</footer>
-</div>
-<script>${raw(docsScript)}</script>
+${sections.map(
+  ({ id, title, content }) => html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
+${content}</section>
+`,
+)}</main>
+<footer class="soft">${info.title} ${info.version}. Licence: ${info.license.name}.</footer>
 </body>
 </html>
 `;
 }
 
-function askSection(document: OpenApiDocument): Html {
-  const { fields, required } = bodyFields(document);
-  const first = firstReport(document);
-  const body = JSON.stringify(first?.operation.requestBody?.content['application/json']?.example);
-  const curl = [
-    `curl -sS --compressed "$BASE_URL${first?.path}" \\`,
-    `  -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' \\`,
-    `  -d '${body}'`,
-  ].join('\n');
-  const [scheme] = Object.values(document.components.securitySchemes);
-  return html`<section aria-labelledby="ask"><h2 id="ask">Ask for a report</h2>
-${prose(document.info.description)}
-${sample(curl, 'A request with curl')}
-<h3>The request</h3>
-<p>Every endpoint takes a body of the same fields, a JSON object sent as <code>application/json</code>, and a login token in <code>authorization: Bearer</code>. ${scheme?.description}</p>
-${table(
-  'Fields of the body',
-  ['field', 'JSON', 'needed', 'meaning'],
-  Object.entries(fields).map(([id, field]) => [
-    code(id),
-    html`<span class="short">${jsonType(field)}</span>`,
-    html`${required.includes(id) ? 'yes' : 'no'}`,
-    inline(field.description ?? ''),
-  ]),
-)}
-<p>Unknown fields are ignored; a known one with a wrong value is 400, with its name in <code>field</code>.</p>
-${sample(exampleOptions, 'A body with optional fields')}</section>`;
+function introduction(document: OpenApiDocument): Html {
+  const [first] = document.tags.flatMap(({ name }) => operationsOf(document, name));
+  return html`${document.info.description.split('\n\n').map((text) => html`<p>${inline(text)}</p>`)}
+${Object.values(document.components.securitySchemes).map(({ description }) => html`<p>${description}</p>`)}
+${first && sample(curl(first), 'A request with curl')}`;
 }
 
-function trySection(document: OpenApiDocument): Html {
-  const { families } = tagsByKind(document);
-  const mediaTypes = Object.keys(answersOf(firstReport(document)));
-  const options = families.map(
-    ({ name }) =>
-      html`<optgroup label="${title(name)}">${operationsOf(document, name).map(
-        ({ path }) => html`<option>${path}</option>`,
-      )}</optgroup>`,
+/** What the operations of a tag are, and what their requests and answers are made of, each field once. */
+function tagged(document: OpenApiDocument, { name, description }: OpenApiDocument['tags'][number]): Html {
+  const operations = operationsOf(document, name);
+  const asked = operations.flatMap(({ operation }) => [
+    ...parametersOf(document, operation).map((parameter): Field => ({ ...parameter, where: parameter.in })),
+    ...Object.values(operation.requestBody?.content ?? {}).flatMap(({ schema }) =>
+      fieldsOf(document, schema, 'body'),
+    ),
+  ]);
+  const answered = operations.flatMap((entry) =>
+    Object.values(answersOf(entry)).flatMap(({ schema }) => fieldsOf(document, schema, 'JSON')),
   );
-  return html`<section aria-labelledby="try"><h2 id="try">Try it</h2>
-<p>The request goes to this service and to nowhere else. The token stays in its field: it is not stored, and it is gone when you leave the page.</p>
-<noscript><p class="bad">The form needs JavaScript; everything else on this page does not.</p></noscript>
-<div id="try-panel" hidden>
-<form id="try-form" autocomplete="off">
-<div><label for="endpoint">Endpoint</label><select id="endpoint" name="endpoint">${options}</select></div>
-<div><label for="token">Login token</label><input id="token" name="token" required autocomplete="off" spellcheck="false" placeholder="adt_…"></div>
-<div class="third"><label for="start">start_time</label><input id="start" name="start" type="date" required></div>
-<div class="third"><label for="end">end_time</label><input id="end" name="end" type="date" required></div>
-<div class="third"><label for="format">Format</label><select id="format" name="format">${mediaTypes.map(
-    (type) => html`<option>${type}</option>`,
-  )}</select></div>
-<div class="full"><button name="send">Send</button><span class="soft">Shows the status, the headers and the first rows.</span></div>
-</form>
-<pre id="curl" tabindex="0" role="group" aria-label="The same with curl"></pre>
-<div id="answer" aria-live="polite"></div></div></section>`;
+  return html`<p>${inline(description)}</p>
+${operations.map((entry) => endpoint(document, entry))}
+${fieldTable(`Fields of requests: ${name}`, asked)}
+${fieldTable(`Fields of answers: ${name}`, answered)}`;
 }
 
-function envelopeSection(document: OpenApiDocument): Html {
-  return html`<section aria-labelledby="envelope"><h2 id="envelope">The envelope</h2>
-<p>JSON answers are an object with one key, <code>result</code>.</p>
-${table(
-  'Fields of result',
-  ['field', 'JSON', 'meaning'],
-  Object.entries(envelopeFields(document, firstReport(document), true)).map(([id, field]) => [
-    code(id),
-    html`<span class="short">${jsonType(field)}</span>`,
-    inline(field.description ?? ''),
-  ]),
-)}</section>`;
+function endpoint(document: OpenApiDocument, entry: PathOperation): Html {
+  const { path, method, operation } = entry;
+  const answers = Object.entries(answersOf(entry));
+  const means = ({ schema }: MediaType) => resolved(document, schema).description;
+  return html`<details id="${operation.operationId}">
+<summary><code>${method.toUpperCase()} ${path}</code> <span class="soft">${operation.summary}</span></summary>
+<p>${inline(operation.description)}</p>
+${sample(curl(entry), `${operation.operationId} with curl`)}
+${Object.entries(operation.requestBody?.content ?? {}).map(([mediaType, media]) => samples(`Body as ${mediaType}`, media))}
+${answers.map(([mediaType, media]) => samples(`Answer as ${mediaType}`, media, means(media)))}
+<p>Answers ${Object.keys(operation.responses).join(', ')}.</p></details>
+`;
 }
 
-function serviceSection(document: OpenApiDocument, tag: OpenApiDocument['tags'][number]): Html {
-  const operations = operationsOf(document, tag.name);
-  const isOpen = operations.every(({ operation }) => operation.security?.length === 0);
-  return html`<section aria-labelledby="${anchor(tag.name)}"><h2 id="${anchor(tag.name)}">${title(tag.name)}</h2>
-<p>${inline(tag.description)}</p>
+function samples(title: string, { example, examples = {} }: MediaType, meaning = ''): Html {
+  const all = example === undefined ? Object.values(examples) : [{ summary: '', value: example }];
+  return html`<p><b>${title}</b>${meaning && html`: ${inline(meaning)}`}</p>
+${all.map(({ summary, value }) => html`${summary && html`<p>${inline(summary)}</p>`}${sample(value, title)}`)}`;
+}
+
+function headers({ components }: OpenApiDocument): Html {
+  return table(
+    'Headers',
+    ['header', 'meaning', 'example'],
+    Object.entries(components.headers).map(([name, { description, example }]) => [
+      html`<code>${name}</code>`,
+      inline(description),
+      html`<code>${example}</code>`,
+    ]),
+  );
+}
+
+function errors({ components }: OpenApiDocument): Html {
+  const { description = '', properties, examples } = components.schemas.Problem ?? {};
+  const problems = (examples ?? []) as readonly { readonly status: number; readonly code: string }[];
+  const when = (properties?.code?.['x-enum-descriptions'] ?? []) as readonly string[];
+  return html`<p>${inline(description)} Quote <code>request_id</code> when you ask the operator about one.</p>
 ${table(
-  isOpen ? 'Paths without a login token' : 'Paths with a login token',
-  ['path', 'answers', 'what it says'],
-  operations.map(({ path, method, operation }) => [
-    html`<span class="method">${method.toUpperCase()}</span> ${code(path)}`,
-    html`${Object.keys(operation.responses).join(', ')}`,
-    inline(operation.summary),
-  ]),
-)}</section>`;
+  'Codes',
+  ['code', 'status', 'when'],
+  problems.map(({ status, code }, n) => [html`<code>${code}</code>`, html`${status}`, inline(when[n] ?? '')]),
+)}
+${sample(problems[0], 'A problem')}`;
+}
+
+/** A parameter, or a field of a body or of an answer: `result.rows[].spent`. */
+interface Field {
+  readonly name: string;
+  readonly where: string;
+  readonly required?: boolean;
+  readonly schema: JsonSchema;
+  readonly description?: string | undefined;
+}
+
+function fieldsOf(document: OpenApiDocument, schema: JsonSchema, where: string, within = ''): Field[] {
+  const { anyOf = [], items, properties = {}, required = [] } = resolved(document, schema);
+  return [
+    ...anyOf.flatMap((each) => fieldsOf(document, each, where, within)),
+    ...(items ? fieldsOf(document, items, where, `${within}[]`) : []),
+    ...Object.entries(properties).flatMap(([id, field]): Field[] => {
+      const name = within ? `${within}.${id}` : id;
+      const { description } = resolved(document, field);
+      return [
+        { name, where, required: required.includes(id), schema: field, description },
+        ...fieldsOf(document, field, where, name),
+      ];
+    }),
+  ];
+}
+
+/** Each field once, with everything that it means somewhere. */
+function fieldTable(caption: string, fields: readonly Field[]): Html | string {
+  if (fields.length === 0) return '';
+  const byName = new Map<string, { readonly first: Field; readonly meanings: Set<string> }>();
+  for (const field of fields) {
+    const known = byName.get(field.name) ?? { first: field, meanings: new Set() };
+    byName.set(field.name, known);
+    known.meanings.add(field.description ?? '');
+  }
+  const rows = [...byName].map(([name, { first, meanings }]) => [
+    html`<code>${name}</code>`,
+    html`${first.where}${first.required ? ', always' : ''}`,
+    html`${typeOf(first.schema)}`,
+    html`${inline([...meanings].filter(Boolean).join(' Or: '))}${examplesOf(first.schema)}`,
+  ]);
+  return html`<details><summary>${caption}</summary>${table(caption, ['name', 'in', 'type', 'meaning'], rows)}</details>`;
+}
+
+function typeOf({ type = 'object', format, anyOf, 'x-column-type': column }: JsonSchema): string {
+  if (anyOf) return anyOf.map(typeOf).join(' or ');
+  return [[type].flat().join(' or '), format && `(${format})`, column].filter(Boolean).join(' ');
+}
+
+/** An enumeration that is longer is told in words. */
+const shown = 12;
+
+function examplesOf({ examples, enum: names }: JsonSchema): Html | string {
+  const listed = (values: unknown[]) => html`${values.map((value) => html` <code>${value}</code>`)}`;
+  if (Array.isArray(names) && names.length <= shown)
+    return html` <span class="soft">One of${listed(names)}.</span>`;
+  return Array.isArray(examples) ? html` <span class="soft">For example${listed(examples)}.</span>` : '';
+}
+
+/** Every operation of a tag, in the order of the document. */
+function operationsOf(document: OpenApiDocument, tag: string): PathOperation[] {
+  return Object.entries(document.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]): PathOperation => ({ path, method, operation })),
+    )
+    .filter(({ operation }) => operation.tags.includes(tag));
+}
+
+/** The answer 200 in each of its media types. */
+function answersOf({ operation }: PathOperation): Readonly<Record<string, MediaType>> {
+  const answer = operation.responses[200];
+  return (answer && 'content' in answer && answer.content) || {};
+}
+
+function parametersOf(document: OpenApiDocument, { parameters = [] }: Operation): Parameter[] {
+  const { parameters: named } = document.components;
+  return parameters.flatMap((each) =>
+    'name' in each ? each : (named[each.$ref.split('/').at(-1) ?? ''] ?? []),
+  );
+}
+
+function resolved(document: OpenApiDocument, schema: JsonSchema): JsonSchema {
+  return document.components.schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? schema;
+}
+
+/** The operation as a line for a shell, with the examples of its parameters and its body. */
+function curl({ path, method, operation }: PathOperation): string {
+  const parameters = (operation.parameters ?? []).flatMap((each) => ('name' in each ? each : []));
+  const exampleValue = ({ schema }: Parameter) => [schema.examples, schema.enum].flat().find(Boolean);
+  const query = parameters.filter((each) => each.in === 'query' && each.required);
+  const address = path.replace(/\{(\w+)\}/g, (_, name) =>
+    parameters
+      .filter((each) => each.name === name)
+      .map(exampleValue)
+      .join(''),
+  );
+  const body = Object.entries(operation.requestBody?.content ?? {}).flatMap(([mediaType, media]) => [
+    `-H 'content-type: ${mediaType}'`,
+    `-d '${JSON.stringify(media.example ?? Object.values(media.examples ?? {})[0]?.value)}'`,
+  ]);
+  return [
+    `curl -sS --compressed ${method === 'head' ? '--head ' : ''}"$BASE_URL${address}${query.map((each, n) => `${n ? '&' : '?'}${each.name}=${exampleValue(each)}`).join('')}"`,
+    ...(operation.security?.length === 0 ? [] : ['-H "authorization: Bearer $TOKEN"']),
+    ...body,
+  ].join(' \\\n  ');
+}
+
+/** `ad_units` as a heading. */
+function sentence(tag: string): string {
+  return (tag.charAt(0).toUpperCase() + tag.slice(1)).replaceAll('_', ' ');
+}
+
+/** A sentence of the document, with its `code` as such. */
+function inline(text: string): Html {
+  return html`${text.split('`').map((part, n) => (n % 2 ? html`<code>${part}</code>` : part))}`;
+}
+
+/** A table that scrolls by itself where it is too wide, also by keyboard; the first cell of a row is its head. */
+function table(caption: string, head: readonly string[], rows: readonly (readonly Html[])[]): Html {
+  return html`<div class="scroll" role="group" aria-label="${caption}" tabindex="0"><table>
+<thead><tr>${head.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+<tbody>${rows.map(
+    ([first, ...others]) =>
+      html`<tr><th scope="row">${first}</th>${others.map((cell) => html`<td>${cell}</td>`)}</tr>\n`,
+  )}</tbody></table></div>`;
+}
+
+/** Text or JSON, as it is, in a box that scrolls by keyboard too. */
+function sample(value: unknown, label: string): Html {
+  const text = typeof value === 'string' ? value.trimEnd() : JSON.stringify(value, null, 2);
+  return html`<pre tabindex="0" role="group" aria-label="${label}">${text}</pre>`;
 }

@@ -8,7 +8,6 @@ import { openApiDocument } from '../openapi/document.ts';
 import type { Limits } from '../openapi/model.ts';
 import { type Branding, branded } from '../page/branding.ts';
 import { docsPage } from './page.ts';
-import { docsScript } from './script.ts';
 import { docsStyle } from './style.ts';
 
 export interface DocsDeps {
@@ -20,8 +19,8 @@ export interface DocsDeps {
 }
 
 /**
- * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and may connect only
- * to this service. Neither needs a token; both are generated at the first request.
+ * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and has no
+ * script. Neither needs a token; both are generated at the first request.
  */
 export function docs({ catalog, limits, withOperator, brand }: DocsDeps): Hono<HttpEnv> {
   const style = branded(docsStyle, brand);
@@ -51,15 +50,12 @@ function tagged(text: string): { body: Uint8Array<ArrayBuffer>; headers: Record<
   return { body, headers: { 'Cache-Control': 'no-cache', ETag: `"${hash}"` } };
 }
 
-/** The page may use its own script and style and connect to its own origin, nothing else. */
+/** The page may use its own style and pictures that are part of it, nothing else. */
 function pageSecurity(style: string) {
-  const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
   return secureHeaders({
     contentSecurityPolicy: {
       defaultSrc: ["'none'"],
-      scriptSrc: [hash(docsScript)],
-      styleSrc: [hash(style)],
-      connectSrc: ["'self'"],
+      styleSrc: [`'sha256-${createHash('sha256').update(style).digest('base64')}'`],
       imgSrc: ['data:'],
       baseUri: ["'none'"],
       formAction: ["'none'"],

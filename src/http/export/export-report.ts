@@ -25,9 +25,6 @@ export interface Exporting {
   readonly answer: Handler<HttpEnv>;
 }
 
-const noStrongTag =
-  'the tags of exports are weak, and If-Match needs a strong one; If-None-Match tells whether the data has changed';
-
 /** A report in one format, by GET, and by HEAD, which computes nothing. */
 export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedReport): Exporting {
   const { path, breakdown } = endpoint;
@@ -57,7 +54,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
       const isConditional = ifMatch !== '*' || ifNoneMatch !== undefined;
       const asked = isConditional ? attempt(() => requestOf(c, requests)) : undefined;
       if (!asked) return next();
-      if (ifMatch !== '*') throw new Problem('precondition_failed', noStrongTag);
+      if (ifMatch !== '*') throw new Problem('precondition_failed');
       const { version } = await look(c, asked);
       if (ifNoneMatch === undefined || version === undefined || !isMatched(ifNoneMatch, version)) {
         return next();

@@ -47,8 +47,24 @@ export function linkRoutes(deps: LinkDeps): Hono<HttpEnv> {
   return app;
 }
 
-const expiry = z.object({
-  expires: z.union([z.iso.date(), z.iso.datetime({ offset: true })]).optional(),
+/** What the body has beside the fields of the report. */
+export const linkExpiry = z.object({
+  expires: z
+    .union([z.iso.date(), z.iso.datetime({ offset: true })])
+    .optional()
+    .meta({
+      description: 'When the link expires: a day or a time within 366 days; in a week if absent.',
+      examples: ['2026-12-01', '2026-12-01T00:00:00Z'],
+    }),
+});
+
+export const linkAnswer = z.strictObject({
+  result: z.strictObject({
+    link: z
+      .string()
+      .meta({ format: 'uri-reference', description: 'To be put behind the address of the service.' }),
+    expires: z.string().meta({ format: 'date-time' }),
+  }),
 });
 
 /** Answers with a link to the report that the body asks for; `expires` is the only field more. */
@@ -73,7 +89,7 @@ function makeLink(
 
 /** @throws {InvalidRequest} */
 function expiryOf(fields: unknown): Date | undefined {
-  const { success, data } = expiry.safeParse(fields);
+  const { success, data } = linkExpiry.safeParse(fields);
   if (!success) throw new InvalidRequest('expires', 'must be a time such as 2027-01-31T12:00:00Z');
   return data.expires === undefined ? undefined : new Date(data.expires);
 }

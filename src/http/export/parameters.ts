@@ -2,6 +2,8 @@ import { InvalidRequest } from '../../report/request.ts';
 
 /** A parameter that is given at most once: the value of the field of the body, and the text of that value. */
 interface Single {
+  /** How it is written where that is not as in the body, in OpenAPI. */
+  readonly written?: string;
   readonly read: (text: string) => unknown;
   readonly write: (value: unknown) => string;
 }
@@ -16,9 +18,14 @@ const flag: Single = {
   read: (given) => (given === 'true' ? true : given === 'false' ? false : given),
   write: String,
 };
-const names: Single = { read: (given) => given.split(','), write: (value) => listOf(value).join(',') };
+const names: Single = {
+  written: 'In an address: with commas.',
+  read: (given) => given.split(','),
+  write: (value) => listOf(value).join(','),
+};
 /** `-spent,campaign`: descending with a minus, as sorting is written in many addresses. */
 const order: Single = {
+  written: 'In an address: with commas, a minus for descending.',
   read: (given) =>
     given
       .split(',')
@@ -30,6 +37,7 @@ const order: Single = {
 };
 /** The name of a period, or an interval of days as ISO 8601 writes it. */
 const period: Single = {
+  written: 'In an address two dates have a slash between them.',
   read: (given) => {
     const [start_time, end_time] = given.split('/');
     return end_time === undefined ? given : { start_time, end_time };
@@ -38,7 +46,8 @@ const period: Single = {
     typeof value === 'string' ? value : `${partOf(value, 'start_time')}/${partOf(value, 'end_time')}`,
 };
 
-const single: Readonly<Record<string, Single>> = {
+/** By field of the body. */
+export const parameters: Readonly<Record<string, Single>> = {
   start_time: text,
   end_time: text,
   metrics: names,
@@ -58,36 +67,35 @@ const filter = /^filters\.(.+)$/;
  * are refused, because an address is typed by hand, and a mistyped one would give other numbers.
  * @throws {InvalidRequest} for a parameter that is unknown or repeated; what it stands for is not looked at
  */
-export function fieldsOf(parameters: URLSearchParams): Record<string, unknown> {
+export function fieldsOf(given: URLSearchParams): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
   const filters = new Map<string, string[]>();
-  for (const [name, given] of parameters) {
+  for (const [name, text] of given) {
     const [, filtered] = filter.exec(name) ?? [];
     if (filtered !== undefined) {
       // A value may hold any character, so that several are several parameters.
-      filters.set(filtered, [...(filters.get(filtered) ?? []), given]);
+      filters.set(filtered, [...(filters.get(filtered) ?? []), text]);
       continue;
     }
-    const known = Object.hasOwn(single, name) ? single[name] : undefined;
+    const known = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
     if (!known) throw new InvalidRequest(name.slice(0, 100), 'is no parameter of an export');
     if (Object.hasOwn(fields, name)) throw new InvalidRequest(name, 'is given more than once');
-    fields[name] = known.read(given);
+    fields[name] = known.read(text);
   }
   return { ...fields, ...(filters.size > 0 && { filters: Object.fromEntries(filters) }) };
 }
 
 /** The parameters that say the same as the fields of a valid body; what no report knows is left out. */
 export function parametersOf(fields: Readonly<Record<string, unknown>>): URLSearchParams {
-  const parameters = new URLSearchParams();
-  for (const [name, { write }] of Object.entries(single)) {
+  const written = new URLSearchParams();
+  for (const [name, { write }] of Object.entries(parameters)) {
     const value = fields[name];
-    if (value !== undefined && !(Array.isArray(value) && value.length === 0))
-      parameters.set(name, write(value));
+    if (value !== undefined && !(Array.isArray(value) && value.length === 0)) written.set(name, write(value));
   }
   for (const [name, values] of Object.entries(fields.filters ?? {})) {
-    for (const value of listOf(values)) parameters.append(`filters.${name}`, String(value));
+    for (const value of listOf(values)) written.append(`filters.${name}`, String(value));
   }
-  return parameters;
+  return written;
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -1,17 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { endpointName, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
-import { changesPaths, changesSchemas, changesTag } from './changes.ts';
-import { exportPaths } from './exports.ts';
 import { documentHeaders } from './headers.ts';
 import type { Limits, OpenApiDocument } from './model.ts';
-import { reportOperation, servicePaths, serviceTag } from './operations.ts';
-import { basicLogin, exportTag, linkSchema, mcpPath } from './other-tools.ts';
-import { problemResponses, problemSchema, reportProblems } from './problems.ts';
-import { breakdownSchemas, sharedReportSchemas } from './reports.ts';
+import { basicLogin, bearerLogin, changesTag, exportTag, problemResponses, serviceTag } from './parts.ts';
+import { documentPaths } from './paths.ts';
+import { componentSchemas } from './schemas.ts';
 
-const loginToken = 'login_token';
 const bearer = {
   type: 'http',
   scheme: 'bearer',
@@ -32,9 +27,6 @@ const basic = {
  */
 export function openApiDocument(catalog: Catalog, limits: Limits, withOperator = true): OpenApiDocument {
   const { name, version, description, license } = manifest();
-  const all = endpoints(catalog);
-  const breakdowns = all.filter(({ path }) => catalog.aliases[path] === undefined);
-  const reportPaths = all.map((endpoint) => [endpoint.path, { post: reportOperation(catalog, endpoint) }]);
   return {
     openapi: '3.1.1',
     info: {
@@ -45,7 +37,7 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
       license: { name: license, identifier: license },
     },
     servers: [{ url: '/', description: 'The service that serves this document.' }],
-    security: [{ [loginToken]: [] }],
+    security: [{ [bearerLogin]: [] }],
     tags: [
       ...Object.entries(catalog.families).map(([family, { owner, entity }]) => ({
         name: family,
@@ -61,15 +53,9 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
       },
       { name: serviceTag, description: 'What the service says about itself, to anyone.' },
     ],
-    paths: {
-      ...Object.fromEntries(reportPaths),
-      ...changesPaths(catalog),
-      ...exportPaths(catalog),
-      ...mcpPath,
-      ...servicePaths(withOperator),
-    },
+    paths: documentPaths(catalog, withOperator),
     components: {
-      securitySchemes: { [loginToken]: bearer, [basicLogin]: basic },
+      securitySchemes: { [bearerLogin]: bearer, [basicLogin]: basic },
       parameters: {
         'X-Request-Id': {
           name: 'X-Request-Id',
@@ -79,35 +65,21 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
         },
       },
       headers: documentHeaders(limits),
-      schemas: {
-        ...Object.fromEntries(
-          breakdowns.flatMap(({ path, breakdown }) =>
-            Object.entries(breakdownSchemas(catalog, breakdown, endpointName(path))),
-          ),
-        ),
-        ...sharedReportSchemas(),
-        Link: linkSchema,
-        ...changesSchemas(),
-        Health: {
-          type: 'object',
-          properties: { status: { type: 'string', const: 'ok' } },
-          required: ['status'],
-          additionalProperties: false,
-        },
-        Problem: problemSchema(),
-      },
-      responses: problemResponses([...reportProblems, 'not_found', 'precondition_failed', 'not_ready']),
+      schemas: componentSchemas(catalog),
+      responses: problemResponses(),
     },
     'x-limits': limits,
   };
 }
 
-function introduction({ requests, windowSeconds, maxBodyBytes, timeoutSeconds }: Limits): string {
+function introduction({ requests, windowSeconds, maxBodyBytes, timeoutSeconds, ...of }: Limits): string {
+  const { reports, leastPace, sendTimeoutSeconds } = of;
   return [
     'POST a range of days, receive every row of the breakdown: complete, exact, in the order of the grouping keys. There are no pages and no jobs to poll. If something fails halfway the transfer breaks; a truncated report never looks complete.',
     'Money is decimal from end to end: the rows of every breakdown add up to the base report, to the last digit. Ratios are computed from the sums and rounded to 6 places; they are 0 where the denominator is 0. Sums have as many digits as they need. Readers of JSON that make doubles of numbers, as JavaScript does, are exact to 15 digits, up to 2^53 of a count. In Arrow and Parquet a count has 64 bits: a report with one above 2^63 - 1 is refused there with `not_acceptable`, and is whole in JSON, NDJSON and CSV.',
     'Optional fields of the body choose among the rows and figures, order and add them up, and compare them with other days. JSON has the envelope `result`. With `Accept` the rows alone come in other formats, and headers say what the envelope would. `Accept-Encoding` compresses any of them.',
     `An account has ${requests} requests in ${windowSeconds} s, unless the operator set its own limit; \`RateLimit-Policy\` shows it. A body has at most ${maxBodyBytes} bytes, a report takes at most ${timeoutSeconds} s. A range may be of any length.`,
+    `Of an account ${reports.mostOfAccount} reports run at a time, of all accounts ${reports.most}; others wait up to ${reports.waitSeconds} s, then get 429. While others wait, an answer that is taken at less than ${leastPace.bytesPerSecond / 1024} KiB/s over ${leastPace.seconds} s breaks off; so does one that nobody reads for ${sendTimeoutSeconds} s.`,
   ].join('\n\n');
 }
 

@@ -2,19 +2,43 @@ import { type Breakdown, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Dimension, DimensionColumnId, Measure } from '../../../catalog/catalog.ts';
 import type { Amount } from '../../../catalog/events.ts';
 import { type RowColumn, rowColumns } from '../../report/columns.ts';
+import { changeId } from '../../report/fields.ts';
 
 /** The request that all examples answer. */
 export const exampleRequest = { start_time: '2026-10-01', end_time: '2026-10-31' };
 
-/** The ten creatives on which most more was spent on mobile devices than in the month before. */
-export const exampleOptions = {
+/** The ten rows whose last figure grew most on mobile devices since the month before. */
+export const exampleOptions = (metrics: readonly string[]) => ({
   ...exampleRequest,
-  filters: { device: ['mobile'], campaign: ['Autumn sale', 'Winter boots'] },
-  metrics: ['spent', 'cpc'],
+  filters: { device: ['mobile'] },
+  metrics: metrics.slice(-2),
   compare_to: 'previous_period',
-  order_by: [{ field: 'spent_change', direction: 'desc' }],
+  order_by: [{ field: changeId(metrics.at(-1) ?? ''), direction: 'desc' }],
   limit: 10,
   totals: true,
+});
+
+/** The options as an address writes them. */
+export const exampleParameters = (metrics: readonly string[]): Readonly<Record<string, string>> => ({
+  ...exampleRequest,
+  metrics: metrics.join(','),
+  order_by: `-${metrics.at(-1)}`,
+  changed_since: '2026-10-02T08:00:00Z',
+  compare_to: '2026-09-01/2026-09-30',
+});
+
+export const exampleChanges = {
+  request: { changed_since: '2026-11-20T08:00:00Z' },
+  answer: {
+    result: {
+      changed_until: '2026-11-21T07:59:12.123456Z',
+      names_changed_at: '2026-11-03T16:20:41.070312Z',
+      days: [
+        { day: '2026-10-31', changed_at: '2026-11-20T22:14:03.512809Z', unconfirmed: false },
+        { day: '2026-11-20', changed_at: '2026-11-21T03:02:55.904113Z', unconfirmed: true },
+      ],
+    },
+  },
 };
 
 export const exampleUpdateTime = '2026-11-02 09:30:00 UTC';

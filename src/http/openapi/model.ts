@@ -105,10 +105,3 @@ export interface JsonSchema {
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
 }
-
-export const schemaRef = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
-
-/** Headers of a response by name, each a reference to the one definition of it. */
-export function headerRefs(names: readonly string[]): Record<string, Reference> {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}

@@ -7,7 +7,7 @@ import { Problem } from '../problems.ts';
 export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
   const mediaType = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (mediaType !== 'application/json') {
-    throw new Problem('unsupported_media_type', 'the request needs content-type: application/json');
+    throw new Problem('unsupported_media_type');
   }
   await next();
 };

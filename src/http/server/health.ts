@@ -79,7 +79,7 @@ export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
       if (finding === 'being restored') {
         throw new Problem('not_ready', 'a restore has not ended: adtally status tells how to end it');
       }
-      if (finding === 'unreachable') throw new Problem('not_ready', 'the store cannot be reached');
+      if (finding === 'unreachable') throw new Problem('not_ready');
       return c.json({ status: 'ok' });
     })
     .get('/metrics', async (c) =>
@@ -93,7 +93,7 @@ export function createOperatorApp(deps: OperatorDeps): Hono<HttpEnv> {
   app.use(requestId(), withAnswerHeaders);
   app.route('/', health());
   app.route('/', operator(deps));
-  app.notFound((c) => problemResponse(c, new Problem('not_found', 'there is no such path')));
+  app.notFound((c) => problemResponse(c, new Problem('not_found')));
   app.onError((error, c) =>
     problemResponse(c, error instanceof Problem ? error : new Problem('internal_error', 'not measured')),
   );

@@ -8,13 +8,9 @@ import { Problem } from '../problems.ts';
  */
 export const requireHttp11: MiddlewareHandler<HttpEnv> = async (c, next) => {
   if (c.env.incoming.httpVersion !== '1.1') {
-    throw new Problem(
-      'http_version_too_old',
-      'a report needs HTTP/1.1; a proxy may have to be told to use it',
-      {
-        headers: { Upgrade: 'HTTP/1.1', Connection: 'Upgrade, close' },
-      },
-    );
+    throw new Problem('http_version_too_old', undefined, {
+      headers: { Upgrade: 'HTTP/1.1', Connection: 'Upgrade, close' },
+    });
   }
   await next();
 };

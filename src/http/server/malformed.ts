@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestError } from '@hono/node-server';
-import { Problem, problemBody, problemStatus } from '../problems.ts';
+import { Problem, problemBody, statusOf } from '../problems.ts';
 import { answerHeaders } from './answer-headers.ts';
 import { type Connections, linger } from './connections.ts';
 
 const refusals: Readonly<Record<string, Problem>> = {
-  HPE_HEADER_OVERFLOW: new Problem('headers_too_large', 'the headers are larger than 16 kB together'),
-  ERR_HTTP_REQUEST_TIMEOUT: new Problem('request_too_slow', 'the request did not arrive in time'),
+  HPE_HEADER_OVERFLOW: new Problem('headers_too_large'),
+  ERR_HTTP_REQUEST_TIMEOUT: new Problem('request_too_slow'),
 };
-const malformed = new Problem('malformed_message', 'the message is not valid HTTP/1.1');
+const malformed = new Problem('malformed_message');
 const failed = new Problem(
   'internal_error',
   'the request failed; the request id finds the reason in the log',
@@ -18,7 +18,7 @@ const failed = new Problem(
 const allowed = { headers: { Allow: 'GET, HEAD, POST' } };
 const noTunnel = new Problem('method_not_allowed', 'this service is no proxy', allowed);
 const noOptions = new Problem('method_not_allowed', 'this service takes no OPTIONS', allowed);
-const unknownMethod = new Problem('method_unknown', 'there is no such method');
+const unknownMethod = new Problem('method_unknown');
 
 /** How long the rest of such a message is read; a caller that is slow on purpose gains no more. */
 const lingerMs = 5_000;
@@ -114,5 +114,5 @@ function answer(problem: Problem): {
     'X-Request-Id': id,
     Connection: 'close',
   };
-  return { id, status: problemStatus[problem.code], body, headers };
+  return { id, status: statusOf(problem.code), body, headers };
 }

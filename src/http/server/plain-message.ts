@@ -25,7 +25,7 @@ export const requirePlainMessage: MiddlewareHandler<HttpEnv> = async (c, next) =
  */
 export const requirePlainPath: MiddlewareHandler<HttpEnv> = async (c, next) => {
   const [path] = (c.env.incoming.url ?? '').replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split('?');
-  if (path !== c.req.path) throw new Problem('not_found', 'there is no such path');
+  if (path !== c.req.path) throw new Problem('not_found');
   await next();
 };
 

@@ -1,19 +1,19 @@
+import { z } from 'zod';
 import { changesTable, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
+import { time } from '../changed-since.ts';
 import { readSettings } from '../compile.ts';
 import { timeOf } from '../day-changed.ts';
 import { dayParameters, owned } from '../from-clause.ts';
 import type { Plan } from '../plan.ts';
 
-/** A day whose present rows, or whose confirmation, are new to a caller that knows all until some time. */
-export interface ChangedDay {
-  /** `yyyy-mm-dd` */
-  readonly day: string;
-  /** When it last changed: RFC 3339, to the microsecond. */
-  readonly changed_at: string;
-  /** Whether it has revenue that is unconfirmed. */
-  readonly unconfirmed: boolean;
-}
+/** A day whose rows, or whose confirmation, changed after the time that a caller already knows. */
+export const changedDay = z.strictObject({
+  day: z.string().meta({ format: 'date', description: 'The day.' }),
+  changed_at: time.describe('When it last changed.'),
+  unconfirmed: z.boolean().describe('Whether it has money that is not confirmed.'),
+});
+export type ChangedDay = Readonly<z.infer<typeof changedDay>>;
 
 const epoch = "toDateTime64(0, 6, 'UTC')";
 

@@ -2,23 +2,31 @@ import { z } from 'zod';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
-import { changedSince, microsecondsOf } from '../changed-since.ts';
+import { changedSince, microsecondsOf, time } from '../changed-since.ts';
 import { everyDay, planReport, type ShardRouting } from '../plan.ts';
-import { type ChangedDay, compileChangedDays } from './changed-days.ts';
+import { type ChangedDay, changedDay, compileChangedDays } from './changed-days.ts';
 import { knownUntil } from './changed-until.ts';
 
 /** The request body of the changes of a family; unknown fields are ignored. */
-export const changesBody = z.object({ changed_since: changedSince });
+export const changesBody = z
+  .object({
+    changed_since: changedSince.describe(
+      'A time as RFC 3339 writes it: the `changed_until` of the last answer, or `1970-01-01T00:00:00Z` for every day.',
+    ),
+  })
+  .describe('Since when. Unknown fields are ignored.');
 
-/** What changed in the reports of an account, times as RFC 3339 writes them, to the microsecond. */
-export interface ChangesAnswer {
-  /** To be handed back as `changed_since` next time. */
-  readonly changed_until: string;
-  /** By when every server showed the last change of a name in the reports; null if no name was ever loaded. */
-  readonly names_changed_at: string | null;
-  /** Ascending. */
-  readonly days: readonly ChangedDay[];
-}
+/** What changed in the reports of an account. */
+export const changesAnswer = z.strictObject({
+  changed_until: time.describe('To be handed back as `changed_since` next time.'),
+  names_changed_at: z.string().nullable().meta({
+    format: 'date-time',
+    description:
+      'By when every server showed the last change of a name in the reports, which takes a minute and a half; null if no name was ever loaded. If it is later than `changed_since`, the rows of every day may show other names: fetch them all.',
+  }),
+  days: z.array(changedDay).describe('The days that changed after `changed_since`, ascending.'),
+});
+export type ChangesAnswer = Readonly<z.infer<typeof changesAnswer>>;
 
 export interface ChangesOptions {
   readonly reader: Reader;

@@ -1,0 +1,116 @@
+import { STATUS_CODES } from 'node:http';
+import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
+import { type ProblemCode, problemCodes, problemExample, problems, statusOf } from '../problems.ts';
+import type { Content, JsonSchema, Operation, Reference, ResponseObject } from './model.ts';
+import { rowFormats, schemaName, schemaRef } from './schemas.ts';
+
+export const changesTag = 'changes';
+export const exportTag = 'exports';
+export const serviceTag = 'service';
+export const bearerLogin = 'login_token';
+export const basicLogin = 'login_token_as_password';
+
+export const requestId = { $ref: '#/components/parameters/X-Request-Id' };
+export const limitHeaders = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
+/** The headers of every report, also as a file. */
+export const reportHeaders = [
+  ...limitHeaders,
+  'Last-Modified',
+  'Cache-Status',
+  'Vary',
+  'Content-Encoding',
+  'Content-Disposition',
+  'Adtally-Last-Update-Time',
+  'Adtally-Column-Types',
+  'Adtally-Unconfirmed-Revenue-Dates',
+  'Adtally-Row-Count',
+  'Adtally-Totals',
+  'Adtally-Compare-To',
+];
+
+export const json = (schema: JsonSchema, example?: unknown): Content => ({
+  'application/json': { schema, ...(example !== undefined && { example }) },
+});
+export const taking = (content: Content): Operation['requestBody'] => ({ required: true, content });
+export const answering = (
+  description: string,
+  headers: readonly string[],
+  content?: Content,
+): { readonly 200: ResponseObject } => ({
+  200: { description, headers: headerRefs(headers), ...(content && { content }) },
+});
+
+/** Headers of a response by name, each a reference to the one definition of it. */
+export function headerRefs(names: readonly string[]): Record<string, Reference> {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** The rows alone in each format that has no envelope. */
+export const rowsContent = (more: (format: ReportFormatName) => object = () => ({})): Content =>
+  Object.fromEntries(
+    rowFormats.map((format) => [
+      reportFormats[format].mediaType,
+      { schema: schemaRef(schemaName(format, 'Rows')), ...more(format) },
+    ]),
+  );
+
+/** Every way an endpoint of the contract can fail: not by its path or method, and the others are of other paths. */
+export const reportProblems = problemCodes.filter(
+  (code) => !['not_found', 'method_unknown', 'not_ready', 'precondition_failed'].includes(code),
+);
+
+const limit = limitHeaders.slice(1);
+
+/** The problems of what makes no report but answers as JSON. */
+export const jsonProblems = reportProblems.filter((code) => !/acceptable|too_old|too_many/.test(code));
+
+/** Beside `X-Request-Id`. The limit of the account is in answers that come after its token was accepted. */
+const headersByStatus: Readonly<Record<number, readonly string[]>> = {
+  400: limit,
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  406: limit,
+  413: limit,
+  415: limit,
+  426: ['Upgrade'],
+  429: ['Retry-After', ...limit],
+  500: ['Retry-After', ...limit],
+};
+
+/** A response for each status that a problem can have, under the names that they have among the components. */
+export function problemResponses(): Record<string, ResponseObject> {
+  const codes = problemCodes.filter((code) => code !== 'method_unknown');
+  return Object.fromEntries(
+    [...new Set(codes.map(statusOf))].map((status) => {
+      const ofStatus = codes.filter((code) => statusOf(code) === status);
+      const examples = ofStatus.map((code) => [
+        code,
+        { summary: problems[code].when, value: problemExample(code) },
+      ]);
+      return [
+        responseName(status),
+        {
+          description: ofStatus.map((code) => problems[code].when).join(' Or: '),
+          headers: headerRefs(['X-Request-Id', ...(headersByStatus[status] ?? [])]),
+          content: {
+            'application/problem+json': {
+              schema: schemaRef('Problem'),
+              examples: Object.fromEntries(examples),
+            },
+          },
+        },
+      ];
+    }),
+  );
+}
+
+/** The responses of these codes as an operation refers to them. */
+export function problemRefs(codes: readonly ProblemCode[]): Record<string, Reference> {
+  return Object.fromEntries(
+    codes.map((code) => [statusOf(code), { $ref: `#/components/responses/${responseName(statusOf(code))}` }]),
+  );
+}
+
+function responseName(status: number): string {
+  return (STATUS_CODES[status] ?? String(status)).replaceAll(' ', '');
+}

@@ -1,0 +1,204 @@
+import { changesPath, type Endpoint, endpointName, endpoints } from '../../../catalog/breakdowns.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import { groupingDimensions, rowColumns } from '../../report/columns.ts';
+import { metricsOf } from '../../report/fields.ts';
+import type { ReportFormatName } from '../../report/formats.ts';
+import type { ProblemCode } from '../problems.ts';
+import {
+  exampleChanges,
+  exampleOptions,
+  exampleRequest,
+  exampleRows,
+  exampleUnconfirmedDates,
+  exampleUpdateTime,
+} from './examples.ts';
+import { exportPaths } from './export-paths.ts';
+import type { Content, Operation, PathItem } from './model.ts';
+import {
+  answering,
+  bearerLogin,
+  changesTag,
+  exportTag,
+  json,
+  jsonProblems,
+  limitHeaders,
+  problemRefs,
+  reportHeaders,
+  reportProblems,
+  requestId,
+  rowsContent,
+  serviceTag,
+  taking,
+} from './parts.ts';
+import { schemaName, schemaRef } from './schemas.ts';
+
+/** Every path of the service, with what it takes, answers and refuses. */
+export function documentPaths(catalog: Catalog, withOperator: boolean): Record<string, PathItem> {
+  const families = Object.entries(catalog.families);
+  return {
+    ...Object.fromEntries(
+      endpoints(catalog).map((endpoint) => [endpoint.path, { post: reportOperation(catalog, endpoint) }]),
+    ),
+    ...Object.fromEntries(
+      families.map(([family]) => [changesPath(family), { post: changesOperation(family) }]),
+    ),
+    ...Object.fromEntries(families.flatMap(([family]) => exportPaths(catalog, family))),
+    '/mcp': { post: mcpOperation },
+    ...servicePaths(withOperator),
+  };
+}
+
+const listed = new Intl.ListFormat('en-GB');
+
+function reportOperation(catalog: Catalog, { path, breakdown }: Endpoint): Operation {
+  const aliasOf = catalog.aliases[path];
+  const grouping = groupingDimensions(catalog, breakdown);
+  const keys = [catalog.families[breakdown.family]?.entity ?? '', ...breakdown.dimensions];
+  const rows = [...keys.map((key) => key.replaceAll('_', ' ')), ...(breakdown.day ? ['day'] : [])];
+  const summary = `One row per ${listed.format(rows)}`;
+  const added = grouping.slice(1).flatMap(({ columns }) => columns.map(({ id }) => `\`${id}\``));
+  const sentences = [
+    aliasOf ? `An alias: the same as \`${aliasOf}\`.` : `${summary}.`,
+    added.length ? `Adds ${listed.format(added)} to every row.` : '',
+    breakdown.day ? '`start_time` and `end_time` of a row are the day that it covers.' : '',
+  ];
+  const endpoint = endpointName(aliasOf ?? path);
+  return {
+    operationId: endpointName(path),
+    tags: [breakdown.family],
+    summary: aliasOf ? `${summary} (alias)` : summary,
+    description: sentences.filter(Boolean).join(' '),
+    ...(aliasOf && { 'x-alias-of': aliasOf }),
+    parameters: [requestId],
+    requestBody: taking({
+      'application/json': {
+        schema: schemaRef(schemaName(endpoint, 'Request')),
+        examples: {
+          range: { summary: 'Every row of a month.', value: exampleRequest },
+          options: {
+            summary: 'The ten rows that grew most since the month before.',
+            value: exampleOptions(metricsOf(catalog, breakdown)),
+          },
+        },
+      },
+    }),
+    responses: {
+      ...answering(
+        'The report, complete.',
+        ['Adtally-Account', ...reportHeaders],
+        reportContent(catalog, breakdown, endpoint),
+      ),
+      ...problemRefs(reportProblems),
+    },
+  };
+}
+
+/** A report in every format there is. */
+function reportContent(catalog: Catalog, breakdown: Endpoint['breakdown'], endpoint: string): Content {
+  const columns = rowColumns(catalog, breakdown);
+  const rows = exampleRows(catalog, breakdown);
+  const result = {
+    last_update_time: exampleUpdateTime,
+    rows,
+    column_metadata: columns.map(({ id, type }) => ({ id, type })),
+    unconfirmed_revenue_dates: exampleUnconfirmedDates,
+  };
+  const lines = [columns.map(({ id }) => id), ...rows.map(Object.values)];
+  const examples: Partial<Record<ReportFormatName, string>> = {
+    ndjson: rows.map((row) => `${JSON.stringify(row)}\n`).join(''),
+    csv: lines.map((values) => `${values.map((value) => JSON.stringify(value)).join(',')}\n`).join(''),
+  };
+  // The plain report first.
+  const anyOf = ['', 'Options'].map((kind) => schemaRef(kind + schemaName(endpoint, 'Report')));
+  return {
+    ...json({ anyOf }, { result }),
+    ...rowsContent((format) => ({ ...(examples[format] && { example: examples[format] }) })),
+  };
+}
+
+function changesOperation(family: string): Operation {
+  return {
+    operationId: `${family}_changes`,
+    tags: [changesTag],
+    summary: `The days that changed in the reports of ${family}`,
+    description: [
+      'Lists the days of the account whose rows, or whose confirmation, changed after `changed_since`, ascending: by loads, also of corrections, by loads that were taken back, by rebuilds that came to another result, and by confirmations. What is loaded a second time changes nothing. A listed day that has no rows any more has lost them.',
+      'Replace what you have of these days, keep `changed_until`, and hand it back as `changed_since` next time: then no change is missed. It is at least ten seconds old, and older than loads under way, so a day that changed just before can be listed twice.',
+      'A `changed_since` in the future has no changes; `changed_until` is then earlier.',
+    ].join(' '),
+    parameters: [requestId],
+    requestBody: taking(json(schemaRef('ChangesRequest'), exampleChanges.request)),
+    responses: {
+      ...answering(
+        'The days that changed.',
+        [...limitHeaders, 'Vary'],
+        json(schemaRef('Changes'), exampleChanges.answer),
+      ),
+      ...problemRefs(reportProblems),
+    },
+  };
+}
+
+/** What speaks to models; its messages are those of its own specification. */
+const mcpOperation: Operation = {
+  operationId: 'mcp',
+  tags: [exportTag],
+  summary: 'Model Context Protocol, stateless and read-only: reports for assistants',
+  description:
+    'Streamable HTTP. The tools list the reports, ask for one (refused with the number of rows where there are more than 1,000), and tell changed days. A tool that asks the service counts as two requests.',
+  security: [{ [bearerLogin]: [] }],
+  parameters: [requestId],
+  requestBody: taking(
+    json(
+      { type: 'object', description: 'A JSON-RPC 2.0 message.' },
+      { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    ),
+  ),
+  responses: {
+    ...answering(
+      'The answer, JSON-RPC 2.0, also of a tool that failed.',
+      limitHeaders,
+      json({ type: 'object' }),
+    ),
+    ...problemRefs(jsonProblems),
+  },
+};
+
+/** What the service says of itself: no data of an account, so no login token. */
+function servicePaths(withOperator: boolean): Record<string, PathItem> {
+  const health = json(schemaRef('Health'));
+  const page = { 'text/html': { schema: { type: 'string' } } };
+  return {
+    '/healthz': { get: open('healthz', 'Whether the process answers', health) },
+    ...(withOperator && {
+      '/readyz': {
+        get: open('readyz', 'Whether ClickHouse can be reached and is migrated', health, ['not_ready']),
+      },
+      '/metrics': {
+        get: open('metrics', 'Measurements for Prometheus', { 'text/plain': { schema: { type: 'string' } } }),
+      },
+    }),
+    '/openapi.json': { get: open('openapi', 'This document, OpenAPI 3.1', json({ type: 'object' })) },
+    '/docs': { get: open('docs', 'This document as a page', page) },
+    '/app': { get: open('app', 'The reports as a page for people', page) },
+  };
+}
+
+function open(
+  operationId: string,
+  summary: string,
+  content: Content,
+  problems: readonly ProblemCode[] = [],
+): Operation {
+  return {
+    operationId,
+    tags: [serviceTag],
+    summary,
+    description: `${summary}. Takes no login token.`,
+    security: [],
+    responses: {
+      ...answering('OK', ['X-Request-Id'], content),
+      ...problemRefs(['method_not_allowed', ...problems]),
+    },
+  };
+}

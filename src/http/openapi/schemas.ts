@@ -1,0 +1,186 @@
+import { z } from 'zod';
+import { type Breakdown, endpointName, endpoints } from '../../../catalog/breakdowns.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import { changesAnswer, changesBody } from '../../report/changes/changes.ts';
+import { isCount, isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
+import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
+import type { ReportOptions } from '../../report/options.ts';
+import { requestSchema } from '../../report/request.ts';
+import { linkAnswer } from '../export/links.ts';
+import { problemSchema } from '../problems.ts';
+import { exampleTexts, exampleUpdateTime } from './examples.ts';
+import type { JsonSchema } from './model.ts';
+
+const named = '#/components/schemas/';
+export const schemaRef = (name: string): JsonSchema => ({ $ref: named + name });
+
+/** The name of a schema: `CampaignsDeviceDateRequest`. */
+export function schemaName(endpoint: string, what: string): string {
+  return `${endpoint}_${what}`.replace(/(^|_)(.)/g, (_, _separator, letter: string) => letter.toUpperCase());
+}
+
+/** A schema of zod as OpenAPI embeds it; rules between fields stay sentences. */
+export function jsonSchema(schema: z.ZodType): JsonSchema {
+  return withoutRefused(z.toJSONSchema(schema, { io: 'input' }) as JsonSchema);
+}
+
+/** The body of a request. A field that this breakdown refuses, whatever its value, is left out. */
+function withoutRefused({ $schema: _, $id: __, ...schema }: JsonSchema): JsonSchema {
+  const { properties } = schema;
+  if (!properties) return schema;
+  const taken = Object.entries(properties).filter(([, field]) => field.not === undefined);
+  return { ...schema, properties: Object.fromEntries(taken) };
+}
+
+/** What requests and answers are made of: the schemas that judge the ones and those that the others are typed by. */
+export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
+  const all = z.registry<{ id: string }>();
+  const name = <Schema extends z.ZodType>(id: string, schema: Schema) => {
+    all.add(schema, { id });
+    return schema;
+  };
+  const columnType = name('ColumnType', z.enum(columnTypes).describe('How a column is formatted.'));
+  for (const { path, breakdown } of endpoints(catalog)) {
+    if (catalog.aliases[path] !== undefined) continue;
+    const endpoint = endpointName(path);
+    const ofReport = (columns: readonly RowColumn[], kind: string, options = {}) => {
+      const row = Object.fromEntries(columns.map((column) => [column.id, fieldOf(column, breakdown)]));
+      const figures = z.strictObject(pick(row, columns.filter(isFigure))).partial();
+      const texts = pick(
+        row,
+        columns.filter((column) => !isFigure(column)),
+      );
+      const rows = name(
+        kind + schemaName(endpoint, 'Row'),
+        kind ? z.strictObject({ ...texts, ...figures.shape }) : z.strictObject(row),
+      );
+      const result = z.strictObject({
+        ...envelope(columns, rows, columnType),
+        ...(kind && {
+          totals: figures.optional().describe('With `totals`: the figures of all rows together.'),
+        }),
+        ...options,
+      });
+      name(kind + schemaName(endpoint, 'Report'), z.strictObject({ result }));
+    };
+    name(schemaName(endpoint, 'Request'), requestSchema(catalog, breakdown));
+    ofReport(rowColumns(catalog, breakdown), '');
+    ofReport(rowColumns(catalog, breakdown, everyField), 'Options', optionsEnvelope);
+  }
+  for (const format of rowFormats) name(schemaName(format, 'Rows'), rowsOf(format));
+  name('Link', linkAnswer);
+  name('ChangesRequest', changesBody);
+  name('Changes', z.strictObject({ result: changesAnswer }));
+  name('Health', z.strictObject({ status: z.literal('ok') }));
+  name('Problem', problemSchema);
+  const { schemas } = z.toJSONSchema(all, { io: 'input', uri: (id) => named + id });
+  return Object.fromEntries(
+    Object.entries(schemas).map(([id, schema]) => [id, withoutRefused(schema as JsonSchema)]),
+  );
+}
+
+const columnTypes = ['String', 'Date', 'Money', 'Numeric'] as const satisfies RowColumn['type'][];
+
+/** The options that add every field to a row that options can add. */
+const everyField: ReportOptions = { compare_to: { start: '', end: '' } };
+
+export const rowFormats = (Object.keys(reportFormats) as ReportFormatName[]).filter(
+  (format) => format !== 'json',
+);
+
+/** The rows alone, as every format but JSON has them. */
+function rowsOf(format: ReportFormatName): z.ZodType {
+  const { description, ...of } = reportFormats[format];
+  return z.string().meta({ description, ...('countType' in of && { format: 'binary' }) });
+}
+
+const date = z.string().meta({ format: 'date' });
+/** A count has no greatest: sums have as many digits as they need. */
+const count = z.number().meta({ type: 'integer', minimum: 0 });
+
+function envelope(
+  columns: readonly RowColumn[],
+  row: z.ZodType,
+  columnType: z.ZodType,
+): Record<string, z.ZodType> {
+  const column = z.strictObject({
+    id: z.enum(columns.map(({ id }) => id)).describe('The name of a row field.'),
+    type: columnType,
+  });
+  return {
+    last_update_time: z
+      .string()
+      .regex(/^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2} \S+$/)
+      .meta({
+        description: 'The time of the request with its time zone, `yyyy-mm-dd hh:mm:ss TZ`.',
+        examples: [exampleUpdateTime],
+      }),
+    rows: z.array(row).describe('Every row, in the order of the grouping keys, the day first.'),
+    column_metadata: z.array(column).meta({
+      description: 'How each row field is formatted, in the order of the row.',
+      uniqueItems: true,
+    }),
+    unconfirmed_revenue_dates: z.array(date).meta({
+      description: 'The days of the range whose money may still change, ascending.',
+      uniqueItems: true,
+    }),
+  };
+}
+
+/** What optional fields of the body add to the envelope, beside `totals`. */
+const optionsEnvelope = {
+  row_count: count.optional().describe('With `limit`: how many rows there are without it.'),
+  compare_to: z
+    .strictObject({ start_time: date, end_time: date })
+    .optional()
+    .describe('With `compare_to`: the days that figures are compared with.'),
+};
+
+function fieldOf(column: RowColumn, breakdown: Breakdown): z.ZodType {
+  const { id, type, source } = column;
+  const field = (schema: z.ZodType, description: string) =>
+    schema.meta({ ...schema.meta(), description, 'x-column-type': type });
+  switch (source.kind) {
+    case 'range': {
+      const edge = id === 'start_time' ? 'First' : 'Last';
+      return field(
+        date,
+        breakdown.day ? 'The day that the row covers.' : `${edge} day of the range, as asked for.`,
+      );
+    }
+    case 'dimension': {
+      const { key } = source.dimension;
+      const { name } = source.column;
+      const what = key.replace(/_id$/, '').replaceAll('_', ' ');
+      const otherwise = name?.otherwise === 'id' ? 'its id' : 'empty';
+      const examples = exampleTexts[id];
+      return field(
+        z.string().meta({ ...(examples && { examples }) }),
+        name
+          ? `The ${name.attribute} of the ${what}; ${otherwise} where none is known.`
+          : `The ${what}${key === what ? '' : "'s id"}.`,
+      );
+    }
+    case 'measure':
+      return type === 'Money'
+        ? field(z.number(), 'Amount of money, exact, up to 6 places; corrections included.')
+        : field(count, `Number of ${id.replaceAll('_', ' ')}.`);
+    case 'ratio': {
+      const { numerator, denominator, times } = source;
+      const factor = times === 1 ? '' : `${times} × `;
+      return field(
+        z.number(),
+        `${factor}\`${numerator}\` / \`${denominator}\`, rounded to 6 places; 0 where \`${denominator}\` is 0.`,
+      );
+    }
+    case 'change':
+      return field(
+        isCount(source.now) ? z.number().meta({ type: 'integer' }) : z.number(),
+        `\`${source.now.id}\` less \`${source.before.id}\`.`,
+      );
+  }
+}
+
+function pick(fields: Record<string, z.ZodType>, columns: readonly RowColumn[]): Record<string, z.ZodType> {
+  return Object.fromEntries(columns.flatMap(({ id }) => (fields[id] ? [[id, fields[id]]] : [])));
+}
