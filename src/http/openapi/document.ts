@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { documentHeaders } from './headers.ts';
+import { basicLogin, bearerLogin, changesTag, exportTag, problemResponses, serviceTag } from './messages.ts';
 import type { Limits, OpenApiDocument } from './model.ts';
-import { basicLogin, bearerLogin, changesTag, exportTag, problemResponses, serviceTag } from './parts.ts';
 import { documentPaths } from './paths.ts';
 import { componentSchemas } from './schemas.ts';
 

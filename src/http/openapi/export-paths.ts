@@ -6,7 +6,6 @@ import { linkExpiry } from '../export/links.ts';
 import { parameters as fieldParameters } from '../export/parameters.ts';
 import { exportFormats } from '../export/paths.ts';
 import { exampleParameters, exampleRequest } from './examples.ts';
-import type { JsonSchema, Operation, Parameter, PathItem } from './model.ts';
 import {
   answering,
   basicLogin,
@@ -22,7 +21,8 @@ import {
   requestId,
   rowsContent,
   taking,
-} from './parts.ts';
+} from './messages.ts';
+import type { JsonSchema, Operation, Parameter, PathItem } from './model.ts';
 import { jsonSchema, schemaRef } from './schemas.ts';
 
 const security: Operation['security'] = [{ [bearerLogin]: [] }, { [basicLogin]: [] }];

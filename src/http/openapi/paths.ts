@@ -13,7 +13,6 @@ import {
   exampleUpdateTime,
 } from './examples.ts';
 import { exportPaths } from './export-paths.ts';
-import type { Content, Operation, PathItem } from './model.ts';
 import {
   answering,
   bearerLogin,
@@ -29,7 +28,8 @@ import {
   rowsContent,
   serviceTag,
   taking,
-} from './parts.ts';
+} from './messages.ts';
+import type { Content, Operation, PathItem } from './model.ts';
 import { schemaName, schemaRef } from './schemas.ts';
 
 /** Every path of the service, with what it takes, answers and refuses. */

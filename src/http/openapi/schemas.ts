@@ -34,38 +34,32 @@ function withoutRefused({ $schema: _, $id: __, ...schema }: JsonSchema): JsonSch
 
 /** What requests and answers are made of: the schemas that judge the ones and those that the others are typed by. */
 export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
-  const all = z.registry<{ id: string }>();
+  const byName = z.registry<{ id: string }>();
   const name = <Schema extends z.ZodType>(id: string, schema: Schema) => {
-    all.add(schema, { id });
+    byName.add(schema, { id });
     return schema;
   };
   const columnType = name('ColumnType', z.enum(columnTypes).describe('How a column is formatted.'));
   for (const { path, breakdown } of endpoints(catalog)) {
     if (catalog.aliases[path] !== undefined) continue;
     const endpoint = endpointName(path);
-    const ofReport = (columns: readonly RowColumn[], kind: string, options = {}) => {
-      const row = Object.fromEntries(columns.map((column) => [column.id, fieldOf(column, breakdown)]));
-      const figures = z.strictObject(pick(row, columns.filter(isFigure))).partial();
-      const texts = pick(
-        row,
-        columns.filter((column) => !isFigure(column)),
-      );
-      const rows = name(
-        kind + schemaName(endpoint, 'Row'),
-        kind ? z.strictObject({ ...texts, ...figures.shape }) : z.strictObject(row),
-      );
-      const result = z.strictObject({
-        ...envelope(columns, rows, columnType),
-        ...(kind && {
-          totals: figures.optional().describe('With `totals`: the figures of all rows together.'),
-        }),
-        ...options,
-      });
+    const fields = (columns: readonly RowColumn[]) =>
+      Object.fromEntries(columns.map((column) => [column.id, fieldOf(column, breakdown)]));
+    const nameReport = (kind: string, row: z.ZodType, columns: readonly RowColumn[], more = {}) => {
+      const rows = name(kind + schemaName(endpoint, 'Row'), row);
+      const result = z.strictObject({ ...envelope(columns, rows, columnType), ...more });
       name(kind + schemaName(endpoint, 'Report'), z.strictObject({ result }));
     };
     name(schemaName(endpoint, 'Request'), requestSchema(catalog, breakdown));
-    ofReport(rowColumns(catalog, breakdown), '');
-    ofReport(rowColumns(catalog, breakdown, everyField), 'Options', optionsEnvelope);
+    const plain = rowColumns(catalog, breakdown);
+    nameReport('', z.strictObject(fields(plain)), plain);
+    const all = rowColumns(catalog, breakdown, everyField);
+    const figures = z.strictObject(fields(all.filter(isFigure))).partial();
+    const texts = fields(all.filter((column) => !isFigure(column)));
+    nameReport('Options', z.strictObject({ ...texts, ...figures.shape }), all, {
+      totals: figures.optional().describe('With `totals`: the figures of all rows together.'),
+      ...optionsEnvelope,
+    });
   }
   for (const format of rowFormats) name(schemaName(format, 'Rows'), rowsOf(format));
   name('Link', linkAnswer);
@@ -73,7 +67,7 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
   name('Changes', z.strictObject({ result: changesAnswer }));
   name('Health', z.strictObject({ status: z.literal('ok') }));
   name('Problem', problemSchema);
-  const { schemas } = z.toJSONSchema(all, { io: 'input', uri: (id) => named + id });
+  const { schemas } = z.toJSONSchema(byName, { io: 'input', uri: (id) => named + id });
   return Object.fromEntries(
     Object.entries(schemas).map(([id, schema]) => [id, withoutRefused(schema as JsonSchema)]),
   );
@@ -179,8 +173,4 @@ function fieldOf(column: RowColumn, breakdown: Breakdown): z.ZodType {
         `\`${source.now.id}\` less \`${source.before.id}\`.`,
       );
   }
-}
-
-function pick(fields: Record<string, z.ZodType>, columns: readonly RowColumn[]): Record<string, z.ZodType> {
-  return Object.fromEntries(columns.flatMap(({ id }) => (fields[id] ? [[id, fields[id]]] : [])));
 }

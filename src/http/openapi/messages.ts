@@ -28,10 +28,13 @@ export const reportHeaders = [
   'Adtally-Compare-To',
 ];
 
+/** A body of JSON. */
 export const json = (schema: JsonSchema, example?: unknown): Content => ({
   'application/json': { schema, ...(example !== undefined && { example }) },
 });
+/** A request that must have this body. */
 export const taking = (content: Content): Operation['requestBody'] => ({ required: true, content });
+/** The answer of an operation that succeeds. */
 export const answering = (
   description: string,
   headers: readonly string[],
