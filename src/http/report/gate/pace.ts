@@ -1,14 +1,15 @@
 export interface PaceRules {
   /** How often it is looked how far answers have come. */
   readonly tickMs: number;
-  /** An answer of which less is taken, for so long, is held up by its caller. */
+  /** An answer that is taken more slowly is held up by its caller. */
   readonly held: Pace;
-  /** An answer of which less is taken, for so long, is too slow to go on while others wait. */
+  /** An answer that is taken more slowly is too slow to go on while others wait. */
   readonly tooSlow: Pace;
-  /** How long it is remembered that a report of an account was broken off for that. */
+  /** How long an account is known as slow after a report of it was broken off. */
   readonly rememberMs: number;
 }
 
+/** So many bytes in a second, over that time. */
 export interface Pace {
   readonly bytesPerSecond: number;
   readonly ms: number;
@@ -57,21 +58,11 @@ export class AnswerPace {
     this.#waited = bytesWait;
   }
 
-  /** False as long as it has not been seen for so long. */
-  isBelow(pace: Pace): boolean {
-    return this.#compare(pace) < 0;
-  }
-
-  /** False as long as it has not been seen for so long. */
-  keepsUp(pace: Pace): boolean {
-    return this.#compare(pace) >= 0;
-  }
-
-  /** NaN as long as it has not been seen for so long. */
-  #compare({ bytesPerSecond, ms }: Pace): number {
+  /** Whether it is slower or not; undefined as long as it has not been seen for that time. */
+  isBelow({ bytesPerSecond, ms }: Pace): boolean | undefined {
     const ticks = Math.ceil(ms / this.#tickMs);
-    if (this.#taken.length < ticks) return Number.NaN;
-    return sum(this.#taken.slice(-ticks)) - (bytesPerSecond * ms) / 1000;
+    if (this.#taken.length < ticks) return undefined;
+    return sum(this.#taken.slice(-ticks)) < (bytesPerSecond * ms) / 1000;
   }
 
   /** Bytes taken lately. */

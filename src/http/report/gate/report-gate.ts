@@ -1,16 +1,13 @@
 import { Problem } from '../../problems.ts';
 import { defaultPaceRules, type PaceRules } from './pace.ts';
-import { ReportQueue, type Size } from './report-queue.ts';
-import type { Answer } from './sending.ts';
-import { both, countOf, type Report, UnderWay } from './under-way.ts';
+import { type Answer, BrokenOff } from './sending.ts';
+
+export type Size = 'small' | 'large';
 
 export interface ReportGateOptions {
   /** Reports that run at a time. */
   readonly maxConcurrent: number;
-  /** Large reports that wait for a slot. */
-  readonly maxWaitingLarge?: number;
-  /** Small reports that wait: each takes a moment, so more of them can be served in time. */
-  readonly maxWaitingSmall?: number;
+  /** How long a report waits for a place. */
   readonly waitMs?: number;
   readonly pace?: PaceRules;
 }
@@ -24,132 +21,172 @@ export interface Slot {
   leave(): void;
 }
 
+interface Asked {
+  readonly account: string;
+  readonly size: Size;
+}
+
+interface Waiting extends Asked {
+  readonly admit: (slot: Slot) => void;
+}
+
+interface UnderWay extends Asked {
+  answer?: Answer;
+  /** Its caller takes next to nothing, so that it needs no place. */
+  held: boolean;
+}
+
+const isLarge = ({ size }: Asked) => size === 'large';
+const half = (places: number) => Math.ceil(places / 2);
+/** How many places large reports may take: a quarter is kept for small ones. */
+const forLarge = (places: number) => Math.max(1, places - Math.ceil(places / 4));
+
 /**
- * Limits how many reports run at a time, overall and per account, with a short queue for each size. Large reports leave
- * some places free, overall and of an account, so that a small one is never stuck behind them. A report of which nobody
- * knows enters as small; when it turns out to be large, it leaves and enters again.
+ * A semaphore for reports, with two lanes and a share for each account. A report that nobody knows enters as small; when
+ * it turns out to be large, it leaves and enters again.
  *
- * Nobody can shut out the others:
- * - No account takes more than half of the places, nor the last one if it has a report already. A place that gets free
- *   goes to the account with the fewest reports under way.
- * - A place is for work. A report whose caller takes next to nothing for a second is held up: it goes on, but gives
- *   its place to the next until its caller takes more. At most twice as many reports as there are places are under way.
- * - Accounts whose callers hold up reports, or had one broken off in the last minute, come last and share half of it all.
- * - While reports wait, one whose caller is too slow for long is broken off; so is, when no more can be under way, a
- *   held-up one, of a slow account first. Nobody is broken off while nobody waits.
+ * - Lanes: large reports leave a quarter of the places free, so that a small one is never stuck behind them.
+ * - Share: an account has at most half of the places, and not the last one if it has a report already. A place that gets
+ *   free goes to the account with the fewest reports under way, then in order of arrival.
+ * - A place is for work: a report whose caller takes next to nothing for a second is held up. It goes on without a place
+ *   until its caller takes more. At most twice as many reports as there are places are under way.
+ * - Slow accounts, whose callers hold up reports or had one broken off in the last minute, share half of it all.
+ * - Least pace: while reports wait, one whose caller is too slow for long is broken off; so is, when no more can be under
+ *   way, the held-up one that takes least. Nobody is broken off while nobody waits.
  */
 export class ReportGate {
   readonly maxConcurrent: number;
   readonly maxPerAccount: number;
   readonly waitSeconds: number;
   readonly pace: PaceRules;
-  readonly #queue: ReportQueue<Slot>;
-  readonly #underWay: UnderWay;
+  readonly #waitMs: number;
+  readonly #underWay = new Set<UnderWay>();
+  readonly #waiting = new Set<Waiting>();
+  /** When an account whose report was broken off is no longer a slow one. */
+  readonly #slowUntil = new Map<string, number>();
   #ticks: NodeJS.Timeout | undefined;
 
-  constructor({
-    maxConcurrent,
-    maxWaitingLarge = 4 * maxConcurrent,
-    maxWaitingSmall = 16 * maxConcurrent,
-    waitMs = 5_000,
-    pace = defaultPaceRules,
-  }: ReportGateOptions) {
+  constructor({ maxConcurrent, waitMs = 5_000, pace = defaultPaceRules }: ReportGateOptions) {
     this.maxConcurrent = maxConcurrent;
-    this.maxPerAccount = Math.max(1, Math.ceil(maxConcurrent / 2));
-    this.pace = pace;
-    this.#underWay = new UnderWay(pace.rememberMs);
+    this.maxPerAccount = half(maxConcurrent);
     this.waitSeconds = Math.ceil(waitMs / 1000);
-    const most = { small: maxWaitingSmall, large: maxWaitingLarge };
-    this.#queue = new ReportQueue({
-      most,
-      waitMs,
-      isSlow: (account) => this.#underWay.isSlow(account),
-      refusal: () => this.#refusal(),
-    });
+    this.pace = pace;
+    this.#waitMs = waitMs;
   }
 
   /** Reports that have a place. */
   get running(): number {
-    return both(this.#underWay.tally().running);
+    return this.#working().length;
   }
 
   /** Reports that are held up by their callers. */
   get held(): number {
-    return this.#underWay.reports.size - this.running;
+    return this.#underWay.size - this.running;
   }
 
   get waiting(): number {
-    return this.#queue.length;
+    return this.#waiting.size;
   }
 
   /**
    * Waits for a slot.
    * @param size large if the report is known to be; what enters as small must not stay for long
-   * @throws {Problem} `too_many_reports` when the queue is full or the wait too long
+   * @throws {Problem} `too_many_reports` when the wait is too long or the caller gone
    */
   async enter(account: string, size: Size, signal: AbortSignal): Promise<Slot> {
-    if (this.#fits(account, size)) return this.#take(account, size);
-    const slot = this.#queue.wait(account, size, signal);
-    this.#breakOffSlow();
-    return slot;
+    if (this.#fits({ account, size })) return this.#take({ account, size });
+    return new Promise((resolve, reject) => {
+      const forget = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', refuse);
+        this.#waiting.delete(waiting);
+      };
+      const refuse = () => {
+        forget();
+        reject(this.#refusal());
+      };
+      const admit = (slot: Slot) => {
+        forget();
+        resolve(slot);
+      };
+      const waiting = { account, size, admit };
+      const timer = setTimeout(refuse, this.#waitMs);
+      signal.addEventListener('abort', refuse, { once: true });
+      this.#waiting.add(waiting);
+      // The signal of a caller that has left already fired and will not fire again.
+      if (signal.aborted) refuse();
+      else this.#breakOffSlow();
+    });
   }
 
-  #fits(account: string, size: Size, tally = this.#underWay.tally()): boolean {
-    const { small, large } = tally.ofAccount.get(account) ?? { small: 0, large: 0 };
-    const slow = this.#underWay.isSlow(account);
-    const hasRoom = (places: number, taken: number, ofSlow: number, own: number) =>
+  #fits(asked: Asked): boolean {
+    const working = this.#working();
+    if (working.length >= this.maxConcurrent) return false;
+    const slow = this.#isSlow(asked.account);
+    if (this.#underWay.size >= this.maxConcurrent + (slow ? half(this.maxConcurrent) : this.maxConcurrent))
+      return false;
+    const own = [...this.#underWay].filter(({ account }) => account === asked.account);
+    const hasRoom = (places: number, share: number, taken: readonly Asked[], ofAccount: number) =>
+      ofAccount < share &&
       // The last place is for an account that has none.
-      taken + (own > 0 ? 1 : 0) < places && !(slow && ofSlow >= Math.ceil(places / 2));
-    const { running, runningOfSlow } = tally;
-    if (this.#underWay.reports.size >= this.#maxUnderWay(slow)) return false;
-    if (small + large >= this.maxPerAccount) return false;
-    if (!hasRoom(this.maxConcurrent, both(running), both(runningOfSlow), small + large)) return false;
+      taken.length + (ofAccount > 0 ? 1 : 0) < places &&
+      !(slow && taken.filter(({ account }) => this.#isSlow(account)).length >= half(places));
+    const { maxConcurrent, maxPerAccount } = this;
     return (
-      size === 'small' ||
-      (large < forLarge(this.maxPerAccount) &&
-        hasRoom(forLarge(this.maxConcurrent), running.large, runningOfSlow.large, large))
+      hasRoom(maxConcurrent, maxPerAccount, working, own.length) &&
+      (asked.size === 'small' ||
+        hasRoom(
+          forLarge(maxConcurrent),
+          forLarge(maxPerAccount),
+          working.filter(isLarge),
+          own.filter(isLarge).length,
+        ))
     );
   }
 
-  /** Slow accounts leave some of it to others. */
-  #maxUnderWay(slow: boolean): number {
-    return this.maxConcurrent + (slow ? Math.ceil(this.maxConcurrent / 2) : this.maxConcurrent);
-  }
-
-  #take(account: string, size: Size): Slot {
-    const report: Report = { account, size, held: false, broken: false };
-    this.#underWay.reports.add(report);
+  #take(asked: Asked): Slot {
+    const report: UnderWay = { ...asked, held: false };
+    this.#underWay.add(report);
     return {
-      size,
+      size: asked.size,
       sends: (answer) => {
         report.answer = answer;
         this.#ticks ??= setInterval(() => this.#tick(), this.pace.tickMs);
       },
-      leave: () => {
-        if (!this.#underWay.reports.delete(report)) return;
-        if (this.#underWay.reports.size === 0) {
-          clearInterval(this.#ticks);
-          this.#ticks = undefined;
-        }
-        this.#admit();
-      },
+      leave: () => this.#leave(report),
     };
   }
 
-  #admit(): void {
-    let admitted = this.#queue.length > 0;
-    while (admitted) {
-      const tally = this.#underWay.tally();
-      admitted = this.#queue.admitNext(
-        (account, size) => this.#fits(account, size, tally),
-        (account) => countOf(account, tally),
-        (account, size) => this.#take(account, size),
-      );
+  #leave(report: UnderWay): void {
+    if (!this.#underWay.delete(report)) return;
+    if (this.#underWay.size === 0) {
+      clearInterval(this.#ticks);
+      this.#ticks = undefined;
+    }
+    this.#admit(report);
+  }
+
+  /**
+   * Gives free places away: to the account with the fewest reports under way, then in order of arrival.
+   * @param left counts still, so that an account which asks for much does not follow itself
+   */
+  #admit(...left: Asked[]): void {
+    while (this.#waiting.size > 0 && this.running < this.maxConcurrent) {
+      const counts = new Map<string, number>();
+      for (const { account } of [...this.#underWay, ...left])
+        counts.set(account, (counts.get(account) ?? 0) + 1);
+      const countOf = ({ account }: Asked) => counts.get(account) ?? 0;
+      let next: Waiting | undefined;
+      for (const each of this.#waiting) {
+        if ((!next || countOf(each) < countOf(next)) && this.#fits(each)) next = each;
+      }
+      if (!next) return;
+      next.admit(this.#take(next));
     }
   }
 
   #tick(): void {
-    for (const report of this.#underWay.reports) {
+    for (const report of this.#underWay) {
       report.answer?.tick();
       report.held = report.answer?.pace.isBelow(this.pace.held) ?? false;
     }
@@ -158,26 +195,50 @@ export class ReportGate {
   }
 
   #breakOffSlow(): void {
-    if (this.#queue.length === 0) return;
-    const underWay = this.#underWay;
-    const { bytesPerSecond, ms } = this.pace.tooSlow;
-    for (const report of underWay.reports) {
-      if (report.broken || !report.answer?.pace.isBelow(this.pace.tooSlow)) continue;
-      underWay.breakOff(report, `less than ${bytesPerSecond / 1024} KiB/s for ${ms / 1000} s`);
+    const { tooSlow } = this.pace;
+    for (const report of this.#underWay) {
+      if (this.#waiting.size === 0) return;
+      if (!report.answer?.pace.isBelow(tooSlow)) continue;
+      this.#breakOff(report, `less than ${tooSlow.bytesPerSecond / 1024} KiB/s for ${tooSlow.ms / 1000} s`);
     }
-    if (underWay.reports.size < this.#maxUnderWay(false)) return;
-    const tally = underWay.tally();
-    let room = this.maxConcurrent - both(tally.running) - underWay.broken;
-    for (const account of this.#queue.accounts) {
-      if (room <= 0) return;
-      if (underWay.isSlow(account)) continue;
-      const slowest = underWay.slowest(countOf(account, tally), tally, this.pace.tooSlow);
-      const counts = slowest && tally.ofAccount.get(slowest.account);
-      if (!slowest || !counts) continue;
-      underWay.breakOff(slowest, 'the slowest where no more reports can be under way');
-      counts[slowest.size]--;
-      room--;
+    while (
+      this.#underWay.size >= 2 * this.maxConcurrent &&
+      this.running < this.maxConcurrent &&
+      [...this.#waiting].some(({ account }) => !this.#isSlow(account))
+    ) {
+      const slowest = this.#slowest();
+      if (!slowest) return;
+      this.#breakOff(slowest, 'the slowest where no more reports can be under way');
     }
+  }
+
+  /** The held-up report that takes least, unless it is known to keep the least pace. */
+  #slowest(): UnderWay | undefined {
+    const paceOf = ({ answer }: UnderWay) => answer?.pace ?? { recentBytes: 0, stillMs: 0 };
+    return [...this.#underWay]
+      .filter(({ held, answer }) => held && answer?.pace.isBelow(this.pace.tooSlow) !== false)
+      .toSorted(
+        (a, b) => paceOf(a).recentBytes - paceOf(b).recentBytes || paceOf(b).stillMs - paceOf(a).stillMs,
+      )[0];
+  }
+
+  #breakOff(report: UnderWay, how: string): void {
+    this.#slowUntil.set(report.account, performance.now() + this.pace.rememberMs);
+    report.answer?.breakOff(
+      new BrokenOff('caller_too_slow', `the caller took the answer too slowly while others waited: ${how}`),
+    );
+    this.#leave(report);
+  }
+
+  /** Whether callers of the account hold up a report, or had one broken off lately. */
+  #isSlow(account: string): boolean {
+    if ((this.#slowUntil.get(account) ?? 0) > performance.now()) return true;
+    this.#slowUntil.delete(account);
+    return [...this.#underWay].some((each) => each.held && each.account === account);
+  }
+
+  #working(): UnderWay[] {
+    return [...this.#underWay].filter(({ held }) => !held);
   }
 
   #refusal(): Problem {
@@ -186,9 +247,4 @@ export class ReportGate {
       headers: { 'Retry-After': String(seconds) },
     });
   }
-}
-
-/** How many of the slots large reports may take: a quarter is kept for small ones. */
-function forLarge(slots: number): number {
-  return Math.max(1, slots - Math.ceil(slots / 4));
 }
