@@ -75,7 +75,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const onBroken = async (err: unknown, request: string, query?: string) => {
     const outcome = err instanceof BrokenOff ? err.outcome : query ? 'failed' : 'caller_left';
     metrics.broken.inc({ outcome });
-    // ClickHouse says why in the answer, packed and cut off, and in its query log.
+    // ClickHouse writes the reason into the answer, compressed and cut off, and into its query log.
     const reason = query && (await deps.outcomes.of(query))?.failure;
     log.warn({ err, request, outcome, query, ...(reason && { reason }) }, 'answer broken off');
   };
@@ -175,7 +175,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
 
   app.notFound((c) => problemResponse(c, new Problem('not_found')));
   app.onError((error, c) => {
-    // The caller has left, which is why something failed; nobody would read an answer.
+    // The caller has left, and so the request failed; nobody would read an answer.
     if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
     const problem = asProblem(error, c.get('refused'));
     if (statusOf(problem.code) === 429) metrics.limited.inc({ code: problem.code });
@@ -187,10 +187,10 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   return app;
 }
 
-/** What the client of ClickHouse says where that says nothing for too long. */
+/** The message of the ClickHouse client when ClickHouse is silent for too long. */
 const silence = 'Timeout error.';
 
-/** `hit`, `collapsed`, or why there was none. */
+/** `hit`, `collapsed`, or why the answer was not in memory. */
 function cacheLabel(status: string): string {
   return status.split(/; |fwd=/).at(-1) ?? status;
 }
@@ -200,7 +200,8 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   if (error instanceof InvalidRequest) {
     return new Problem('invalid_request', error.message, error.field ? { field: error.field } : {});
   }
-  // Thrown by the bearer middleware only. Who has no valid token is not told why; who has one of the other family is.
+  // Only the bearer middleware throws these. Callers without a valid token are not told why; callers whose token opens
+  // the other family are.
   if (error instanceof HTTPException) {
     const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
     const detail =
@@ -212,7 +213,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   if (error instanceof Error && 'type' in error && error.type === 'TIMEOUT_EXCEEDED') {
     return new Problem('report_timeout');
   }
-  // Nothing but a count is cast in the statement of a report so that it can fail.
+  // The only cast in the statement of a report that can fail is that of a count.
   if (error instanceof Error && 'type' in error && error.type === 'CANNOT_CONVERT_TYPE') {
     return new Problem(
       'not_acceptable',

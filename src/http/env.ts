@@ -13,7 +13,7 @@ export interface HttpEnv {
     token: string | undefined;
     /** Why a login was refused. */
     refused: Refusal | undefined;
-    /** Of the caller, behind trusted proxies. */
+    /** The address of the caller, behind trusted proxies. */
     address: string;
     /** The trace context that a trusted proxy sent. */
     traceparent: string | undefined;
@@ -23,7 +23,7 @@ export interface HttpEnv {
     endpoint: string | undefined;
     /** The family of that endpoint. */
     family: string | undefined;
-    /** Set for a report that is exported: what its data are like, if the store tells. */
+    /** Set for an exported report: the version of its data, if the store tells. */
     exported: { readonly version: string | undefined } | undefined;
     /** What is logged about a report; its rows are counted after it has ended. */
     report:

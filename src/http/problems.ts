@@ -4,9 +4,9 @@ import { z } from 'zod';
 
 interface ProblemKind {
   readonly status: number;
-  /** When it arises, in OpenAPI and in docs/errors.md. */
+  /** When the problem arises, for OpenAPI and docs/errors.md. */
   readonly when: string;
-  /** What a caller reads, unless it is told more closely. */
+  /** The detail that a caller reads where no closer one is given. */
   readonly detail: string;
   /** A field that may be at fault. */
   readonly field?: string;

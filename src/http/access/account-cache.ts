@@ -50,7 +50,7 @@ export class AccountCache {
   }
 
   /**
-   * The account that a token opens, or why it opens none.
+   * The account that a token opens, or why the login is refused.
    * @param known look only among the tokens in memory, which are a few seconds old at most
    * @throws when the copy in memory is too old and ClickHouse cannot be read
    */
@@ -63,7 +63,7 @@ export class AccountCache {
     return this.#enter(stored);
   }
 
-  /** The account of the token that made a link, or why it opens none. @param known as for `login` */
+  /** The account of the token that made a link, or why the link is refused. @param known as for `login` */
   async follow(link: LinkClaim, known = false): Promise<Login> {
     const stored = await this.#find(() => this.#tokensById.get(link.token), known);
     if (!stored) return { refused: 'unknown' };
@@ -105,7 +105,7 @@ export class AccountCache {
     ]);
   }
 
-  /** Also where the limits cannot be read: whoever opens a link must not know an older token than whoever logs in. */
+  /** Tokens are renewed even where the limits cannot be read: links and logins must be judged by the same tokens. */
   async #followTokens(state: TableState): Promise<void> {
     if (!(await this.#tokens.follow(state, (since) => listTokens(this.#store, { since })))) return;
     this.#tokensById = new Map([...this.#tokens.values()].map((token) => [token.id, token]));

@@ -24,7 +24,7 @@ export const anyFamily = '*';
 
 /** A way to log in beside the contract's. */
 export interface OtherWay {
-  /** What a 401 says of it. */
+  /** The challenge that a 401 carries for this way. */
   readonly challenge?: string;
   /** Undefined when the request does not use it. */
   readonly login: (c: Context<HttpEnv>) => ((known: boolean) => Promise<Login>) | undefined;
@@ -75,7 +75,7 @@ export function authentication(
     } catch (error) {
       if (c.get('account') !== undefined) throw error;
       if (error instanceof HTTPException) {
-        // The middleware looks at the header before anything is known of a token.
+        // The middleware checks the header before it looks a token up.
         const header = c.req.header('authorization') === undefined ? 'missing' : 'malformed';
         const reason = c.get('refused') ?? header;
         c.set('refused', reason);

@@ -19,8 +19,8 @@ export interface Caller {
 }
 
 /**
- * The address of the caller: of the connection, or, where that is a trusted proxy's, the last one in X-Forwarded-For
- * that is not. What stands before it may be invented by the caller.
+ * The address of the caller: that of the connection, or, where a trusted proxy made the connection, the last address in
+ * X-Forwarded-For that is not a trusted proxy's. The caller may have invented the addresses before it.
  */
 export function callersBehind(trustedProxies: readonly Network[]): (incoming: IncomingMessage) => Caller {
   const trusted = new BlockList();
@@ -40,12 +40,12 @@ export function callersBehind(trustedProxies: readonly Network[]): (incoming: In
   };
 }
 
-/** Of the other end of a connection. */
+/** The address at the other end of a connection. */
 export function addressOf(socket: Socket): string {
   return plain(socket.remoteAddress ?? '') ?? 'unknown';
 }
 
-/** An address without port, brackets and zone, IPv4 as such; undefined if it is none. */
+/** An address without port, brackets and zone, IPv4 in its own notation; undefined if the text is no address. */
 function plain(text: string): string | undefined {
   const [, bracketed, withPort] = /^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text) ?? [];
   const address = (bracketed ?? withPort ?? text).replace(/%.*$/, '').replace(/^::ffff:(?=[\d.]+$)/i, '');

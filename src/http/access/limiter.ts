@@ -50,7 +50,7 @@ export class Limiter {
   /** Counts one request against the limit of its key. */
   async consume(key: string, requests = this.quota.requests): Promise<Verdict> {
     const counted = await consumed(this.#limiter, key);
-    // A Redis that answers nonsense is as good as none.
+    // A Redis that answers nonsense counts as a Redis that is gone.
     const { consumedPoints, msBeforeNext } = isCount(counted) ? counted : await consumed(this.#memory, key);
     return {
       allowed: consumedPoints <= requests,

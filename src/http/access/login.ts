@@ -9,7 +9,7 @@ export type Refusal =
   | 'forged_link'
   | 'expired_link';
 
-/** The account that a token opens and the token's id, or why it opens none. */
+/** The account that a token opens and the token's id, or why the login is refused. */
 export type Login =
   | { readonly account: string; readonly id: string; readonly family: string | null }
   | { readonly refused: Refusal; readonly id?: string };

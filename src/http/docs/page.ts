@@ -10,7 +10,7 @@ interface PathOperation {
   readonly operation: Operation;
 }
 
-/** The document as one page that needs nothing but itself, and no script. */
+/** The document as one page that loads nothing and has no script. */
 export function docsPage(document: OpenApiDocument, brand: Branding, style: string): Html {
   const { info, tags } = document;
   const sections = [
@@ -173,7 +173,7 @@ function typeOf({ type = 'object', format, anyOf, 'x-column-type': column }: Jso
   return [[type].flat().join(' or '), format && `(${format})`, column].filter(Boolean).join(' ');
 }
 
-/** An enumeration that is longer is told in words. */
+/** The values of a longer enumeration are not listed. */
 const shown = 12;
 
 function examplesOf({ examples, enum: names }: JsonSchema): Html | string {

@@ -10,7 +10,7 @@ export function exportHeaders(
   const { version } = exported;
   const headers = { Vary: 'Authorization, Accept-Encoding', 'Cross-Origin-Resource-Policy': 'same-origin' };
   if (!version) return headers;
-  // To be kept by the caller alone, and asked for again each time.
+  // Only the caller may keep the answer, and must ask each time whether it is still true.
   return { ...headers, ETag: `W/"${version}"`, 'Cache-Control': 'private, no-cache' };
 }
 

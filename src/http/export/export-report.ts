@@ -18,8 +18,8 @@ import type { ExportedReport } from './paths.ts';
 /** What answers the requests for one report in one format. */
 export interface Exporting {
   /**
-   * Ends in 304 when the caller has the data already, and in 412 when `If-Match` names tags, because those of exports are
-   * weak and none fulfils it (RFC 9110 §13.1.1); whatever else is left to what comes after it.
+   * Answers 304 when the caller has the data already, and 412 when `If-Match` names tags: the tags of exports are weak,
+   * and no weak tag fulfils it (RFC 9110 §13.1.1). All other requests are passed on.
    */
   readonly conditional: MiddlewareHandler<HttpEnv>;
   readonly answer: Handler<HttpEnv>;
@@ -38,7 +38,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
     const seen = await deps.answers.look(plan, format);
     return { ...seen, ...(seen.version && { version: versionOf(plan, seen.version) }) };
   };
-  // The statement tells all that an answer depends on but the store, and what another release does in another way.
+  // An answer depends on the statement, on the data of the store, and on the release that writes it.
   const versionOf = (plan: Plan, ofStore: string) => {
     const statement = compileReport(catalog, plan, { lastUpdateTime: '', unconfirmedDates: [] }, format);
     return createHash('sha256')

@@ -9,7 +9,7 @@ interface Single {
 }
 
 const text: Single = { read: (given) => given, write: String };
-// What cannot be read stays text, which the rule of the field refuses.
+// A value that is no number stays text, and the schema of the field refuses it.
 const wholeNumber: Single = {
   read: (given) => (/^\d{1,15}$/.test(given) ? Number(given) : given),
   write: String,
@@ -65,7 +65,7 @@ const filter = /^filters\.(.+)$/;
 /**
  * The fields of a report's body as an address writes them. In a body fields that nobody knows are ignored; here they
  * are refused, because an address is typed by hand, and a mistyped one would give other numbers.
- * @throws {InvalidRequest} for a parameter that is unknown or repeated; what it stands for is not looked at
+ * @throws {InvalidRequest} for a parameter that is unknown or repeated; values are judged later, with the body's schema
  */
 export function fieldsOf(given: URLSearchParams): Record<string, unknown> {
   const fields: Record<string, unknown> = {};
@@ -85,7 +85,7 @@ export function fieldsOf(given: URLSearchParams): Record<string, unknown> {
   return { ...fields, ...(filters.size > 0 && { filters: Object.fromEntries(filters) }) };
 }
 
-/** The parameters that say the same as the fields of a valid body; what no report knows is left out. */
+/** The parameters that say the same as the fields of a valid body; fields that no report knows are left out. */
 export function parametersOf(fields: Readonly<Record<string, unknown>>): URLSearchParams {
   const written = new URLSearchParams();
   for (const [name, { write }] of Object.entries(parameters)) {

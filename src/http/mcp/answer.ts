@@ -1,7 +1,7 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { type ToolsDeps, toolsServer } from './tools.ts';
 
-/** Answers one message of the protocol; what is wrong with it is said in the protocol's own words. */
+/** Answers one message of the protocol; a faulty message gets an error of the protocol. */
 export async function answerMcp(
   request: Request,
   deps: ToolsDeps,

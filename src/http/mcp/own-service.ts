@@ -4,7 +4,7 @@ export interface OwnAnswer {
   readonly text: string;
 }
 
-/** Whoever asks. */
+/** The caller of a tool. */
 export interface Asker {
   /** The header with the login token. */
   readonly authorization: string;
@@ -13,8 +13,8 @@ export interface Asker {
 }
 
 /**
- * Asks this very service over HTTP, as the caller could: so what a tool says is what the endpoint says, and token,
- * limits and the gate are those of any request.
+ * Asks this very service over HTTP, as the caller could: so a tool answers as the endpoint does, and the token, the
+ * limits and the gate apply as to any request.
  * @param url of the service, once it listens
  */
 export async function askOwnService(

@@ -8,13 +8,13 @@ import { parametersOf } from '../export/parameters.ts';
 import { exportPath } from '../export/paths.ts';
 import type { OwnAnswer } from './own-service.ts';
 
-/** More than a model can make use of. */
+/** A model can hardly use more rows than this. */
 const maxRows = 1_000;
 
 export interface ToolsDeps {
   readonly catalog: Catalog;
   readonly version: string;
-  /** Asks an endpoint of the service for whoever calls the tool. */
+  /** Asks an endpoint of the service on behalf of the caller of the tool. */
   readonly ask: (path: string, body: object) => Promise<OwnAnswer>;
 }
 
@@ -92,7 +92,7 @@ interface ListedReport {
   readonly filters: readonly string[];
 }
 
-/** Those of the contract, named as their exports are; aliases are left out. */
+/** The reports of the contract, named as their exports are; aliases are left out. */
 function reportsOf(catalog: Catalog): ListedReport[] {
   return endpoints(catalog)
     .filter(({ path }) => catalog.aliases[path] === undefined)
@@ -109,7 +109,7 @@ function reportsOf(catalog: Catalog): ListedReport[] {
     });
 }
 
-/** The body of the endpoint, which says itself what is wrong with it. */
+/** The body of the endpoint, checked loosely: the endpoint itself says what is wrong with it. */
 function reportInput(names: readonly string[]) {
   const day = z.string().describe('yyyy-mm-dd');
   return z.object({
@@ -120,13 +120,13 @@ function reportInput(names: readonly string[]) {
       .record(z.string(), z.array(z.string()))
       .optional()
       .describe('Values to keep for each field: {"device":["mobile"]}.'),
-    metrics: z.array(z.string()).optional().describe('The figures to have, in this order.'),
+    metrics: z.array(z.string()).optional().describe('Metrics to return, in this order.'),
     order_by: z
       .array(z.object({ field: z.string(), direction: z.enum(['asc', 'desc']).optional() }))
       .optional(),
     limit: z.int().min(1).optional().describe('Most rows; row_count tells how many there are.'),
     totals: z.boolean().optional().describe('Adds the exact totals of all rows.'),
-    time_grain: z.enum(['day', 'week', 'month']).optional().describe('Of reports by date.'),
+    time_grain: z.enum(['day', 'week', 'month']).optional().describe('Only for reports by date.'),
     compare_to: z
       .union([
         z.enum(['previous_period', 'previous_year']),

@@ -46,7 +46,7 @@ export const exampleUnconfirmedDates = ['2026-10-30', '2026-10-31'];
 
 export type ExampleRow = Readonly<Record<string, string | number>>;
 
-/** By row field. */
+/** Two values of each text field of a row. */
 const texts = {
   campaign: ['Autumn sale', 'Winter boots'],
   ad_unit: ['Article top', 'Article sidebar'],

@@ -2,7 +2,7 @@ import { exampleRequestId } from '../problems.ts';
 import type { HeaderObject, Limits } from './model.ts';
 
 interface Told extends Omit<HeaderObject, 'schema'> {
-  /** Of a whole number; the others are text. */
+  /** The least value of a header that is a whole number; all other headers are text. */
   readonly least?: number;
 }
 
@@ -56,7 +56,7 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
     },
     'Content-Encoding': {
       description:
-        'zstd, gzip or br, as `Accept-Encoding` asks; absent where it asks for none. A report of up to 1 MiB comes as gzip or as it is.',
+        'zstd, gzip or br, as `Accept-Encoding` asks; absent where it asks for no coding. A report of up to 1 MiB comes as gzip or uncompressed.',
       example: 'zstd',
     },
     'Content-Disposition': {

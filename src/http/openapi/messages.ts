@@ -57,14 +57,14 @@ export const rowsContent = (more: (format: ReportFormatName) => object = () => (
     ]),
   );
 
-/** Every way an endpoint of the contract can fail: not by its path or method, and the others are of other paths. */
+/** The problems of an endpoint of the contract; the others arise at other paths or with a method that HTTP does not know. */
 export const reportProblems = problemCodes.filter(
   (code) => !['not_found', 'method_unknown', 'not_ready', 'precondition_failed'].includes(code),
 );
 
 const limit = limitHeaders.slice(1);
 
-/** The problems of what makes no report but answers as JSON. */
+/** The problems of endpoints that answer as JSON and make no report. */
 export const jsonProblems = reportProblems.filter((code) => !/acceptable|too_old|too_many/.test(code));
 
 /** Beside `X-Request-Id`. The limit of the account is in answers that come after its token was accepted. */

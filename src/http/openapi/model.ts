@@ -26,11 +26,11 @@ export interface OpenApiDocument {
 
 /** What a caller must stay within. */
 export interface Limits {
-  /** Of an account, in a window. */
+  /** How many requests an account has in a window. */
   readonly requests: number;
   readonly windowSeconds: number;
   readonly maxBodyBytes: number;
-  /** Of a report. */
+  /** The time limit of a report. */
   readonly timeoutSeconds: number;
   /** Reports that run at a time, of all accounts and of one, and how long others wait; the names are published. */
   readonly reports: { readonly most: number; readonly mostOfAccount: number; readonly waitSeconds: number };

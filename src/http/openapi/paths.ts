@@ -139,7 +139,7 @@ function changesOperation(family: string): Operation {
   };
 }
 
-/** What speaks to models; its messages are those of its own specification. */
+/** The endpoint for assistants; the Model Context Protocol says what its messages are. */
 const mcpOperation: Operation = {
   operationId: 'mcp',
   tags: [exportTag],
@@ -164,7 +164,7 @@ const mcpOperation: Operation = {
   },
 };
 
-/** What the service says of itself: no data of an account, so no login token. */
+/** Paths without data of an account, which take no login token. */
 function servicePaths(withOperator: boolean): Record<string, PathItem> {
   const health = json(schemaRef('Health'));
   const page = { 'text/html': { schema: { type: 'string' } } };

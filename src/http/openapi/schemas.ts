@@ -24,7 +24,7 @@ export function jsonSchema(schema: z.ZodType): JsonSchema {
   return withoutRefused(z.toJSONSchema(schema, { io: 'input' }) as JsonSchema);
 }
 
-/** The body of a request. A field that this breakdown refuses, whatever its value, is left out. */
+/** The schema without the fields that this breakdown refuses, whatever their value. */
 function withoutRefused({ $schema: _, $id: __, ...schema }: JsonSchema): JsonSchema {
   const { properties } = schema;
   if (!properties) return schema;
@@ -32,7 +32,7 @@ function withoutRefused({ $schema: _, $id: __, ...schema }: JsonSchema): JsonSch
   return { ...schema, properties: Object.fromEntries(taken) };
 }
 
-/** What requests and answers are made of: the schemas that judge the ones and those that the others are typed by. */
+/** The schemas of requests, which also judge them, and of answers, by the names that they have among the components. */
 export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
   const byName = z.registry<{ id: string }>();
   const name = <Schema extends z.ZodType>(id: string, schema: Schema) => {
@@ -89,7 +89,7 @@ function rowsOf(format: ReportFormatName): z.ZodType {
 }
 
 const date = z.string().meta({ format: 'date' });
-/** A count has no greatest: sums have as many digits as they need. */
+/** A count has no maximum: sums have as many digits as they need. */
 const count = z.number().meta({ type: 'integer', minimum: 0 });
 
 function envelope(

@@ -15,7 +15,7 @@ const barChart = `data:image/svg+xml;base64,${Buffer.from(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#0b5f6b"/><path d="M4 12V8M8 12V4M12 12V6" stroke="#fff" stroke-width="2"/></svg>',
 ).toString('base64')}`;
 
-/** The picture of the network, or ours, as a `data:` address. */
+/** The picture of the network, or adtally's own, as a `data:` address. */
 export function logoAddress({ logo = barChart }: Branding): string {
   return logo;
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-/** What the page runs and looks like: plain text, whole. */
+/** The script and the style of the page, each as one text. */
 export interface Bundle {
   readonly script: string;
   readonly style: string;
@@ -32,6 +32,6 @@ export async function buildBundle(): Promise<Bundle> {
     bundle('main.ts', { WORKER_SCRIPT: JSON.stringify(worker) }),
     bundle('style.css'),
   ]);
-  // Within a page a script ends at this, wherever it stands.
+  // In an HTML page `</script` ends the script, even inside a string.
   return { script: script.replaceAll('</script', '<\\/script'), style };
 }

@@ -24,7 +24,7 @@ interface PageValues {
   readonly FRAME_ANCESTORS: readonly string[];
 }
 
-/** What the variables say, frozen. */
+/** The values of the variables, frozen. */
 export function pageConfig(values: PageValues): PageDeps {
   const brand: Branding = {
     name: values.BRAND_NAME,

@@ -2,7 +2,7 @@ import { html, raw } from 'hono/html';
 import { shellText } from '../../app/text.ts';
 import { type Branding, logoAddress } from './branding.ts';
 
-/** The page before its script runs: everything else is made from the answers of the API. */
+/** The page before its script runs, which makes everything else from the answers of the API. */
 export function shell(brand: Branding, script: string, style: string) {
   return html`<!doctype html>
 <html lang="${shellText.language}">

@@ -44,7 +44,7 @@ export interface ReportDeps {
   readonly onBroken: (error: unknown, requestId: string, queryId?: string) => void;
 }
 
-/** What a request asks for: in its body and by `Accept`, unless its address says it. */
+/** How a request says what it asks for: by its body and `Accept`, or by its address. */
 export interface Asked {
   readonly formatOf: (c: Context<HttpEnv>) => ReportFormatName;
   /** @throws {InvalidRequest} */
@@ -89,7 +89,7 @@ export function report(
       slot = await deps.gate.enter(account, ask.size, caller);
       let whole = ask.mayBeKept ? await collected(computing, ask, slot.size) : tooLong;
       if (slot.size === 'small' && typeof whole === 'string') {
-        // It turned out to be large: it starts over.
+        // The report turned out to be large and starts over.
         slot.leave();
         slot = await deps.gate.enter(account, 'large', caller);
         if (whole === slow) whole = await collected(computing, ask, slot.size);
@@ -117,7 +117,7 @@ const slow = 'slow';
 const tooLong = 'too long';
 
 /**
- * The whole answer, if it is short: rows and unconfirmed days are asked for at once. What has a place of a small one is
+ * The whole answer, if it is short: rows and unconfirmed days are asked for at once. A report in a small one's place is
  * given up when it takes long.
  */
 async function collected(
@@ -176,7 +176,7 @@ async function streamed(
   const withoutDates = new AbortController();
   dates.catch(() => withoutDates.abort());
   const either = AbortSignal.any([signal, withoutDates.signal]);
-  // Of JSON that it does not pack ClickHouse writes what lies between head and end, so the days can be read meanwhile.
+  // Of JSON that ClickHouse does not compress it writes only the rows, so the days can be read meanwhile.
   const isWhole = format !== 'json' || accepted !== 'identity';
   const begun = async () => {
     const summary = await summaryOf({ c, deps, plan, format, signal: either }, false);
@@ -222,7 +222,7 @@ async function send(
   const sending = new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds);
   slot.sends(sending);
   let hasFailed = false;
-  // Told before the connection is destroyed, which looks as if the caller had left.
+  // This event comes before the connection is destroyed, which would look as if the caller had left.
   body.once('error', () => {
     hasFailed = !signal.aborted;
   });

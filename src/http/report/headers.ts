@@ -8,10 +8,10 @@ import type { Summary } from '../../report/summary.ts';
 export interface ReportFacts {
   /** Path of the endpoint. */
   readonly path: string;
-  /** Whose report it is, for a caller that logs in with a token; a link tells nobody. */
+  /** The account, for a caller that logs in with a token; absent for a link, which does not show it. */
   readonly account?: string;
   readonly range: DateRange;
-  /** The days that it is compared with. */
+  /** The comparison period. */
   readonly compared: DateRange | undefined;
   readonly format: ReportFormatName;
   readonly columns: readonly RowColumn[];
@@ -69,7 +69,7 @@ function displayString(text: string): string {
   return `%"${escaped}"`;
 }
 
-/** Of one header; clients such as Node.js accept 16 KB for all headers together. */
+/** The limit of one header; clients such as Node.js accept 16 KB for all headers together. */
 const maxBytes = 12_000;
 /** How many intervals marked `partly` fit into it. */
 const maxIntervals = 300;

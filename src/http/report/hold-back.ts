@@ -14,14 +14,14 @@ interface Around {
 }
 
 /**
- * Passes an answer on, but for its last bytes until the end has come. If it breaks off there is no end, so that the
- * caller does not get ClickHouse's reason, which names files and tables. Pieces are not copied.
- * @returns once there is something to send: a failure before is still told as a problem
- * @throws when it breaks off before, naming the statement: ClickHouse's query log says why
+ * Streams the answer but holds back its last bytes until ClickHouse has finished. If the answer breaks off, these bytes
+ * are dropped, so that the caller does not get ClickHouse's reason, which names files and tables. Pieces are not copied.
+ * @returns when the first bytes may be sent: a failure before that can still become a problem
+ * @throws when the answer breaks off before that, naming the statement: ClickHouse's query log says why
  */
 export async function heldBack(body: Readable, statement: string, around: Around): Promise<Readable> {
   const ignored = () => undefined;
-  // A failure is told to whoever reads what is returned, also when it comes before anybody does.
+  // A failure reaches the reader of the returned stream, even if it happens before anybody reads.
   const sendable = pipeline(body, new HoldBack(around), ignored).on('error', ignored);
   try {
     await once(sendable, 'readable');
@@ -65,7 +65,7 @@ class HoldBack extends Transform {
     this.#end().then((end) => done(null, end === '' ? undefined : end), done);
   }
 
-  /** The head never goes alone: what follows may still be a problem. */
+  /** The head is never sent alone, because the answer may still become a problem. */
   #send(piece: Buffer): void {
     if (this.#head !== '') this.push(this.#head);
     this.#head = '';

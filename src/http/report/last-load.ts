@@ -32,13 +32,13 @@ export class LastLoad {
   }
 }
 
-/** @param known the end that was read last: only what was recorded since can be later, which an index tells */
+/** @param known the end that was read last: only loads recorded since then can have a later end, and an index finds them */
 async function readLastLoad(store: Store, known: Date | undefined): Promise<Date | undefined> {
   const [row] = await select<{ milliseconds: number }>(
     store,
     'SELECT toUInt32(max(finished_at)) * 1000 AS milliseconds FROM loads WHERE version >= fromUnixTimestamp64Milli({known:Int64})',
     { known: known?.getTime() ?? 0 },
-    // As far as the shards that are up know: reports of their accounts go on without the others.
+    // Shards that are down are left out: reports of accounts on the other shards go on.
     { skip_unavailable_shards: 1 },
   );
   return row?.milliseconds ? new Date(row.milliseconds) : known;

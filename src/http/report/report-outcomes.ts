@@ -1,6 +1,6 @@
 import type { Reader } from '../../../clickhouse/reader.ts';
 
-/** What became of a statement. */
+/** How a statement ended. */
 export interface Outcome {
   readonly rows: number;
   /** Why it failed, in ClickHouse's words; empty if it did not. */
@@ -30,7 +30,7 @@ const outcomesOf = `SELECT query_id AS id, toFloat64(result_rows) AS rows, excep
     AND type IN ('QueryFinish', 'ExceptionWhileProcessing') AND query_id IN splitByChar(',', {ids:String})`;
 
 /**
- * What became of reports, for the log: how many rows they had, or why they broke off. ClickHouse writes a
+ * How reports ended, for the log: how many rows they had, or why they broke off. ClickHouse writes a
  * report and the service passes its bytes on unread, so only ClickHouse's query log knows, a moment after the answer has
  * ended. One statement asks for all reports since the last one.
  */
@@ -59,7 +59,7 @@ export class ReportOutcomes {
     return outcome;
   }
 
-  /** Asks once more and waits for nothing that is unknown then. */
+  /** Asks once more; reports that the query log does not show by then stay without a row count. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#ask();

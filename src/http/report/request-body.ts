@@ -50,7 +50,7 @@ function read(incoming: IncomingMessage, maxBytes: number, tooLarge: () => Error
     });
     incoming.once('end', () => resolve(utf8.decode(Buffer.concat(pieces))));
     incoming.once('error', reject);
-    // An error notes where it was made, which takes longer than reading the body: only where one is needed.
+    // Making an error takes longer than reading the body, so it is made only where it is needed.
     incoming.once('close', () => {
       if (!incoming.readableEnded) reject(new Error('the caller went away'));
     });

@@ -30,7 +30,7 @@ export async function sendKept(
   const { outgoing } = c.env;
   const { query, rows, unconfirmedDates, summary } = answer;
   const coding = acceptedCoding(c, ['gzip', 'identity']);
-  // Not put together as they are: many who leave the same bytes unread take the memory of one.
+  // Head and rest are not joined: many callers who leave the same rest unread then take the memory of one.
   const plain = [head, answer.body];
   const pieces =
     coding === 'gzip' ? [await gzipped(Buffer.concat(plain), { level: constants.Z_BEST_SPEED })] : plain;

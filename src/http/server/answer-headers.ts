@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 
-/** Of every answer: it is kept nowhere on the way, and taken for what its Content-Type says. */
+/** Headers of every answer: no cache on the way keeps it, and no browser guesses another content type. */
 export const answerHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 
 /** Gives every answer these headers; a route may say otherwise. */

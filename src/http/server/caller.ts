@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import type { HttpEnv } from '../env.ts';
 
-/** A signal that the caller has left, also when that was before anybody looked. */
+/** A signal that fires when the caller leaves, and has fired already when the caller left before this call. */
 export function callerOf(c: Context<HttpEnv>): AbortSignal {
   const { incoming, outgoing } = c.env;
   const gone = new AbortController();

@@ -13,7 +13,7 @@ interface Connection {
   readonly unanswered: Exchange[];
   /** The last request that arrived. */
   last?: Exchange;
-  /** Called when everything is answered. */
+  /** Called when every request of the connection is answered. */
   onAnswered?: () => void;
 }
 
@@ -50,11 +50,11 @@ const pauseMs = 5_000;
 
 /**
  * The connections of a server, and what bounds the memory and time that callers can take:
- * - Of a connection one request at a time is worked on. The others wait, four at most with it; the connection that
- *   sends more is closed.
- * - An answer whose caller takes nothing of it for `sendTimeoutSeconds` is broken off.
- * - When there are too many connections, one of those is closed whose network has the most, an idle one if possible. So
- *   a caller who opens many shuts out itself, and callers behind one proxy have as many as there may be.
+ * - The service works on one request of a connection at a time. The others wait, four at most with the first one; a
+ *   connection that sends more is closed.
+ * - An answer is broken off when its caller reads nothing for `sendTimeoutSeconds`.
+ * - When there are too many connections, the service closes one of the network that has the most, an idle one if
+ *   possible. So a caller who opens many shuts out itself, and callers behind one proxy share the whole number.
  */
 export class Connections {
   readonly #server: Server;
@@ -112,10 +112,11 @@ export class Connections {
     const { socket } = incoming;
     const { unanswered } = connection;
     outgoing.setTimeout(this.#limits.sendTimeoutSeconds * 1000, () => {
-      // Otherwise it is the service that takes its time, or the body that is slow to come.
+      // Otherwise the service itself takes its time, or the body arrives slowly.
       if (socket.writableLength > 0) socket.resetAndDestroy();
     });
-    // At the next turn of the event loop, after what others sent: who does not wait for answers gets them no sooner.
+    // At the next turn of the event loop, after the requests of other callers: a caller that does not wait for its
+    // answers gets them no sooner.
     const endTurn = () => {
       unanswered.shift();
       // The caller has left, or was told that this is the last answer.
@@ -142,7 +143,7 @@ export class Connections {
     return last !== undefined && !last.incoming.complete && last.outgoing.writableEnded;
   }
 
-  /** Calls back, once, when the requests that have arrived whole are answered. What else comes is not read until then. */
+  /** Calls back, once, when the requests that have arrived whole are answered. Nothing more is read until then. */
   afterAnswers(socket: Socket, callback: () => void): void {
     const connection = this.#open.get(socket);
     if (!connection || connection.onAnswered) return;
@@ -172,7 +173,7 @@ export class Connections {
     return this.#open.get(socket)?.unanswered.length === 0;
   }
 
-  /** Accepts nothing new, lets running answers finish for up to `limitSeconds`, and resolves when all is closed. */
+  /** Accepts no new connection, lets running answers finish for up to `limitSeconds`, and resolves when all are closed. */
   async stop(limitSeconds: number): Promise<void> {
     this.#stopping = true;
     const closed = new Promise((resolve) => this.#server.close(resolve));
@@ -196,9 +197,9 @@ export class Connections {
 }
 
 /**
- * Otherwise Node.js makes requests of all that it has read, 3,600 of 64 KiB in 43 ms, before it closes a connection. 2 is
- * what its own handler says of an upgrade: what follows is no request. There is no public way, so floods.test.ts watches
- * over this one.
+ * Without this, Node.js makes requests of all the bytes that it has read, 3,600 requests of 64 KiB in 43 ms, before it
+ * closes a connection. Node.js itself returns 2 for an upgrade, which means that the following bytes are no request. There
+ * is no public way to do so; floods.test.ts fails when this one stops working.
  */
 function parseNoMore(socket: Socket & { parser?: { onIncoming: () => number } }): void {
   if (socket.parser) socket.parser.onIncoming = () => 2;

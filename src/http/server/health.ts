@@ -8,14 +8,14 @@ import { Problem, problemResponse } from '../problems.ts';
 import { Refreshed } from '../refreshed.ts';
 import { withAnswerHeaders } from './answer-headers.ts';
 
-/** A check that is older counts as failed: ClickHouse hangs. */
+/** A finding that is older than this counts as a failure: ClickHouse hangs. */
 const maxAgeMs = 4_000;
-/** After so many looks, one a second, at which it did, nobody waits for it any more. */
+/** After this many checks in a row, one a second, without a current finding, nobody waits for ClickHouse any more. */
 const hangsAfter = 6;
 
 type Finding = 'ready' | 'unreachable' | 'unmigrated' | 'being restored';
 
-/** Whether ClickHouse is reachable and migrated, by a check every second, whoever asks and however often. */
+/** Whether ClickHouse is reachable and migrated: one check every second, however often callers ask. */
 export class Readiness {
   readonly #finding: Refreshed<Finding>;
   readonly #onHang: () => void;
@@ -25,13 +25,13 @@ export class Readiness {
   /** @param onHang called every second while ClickHouse has answered no check for ten */
   constructor(store: Store, onHang: () => void) {
     this.#onHang = onHang;
-    // A finding is no failure: it is never late, and there is nothing to report.
+    // `find` never fails, so there is no error to report.
     this.#finding = new Refreshed(() => find(store), { everyMs: 1_000, maxAgeMs, onError: () => undefined });
   }
 
   start(): Promise<void> {
     this.stop();
-    // Counted, because one look may come before an answer that is there already.
+    // One late look is no proof: the timer may run before an answer that has already arrived.
     this.#timer = setInterval(() => {
       this.#hung = this.#finding.isCurrent ? 0 : this.#hung + 1;
       if (this.#hung >= hangsAfter) this.#onHang();
@@ -70,7 +70,7 @@ export function health(): Hono<HttpEnv> {
   return new Hono<HttpEnv>().get('/healthz', (c) => c.json({ status: 'ok' }));
 }
 
-/** What is for the operator: `/readyz`, whether ClickHouse is reachable and migrated, and `/metrics`. From memory. */
+/** The paths for the operator, answered from memory: `/readyz`, whether ClickHouse is reachable and migrated, and `/metrics`. */
 export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/readyz', (c) => {
@@ -95,7 +95,12 @@ export function createOperatorApp(deps: OperatorDeps): Hono<HttpEnv> {
   app.route('/', operator(deps));
   app.notFound((c) => problemResponse(c, new Problem('not_found')));
   app.onError((error, c) =>
-    problemResponse(c, error instanceof Problem ? error : new Problem('internal_error', 'not measured')),
+    problemResponse(
+      c,
+      error instanceof Problem
+        ? error
+        : new Problem('internal_error', 'the measurements could not be collected'),
+    ),
   );
   return app;
 }

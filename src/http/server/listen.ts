@@ -54,12 +54,12 @@ export function listen(
     'warn',
   );
   const errorHandler = responseToFailure((err, request) => log.error({ err, request }, 'request failed'));
-  // Node itself reads the rest of a body, for as long as the request may take.
+  // Node.js itself would read the rest of a body for as long as a request may take.
   const options = { hostname: host, errorHandler, autoCleanupIncoming: false };
   const serve = refuseAsterisk(getRequestListener(app.fetch, options));
   const connections = new Connections(server, { ...limits, onFull, onFlood }, serve);
   refuseMalformed(server, connections);
-  // An expectation that nobody knows may be left unmet (RFC 9110 §10.1.1).
+  // A service may ignore an expectation that it does not know (RFC 9110 §10.1.1).
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing));
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
@@ -73,7 +73,7 @@ export function listen(
   });
 }
 
-/** The failure in words that name the setting; a port in use is not a wrong value, for it may be free in a moment. */
+/** The failure in words that name the setting. A port in use is no wrong value, because it may be free in a moment. */
 function readable(error: NodeJS.ErrnoException, host: string, port: string): Error {
   switch (error.code) {
     case 'EADDRINUSE':

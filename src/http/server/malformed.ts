@@ -20,12 +20,12 @@ const noTunnel = new Problem('method_not_allowed', 'this service is no proxy', a
 const noOptions = new Problem('method_not_allowed', 'this service takes no OPTIONS', allowed);
 const unknownMethod = new Problem('method_unknown');
 
-/** How long the rest of such a message is read; a caller that is slow on purpose gains no more. */
+/** How long the service reads the rest of such a message; a caller that is slow on purpose gains no more time. */
 const lingerMs = 5_000;
 
 /**
- * The response to a request that fails outside every route: with an invalid target or Host header it reaches none, and
- * the caller is told. Whatever else fails is our own fault, and is handed to `onFailure`.
+ * The response to a request that fails outside every route. A request with an invalid target or Host header reaches no
+ * route, and its caller is told so. Every other failure is a fault of the service and is handed to `onFailure`.
  */
 export function responseToFailure(onFailure: (error: unknown, request: string) => void) {
   return function failureResponse(error: unknown): Response {
@@ -37,13 +37,13 @@ export function responseToFailure(onFailure: (error: unknown, request: string) =
 }
 
 /**
- * Answers with problem details also what Node.js refuses before it is a request, after everything that came before it,
- * and closes the connection. If an answer to it has begun, the connection is destroyed: nothing may look like its end.
- * If it was already answered, there is nothing more to send.
+ * Answers with problem details a message that Node.js refuses before it is a request, after the answers to everything
+ * that came before it, and closes the connection. If an answer to the message has begun, the connection is destroyed:
+ * nothing may look like the end of that answer. If the message was already answered, nothing more is sent.
  */
 export function refuseMalformed(server: Server, connections: Connections): void {
   const refuse = (socket: Socket, problem: Problem) => {
-    // Whatever follows is malformed as well, and not read while answers are still to come.
+    // The bytes that follow are malformed as well, and are not read while answers are still to come.
     socket.removeAllListeners('data');
     socket
       .on('data', () => undefined)
@@ -73,10 +73,10 @@ export function refuseAsterisk(listener: (incoming: IncomingMessage, outgoing: S
 /** The line of a request, from somewhere in its method on. */
 const requestLine = /[!#$%&'*+.^_`|~\w-]+ [!-~]+ HTTP\/1\.\d\r?\n/y;
 
-/** What is refused before it is a request; 501 if it would be one with a method that Node.js knows (RFC 9110 §9.1). */
+/** The problem of a refused message: 501 if it would be a request with a method that Node.js knows (RFC 9110 §9.1). */
 function refusalOf({ code = '', rawPacket, bytesParsed = 0 }: ParserError): Problem {
   if (code !== 'HPE_INVALID_METHOD' || !rawPacket) return refusals[code] ?? malformed;
-  // It stops at the first byte that no method has there, or one further.
+  // The parser stops at the first byte that no method has there, or one byte further.
   const from = Math.max(0, bytesParsed - 1);
   const text = rawPacket.toString('latin1', from, from + 20_000);
   const isUnknown = [0, 1].some((at) => {

@@ -9,9 +9,9 @@ import type { ReportOutcomes } from '../report/report-outcomes.ts';
 export const callerLeft = 499;
 
 /**
- * Measures and logs every request when its answer has ended, in whatever way; never a token. The line of a complete
- * report waits until its row count is known; all others are written at once. With traces each request is a span, which
- * ClickHouse is told of.
+ * Measures and logs every request when its answer has ended, whole or not; a token is never logged. The line of a
+ * complete report waits until its row count is known; all other lines are written at once. With traces each request is a
+ * span, and its statements carry the id of the span to ClickHouse.
  */
 export function observe(
   log: Logger,

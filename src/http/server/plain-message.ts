@@ -3,8 +3,8 @@ import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 
 /**
- * Refuses what another program on the way may read in another way: no Host or several (RFC 9112 §3.2), and a
- * transfer coding besides chunks, which nobody here undoes.
+ * Refuses a message that another program on the way may read differently: with no Host or several (RFC 9112 §3.2), or
+ * with a transfer coding besides chunks, which this service does not undo.
  */
 export const requirePlainMessage: MiddlewareHandler<HttpEnv> = async (c, next) => {
   const { headers, httpVersion, rawHeaders } = c.env.incoming;

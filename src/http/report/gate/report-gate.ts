@@ -128,7 +128,7 @@ export class ReportGate {
     const own = [...this.#underWay].filter(({ account }) => account === asked.account);
     const hasRoom = (places: number, share: number, taken: readonly Asked[], ofAccount: number) =>
       ofAccount < share &&
-      // The last place is for an account that has none.
+      // The last place is for an account without a report.
       taken.length + (ofAccount > 0 ? 1 : 0) < places &&
       !(slow && taken.filter(({ account }) => this.#isSlow(account)).length >= half(places));
     const { maxConcurrent, maxPerAccount } = this;
