@@ -195,6 +195,33 @@ describe('what the service answers is what the document says', () => {
   });
 });
 
+test('every body that it shows as an example is accepted, as the lines of curl on /docs send it', async () => {
+  // The day on which the link of the example expires passes.
+  const lasting = Object.entries(document.paths).filter(([name]) => !name.startsWith('/v1/links/'));
+  const shown = lasting.flatMap(([address, { post }]) =>
+    Object.values(post?.requestBody?.content ?? {}).flatMap(({ example, examples = {} }) =>
+      [...(example ? [example] : []), ...Object.values(examples).map(({ value }) => value)].map((value) => ({
+        address,
+        value: value as object,
+        headers: Object.fromEntries(
+          (post?.parameters ?? []).flatMap((each) =>
+            'in' in each && each.in === 'header'
+              ? [[each.name, String([each.schema.examples].flat()[0])]]
+              : [],
+          ),
+        ),
+      })),
+    ),
+  );
+  expect(shown.length).toBeGreaterThan(paths.length * 2);
+  for (const { address, value, headers } of shown) {
+    const response = await service.post(address, 'both', value, headers);
+    const problem = response.ok ? '' : await response.text();
+    expect({ address, value, problem }).toEqual({ address, value, problem: '' });
+    await response.body?.cancel();
+  }
+});
+
 test('a made-up dimension of the catalog is in the document without further work', async () => {
   const campaigns = familyOf(catalog, 'campaigns');
   const extended: Catalog = {

@@ -227,6 +227,9 @@ function curl({ path, method, operation }: PathOperation): string {
   return [
     `curl -sS --compressed ${method === 'head' ? '--head ' : ''}"$BASE_URL${address}${query.map((each, n) => `${n ? '&' : '?'}${each.name}=${exampleValue(each)}`).join('')}"`,
     ...(operation.security?.length === 0 ? [] : ['-H "authorization: Bearer $TOKEN"']),
+    ...parameters
+      .filter((each) => each.in === 'header' && each.required)
+      .map((each) => `-H '${each.name.toLowerCase()}: ${exampleValue(each)}'`),
     ...body,
   ].join(' \\\n  ');
 }

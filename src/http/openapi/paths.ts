@@ -147,7 +147,16 @@ const mcpOperation: Operation = {
   description:
     'Streamable HTTP. The tools list the reports, ask for one (refused with the number of rows where there are more than 1,000), and tell changed days. A tool that asks the service counts as two requests.',
   security: [{ [bearerLogin]: [] }],
-  parameters: [requestId],
+  parameters: [
+    requestId,
+    {
+      name: 'Accept',
+      in: 'header',
+      required: true,
+      description: 'Both media types, as the protocol asks of clients.',
+      schema: { type: 'string', examples: ['application/json, text/event-stream'] },
+    },
+  ],
   requestBody: taking(
     json(
       { type: 'object', description: 'A JSON-RPC 2.0 message.' },
