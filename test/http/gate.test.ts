@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Problem } from '../../src/http/problems.ts';
 import { ReportGate, type Slot } from '../../src/http/report/gate/report-gate.ts';
 import { seededRandom } from '../support/random.ts';
@@ -8,6 +8,8 @@ const large = 'large';
 const small = 'small';
 /** Of a caller that waits as long as it takes. */
 const patient = () => new AbortController().signal;
+
+afterEach(() => void vi.useRealTimers());
 
 describe('the gate', () => {
   test('takes no more than half of the places for one account and leaves some to small reports', async () => {
@@ -31,7 +33,8 @@ describe('the gate', () => {
     expect([gate.running, gate.waiting]).toEqual([0, 0]);
   });
 
-  test('never keeps a small report waiting for large ones, nor a large one for all the small ones', async () => {
+  test('lets small reports go before large ones that have just come, and not before those that have long waited', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const gate = new ReportGate({ maxConcurrent: 4, waitMs: 60_000 });
     const order: string[] = [];
     const places: Slot[] = [];
@@ -40,13 +43,15 @@ describe('the gate', () => {
         order.push(place.size);
         places.push(place);
       });
-    const asked = Array.from({ length: 10 }, (_, n) => ask('large', n));
+    const asked = Array.from({ length: 6 }, (_, n) => ask('large', n));
     await turn();
-    expect([gate.running, gate.waiting]).toEqual([3, 7]);
+    expect([gate.running, gate.waiting]).toEqual([3, 3]);
     asked.push(ask('small', 0));
     await turn();
-    expect([gate.running, gate.waiting]).toEqual([4, 7]);
-    for (let n = 1; n <= 10; n++) asked.push(ask('small', n));
+    expect([gate.running, gate.waiting]).toEqual([4, 3]);
+    vi.advanceTimersByTime(31_000);
+    asked.push(ask('large', 6));
+    for (let n = 1; n <= 6; n++) asked.push(ask('small', n));
     await turn();
     order.length = 0;
     while (places.length > 0) {
@@ -55,10 +60,10 @@ describe('the gate', () => {
     }
     await Promise.all(asked);
     const turns = order.join(' ').replaceAll('small', 's').replaceAll('large', 'L');
-    expect(turns).toBe('L L L s L L L s L s s s s s s s s');
+    expect(turns).toBe('L L L s s s s s s L');
   });
 
-  test('gives a place to who has none, however many reports of another account wait', async () => {
+  test('gives a place to an account without one, however many reports of another account wait', async () => {
     const gate = new ReportGate({ maxConcurrent: 2, waitMs: 60_000 });
     const running = await gate.enter('greedy', large, patient());
     const order: string[] = [];
