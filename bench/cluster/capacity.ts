@@ -9,7 +9,8 @@ import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
-import { formats } from '../../ingest/input/file-format.ts';
+import { formats } from '../../ingest/formats/formats.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { defaultChunkBytes, loadEvents } from '../../ingest/load/load-events.ts';
 import { compileReport } from '../../src/report/compile.ts';
 import { planReport } from '../../src/report/plan.ts';
@@ -31,7 +32,12 @@ try {
   const file = join(folder, 'events.ndjson');
   await writeEvents(store, file, formats.ndjson.clickhouse, events);
   const before = process.cpuUsage();
-  await loadEvents({ store, file, chunkBytes: defaultChunkBytes, now: () => new Date() });
+  await loadEvents({
+    store,
+    input: new LocalFile(file),
+    chunkBytes: defaultChunkBytes,
+    now: () => new Date(),
+  });
   const { user, system } = process.cpuUsage(before);
   const inserts = await cpuSeconds(store, "query_kind = 'Insert' AND has(tables, 'capacity.events')");
   const sizes = await sizesAfterMerge(store);

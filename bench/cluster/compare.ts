@@ -11,7 +11,8 @@ import { startCluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { Reader } from '../../clickhouse/reader.ts';
-import { formats } from '../../ingest/input/file-format.ts';
+import { formats } from '../../ingest/formats/formats.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { defaultChunkBytes, loadEvents } from '../../ingest/load/load-events.ts';
 import { compileReport } from '../../src/report/compile.ts';
 import { planReport, type ShardRouting } from '../../src/report/plan.ts';
@@ -54,7 +55,12 @@ try {
     prepare: () => truncateTables(store, urls),
     run: () =>
       timed(async () => {
-        await loadEvents({ store, file, chunkBytes: defaultChunkBytes, now: () => new Date() });
+        await loadEvents({
+          store,
+          input: new LocalFile(file),
+          chunkBytes: defaultChunkBytes,
+          now: () => new Date(),
+        });
       }),
   });
   results.push(

@@ -3,7 +3,8 @@ import { pipeline } from 'node:stream/promises';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import type { EventField } from '../../catalog/events.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import { type Format, formats } from '../../ingest/input/file-format.ts';
+import type { Format } from '../../ingest/formats/format.ts';
+import { formats } from '../../ingest/formats/formats.ts';
 import { countOf, type Events, selectEvents, singleFields } from './events.ts';
 
 /** As exports write it. */
@@ -20,8 +21,9 @@ export async function writeEventFile(
   format: Format,
   { badEvery, plain = false, ...events }: Events & { badEvery?: number; plain?: boolean },
 ): Promise<void> {
-  const [time, badTime] =
-    format.name === 'parquet' ? ['event_time', "toDateTime64(0, 3, 'UTC')"] : [timeText, "'yesterday'"];
+  const [time, badTime] = format.text
+    ? [timeText, "'yesterday'"]
+    : ['event_time', "toDateTime64(0, 3, 'UTC')"];
   const expressions: Partial<Record<EventField, string>> = {
     event_time: time,
     ...(badEvery && {

@@ -3,7 +3,7 @@ import { rm, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Store } from '../../clickhouse/client.ts';
-import { formats } from '../../ingest/input/file-format.ts';
+import { formats } from '../../ingest/formats/formats.ts';
 import { writeEventFile } from './files.ts';
 
 /** Events that are generated; a larger file repeats them. Two million are 0.7 GB of NDJSON. */

@@ -1,5 +1,11 @@
 import { scanRecords, withoutReturns } from './csv/records.ts';
 
+/**
+ * How the records of a chunk of text are sent: a record on each line, or, where a record holds line ends, each with
+ * the number of its line before it.
+ */
+export type Framing = 'lines' | 'records';
+
 export interface FramingOptions {
   /** Line of the file that the first record begins with, from 1. */
   readonly firstLine: number;

@@ -1,6 +1,5 @@
 import type { FileReading } from '../event/reading.ts';
 import type { RecordSource } from '../event/record-source.ts';
-import type { FileFormat } from '../input/file-format.ts';
 import type { SentChunk } from '../ledger/ledger.ts';
 import type { KnownChunk } from './cut-chunks.ts';
 
@@ -16,8 +15,10 @@ export interface SendableChunk extends SentChunk {
   readonly release: () => void;
   /** How it can be sent with others in one stream; absent where it cannot. */
   readonly bundled?: BundledRecords;
-  /** Line of the file that it begins with, from 1; in Parquet the row. */
+  /** Line of the file that it begins with, from 1, or row where there are no lines. */
   readonly firstLine: number;
+  /** What messages call a place in the file. */
+  readonly unit: 'line' | 'row';
   /** What an earlier run left of it in the ledger. */
   readonly known: KnownChunk | undefined;
   /** Chunks of the same bytes that were read in another way. */
@@ -31,11 +32,8 @@ export interface BundledRecords {
   readonly records: (mark: bigint) => Buffer;
 }
 
-/** How one file is read into chunks. */
+/** How one input is read into chunks. */
 export interface ChunkReadOptions {
-  /** Path, or `-` for standard input. */
-  readonly file: string;
-  readonly fileFormat: FileFormat;
   readonly reading: FileReading;
   /** What a chunk of text aims at; less where it has to be held in memory. */
   readonly chunkBytes: number;

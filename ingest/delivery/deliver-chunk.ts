@@ -110,8 +110,8 @@ async function isWhole(ledger: Ledger, chunk: SendableChunk, { rows }: SentRows)
   return events === rows && listed === rows;
 }
 
-function unbalanced({ id, firstLine, rows }: SendableChunk, sent: SentRows): LoadError {
+function unbalanced({ id, unit, firstLine, rows }: SendableChunk, sent: SentRows): LoadError {
   return new LoadError(
-    `the chunk from line ${firstLine} has ${rows} records, but ClickHouse has ${sent.rows} events and ${sent.rejectedRows} rejected rows of it${sent.duplicates > 0 ? `, beside ${sent.duplicates} duplicates` : ''}${sent.leftOut > 0 ? `, and left out ${sent.leftOut}` : ''}. It does not count as loaded. Please report this, with the chunk ${id}`,
+    `the chunk from ${unit} ${firstLine} has ${rows} records, but ClickHouse has ${sent.rows} events and ${sent.rejectedRows} rejected rows of it${sent.duplicates > 0 ? `, beside ${sent.duplicates} duplicates` : ''}${sent.leftOut > 0 ? `, and left out ${sent.leftOut}` : ''}. It does not count as loaded. Please report this, with the chunk ${id}`,
   );
 }

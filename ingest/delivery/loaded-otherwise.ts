@@ -13,7 +13,7 @@ import { openRejects } from '../rejects/rejected-rows.ts';
 export async function refuseLoadedOtherwise(
   ledger: Ledger,
   file: string,
-  { firstLine, firstLineHash, otherwise }: SendableChunk,
+  { unit, firstLine, firstLineHash, otherwise }: SendableChunk,
 ): Promise<void> {
   if (otherwise.length === 0) return;
   const params = { head: firstLineHash, chunks: otherwise.map(({ id }) => id) };
@@ -34,6 +34,6 @@ export async function refuseLoadedOtherwise(
   const load = loaded ?? sending;
   if (load === undefined) return;
   throw new InputError(
-    `${file}: what begins at ${file.endsWith('.parquet') ? 'row' : 'line'} ${firstLine} ${loaded ? 'was already loaded' : 'is being loaded'} as load ${load}, but read in another way (mapping, time zone or delimiter), and would count twice. Take that load back first (adtally unload ${load}), or load it all the same with --again`,
+    `${file}: what begins at ${unit} ${firstLine} ${loaded ? 'was already loaded' : 'is being loaded'} as load ${load}, but read in another way (mapping, time zone or delimiter), and would count twice. Take that load back first (adtally unload ${load}), or load it all the same with --again`,
   );
 }

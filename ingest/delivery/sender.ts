@@ -202,16 +202,16 @@ const storedRows = together<string, StoredRows>(async (store, chunks) => {
 
 function tooMany(
   file: string,
-  { firstLine }: SendableChunk,
+  { unit, firstLine }: SendableChunk,
   rejects: readonly RejectedRow[],
   rejectedRows: number,
   limit: RejectLimit,
 ): InputError {
-  const examples = rejects.map((row) => `  ${describeRejected(file, row)}`);
+  const examples = rejects.map((row) => `  ${describeRejected(file, unit, row)}`);
   const more = rejectedRows > examples.length ? [`  … and ${rejectedRows - examples.length} more`] : [];
   return new InputError(
     [
-      `${file}: more than ${limit} rows are faulty; nothing of the chunk from ${file.endsWith('.parquet') ? 'row' : 'line'} ${firstLine} was loaded`,
+      `${file}: more than ${limit} rows are faulty; nothing of the chunk from ${unit} ${firstLine} was loaded`,
       ...examples,
       ...more,
     ].join('\n'),

@@ -46,7 +46,6 @@ const judgeSettings: ClickHouseSettings = {
   optimize_and_compare_chain: 0,
   // A date that an expression of a mapping reads is the same on every server.
   session_timezone: 'UTC',
-  input_format_parquet_allow_missing_columns: 1,
   // Half a surrogate pair in an escape makes the record unreadable, and nothing else.
   input_format_json_throw_on_bad_escape_sequence: 0,
 };

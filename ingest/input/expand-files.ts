@@ -2,17 +2,20 @@ import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
+import type { Input } from './input.ts';
 import { fileError, InputError } from './input-error.ts';
+import { LocalFile } from './local-file.ts';
+import { standardInput } from './standard-input.ts';
 
 /**
- * The files that arguments stand for: a file itself, `-` for standard input, every file of a folder (without hidden
+ * The inputs that arguments stand for: a file itself, `-` for standard input, every file of a folder (without hidden
  * files and folders in it), every match of a pattern. Each file once; those of a folder or pattern in the order of
  * their names.
  * @throws {InputError} for an argument that stands for nothing
  */
-export async function expandFiles(args: readonly string[]): Promise<string[]> {
+export async function expandFiles(args: readonly string[]): Promise<Input[]> {
   const files = await Promise.all(args.map(expand));
-  return [...new Set(files.flat())];
+  return [...new Set(files.flat())].map((file) => (file === '-' ? standardInput : new LocalFile(file)));
 }
 
 async function expand(arg: string): Promise<string[]> {

@@ -1,4 +1,4 @@
-import type { Compression } from './file-format.ts';
+import type { Compression } from './compression.ts';
 import { InputError } from './input-error.ts';
 
 /** How text is encoded; `bomBytes` are to be left out. */

@@ -1,6 +1,6 @@
 import { pipeline, Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
-import type { Compression } from './file-format.ts';
+import type { Compression } from './compression.ts';
 import { unpackZstd } from './zstd.ts';
 
 const chunkSize = 1 << 20;

@@ -1,7 +1,8 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import type { Format } from '../input/file-format.ts';
+import type { FormatName } from '../formats/formats.ts';
+import type { Input } from '../input/input.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { loadLookupList, lookupLists } from './lookup-lists.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
@@ -51,12 +52,12 @@ export async function confirmDays(
 /** Marks the days of a list as confirmed, likewise. @throws {InputError} and confirms nothing when a line is faulty */
 export async function confirmList(
   store: Store,
-  file: string,
-  format?: Format['name'],
+  input: Input,
+  format?: FormatName,
 ): Promise<{ days: number; changed: number; running?: string }> {
   const before = await unconfirmedDays(store);
   const { time, running } = await confirmationTime(store);
-  const days = await loadLookupList(store, lookupLists.confirmations, file, format, time);
+  const days = await loadLookupList(store, lookupLists.confirmations, input, format, time);
   return { days, changed: before - (await unconfirmedDays(store)), ...(running && { running }) };
 }
 

@@ -7,8 +7,9 @@ import {
   nodeTables,
   reloadDictionary,
 } from '../../clickhouse/cluster/on-nodes.ts';
+import { type FormatName, formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
-import { type Format, formatOf } from '../input/file-format.ts';
+import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
@@ -30,7 +31,6 @@ const readerSettings: ClickHouseSettings = {
   input_format_json_read_bools_as_strings: 0,
   input_format_json_read_objects_as_strings: 0,
   input_format_json_read_arrays_as_strings: 0,
-  input_format_parquet_allow_missing_columns: 1,
 };
 
 /** The names that are there already. */
@@ -104,14 +104,13 @@ export const lookupLists = {
 export async function loadLookupList(
   store: Store,
   list: LookupList,
-  file: string,
-  forced?: Format['name'],
+  input: Input,
+  forced?: FormatName,
   confirmedAt?: string,
 ): Promise<number> {
-  const fileFormat = formatOf(file, forced);
-  if (fileFormat.format.name === 'parquet')
-    throw new InputError(`${file}: ${list.table} can be loaded from CSV or NDJSON only`);
-  const input = list.columns.map((name) => `${name} String`).join(', ');
+  const { clickhouse, text } = formatOf(input, forced);
+  if (!text) throw new InputError(`${input.name}: ${list.table} can be loaded from CSV or NDJSON only`);
+  const columns = list.columns.map((name) => `${name} String`).join(', ');
   let rows: number;
   // Confirmations are stored with their account, names on every node.
   const target = list.dictionary ? await insertTargetOnAllNodes(store, list.table) : list.table;
@@ -123,17 +122,12 @@ export async function loadLookupList(
     source: await everyCopyOf(store, list.table),
     copies: (await nodeTables(store, list.table)).length || 1,
   };
-  const { name, clickhouse } = fileFormat.format;
-  const content = withoutEmptyLines(
-    readInput(file, fileFormat.compression, () => {}),
-    name,
-  );
   try {
     rows = await insertData(store, {
       into: `${target} (${[...list.columns, ...list.added].join(', ')})`,
-      select: list.select(`input('${input}')`, stored),
+      select: list.select(`input('${columns}')`, stored),
       format: clickhouse,
-      data: content,
+      data: withoutEmptyLines(readInput(input), text.quotes),
       params,
       settings: {
         ...readerSettings,
@@ -148,7 +142,7 @@ export async function loadLookupList(
   } catch (error) {
     if (!(error instanceof ClickHouseError)) throw error;
     throw new InputError(
-      `${file}: nothing was loaded. The columns are ${list.columns.join(', ')}; none may be empty. ClickHouse reports: ${error.message}`,
+      `${input.name}: nothing was loaded. The columns are ${list.columns.join(', ')}; none may be empty. ClickHouse reports: ${error.message}`,
       { cause: error },
     );
   }

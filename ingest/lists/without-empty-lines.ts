@@ -1,11 +1,10 @@
 const [lineFeed, carriageReturn, quote, comma] = [0x0a, 0x0d, 0x22, 0x2c];
 
-/** The same text without its empty lines, which are no records. Those in a quoted cell of CSV stay. */
+/** The same text without its empty lines, which are no records. Those in quoted cells of CSV stay. @param quotes it has such cells */
 export async function* withoutEmptyLines(
   text: AsyncIterable<Uint8Array>,
-  format: string,
+  quotes: boolean,
 ): AsyncGenerator<Uint8Array> {
-  const quotes = format === 'csv';
   let before = lineFeed;
   let inQuotes = false;
   for await (const piece of text) {

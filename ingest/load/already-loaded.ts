@@ -1,6 +1,5 @@
-import { chunksOf } from '../chunks/read-chunks.ts';
 import { plainReading } from '../event/reading.ts';
-import { formatOf } from '../input/file-format.ts';
+import { formatOf } from '../formats/formats.ts';
 import { InputError } from '../input/input-error.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { noCounts } from '../ledger/load.ts';
@@ -15,21 +14,19 @@ const notLoaded = new Error('some of it is not loaded');
  * What is known of a file of which nothing is new: then nothing has to be done, and it needs no load. Its content is read
  * and each of its chunks asked for; neither name nor time of the file matters. Undefined where some of it may be new, where
  * the file is empty, or cannot be read: loading it tells.
- * @param options of a file that can be read twice
+ * @param options of an input with a size
  * @throws {LoadError} when ClickHouse fails, {@link Stopped} after a signal
  */
 export async function alreadyLoaded(options: EventLoadOptions): Promise<LoadResult | undefined> {
-  const { store, file, signal } = options;
+  const { store, input, signal } = options;
   const ledger = openLedger(store, options);
   const counts = noCounts();
   const ids: string[] = [];
   try {
-    const chunks = chunksOf({
-      file,
+    const chunks = formatOf(input, options.format).chunksOf(input, {
       parallel: 1,
-      fileFormat: formatOf(file, options.format),
       chunkBytes: options.chunkBytes,
-      reading: options.reading ?? plainReading(file, options.ignoreUnknown ?? false),
+      reading: options.reading ?? plainReading(input.name, options.ignoreUnknown ?? false),
       knownChunks: (firstLineHash) => knownChunks(ledger, firstLineHash),
       beginChunk: () => Promise.reject(notLoaded),
       onBytes: (bytes) => {
@@ -50,6 +47,6 @@ export async function alreadyLoaded(options: EventLoadOptions): Promise<LoadResu
     return { ...counts, openRejects };
   } catch (error) {
     if (error === notLoaded || error instanceof InputError) return undefined;
-    throw loadFailure(error, file, signal);
+    throw loadFailure(error, input.name, signal);
   }
 }

@@ -1,6 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
-import { chunksOf } from '../chunks/read-chunks.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
@@ -8,14 +7,15 @@ import { deliverChunk } from '../delivery/deliver-chunk.ts';
 import { Sender } from '../delivery/sender.ts';
 import type { JudgeOptions } from '../event/judge.ts';
 import { type FileReading, plainReading } from '../event/reading.ts';
-import { type Format, formatOf } from '../input/file-format.ts';
+import { type FormatName, formatOf } from '../formats/formats.ts';
+import type { Input } from '../input/input.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { loadFailure, Stopped } from '../ledger/load-error.ts';
 import type { LoadTimings } from '../ledger/load-timings.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
-import { countOpenRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
+import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { beginChunk, knownChunks } from './known-chunks.ts';
 import { atMost, inParallel } from './parallel.ts';
 import { repairRollupsOf } from './repair-rollups.ts';
@@ -25,9 +25,9 @@ export const defaultChunkBytes = 320 << 20;
 
 export interface EventLoadOptions {
   readonly store: Store;
-  /** Path, or `-` for standard input. */
-  readonly file: string;
-  readonly format?: Format['name'];
+  readonly input: Input;
+  /** Absent: by the name of the input. */
+  readonly format?: FormatName;
   readonly chunkBytes: number;
   /** Chunks sent at a time. */
   readonly parallel?: number;
@@ -49,8 +49,8 @@ export interface EventLoadOptions {
   readonly signal?: AbortSignal;
   /** Called after every step; the object changes as the load goes on. */
   readonly onProgress?: (counts: Readonly<LoadCounts>) => void;
-  /** Called with the first rejected rows of each chunk. */
-  readonly onRejected?: (row: RejectedRow, file: string) => void;
+  /** Called with the first rejected rows of each chunk, and what a person is told of each. */
+  readonly onRejected?: (row: RejectedRow, text: string) => void;
   /** Called in a dry run with the first events of each chunk as a table. */
   readonly onSample?: (table: string) => void;
   /** A load that has been started already; it is finished here. Without it a new one is started. */
@@ -79,8 +79,9 @@ export interface LoadResult extends Readonly<LoadCounts> {
  * {@link Stopped} after a signal
  */
 export async function loadEvents(options: EventLoadOptions): Promise<LoadResult> {
-  const { store, file, dedupe = false, rejectLimit, now, signal } = options;
-  const fileFormat = formatOf(file, options.format);
+  const { store, input, dedupe = false, rejectLimit, now, signal } = options;
+  const { name: file } = input;
+  const format = formatOf(input, options.format);
   const load = await beginLoad(options);
   const counts = load?.counts ?? noCounts();
   const ledger = openLedger(store, options);
@@ -91,11 +92,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const readSignal = signal ? AbortSignal.any([signal, stopReading.signal]) : stopReading.signal;
   const readLedger = openLedger(store, { ...options, signal: readSignal });
   const inSlot = atMost(parallel, readSignal);
-  const sender = new Sender({ ...options, judge: await judgeOptions(options) });
-  const chunks = chunksOf({
-    file,
+  const sender = new Sender({ ...options, file, judge: await judgeOptions(options) });
+  const chunks = format.chunksOf(input, {
     parallel,
-    fileFormat,
     chunkBytes: options.chunkBytes,
     reading,
     knownChunks: (firstLineHash) => knownChunks(readLedger, firstLineHash),
@@ -127,7 +126,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       counts.rejectedRows += sent.rejectedRows;
       counts.duplicateRows += sent.duplicates;
       counts.leftOutRows += sent.leftOut;
-      for (const row of sent.rejects) options.onRejected?.(row, file);
+      for (const row of sent.rejects) options.onRejected?.(row, describeRejected(file, chunk.unit, row));
       if (sent.sample) options.onSample?.(sent.sample);
     }
     chunk.release();
@@ -136,7 +135,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   };
 
   try {
-    const claims = claimChunks(chunks, readLedger, load, sender, options);
+    const claims = claimChunks(chunks, readLedger, load, sender, { ...options, file });
     // One more than are sent: it waits with its claim, or has been sent and is looked after.
     await inParallel(claims, parallel + 1, finishChunk, stopReading, signal);
     if (signal?.aborted) throw new Stopped('stopped');
@@ -157,7 +156,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
 
 /** The load of the options, or a new one; none for a dry run. */
 async function beginLoad(options: EventLoadOptions): Promise<Load | undefined> {
-  const { store, file, dedupe = false, now, signal } = options;
+  const { store, input, dedupe = false, now, signal } = options;
+  const { name: file } = input;
   if (options.dryRun || options.load) return options.dryRun ? undefined : options.load;
   try {
     return await Load.begin(store, { kind: 'events', file, dedupe }, now(), options);

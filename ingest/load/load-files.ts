@@ -1,15 +1,15 @@
-import { statSync } from 'node:fs';
 import type { FileReading } from '../event/reading.ts';
+import type { Input } from '../input/input.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { Stopped } from '../ledger/load-error.ts';
 import { alreadyLoaded } from './already-loaded.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents } from './load-events.ts';
 import { inParallel } from './parallel.ts';
 
-export interface FileLoadOptions extends Omit<EventLoadOptions, 'file' | 'reading' | 'load' | 'inTurn'> {
+export interface FileLoadOptions extends Omit<EventLoadOptions, 'input' | 'reading' | 'load' | 'inTurn'> {
   readonly readingOf: (file: string) => FileReading;
-  /** Called for each file when the ledger says of all of it that it is loaded, also where it was so before. */
-  readonly onLoaded?: (file: string, result: LoadResult) => Promise<void>;
+  /** Called for each input when the ledger says of all of it that it is loaded, also where it was so before. */
+  readonly onLoaded?: (input: Input, result: LoadResult) => Promise<void>;
 }
 
 /** A file of at most this size is loaded beside others. */
@@ -30,7 +30,7 @@ const bytesReadAtOnce = 64 << 20;
  * @returns the result of each file
  */
 export async function loadFiles(
-  files: readonly string[],
+  inputs: readonly Input[],
   { readingOf, ...options }: FileLoadOptions,
 ): Promise<LoadResult[]> {
   const { store, parallel = 2, dedupe, dryRun, rejectLimit, signal } = options;
@@ -38,10 +38,10 @@ export async function loadFiles(
   const inTurn = turns(parallel);
   const sizes: (number | undefined)[] = [];
   let quietUntil = 0;
-  const optionsOf = (file: string): EventLoadOptions => ({
+  const optionsOf = (input: Input): EventLoadOptions => ({
     ...options,
-    file,
-    reading: readingOf(file),
+    input,
+    reading: readingOf(input.name),
     onRetry: (error) => {
       // All of them meet the same failure.
       if (performance.now() < quietUntil) return;
@@ -49,24 +49,27 @@ export async function loadFiles(
       options.onRetry?.(error);
     },
   });
-  const settle = async (n: number, file: string, result: LoadResult): Promise<void> => {
-    await options.onLoaded?.(file, result);
+  const settle = async (n: number, input: Input, result: LoadResult): Promise<void> => {
+    await options.onLoaded?.(input, result);
     results[n] = result;
   };
   const each = async (
     numbers: Iterable<number>,
     atOnce: number,
-    work: (n: number, file: string) => Promise<void>,
+    work: (n: number, input: Input) => Promise<void>,
   ) => {
     const all = async function* () {
-      yield* numbers;
+      for (const n of numbers) {
+        const input = inputs[n];
+        if (input) yield { n, input };
+      }
     };
-    await inParallel(all(), atOnce, (n) => work(n, files[n] ?? ''), new AbortController(), signal);
+    await inParallel(all(), atOnce, ({ n, input }) => work(n, input), new AbortController(), signal);
     if (signal?.aborted) throw new Stopped('stopped');
   };
-  for (let next = 0; next < files.length; ) {
+  for (let next = 0; next < inputs.length; ) {
     if (next === sizes.length) {
-      sizes.push(...files.slice(next, next + lookedAtTogether).map(sizeOf));
+      sizes.push(...inputs.slice(next, next + lookedAtTogether).map(sizeOf));
     }
     const from = next;
     while ((sizes[next] ?? Number.POSITIVE_INFINITY) <= smallFileBytes) next++;
@@ -74,31 +77,33 @@ export async function loadFiles(
     if (next === from) next++;
     const numbers = Array.from({ length: next - from }, (_, n) => from + n);
     const left = new Set(numbers);
-    // What is no file cannot be read twice.
+    // What has no size cannot be read twice.
     if (!dryRun && sizes[from] !== undefined) {
       const largest = Math.max(...sizes.slice(from, next).map((size = 0) => size), 1);
-      await each(numbers, Math.min(Math.ceil(bytesReadAtOnce / largest), mostReadAtOnce), async (n, file) => {
-        const loaded = await alreadyLoaded(optionsOf(file));
-        if (!loaded) return;
-        left.delete(n);
-        await settle(n, file, loaded);
-      });
+      await each(
+        numbers,
+        Math.min(Math.ceil(bytesReadAtOnce / largest), mostReadAtOnce),
+        async (n, input) => {
+          const loaded = await alreadyLoaded(optionsOf(input));
+          if (!loaded) return;
+          left.delete(n);
+          await settle(n, input, loaded);
+        },
+      );
     }
     const atOnce = dedupe || dryRun || rejectLimit ? 1 : Math.max(1, Math.min(left.size, smallFilesAtOnce));
-    await each(left, atOnce, async (n, file) => {
+    await each(left, atOnce, async (n, input) => {
       const shared = atOnce > 1 && { inTurn: (send: Send) => inTurn(store, send) };
-      await settle(n, file, await loadEvents({ ...optionsOf(file), ...shared }));
+      await settle(n, input, await loadEvents({ ...optionsOf(input), ...shared }));
     });
   }
   return results;
 }
 
-/** In bytes; undefined for what is no file, or not there. */
-function sizeOf(file: string): number | undefined {
-  if (file === '-') return undefined;
+/** In bytes; undefined for what can be read only once, or is not there. */
+function sizeOf(input: Input): number | undefined {
   try {
-    const found = statSync(file);
-    return found.isFile() ? found.size : undefined;
+    return input.size();
   } catch {
     return undefined;
   }

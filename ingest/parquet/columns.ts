@@ -1,7 +1,7 @@
 import type { SchemaElement } from 'hyparquet';
 import type { Mapping } from '../event/mapping.ts';
 import { InputError } from '../input/input-error.ts';
-import type { ParquetColumn } from '../sources/parquet-source.ts';
+import type { ParquetColumn } from './record-source.ts';
 
 /**
  * How ClickHouse is to read the columns that fields come from. Whole numbers, amounts, times and truth values are read

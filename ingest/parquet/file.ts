@@ -1,10 +1,5 @@
-import {
-  type AsyncBuffer,
-  asyncBufferFromFile,
-  type FileMetaData,
-  parquetMetadataAsync,
-  type RowGroup,
-} from 'hyparquet';
+import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, type RowGroup } from 'hyparquet';
+import type { Input } from '../input/input.ts';
 import { fileError, InputError } from '../input/input-error.ts';
 import { feetOf, isEncrypted, magic, type RowGroupRun } from './footer.ts';
 
@@ -26,10 +21,9 @@ const leastRows = 500_000;
 const mostBytes = 192 << 20;
 
 /** Reads the footer only. @throws {InputError} for a file that cannot be read, is damaged or is encrypted */
-export async function openParquet(path: string): Promise<ParquetFile> {
-  const file = await asyncBufferFromFile(path).catch((cause: unknown) => {
-    throw fileError(path, cause);
-  });
+export async function openParquet(input: Input): Promise<ParquetFile> {
+  const path = input.name;
+  const file = bufferOf(input);
   const size = file.byteLength;
   if ((await latin1(file, Math.max(0, size - 4), size)) === 'PARE') throw encrypted(path);
   const metadata = await parquetMetadataAsync(file, { geoparquet: false }).catch((cause: unknown) => {
@@ -47,6 +41,34 @@ export async function openParquet(path: string): Promise<ParquetFile> {
     groups.flatMap(({ columns }) => columns),
   );
   return { metadata, size, parts: partsOf(path, footer, metadata, runsOf(groups)) };
+}
+
+/** @throws {InputError} for an input that is not there or comes only once */
+function bufferOf(input: Input): AsyncBuffer {
+  const named = (cause: unknown) => fileError(input.name, cause);
+  let size: number | undefined;
+  try {
+    size = input.size();
+  } catch (cause) {
+    throw named(cause);
+  }
+  if (size === undefined)
+    throw new InputError(
+      `${input.name}: Parquet cannot be read from standard input or a pipe, it needs a file`,
+    );
+  const byteLength = size;
+  return {
+    byteLength,
+    slice: async (start, end = byteLength) => {
+      const bytes = new Uint8Array(end - start);
+      try {
+        await input.readRange(Buffer.from(bytes.buffer), start);
+      } catch (cause) {
+        throw named(cause);
+      }
+      return bytes.buffer;
+    },
+  };
 }
 
 function partsOf(

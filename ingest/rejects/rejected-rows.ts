@@ -27,9 +27,9 @@ export const ofLoads = `(r.load_id IN {loads:Array(String)}
   OR r.chunk IN (SELECT chunk FROM load_chunks WHERE load_id IN {loads:Array(String)}))`;
 
 /** `events.csv line 7: quantity must be …; device must be …` */
-export function describeRejected(file: string, { line, faults }: RejectedRow): string {
+export function describeRejected(file: string, unit: 'line' | 'row', { line, faults }: RejectedRow): string {
   const what = faults.map(({ field, reason }) => (field ? `${field} ${reason}` : reason)).join('; ');
-  return `${file} ${file.endsWith('.parquet') ? 'row' : 'line'} ${line}: ${what}`;
+  return `${file} ${unit} ${line}: ${what}`;
 }
 
 /** How many rejected rows of some chunks are open. */

@@ -5,8 +5,8 @@ import { dropStaged, stagedRejects } from '../delivery/staging.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns, judgeRecords } from '../event/judge.ts';
 import { sameNames } from '../event/mapping.ts';
+import { jsonSource } from '../formats/ndjson.ts';
 import type { Fault } from '../rejects/rejected-rows.ts';
-import { jsonSource } from '../sources/json-source.ts';
 
 /** How the fields of corrected rows are written: NDJSON, a row on each line. */
 export function linesOf(rows: readonly Readonly<Record<string, string>>[]): string {

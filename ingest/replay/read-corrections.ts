@@ -2,8 +2,10 @@ import { buffer } from 'node:stream/consumers';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { z } from 'zod';
 import { eventFields } from '../../catalog/events.ts';
+import { csv } from '../formats/csv.ts';
+import { formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
-import { formatOf } from '../input/file-format.ts';
+import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 
 /** A row of a corrected export: which rejected row it is, and its fields now. */
@@ -21,11 +23,11 @@ const ndjsonRow = z.object({
 const csvRow = z.looseObject({ chunk: z.string().min(1), line: z.coerce.number().int().positive() });
 
 /** The rows of a corrected export. @throws {InputError} when the file is none */
-export async function readCorrections(file: string): Promise<Correction[]> {
-  const { format, compression } = formatOf(file);
-  const text = (await buffer(readInput(file, compression, () => {}))).toString();
+export async function readCorrections(input: Input): Promise<Correction[]> {
+  const format = formatOf(input);
+  const text = (await buffer(readInput(input))).toString();
   try {
-    if (format.name === 'csv') {
+    if (format === csv) {
       const rows: unknown[] = parseCsv(text, { columns: true, bom: true, skip_empty_lines: true });
       return rows.map((row) => {
         const { chunk, line, ...cells } = csvRow.parse(row);
@@ -43,7 +45,7 @@ export async function readCorrections(file: string): Promise<Correction[]> {
     });
   } catch (cause) {
     throw new InputError(
-      `${file}: is not a corrected export; adtally rejects LOAD --csv writes one: correct its event columns, keep chunk and line`,
+      `${input.name}: is not a corrected export; adtally rejects LOAD --csv writes one: correct its event columns, keep chunk and line`,
       { cause },
     );
   }

@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { plainReading } from '../event/reading.ts';
+import type { Input } from '../input/input.ts';
+import { LocalFile } from '../input/local-file.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
 import { loadEvents } from '../load/load-events.ts';
 import { ofLoads, openRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
@@ -34,11 +36,11 @@ export interface ReplayResult {
 export async function replay(
   store: Store,
   load: string,
-  file: string,
+  input: Input,
   now: () => Date,
   options: ReplayOptions = {},
 ): Promise<ReplayResult> {
-  const corrections = await readCorrections(file);
+  const corrections = await readCorrections(input);
   for (;;) {
     const unfinished = await unfinishedReplay(store, load);
     const dedupe = unfinished === undefined ? (options.dedupe ?? false) : isDeduped(unfinished);
@@ -156,7 +158,15 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
     // Equal rows of another replay are other events.
     const reading = { ...plainReading(file, false), salt: `replay ${id}` };
     const dedupe = isDeduped(id);
-    const loaded = await loadEvents({ store, file, reading, dedupe, load: turn, chunkBytes: 64 << 20, now });
+    const loaded = await loadEvents({
+      store,
+      input: new LocalFile(file),
+      reading,
+      dedupe,
+      load: turn,
+      chunkBytes: 64 << 20,
+      now,
+    });
     duplicates = loaded.duplicateRows;
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { expandFiles } from '../../ingest/input/expand-files.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { startOf } from '../support/compiled.ts';
 import { type EventLine, event, ndjson } from '../support/events.ts';
@@ -181,8 +182,8 @@ describe('a file that cannot be read', () => {
     ] as const)
       await chmod(place, mode);
     const loading = asNobody(async () => {
-      const [found = ''] = await expandFiles([path]);
-      await loadEvents({ store: db.store, file: found, chunkBytes: 1000, now: () => new Date() });
+      const [input = new LocalFile(path)] = await expandFiles([path]);
+      await loadEvents({ store: db.store, input, chunkBytes: 1000, now: () => new Date() });
     });
     await expect(loading).rejects.toThrow(`${path}: no permission to read it`);
     await chmod(path, 0o700);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { LoadError, Stopped } from '../../ingest/ledger/load-error.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { event, ndjson } from '../support/events.ts';
@@ -29,7 +30,7 @@ async function loadAtClosedGate(statement: RegExp, dedupe: boolean) {
   const held = heldAt(store, statement);
   const stop = new AbortController();
   const onRetry = vi.fn();
-  const options = { file, dedupe, chunkBytes: 1 << 20, now: () => new Date(), onRetry };
+  const options = { input: new LocalFile(file), dedupe, chunkBytes: 1 << 20, now: () => new Date(), onRetry };
   const load = loadEvents({ ...options, store: held.store, signal: stop.signal }).catch(
     (error: unknown) => error,
   );
@@ -84,7 +85,7 @@ test('a failure of ClickHouse is no failure of the file, and says how to continu
   // As a table that is gone: the text is that of ClickHouse.
   store.exec = (params: Parameters<typeof store.exec>[0]) =>
     db.store.exec(/INTO incoming/.test(params.query) ? { query: 'INSERT INTO gone SELECT 1' } : params);
-  const load = loadEvents({ store, file, chunkBytes: 1 << 20, now: () => new Date() });
+  const load = loadEvents({ store, input: new LocalFile(file), chunkBytes: 1 << 20, now: () => new Date() });
   await expect(load).rejects.toThrow(
     /refused.ndjson: ClickHouse failed: .*gone.* Rows already loaded are kept. Run the same command again/,
   );

@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { writeRejects } from '../../ingest/history/load-history.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { replay } from '../../ingest/replay/replay.ts';
 import { useLoadedFiles } from '../support/loaded-files.ts';
 import { useStore } from '../support/store.ts';
@@ -101,7 +102,9 @@ describe('rejected rows', () => {
     ]);
     const corrected = `${loader.folder}/corrected.ndjson`;
     await writeFile(corrected, exported.replaceAll('"click"', '"referral"'));
-    expect(await replay(db.store, loaded.loadId ?? '', corrected, () => new Date())).toMatchObject({
+    expect(
+      await replay(db.store, loaded.loadId ?? '', new LocalFile(corrected), () => new Date()),
+    ).toMatchObject({
       replayed: 1,
       faulty: [],
     });

@@ -1,6 +1,7 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
 import { type LoadResult, loadEvents } from '../../ingest/load/load-events.ts';
 import { event, ndjson } from '../support/events.ts';
@@ -16,7 +17,7 @@ const { counted, file, start } = useLoader(db, (own) => {
 async function load(name: string, content: string | Buffer): Promise<LoadResult> {
   return loadEvents({
     store: db.store,
-    file: await file(name, content),
+    input: new LocalFile(await file(name, content)),
     chunkBytes: 64 << 20,
     now: () => new Date(),
   });
@@ -87,16 +88,20 @@ test('names load from "CSV (Macintosh)" and from UTF-16', async () => {
   const names = (suffix: string) =>
     `account_id,campaign_id,name\r${account},c1,Ü${suffix}\r${account},c2,夏\r`;
   for (const [n, content] of [names(''), Buffer.from(`\ufeff${names('2')}`, 'utf16le')].entries()) {
-    expect(await loadLookupList(db.store, lookupLists.campaigns, await file(`names-${n}.csv`, content))).toBe(
-      2,
-    );
+    expect(
+      await loadLookupList(
+        db.store,
+        lookupLists.campaigns,
+        new LocalFile(await file(`names-${n}.csv`, content)),
+      ),
+    ).toBe(2);
   }
 });
 
 test('an empty line in a list of names is no record', async () => {
   const { creatives } = lookupLists;
   const named = async (name: string, content: string) => {
-    const lines = await loadLookupList(db.store, creatives, await file(name, content));
+    const lines = await loadLookupList(db.store, creatives, new LocalFile(await file(name, content)));
     const headlines = 'SELECT creative_id AS id, headline FROM creatives FINAL ORDER BY id';
     return [
       lines,

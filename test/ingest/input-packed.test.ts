@@ -8,8 +8,8 @@ import { pathToFileURL } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { openBytes, readInput } from '../../ingest/input/byte-source.ts';
-import { formatOf } from '../../ingest/input/file-format.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { fileOf } from '../support/compiled.ts';
 import { framedText, zstdFrames } from '../support/zstd.ts';
 
@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function read(name: string, content: string | Buffer): Promise<string> {
   const path = join(folder, name);
   await writeFile(path, content);
-  return text(readInput(path, formatOf(path).compression, () => {}));
+  return text(readInput(new LocalFile(path)));
 }
 
 /** Must fail with a message that begins with the file. */
@@ -79,8 +79,10 @@ describe('the first bytes tell packed data under any name', () => {
 /** What a process that reads its standard input gets, whose first piece is a single byte. */
 async function readStdin(content: Buffer): Promise<string> {
   const byteSource = pathToFileURL(fileOf('ingest/input/byte-source')).href;
+  const standardInput = pathToFileURL(fileOf('ingest/input/standard-input')).href;
   const script = `import { readInput } from '${byteSource}';
-    for await (const piece of readInput('-', 'none', () => {})) process.stdout.write(piece);`;
+    import { standardInput } from '${standardInput}';
+    for await (const piece of readInput(standardInput)) process.stdout.write(piece);`;
   const reader = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -138,7 +140,7 @@ test('a packed file can be closed before its end', async () => {
   const path = join(folder, 'closed.ndjson.gz');
   await writeFile(path, gzipSync(Buffer.alloc(50 << 20, 'x')));
   for (let round = 0; round < 20; round++) {
-    const source = await openBytes(path, 'gzip', () => {});
+    const source = await openBytes(new LocalFile(path), () => {});
     if (round % 2) await source.read(Buffer.alloc(1 << 20));
     await source.close();
   }
@@ -149,7 +151,7 @@ test('the bytes of the file itself are counted', async () => {
   for (const content of [Buffer.from(whole), gzipSync(whole), Buffer.from(whole, 'utf16le')]) {
     await writeFile(path, content);
     let counted = 0;
-    await buffer(readInput(path, 'none', (bytes) => (counted += bytes)));
+    await buffer(readInput(new LocalFile(path), (bytes) => (counted += bytes)));
     expect(counted).toBe(content.length);
   }
 });

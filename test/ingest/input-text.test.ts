@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
+import { formatOf } from '../../ingest/formats/formats.ts';
 import { openBytes, readInput } from '../../ingest/input/byte-source.ts';
 import { expandFiles } from '../../ingest/input/expand-files.ts';
-import { formatOf } from '../../ingest/input/file-format.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { crToLf, toUtf8 } from '../../ingest/input/text.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-text-'));
@@ -17,16 +18,16 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function read(content: string | Buffer): Promise<Buffer> {
   const path = join(folder, 'e.csv');
   await writeFile(path, content);
-  const asPieces = await buffer(readInput(path, 'none', () => {}));
+  const asPieces = await buffer(readInput(new LocalFile(path)));
   expect((await readInto(path, 1_000)).equals(asPieces)).toBe(true);
   await writeFile(path, gzipSync(content));
-  expect((await buffer(readInput(path, 'gzip', () => {}))).equals(asPieces)).toBe(true);
+  expect((await buffer(readInput(new LocalFile(path)))).equals(asPieces)).toBe(true);
   return asPieces;
 }
 
 /** As the loader reads it, into targets of that size. */
 async function readInto(path: string, targetBytes: number): Promise<Buffer> {
-  const source = await openBytes(path, 'none', () => {});
+  const source = await openBytes(new LocalFile(path), () => {});
   const parts: Buffer[] = [];
   for (;;) {
     const target = Buffer.alloc(targetBytes);
@@ -126,8 +127,9 @@ describe('the files of an argument', () => {
     await Promise.all([...names, '.hidden', 'inner/x.csv'].map((name) => writeFile(join(home, name), '')));
     await symlink(join(home, 'inner'), join(home, 'link'));
     const paths = names.map((name) => join(home, name));
-    expect(await expandFiles([home])).toEqual(paths);
-    expect(await expandFiles([`${home}/part-*.csv`, home, ...paths])).toEqual(paths);
+    expect((await expandFiles([home])).map(({ name }) => name)).toEqual(paths);
+    const again = await expandFiles([`${home}/part-*.csv`, home, ...paths]);
+    expect(again.map(({ name }) => name)).toEqual(paths);
     await symlink(join(home, 'missing'), join(home, 'broken.csv'));
     await expect(expandFiles([home])).rejects.toThrow(`${join(home, 'broken.csv')}: there is no such file`);
   });
@@ -138,7 +140,7 @@ describe('the files of an argument', () => {
   });
 
   test('a folder in place of a file is named', async () => {
-    await expect(openBytes(folder, 'none', () => {})).rejects.toThrow(`${folder}: it is a folder`);
+    await expect(openBytes(new LocalFile(folder), () => {})).rejects.toThrow(`${folder}: it is a folder`);
   });
 });
 
@@ -152,5 +154,5 @@ test.each([
   ['e.csv.zip', 'e.csv.zip: archives cannot be read; unpack it first'],
   ['e.tar.gz', 'e.tar.gz: archives cannot be read; unpack it first'],
 ])('%s is refused with what to do', (name, message) => {
-  expect(() => formatOf(name)).toThrow(message);
+  expect(() => formatOf(new LocalFile(name))).toThrow(message);
 });

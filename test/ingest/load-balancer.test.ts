@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { event, ndjson } from '../support/events.ts';
 import { environmentOf, useCommands } from '../support/process.ts';
@@ -41,7 +42,13 @@ test.each([
   writeFileSync(file, ndjson(Array.from({ length: 10 }, () => event({ advertiser_id: account }))));
   const store = connect({ ...db.address, url: way.url });
   const onRetry = vi.fn();
-  const load = loadEvents({ store, file, chunkBytes: 1 << 20, now: () => new Date(), onRetry });
+  const load = loadEvents({
+    store,
+    input: new LocalFile(file),
+    chunkBytes: 1 << 20,
+    now: () => new Date(),
+    onRetry,
+  });
   expect(await load).toMatchObject({ rows: 10 });
   expect([unanswered, onRetry.mock.calls.length]).toEqual([[], 4]);
   await store.close();

@@ -1,6 +1,7 @@
 import { appendFile } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { ndjson } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';
@@ -21,7 +22,7 @@ test.each([
   const path = await file('e.ndjson', ndjson(events(1_000)));
   // The first has cut its first chunk, and nobody knows where.
   const first = heldAt(db.store, /INTO load_chunks/);
-  const options = { file: path, now: () => new Date() };
+  const options = { input: new LocalFile(path), now: () => new Date() };
   const loads = [loadEvents({ ...options, store: first.store, chunkBytes: 1 << 20 })];
   await first.reached;
   if (more) await appendFile(path, ndjson(events(500)));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import {
   bytesOf,
@@ -32,7 +33,7 @@ beforeAll(async () => {
 const load = () =>
   loadEvents({
     store: db.store,
-    file: path,
+    input: new LocalFile(path),
     chunkBytes: 1 << 20,
     now: () => new Date('2026-03-02T00:00:00Z'),
   });

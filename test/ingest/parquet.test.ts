@@ -37,6 +37,24 @@ test('rejected rows are named by their number in the file', async () => {
   expect(await load()).toMatchObject({ rows: 0, repeatedRows: 501_996 });
 });
 
+test('rejected rows are called rows, whatever the file is called', async () => {
+  const bytes = await written(3, { quantity: 'number - 1' });
+  const path = await loads.loader.file('e.data', bytes);
+  const { stderr } = await loads.loader.ingest('--format', 'parquet', path);
+  expect(stderr).toContain(`rejected: ${path} row 1: quantity`);
+  const refused = await loads.loader.ingest(
+    '--format',
+    'parquet',
+    '--max-rejects',
+    '0',
+    '--set',
+    'device=tablet',
+    '--again',
+    path,
+  );
+  expect(refused.stderr).toContain('nothing of the chunk from row 1 was loaded');
+});
+
 test.each(['Nullable(Int8)', 'Nullable(UInt64)', 'Nullable(Int64)'])(
   'a truth value may be a %s',
   async (type) => {

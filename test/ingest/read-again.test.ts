@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { connect, insertData, select } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { useLoader } from '../support/loader.ts';
 import { onlyChunk } from '../support/only-chunk.ts';
@@ -39,7 +40,13 @@ const kinds = {
 type Kind = keyof typeof kinds;
 
 const load = (file: string, onProgress: (counts: { bytes: number }) => void = () => {}) =>
-  loadEvents({ store: db.store, file, chunkBytes: 128 << 20, now: () => new Date(), onProgress });
+  loadEvents({
+    store: db.store,
+    input: new LocalFile(file),
+    chunkBytes: 128 << 20,
+    now: () => new Date(),
+    onProgress,
+  });
 
 async function stored() {
   const query =

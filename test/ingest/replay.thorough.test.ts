@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { replay } from '../../ingest/replay/replay.ts';
 import { heldAt } from '../support/held.ts';
 import { killedReplay, now, replayedAs, useRejectedLoads } from '../support/rejected-loads.ts';
@@ -17,10 +18,10 @@ test('two different replays of one load at once count each row once, as one or t
   const first = await corrected(load, 'ndjson', (row) => (row < 7 ? 3 : 0), 'first');
   const second = await corrected(load, 'ndjson', (row) => (row < 3 ? 0 : 5), 'second');
   const held = heldAt(db.store, /INSERT INTO rejected_rows/);
-  const replaying = replay(held.store, load, first, now);
+  const replaying = replay(held.store, load, new LocalFile(first), now);
   await held.reached;
   const waits = vi.fn();
-  const other = replay(db.store, load, second, now, { onWait: waits });
+  const other = replay(db.store, load, new LocalFile(second), now, { onWait: waits });
   await vi.waitFor(() => expect(waits).toHaveBeenCalled(), { timeout: 10_000 });
   held.release();
   expect(await replaying).toMatchObject({ replayed: 7, skipped: 0 });

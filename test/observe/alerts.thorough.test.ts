@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { type EventLine, event, load, ndjson } from '../support/events.ts';
 import { type Held, heldAt } from '../support/held.ts';
@@ -113,7 +114,7 @@ test('each thing that goes wrong at night is told of', async () => {
   held = heldAt(db.store, /INSERT INTO incoming/);
   hangs = loadEvents({
     store: held.store,
-    file: hanging,
+    input: new LocalFile(hanging),
     chunkBytes: 1 << 20,
     dedupe: false,
     now: () => new Date(begunAt - 7 * hourMs),

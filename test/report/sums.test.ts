@@ -5,6 +5,7 @@ import { parse } from 'lossless-json';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { exportedReports } from '../../src/http/export/paths.ts';
 import { reportFormats } from '../../src/report/formats.ts';
@@ -54,7 +55,12 @@ async function load(events: readonly Counted[]): Promise<void> {
     const file = join(folder, 'events.csv');
     await writeFile(file, [csvColumns.join(','), ...rows, ''].join('\n'));
     const now = () => new Date('2026-04-01T00:00:00Z');
-    const loaded = await loadEvents({ store: db.store, file, chunkBytes: 1 << 20, now });
+    const loaded = await loadEvents({
+      store: db.store,
+      input: new LocalFile(file),
+      chunkBytes: 1 << 20,
+      now,
+    });
     expect([loaded.rows, loaded.rejectedRows]).toEqual([events.length, 0]);
   } finally {
     await rm(folder, { recursive: true });

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { chunksOf } from '../../ingest/chunks/read-chunks.ts';
 import { sameNames } from '../../ingest/event/mapping.ts';
-import { formatOf } from '../../ingest/input/file-format.ts';
+import { csv } from '../../ingest/formats/csv.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 
 /** A record as the loader takes it apart. */
 export interface CutRecord {
@@ -36,9 +36,7 @@ export async function cutCsv(
   await store.command({
     query: 'CREATE OR REPLACE TABLE cells (line UInt32, cells Array(String)) ENGINE = Memory',
   });
-  const chunks = chunksOf({
-    file,
-    fileFormat: formatOf(file),
+  const chunks = csv.chunksOf(new LocalFile(file), {
     reading: {
       ...{ ignoreUnknown: false, delimiter, header: false, skipLines: 0, fingerprint: '', salt: '' },
       mappingOf: sameNames,

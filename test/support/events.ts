@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EventType } from '../../catalog/events.ts';
 import type { Store } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import type { LoadCounts } from '../../ingest/ledger/load.ts';
 import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
@@ -78,7 +79,13 @@ export function load(
   { dedupe = false } = {},
 ): Promise<LoadCounts> {
   return withFile('events.ndjson', ndjson(events), (file) =>
-    loadEvents({ store, file, chunkBytes, dedupe, now: () => new Date('2026-03-02T00:00:00Z') }),
+    loadEvents({
+      store,
+      input: new LocalFile(file),
+      chunkBytes,
+      dedupe,
+      now: () => new Date('2026-03-02T00:00:00Z'),
+    }),
   );
 }
 
@@ -93,6 +100,6 @@ export function loadRows(
     JSON.stringify(Object.fromEntries(columns.map((name, n) => [name, row[n]]))),
   );
   return withFile(`${list}.ndjson`, lines.join('\n'), (file) =>
-    loadLookupList(store, lookupLists[list], file),
+    loadLookupList(store, lookupLists[list], new LocalFile(file)),
   );
 }

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { unload } from '../../ingest/history/unload.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
@@ -138,7 +139,9 @@ export function expectFollowersToKeepUp(db: TestStore, { seed, rounds, killEngin
     return path;
   };
   const loadHere = (path: string) =>
-    retrying(() => loadEvents({ store: db.store, file: path, chunkBytes: 40_000, now: () => new Date() }));
+    retrying(() =>
+      loadEvents({ store: db.store, input: new LocalFile(path), chunkBytes: 40_000, now: () => new Date() }),
+    );
   const loadIds = async () => {
     const query = `SELECT load_id AS id FROM loads AS l FINAL WHERE kind = 'events' AND state = 'loaded'`;
     return (await select<{ id: string }>(db.store, query)).map(({ id }) => id);

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { select } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents } from '../../ingest/load/load-events.ts';
 import { type TestLoader, useLoader } from './loader.ts';
 import type { Counted } from './recount.ts';
@@ -48,7 +49,13 @@ export function useLoadedFiles(db: TestStore): LoadedFiles {
     load: async (name, content, options) => {
       if (content !== undefined) await writeFile(path(name), content);
       const now = () => new Date();
-      return loadEvents({ store: db.store, file: path(name), chunkBytes: 64 << 20, now, ...options });
+      return loadEvents({
+        store: db.store,
+        input: new LocalFile(path(name)),
+        chunkBytes: 64 << 20,
+        now,
+        ...options,
+      });
     },
     events: ({ loadId }) => {
       const values = columns.split(' ').map((name) => `toString(e.${name}) AS ${name}`);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { mappedReading } from '../../ingest/event/reading.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { type MappingFlags, readMapping } from '../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../ingest/mapping/validate-mapping.ts';
@@ -48,7 +49,7 @@ export function useMappedLoads(): MappedLoads {
     const rejected: string[] = [];
     const { loadId, leftOutRows } = await loadEvents({
       store: db.store,
-      file,
+      input: new LocalFile(file),
       chunkBytes: 1 << 20,
       // Texts of several tests may begin alike.
       again: true,

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { replay } from '../../ingest/replay/replay.ts';
 import { correctedExport } from './corrections.ts';
@@ -56,7 +57,7 @@ export function loadsAlike(db: TestStore, cases: readonly MatrixCase[], count: n
     else await parquetByDuckDb(file, events, kind);
     const loadFile = async () => {
       const options = { chunkBytes: 1 << 20, now: () => new Date() };
-      const result = await loadEvents({ store: db.store, file, ...options });
+      const result = await loadEvents({ store: db.store, input: new LocalFile(file), ...options });
       return { load: result.loadId ?? '', ...result };
     };
     const loadInput = async () => {
@@ -91,7 +92,7 @@ export function loadsAlike(db: TestStore, cases: readonly MatrixCase[], count: n
     expect(await differences(db.store, `mixed ${tag}`, good)).toEqual([]);
 
     const corrected = await correctedExport(db.store, withBad.load, wrong, home, seed % 2 ? 'csv' : 'ndjson');
-    const replayed = await replay(db.store, withBad.load, corrected, () => new Date());
+    const replayed = await replay(db.store, withBad.load, new LocalFile(corrected), () => new Date());
     expect(replayed).toMatchObject({ replayed: wrong.length, faulty: [], skipped: 0 });
     const all = mixed.map((event) => event.counted);
     expect(await differences(db.store, `mixed ${tag}`, all)).toEqual([]);

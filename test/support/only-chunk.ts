@@ -1,13 +1,12 @@
-import { chunksOf } from '../../ingest/chunks/read-chunks.ts';
 import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
 import { plainReading } from '../../ingest/event/reading.ts';
-import { formatOf } from '../../ingest/input/file-format.ts';
+import { formatOf } from '../../ingest/formats/formats.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 
 /** The first chunk of a file that the store does not know. */
 export async function onlyChunk(path: string, pieceBytes = 4 << 20): Promise<SendableChunk> {
-  const chunks = chunksOf({
-    file: path,
-    fileFormat: formatOf(path),
+  const input = new LocalFile(path);
+  const chunks = formatOf(input).chunksOf(input, {
     ...{ chunkBytes: 64 << 20, pieceBytes },
     parallel: 2,
     reading: plainReading(path, false),

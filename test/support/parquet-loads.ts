@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import type { LoadCounts } from '../../ingest/ledger/load.ts';
 import { type EventLoadOptions, loadEvents } from '../../ingest/load/load-events.ts';
 import { type TestLoader, useLoader } from './loader.ts';
@@ -41,7 +42,7 @@ export function useParquetLoads(db: TestStore): ParquetLoads {
 
   function load(options: Partial<EventLoadOptions> = {}) {
     const now = () => new Date('2026-03-02T00:00:00Z');
-    return loadEvents({ store: db.store, file: path, chunkBytes: 1 << 20, now, ...options });
+    return loadEvents({ store: db.store, input: new LocalFile(path), chunkBytes: 1 << 20, now, ...options });
   }
 
   async function stored() {

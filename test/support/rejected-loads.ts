@@ -7,6 +7,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { writeRejects } from '../../ingest/history/load-history.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { replay } from '../../ingest/replay/replay.ts';
 import { event, ndjson } from './events.ts';
@@ -60,7 +61,12 @@ export function useRejectedLoads(db: TestStore): RejectedLoads {
       }),
     );
     const path = await file('e.ndjson', ndjson(lines));
-    const { loadId = '' } = await loadEvents({ store: db.store, file: path, chunkBytes: 100_000, now });
+    const { loadId = '' } = await loadEvents({
+      store: db.store,
+      input: new LocalFile(path),
+      chunkBytes: 100_000,
+      now,
+    });
     return { path, load: loadId };
   }
 
@@ -137,7 +143,7 @@ export function killedReplay(db: TestStore, loads: RejectedLoads, kind: Kind, ro
       }
       await killed.ended;
       if (round === 0) fullMs = performance.now() - startedAt;
-      await replay(db.store, load, other, now);
+      await replay(db.store, load, new LocalFile(other), now);
       const found = await loads.totals();
       expect(found, `seed ${seed}, round ${round}`).toMatchObject({ events: 2_000, ids: 2_000 });
       // All rows as corrected first, or all as corrected later.

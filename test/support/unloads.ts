@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { type EventLine, event, ndjson } from './events.ts';
 import { type TestLoader, useLoader } from './loader.ts';
@@ -60,7 +61,7 @@ export function useUnloads(db: TestStore): Unloads {
     load: async (path, chunkBytes = 20_000) => {
       const { loadId = '' } = await loadEvents({
         store: db.store,
-        file: path,
+        input: new LocalFile(path),
         chunkBytes,
         now: () => new Date(),
       });

@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Store, select } from '../../../clickhouse/client.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { createToken, listTokens } from '../../accounts/tokens.ts';
@@ -42,17 +43,17 @@ export async function loadDemo(
     await writeSample(store, folder, { lastDay, days: 90, events: 500_000, seed: 1 });
   }
   for (const name of ['campaigns', 'creatives', 'ad_units', 'sites'] as const) {
-    await loadLookupList(store, lookupLists[name], join(folder, `${name}.csv`));
+    await loadLookupList(store, lookupLists[name], new LocalFile(join(folder, `${name}.csv`)));
   }
-  const file = join(folder, 'events.csv.gz');
-  const progress = await eventProgress([file]);
+  const input = new LocalFile(join(folder, 'events.csv.gz'));
+  const progress = await eventProgress([input]);
   try {
     const now = () => new Date();
-    await loadEvents({ store, file, chunkBytes: 16 << 20, now, onProgress: progress.onProgress });
+    await loadEvents({ store, input, chunkBytes: 16 << 20, now, onProgress: progress.onProgress });
   } finally {
     progress.stop();
   }
-  await loadLookupList(store, lookupLists.confirmations, join(folder, 'confirmations.csv'));
+  await loadLookupList(store, lookupLists.confirmations, new LocalFile(join(folder, 'confirmations.csv')));
 
   const accounts: DemoAccount[] = [];
   for (const account of sampleAccounts) {

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { formats } from '../../../ingest/input/file-format.ts';
+import { formats } from '../../../ingest/formats/formats.ts';
 import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import { defaultChunkBytes } from '../../../ingest/load/load-events.ts';
 import { accountId, eventDay, positiveInteger, rejectLimit, repeated, requireRange } from '../arguments.ts';

@@ -1,14 +1,13 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
+import { type FormatName, formatOf } from '../../../ingest/formats/formats.ts';
 import { expandFiles } from '../../../ingest/input/expand-files.ts';
-import { type Format, formatOf } from '../../../ingest/input/file-format.ts';
 import { noCounts } from '../../../ingest/ledger/load.ts';
 import { Stopped } from '../../../ingest/ledger/load-error.ts';
 import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
-import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { openTraces } from '../../observe/traces.ts';
 import { usage } from '../arguments.ts';
 import { config, counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
@@ -21,7 +20,7 @@ export const exitRejected = 4;
 export interface EventFlags extends MappingFlags {
   readonly chunkBytes: number;
   readonly parallel: number;
-  readonly format?: Format['name'];
+  readonly format?: FormatName;
   readonly maxRejects?: { readonly rows?: number; readonly percent?: number };
   readonly dedupe?: boolean;
   readonly again?: boolean;
@@ -73,16 +72,16 @@ export async function ingestEvents(
       ...(mapping.timezone && { timezone: mapping.timezone.name }),
       ...(rejectLimit && { rejectLimit }),
       ...(moveTo !== undefined && {
-        onLoaded: async (file, { bytes }) => {
-          if (await moveInto(moveTo, file, bytes)) return;
-          progress.say(`${file} has grown since it was read, so it stays: run the same command again`);
+        onLoaded: async (input, { bytes }) => {
+          if (await moveInto(moveTo, input.name, bytes)) return;
+          progress.say(`${input.name} has grown since it was read, so it stays: run the same command again`);
         },
       }),
       now: () => new Date(),
       signal: stop.signal,
       onProgress: progress.onProgress,
-      onRejected: (row, file) => {
-        if (shown++ < shownRejects) progress.say(`rejected: ${describeRejected(file, row)}`);
+      onRejected: (_row, text) => {
+        if (shown++ < shownRejects) progress.say(`rejected: ${text}`);
       },
       onSample: (table) => {
         if (!sampled) progress.say(table.trimEnd());

@@ -1,6 +1,6 @@
 import type { Store } from '../../../clickhouse/client.ts';
+import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { expandFiles } from '../../../ingest/input/expand-files.ts';
-import type { Format } from '../../../ingest/input/file-format.ts';
 import { confirmDays, confirmList, isKnownAccount } from '../../../ingest/lists/confirmations.ts';
 import { type LookupList, loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
@@ -10,17 +10,17 @@ export async function ingestLists(
   store: Store,
   list: LookupList,
   args: readonly string[],
-  format?: Format['name'],
+  format?: FormatName,
 ): Promise<void> {
-  for (const file of await expandFiles(args)) {
+  for (const input of await expandFiles(args)) {
     if (list === lookupLists.confirmations) {
-      const { days, changed, running } = await confirmList(store, file, format);
+      const { days, changed, running } = await confirmList(store, input, format);
       await untilReportsShowIt();
-      sayConfirmed(file, days, changed, running);
+      sayConfirmed(input.name, days, changed, running);
     } else {
-      const lines = await loadLookupList(store, list, file, format);
+      const lines = await loadLookupList(store, list, input, format);
       await untilReportsShowIt();
-      say(`${file}: ${formatNumber(lines)} ${list.table} loaded`);
+      say(`${input.name}: ${formatNumber(lines)} ${list.table} loaded`);
     }
   }
 }

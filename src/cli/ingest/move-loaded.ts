@@ -3,6 +3,8 @@ import { createReadStream } from 'node:fs';
 import { copyFile, link, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { isDynamicPattern } from 'tinyglobby';
+import type { Input } from '../../../ingest/input/input.ts';
+import { standardInput } from '../../../ingest/input/standard-input.ts';
 import { usage } from '../arguments.ts';
 
 /**
@@ -12,7 +14,7 @@ import { usage } from '../arguments.ts';
 export async function requireMoveTarget(
   folder: string,
   args: readonly string[],
-  files: readonly string[],
+  files: readonly Input[],
 ): Promise<void> {
   const target = await realpath(folder).catch(() => undefined);
   if (target === undefined || !(await stat(target)).isDirectory())
@@ -29,8 +31,9 @@ export async function requireMoveTarget(
       throw usage(`--move-to: ${arg} is a pipe and cannot be moved`);
   }
   const folders = new Map<string, string>();
-  for (const file of files) {
-    if (file === '-') throw usage('--move-to: standard input (-) cannot be moved');
+  for (const input of files) {
+    if (input === standardInput) throw usage('--move-to: standard input (-) cannot be moved');
+    const file = input.name;
     folders.set(dirname(resolve(file)), file);
   }
   for (const [place, file] of folders) {

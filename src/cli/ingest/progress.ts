@@ -1,5 +1,5 @@
-import { stat } from 'node:fs/promises';
 import { SingleBar } from 'cli-progress';
+import type { Input } from '../../../ingest/input/input.ts';
 import type { LoadCounts } from '../../../ingest/ledger/load.ts';
 
 export interface Progress {
@@ -13,13 +13,10 @@ export interface Progress {
  * A bar on standard error over the bytes of all files: bytes, events, time left. Nothing is drawn if
  * standard error is not a terminal. Files may be loaded at once: the counts of all are added up.
  */
-export async function eventProgress(files: readonly string[], quiet = false): Promise<Progress> {
+export async function eventProgress(files: readonly Input[], quiet = false): Promise<Progress> {
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
   if (quiet || !process.stderr.isTTY) return { onProgress: () => {}, say, stop: () => {} };
-  const sizes = await Promise.all(
-    files.map((file) => (file === '-' ? 0 : stat(file).then(({ size }) => size))),
-  );
-  const total = sizes.reduce((sum, size) => sum + size, 0);
+  const total = files.reduce((sum, file) => sum + (file.size() ?? 0), 0);
   const bar = new SingleBar({
     format:
       '{bar} {percentage} % of {files}, {megabytes} MB | {events} events, {rejected} rejected{leftOut} | {rate}/s | {eta_formatted} left',

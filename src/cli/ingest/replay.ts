@@ -1,5 +1,6 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { requireLoad } from '../../../ingest/history/load-history.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { replay } from '../../../ingest/replay/replay.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
@@ -13,12 +14,19 @@ export async function replayRejects(
   dedupe: boolean,
 ): Promise<number> {
   await requireLoad(store, load);
-  const { replayed, duplicates, skipped, faulty } = await replay(store, load, file, () => new Date(), {
-    dedupe,
-    onWait: (other) => say(`waiting for load ${other}`),
-  });
+  const { replayed, duplicates, skipped, faulty } = await replay(
+    store,
+    load,
+    new LocalFile(file),
+    () => new Date(),
+    {
+      dedupe,
+      onWait: (other) => say(`waiting for load ${other}`),
+    },
+  );
   await untilReportsShowIt();
-  for (const row of faulty.slice(0, shownRejects)) say(`still faulty: ${describeRejected(load, row)}`);
+  for (const row of faulty.slice(0, shownRejects))
+    say(`still faulty: ${describeRejected(load, 'line', row)}`);
   if (faulty.length > shownRejects)
     say(
       `… and ${formatNumber(faulty.length - shownRejects)} more that are still faulty; adtally rejects ${load} lists them`,

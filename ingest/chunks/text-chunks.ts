@@ -1,34 +1,40 @@
-import { parse as parseCsv } from 'csv-parse/sync';
 import type { RecordSource } from '../event/record-source.ts';
 import { type ByteSource, openBytes } from '../input/byte-source.ts';
-import { InputError } from '../input/input-error.ts';
-import { cellSource } from '../sources/cell-source.ts';
-import { jsonSource } from '../sources/json-source.ts';
-import type { Framing } from '../sources/text-records.ts';
+import type { Input } from '../input/input.ts';
 import { cutChunks } from './cut-chunks.ts';
-import { framedRecords } from './framed-records.ts';
-import { parquetChunks } from './parquet-chunks.ts';
+import { type Framing, framedRecords } from './framed-records.ts';
 import type { ChunkReadOptions, SendableChunk } from './sendable-chunk.ts';
 import type { Piece } from './take-chunk.ts';
 
-/** The chunks of a file. @throws {InputError} for a file that cannot be read or whose columns do not fit */
-export function chunksOf(options: ChunkReadOptions): AsyncGenerator<SendableChunk> {
-  return options.fileFormat.format.name === 'parquet' ? parquetChunks(options) : textChunks(options);
+/** What a format of text adds to the cutting of chunks. */
+export interface TextFormat {
+  /** The first line names the columns and belongs to every chunk. */
+  readonly header: boolean;
+  /** Between cells, where quoted ones may hold line ends; absent: a record is a line. One byte. */
+  readonly quotedDelimiter?: string;
+  /**
+   * How records become fields, from the first line: that of the header, or without one the first record.
+   * @throws {InputError} for columns that do not fit
+   */
+  readonly readerOf: (firstLine: string) => (framing: Framing, plainCells: boolean) => RecordSource;
 }
 
-async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableChunk> {
-  const { fileFormat, reading, knownChunks, beginChunk } = options;
-  const { format, compression } = fileFormat;
-  const delimiter = format.name === 'tsv' ? '\t' : reading.delimiter;
-  let sourceOf = (_framing: Framing, _plainCells = false): RecordSource => {
+/** The chunks of a text. @throws {InputError} for an input that cannot be read or whose columns do not fit */
+export async function* textChunks(
+  input: Input,
+  options: ChunkReadOptions,
+  { header, quotedDelimiter: delimiter, readerOf }: TextFormat,
+): AsyncGenerator<SendableChunk> {
+  const { reading, knownChunks, beginChunk } = options;
+  let sourceOf: ReturnType<typeof readerOf> = () => {
     throw new Error('the first line comes before the first chunk');
   };
-  const bytes = await openBytes(options.file, compression, options.onBytes, options.signal);
+  const bytes = await openBytes(input, options.onBytes, options.signal);
   const chunks = cutChunks(bytes, {
-    file: options.file,
+    file: input.name,
     skipLines: reading.skipLines,
-    header: format.name !== 'ndjson' && reading.header,
-    ...(format.name === 'csv' && { csvDelimiter: delimiter.charCodeAt(0) }),
+    header,
+    ...(delimiter !== undefined && { csvDelimiter: delimiter.charCodeAt(0) }),
     fingerprint: reading.fingerprint,
     salt: reading.salt,
     chunkBytes: evenChunks(options, bytes),
@@ -37,24 +43,16 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
     knownChunks,
     beginChunk,
     onFirstLine: (line) => {
-      if (format.name === 'ndjson') {
-        const mapping = reading.mappingOf();
-        sourceOf = (framing) => jsonSource(framing, mapping, reading.ignoreUnknown);
-        return;
-      }
-      const columns = columnsOf(options, line, delimiter);
-      const mapping = reading.mappingOf(columns);
-      const kind = format.name === 'csv' ? 'csv' : 'tsv';
-      sourceOf = (framing, plainCells) =>
-        cellSource({ framing, format: kind, delimiter, columns, mapping, plainCells });
+      sourceOf = readerOf(line);
     },
   });
   try {
     for await (const { held, pieces, multiLine, plainCells, ...chunk } of chunks) {
-      const framing = format.name === 'csv' ? { delimiter } : {};
+      const framing = delimiter === undefined ? {} : { delimiter };
       const { firstLine } = chunk;
       yield {
         ...chunk,
+        unit: 'line',
         // Only of what is sent: to make it takes as long as to read a small file.
         get source() {
           return sourceOf(multiLine ? 'records' : 'lines', plainCells);
@@ -63,7 +61,7 @@ async function* textChunks(options: ChunkReadOptions): AsyncGenerator<SendableCh
         ...(held && {
           bundled: {
             get source() {
-              return sourceOf('records');
+              return sourceOf('records', false);
             },
             records: (mark) => Buffer.concat([...framedRecords(held, { ...framing, firstLine }, mark)]),
           },
@@ -85,27 +83,6 @@ async function* recordsOf(
   framing: { readonly delimiter?: string },
 ): AsyncGenerator<Buffer> {
   for await (const { bytes, firstLine } of pieces) yield* framedRecords(bytes, { ...framing, firstLine });
-}
-
-/** The names of the columns; without a header 1, 2, … @throws {InputError} for a line that names none */
-function columnsOf(
-  { file, fileFormat, reading }: ChunkReadOptions,
-  line: string,
-  delimiter: string,
-): readonly string[] {
-  const cells = fileFormat.format.name === 'csv' ? csvCells(file, line, delimiter) : line.split('\t');
-  if (!reading.header) return cells.map((_, n) => `${n + 1}`);
-  const twice = cells.find((name, n) => name !== '' && cells.indexOf(name) !== n);
-  if (twice !== undefined) throw new InputError(`${file}: column ${twice} appears twice`);
-  return cells;
-}
-
-function csvCells(file: string, line: string, delimiter: string): string[] {
-  try {
-    return (parseCsv(line, { delimiter, relax_quotes: true }) as string[][])[0] ?? [];
-  } catch (cause) {
-    throw new InputError(`${file}: the first line is not CSV; is --format right?`, { cause });
-  }
 }
 
 /** Large enough for few reads, small enough for two of them to be no matter. */

@@ -1,34 +1,42 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { parquetSchema } from 'hyparquet';
+import { Pieces } from '../chunks/chunk-names.ts';
+import type { ChunkReadOptions, SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { Input } from '../input/input.ts';
 import { fileError, InputError } from '../input/input-error.ts';
 import { parquetColumns } from '../parquet/columns.ts';
 import { openParquet, type ParquetFile, type ParquetPart } from '../parquet/file.ts';
 import { magic } from '../parquet/footer.ts';
-import { parquetSource } from '../sources/parquet-source.ts';
-import { Pieces } from './chunk-names.ts';
-import type { ChunkReadOptions, SendableChunk } from './sendable-chunk.ts';
+import { parquetSource } from '../parquet/record-source.ts';
+import type { Format } from './format.ts';
+
+export const parquet: Format = {
+  name: 'parquet',
+  endings: ['parquet'],
+  clickhouse: 'Parquet',
+  chunksOf: parquetChunks,
+};
 
 /**
  * The chunks of a Parquet file: runs of its row groups, each sent as a file of its own. They are read from the
  * file twice, to name them and to send them, and never held.
  */
-export async function* parquetChunks(options: ChunkReadOptions): AsyncGenerator<SendableChunk> {
-  const { file, reading, knownChunks, onBytes, signal } = options;
-  if (file === '-') throw new InputError('-: Parquet cannot be read from standard input, it needs a file');
-  const parquet = await openParquet(file);
-  const schema = parquetSchema(parquet.metadata).children.map(({ element }) => element);
+async function* parquetChunks(input: Input, options: ChunkReadOptions): AsyncGenerator<SendableChunk> {
+  const { reading, knownChunks, onBytes, signal } = options;
+  const file = input.name;
+  const opened = await openParquet(input);
+  const schema = parquetSchema(opened.metadata).children.map(({ element }) => element);
   const mapping = reading.mappingOf(schema.map(({ name }) => name));
   const source = parquetSource(parquetColumns(file, schema, mapping), mapping);
-  onBytes(bytesOutside(parquet));
+  onBytes(bytesOutside(opened));
   const { fingerprint } = reading;
   const pieces = new Pieces();
   const plainPieces = new Pieces();
-  for (const part of parquet.parts) {
+  for (const part of opened.parts) {
     const { firstRow, rows, start, end } = part;
     const named = nameOf(part, fingerprint);
     const plain = fingerprint === '' ? undefined : nameOf(part, '');
-    for await (const data of bytesOf(file, part, signal)) {
+    for await (const data of bytesOf(input, part, signal)) {
       named.update(data);
       plain?.update(data);
       onBytes(data.length);
@@ -48,8 +56,9 @@ export async function* parquetChunks(options: ChunkReadOptions): AsyncGenerator<
       rows,
       source,
       release: () => {},
-      stream: () => ownFile(file, part, digest, fingerprint),
+      stream: () => ownFile(input, part, digest, fingerprint),
       firstLine: firstRow,
+      unit: 'row',
       known,
       otherwise: known ? [] : candidates,
     };
@@ -58,18 +67,18 @@ export async function* parquetChunks(options: ChunkReadOptions): AsyncGenerator<
 
 /** A part as a file of its own. @throws {InputError} before its end if it is not what was named any more */
 async function* ownFile(
-  file: string,
+  input: Input,
   part: ParquetPart,
   digest: string,
   fingerprint: string,
 ): AsyncGenerator<Buffer> {
   const named = nameOf(part, fingerprint);
   yield magic;
-  for await (const data of bytesOf(file, part)) {
+  for await (const data of bytesOf(input, part)) {
     named.update(data);
     yield data;
   }
-  if (named.digest('hex') !== digest) throw new InputError(`${file}: was changed while it was loaded`);
+  if (named.digest('hex') !== digest) throw new InputError(`${input.name}: was changed while it was loaded`);
   yield part.foot;
 }
 
@@ -79,16 +88,29 @@ function nameOf({ foot }: ParquetPart, fingerprint: string) {
 }
 
 async function* bytesOf(
-  file: string,
+  input: Input,
   { start, end }: ParquetPart,
   signal?: AbortSignal,
 ): AsyncGenerator<Buffer> {
   try {
-    yield* createReadStream(file, { start, end: end - 1, highWaterMark: 1 << 20, signal });
+    const reader = await input.readFrom(start, signal);
+    try {
+      for (let left = end - start; left > 0; ) {
+        const piece = Buffer.allocUnsafeSlow(Math.min(left, pieceBytes));
+        const bytes = await reader.read(piece);
+        if (bytes === 0) return;
+        yield piece.subarray(0, bytes);
+        left -= bytes;
+      }
+    } finally {
+      await reader.close();
+    }
   } catch (cause) {
-    throw fileError(file, cause);
+    throw fileError(input.name, cause);
   }
 }
+
+const pieceBytes = 1 << 20;
 
 /** Bytes that belong to no chunk. */
 function bytesOutside({ size, parts }: ParquetFile): number {

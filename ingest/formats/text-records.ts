@@ -1,10 +1,5 @@
+import type { Framing } from '../chunks/framed-records.ts';
 import type { Rule } from '../event/values.ts';
-
-/**
- * How the records of a chunk of text are sent: a record on each line, or, where a record holds line ends, each with
- * the number of its line before it.
- */
-export type Framing = 'lines' | 'records';
 
 /** `at_line` and `record`, without carriage returns at its end. Parameter: `firstLine`. */
 export function records(framing: Framing): string {

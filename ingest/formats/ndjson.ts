@@ -1,12 +1,32 @@
 import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
+import type { Framing } from '../chunks/framed-records.ts';
+import { textChunks } from '../chunks/text-chunks.ts';
 import type { ColumnText } from '../event/expressions.ts';
 import type { Mapping } from '../event/mapping.ts';
 import { mapped, type RecordSource } from '../event/record-source.ts';
 import { matches, quoted } from '../event/sql.ts';
 import type { Rule } from '../event/values.ts';
-import { type Framing, records, unreadable } from './text-records.ts';
+import type { Format } from './format.ts';
+import { records, unreadable } from './text-records.ts';
 
-/** NDJSON: an object on each line. */
+/** An object on each line. */
+export const ndjson: Format = {
+  name: 'ndjson',
+  endings: ['ndjson', 'jsonl', 'json'],
+  clickhouse: 'JSONEachRow',
+  text: { quotes: false },
+  chunksOf: (input, options) =>
+    textChunks(input, options, {
+      header: false,
+      readerOf: () => {
+        const { mappingOf, ignoreUnknown } = options.reading;
+        const mapping = mappingOf();
+        return (framing) => jsonSource(framing, mapping, ignoreUnknown);
+      },
+    }),
+};
+
+/** How a record becomes fields. */
 export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: boolean): RecordSource {
   const names = mapping.columns;
   const element = (name: string) => {

@@ -1,0 +1,67 @@
+import type { Framing } from '../chunks/framed-records.ts';
+import type { ColumnText } from '../event/expressions.ts';
+import type { FileReading } from '../event/reading.ts';
+import { mapped, type RecordSource } from '../event/record-source.ts';
+import type { Rule } from '../event/values.ts';
+import { InputError } from '../input/input-error.ts';
+import { records, unreadable } from './text-records.ts';
+
+/** How a format takes records apart. */
+export interface CellRules {
+  /** Adds `cells` to a SELECT of records; none, or one that breaks `rule`, where a record is broken. */
+  readonly cells: (records: string) => string;
+  readonly rule: Rule;
+}
+
+/**
+ * How records become fields that are cells in the order of the first line.
+ * @throws {InputError} when the columns do not fit
+ */
+export function cellsReader(
+  file: string,
+  reading: FileReading,
+  firstLine: readonly string[],
+): (framing: Framing, rules: CellRules) => RecordSource {
+  const columns = columnsOf(file, reading, firstLine);
+  const mapping = reading.mappingOf(columns);
+  const columnText: ColumnText = (name) => {
+    const n = columns.indexOf(name);
+    return n < 0 ? undefined : `texts[${n + 1}]`;
+  };
+  return (framing, { cells, rule }) => ({
+    format: framing === 'lines' ? 'LineAsString' : 'RowBinary',
+    select: mapping.compute(
+      `SELECT *, ${textsOf('cells')} AS texts, emptyArrayString() AS unknown FROM (${cells(records(framing))})`,
+      columnText,
+    ),
+    textOf: mapped(mapping, columnText),
+    typedOf: () => undefined,
+    rules: [
+      ...unreadable,
+      rule,
+      {
+        // Delimiters at the end of a record hold nothing.
+        broken: `length(cells) != ${columns.length} AND notEmpty(cells) AND (length(cells) < ${columns.length} OR arrayExists(cell -> cell != '', arraySlice(cells, ${columns.length + 1})))`,
+        reason: `the record must have as many cells as the header, ${columns.length}`,
+        shown: 'toString(length(cells))',
+      },
+    ],
+    textRules: mapping.rulesOf,
+    raw: 'record',
+    columns: mapping.columns,
+    condition: mapping.condition,
+  });
+}
+
+/** The names of the columns; without a header 1, 2, … @throws {InputError} for a line that names none */
+function columnsOf(file: string, { header }: FileReading, cells: readonly string[]): readonly string[] {
+  if (!header) return cells.map((_, n) => `${n + 1}`);
+  const twice = cells.find((name, n) => name !== '' && cells.indexOf(name) !== n);
+  if (twice !== undefined) throw new InputError(`${file}: column ${twice} appears twice`);
+  return cells;
+}
+
+/** Databases write \N for NULL, with or without quotes: no text. To look for it in each cell takes twice as long. */
+function textsOf(cells: string): string {
+  return `if(position(record, '\\\\N') = 0, ${cells}, arrayMap(cell -> if(cell = '\\\\N', '', cell), ${cells}))`;
+}

@@ -1,0 +1,76 @@
+import { parse as parseCsv } from 'csv-parse/sync';
+import { textChunks } from '../chunks/text-chunks.ts';
+import { matches, quoted } from '../event/sql.ts';
+import { InputError } from '../input/input-error.ts';
+import { cellsReader } from './cells.ts';
+import type { Format } from './format.ts';
+
+/** RFC 4180, with any delimiter of one byte. */
+export const csv: Format = {
+  name: 'csv',
+  endings: ['csv'],
+  clickhouse: 'CSVWithNames',
+  text: { quotes: true },
+  chunksOf: (input, options) => {
+    const { delimiter, header } = options.reading;
+    return textChunks(input, options, {
+      header,
+      quotedDelimiter: delimiter,
+      readerOf: (line) => {
+        const sourceOf = cellsReader(input.name, options.reading, firstCells(input.name, line, delimiter));
+        return (framing, plainCells) =>
+          sourceOf(framing, {
+            cells: (records) => (plainCells ? plainCsvCells : csvCells)(records, delimiter),
+            rule: {
+              broken: 'empty(cells)',
+              reason: 'a quote in the record is not closed, or text follows a closing quote',
+            },
+          });
+      },
+    });
+  },
+};
+
+function firstCells(file: string, line: string, delimiter: string): string[] {
+  try {
+    return (parseCsv(line, { delimiter, relax_quotes: true }) as string[][])[0] ?? [];
+  } catch (cause) {
+    throw new InputError(`${file}: the first line is not CSV; is --format right?`, { cause });
+  }
+}
+
+const withoutQuotes = `arrayMap(cell -> trim(BOTH '"' FROM cell), split)`;
+
+function splitCells(select: string, delimiter: string): string {
+  return `SELECT *, splitByChar(${quoted(delimiter)}, record) AS split FROM (${select})`;
+}
+
+/** What `csvCells` finds in records of which it is known that all are simple; to look at each again takes 0.2 us. */
+function plainCsvCells(select: string, delimiter: string): string {
+  return `SELECT at_line, record, ${withoutQuotes} AS cells FROM (${splitCells(select, delimiter)})`;
+}
+
+/**
+ * Adds the cells of CSV records; none where the quotes of one are broken. Most records have no quotes, or quotes around
+ * cells without delimiters, and are split: the pattern that reads every kind takes ten times as long. In layers, so that
+ * nothing is computed twice: 0.33 us a record, and 0.48 with a pattern that tells the simple ones.
+ */
+function csvCells(select: string, delimiter: string): string {
+  const d = delimiter.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
+  const blank = delimiter === '\t' ? ' ' : ' \\t';
+  const cell = `${d}([${blank}]*"(?:[^"]|"")*"[${blank}]*|[${blank}]*(?:[^"${d}${blank}][^${d}]*)?)`;
+  const all = `extractAll(concat(${quoted(delimiter)}, record), ${quoted(cell)})`;
+  const unquoted = `if(${matches('cell', `^[${blank}]*"`)}, replaceAll(substring(trim(BOTH ' \\t' FROM cell) AS inner, 2, length(inner) - 2), '""', '"'), cell)`;
+  const broken = `arrayStringConcat(found, ${quoted(delimiter)}) != record`;
+  // A quote at either end, or at none, and no other.
+  const [opened, closed] = [`startsWith(cell, '"')`, `endsWith(cell, '"')`];
+  const simple = [
+    `${opened} = ${closed}`,
+    `length(cell) - length(bare) = ${opened} + ${closed}`,
+    `position(bare, '"') = 0`,
+  ];
+  return `SELECT at_line, record, if(simple, bare,
+        arrayMap(found -> if(${broken}, emptyArrayString(), arrayMap(cell -> ${unquoted}, found)), [${all}])[1]) AS cells
+      FROM (SELECT *, position(record, '"') = 0 OR arrayAll((cell, bare) -> ${simple.reduce((both, each) => `bitAnd(${both}, ${each})`)}, split, bare) AS simple
+      FROM (SELECT *, ${withoutQuotes} AS bare FROM (${splitCells(select, delimiter)})))`;
+}

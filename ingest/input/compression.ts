@@ -1,0 +1,11 @@
+import type { Input } from './input.ts';
+
+export type Compression = 'none' | 'gzip' | 'zstd' | 'brotli';
+
+/** By the last ending of a name. */
+export const compressions: Readonly<Record<string, Compression>> = { gz: 'gzip', zst: 'zstd', br: 'brotli' };
+
+/** What the name says; the first bytes may say otherwise (see `compressionOf`). */
+export function compressionNamed({ endings }: Input): Compression {
+  return compressions[endings.at(-1) ?? ''] ?? 'none';
+}

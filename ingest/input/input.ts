@@ -1,0 +1,28 @@
+/** What can be loaded, wherever it is kept. Errors are those of the system; who reads says of which input they are. */
+export interface Input {
+  /** Its path or address; `-` for standard input. For messages and the history of loads. */
+  readonly name: string;
+  /** What a file name of it ends in, in lower case: format and packing follow from it. `a.NDJSON.gz`: `ndjson`, `gz`. */
+  readonly endings: readonly string[];
+  /** Bytes that it has now; undefined where all of it can be read only once, from its beginning. */
+  size(): number | undefined;
+  /** @param signal ends the reading, also where it waits for more */
+  readFrom(start: number, signal?: AbortSignal): Promise<InputReader>;
+  /**
+   * Fills `target` with the bytes from `start` on and returns how many there were; of an input with a size, as often as one
+   * likes. Whether it has changed meanwhile is for the caller to see, by a checksum.
+   */
+  readRange(target: Buffer, start: number): Promise<number>;
+}
+
+/** Bytes that follow each other, written where the caller wants them. */
+export interface InputReader {
+  /** How many bytes there are, of an input with a size. */
+  readonly size?: number;
+  /** All of them, where they are in memory already. */
+  readonly whole?: Buffer;
+  /** Fills `target` from the start; returns the number of bytes written, 0 at the end. */
+  read(target: Buffer): Promise<number>;
+  /** Ends a read that waits, too. */
+  close(): Promise<void>;
+}

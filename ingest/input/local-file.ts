@@ -1,0 +1,79 @@
+import { constants, createReadStream, openSync, readFileSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { basename } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { Input, InputReader } from './input.ts';
+import { readerOfStream } from './standard-input.ts';
+
+/** Larger reads are no faster. */
+const maxReadBytes = 8 << 20;
+/** To wait for each of several calls takes longer than what they do for a file of this size. */
+const smallFileBytes = 64 << 10;
+
+/** A file of this machine, or a named pipe. */
+export class LocalFile implements Input {
+  /** Its path. */
+  readonly name: string;
+
+  constructor(path: string) {
+    this.name = path;
+  }
+
+  get endings(): readonly string[] {
+    return basename(this.name).toLowerCase().split('.').slice(1);
+  }
+
+  size(): number | undefined {
+    const found = statSync(this.name);
+    return found.isFile() ? found.size : undefined;
+  }
+
+  async readFrom(start: number, signal?: AbortSignal): Promise<InputReader> {
+    // Use stat rather than open: opening and closing a pipe would break its writer.
+    const found = statSync(this.name);
+    if (!found.isFile()) return readerOfStream(openStream(this.name, found.isFIFO()), signal);
+    if (found.size <= smallFileBytes) {
+      const whole = readFileSync(this.name).subarray(start);
+      let unread = whole;
+      const read = async (target: Buffer) => {
+        const length = unread.copy(target);
+        unread = unread.subarray(length);
+        return length;
+      };
+      return { whole, size: whole.length, read, close: async () => {} };
+    }
+    const handle = await open(this.name);
+    let at = start;
+    return {
+      size: found.size - start,
+      read: async (target) => {
+        signal?.throwIfAborted();
+        const { bytesRead } = await handle.read(target, 0, Math.min(target.length, maxReadBytes), at);
+        at += bytesRead;
+        return bytesRead;
+      },
+      close: () => handle.close(),
+    };
+  }
+
+  async readRange(target: Buffer, start: number): Promise<number> {
+    const handle = await open(this.name);
+    try {
+      let length = 0;
+      for (let bytes = -1; bytes !== 0 && length < target.length; length += bytes) {
+        bytes = (await handle.read(target, length, target.length - length, start + length)).bytesRead;
+      }
+      return length;
+    } finally {
+      await handle.close();
+    }
+  }
+}
+
+/** A named pipe is read as a socket: reading it as a file would block a thread, and the end of the process. */
+function openStream(path: string, isPipe: boolean): Readable {
+  if (!isPipe) return createReadStream(path);
+  const { O_RDONLY, O_NONBLOCK } = constants;
+  return new Socket({ fd: openSync(path, O_RDONLY | O_NONBLOCK), readable: true, writable: false });
+}
