@@ -11,7 +11,7 @@ import { Reader } from '../../clickhouse/reader.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 import { formats } from '../../ingest/formats/formats.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
-import { defaultChunkBytes, loadEvents } from '../../ingest/load/load-events.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
 import { compileReport } from '../../src/report/compile.ts';
 import { planReport } from '../../src/report/plan.ts';
 import { account, fillRollup, range, reportRows, writeEvents } from './input.ts';
@@ -35,7 +35,6 @@ try {
   await loadEvents({
     store,
     input: new LocalFile(file),
-    chunkBytes: defaultChunkBytes,
     now: () => new Date(),
   });
   const { user, system } = process.cpuUsage(before);

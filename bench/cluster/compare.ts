@@ -13,7 +13,7 @@ import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { formats } from '../../ingest/formats/formats.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
-import { defaultChunkBytes, loadEvents } from '../../ingest/load/load-events.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
 import { compileReport } from '../../src/report/compile.ts';
 import { planReport, type ShardRouting } from '../../src/report/plan.ts';
 import { median, ratio, runInTurn, timed } from '../harness/measure.ts';
@@ -58,7 +58,6 @@ try {
         await loadEvents({
           store,
           input: new LocalFile(file),
-          chunkBytes: defaultChunkBytes,
           now: () => new Date(),
         });
       }),

@@ -91,7 +91,7 @@ async function againstInsert(
   };
 }
 
-/** Chunk sizes, and the cost of rollups, of exactly-once and of --dedupe. */
+/** The cost of rollups, of exactly-once and of --dedupe. */
 async function settings(bench: Bench, targets: Targets): Promise<Outcome[]> {
   const { compiled, seed } = bench;
   const events = Math.min(bench.events, maxSettingsEvents);
@@ -105,9 +105,6 @@ async function settings(bench: Bench, targets: Targets): Promise<Outcome[]> {
     );
   const tables = ['events', ...rollups(catalog).map(({ table }) => table)];
   const groups: Record<string, Side[]> = {
-    'chunk size': (bench.quick ? [1] : [8, 48, 128]).map((mb) =>
-      side(`chunks of ${mb} MiB`, ['--chunk-bytes', `${mb << 20}`]),
-    ),
     'what costs what': [
       side('adtally ingest, as it is'),
       side('without rollups', [], async (store) => {

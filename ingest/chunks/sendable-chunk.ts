@@ -35,8 +35,8 @@ export interface BundledRecords {
 /** How one input is read into chunks. */
 export interface ChunkReadOptions {
   readonly reading: FileReading;
-  /** What a chunk of text aims at; less where it has to be held in memory. */
-  readonly chunkBytes: number;
+  /** What a chunk of text aims at; less where it has to be held in memory. Absent: what is fastest. */
+  readonly chunkBytes?: number | undefined;
   /** What of a file that can be read again is looked at at a time; absent: that of production. */
   readonly pieceBytes?: number;
   /** Chunks sent at a time. */

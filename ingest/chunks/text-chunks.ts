@@ -87,6 +87,8 @@ async function* recordsOf(
 
 /** Large enough for few reads, small enough for two of them to be no matter. */
 const pieceBytes = 4 << 20;
+/** What ClickHouse holds of a chunk in memory is about four times that; larger ones are no faster. */
+const mostChunkBytes = 320 << 20;
 /** Two chunks on their way and a third that is read take 200 MB of the process's 300, which is what is left beside Node. */
 const mostHeldBytes = 48 << 20;
 /** A smaller chunk costs more than what an idle sender would have done. */
@@ -96,7 +98,8 @@ const lineSlack = 64 << 10;
 
 /** The size of chunks of a file that keeps every sender busy to its end. */
 function evenChunks(options: ChunkReadOptions, { size, readAgain }: ByteSource): number {
-  const chunkBytes = readAgain ? options.chunkBytes : Math.min(options.chunkBytes, mostHeldBytes);
+  const most = options.chunkBytes ?? mostChunkBytes;
+  const chunkBytes = readAgain ? most : Math.min(most, mostHeldBytes);
   if (size === undefined) return chunkBytes;
   // More than there is, for which no memory is set aside.
   if (size < 2 * minChunkBytes) return Math.min(chunkBytes, size + 1);

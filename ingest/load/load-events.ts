@@ -20,17 +20,22 @@ import { beginChunk, knownChunks } from './known-chunks.ts';
 import { atMost, inParallel } from './parallel.ts';
 import { repairRollupsOf } from './repair-rollups.ts';
 
-/** What ClickHouse holds of a chunk in memory is about four times that; larger ones are no faster. */
-export const defaultChunkBytes = 320 << 20;
+/** Chunks sent at a time: a third makes nothing faster, and takes its memory. */
+export const senders = 2;
 
-export interface EventLoadOptions {
+/** How the work is divided; absent: as it is fastest. */
+export interface WorkSizes {
+  /** What a chunk of text aims at. */
+  readonly chunkBytes?: number;
+  /** Chunks sent at a time. */
+  readonly parallel?: number;
+}
+
+export interface EventLoadOptions extends WorkSizes {
   readonly store: Store;
   readonly input: Input;
   /** Absent: by the name of the input. */
   readonly format?: FormatName;
-  readonly chunkBytes: number;
-  /** Chunks sent at a time. */
-  readonly parallel?: number;
   readonly ignoreUnknown?: boolean;
   /** How columns become fields; absent: by their names. */
   readonly reading?: FileReading;
@@ -86,7 +91,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const counts = load?.counts ?? noCounts();
   const ledger = openLedger(store, options);
   const reading = options.reading ?? plainReading(file, options.ignoreUnknown ?? false);
-  const parallel = dedupe ? 1 : (options.parallel ?? 2);
+  const parallel = dedupe ? 1 : (options.parallel ?? senders);
   // Ends the reading of chunks that will not be sent any more.
   const stopReading = new AbortController();
   const readSignal = signal ? AbortSignal.any([signal, stopReading.signal]) : stopReading.signal;

@@ -3,7 +3,7 @@ import type { Input } from '../input/input.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { Stopped } from '../ledger/load-error.ts';
 import { alreadyLoaded } from './already-loaded.ts';
-import { type EventLoadOptions, type LoadResult, loadEvents } from './load-events.ts';
+import { type EventLoadOptions, type LoadResult, loadEvents, senders } from './load-events.ts';
 import { inParallel } from './parallel.ts';
 
 export interface FileLoadOptions extends Omit<EventLoadOptions, 'input' | 'reading' | 'load' | 'inTurn'> {
@@ -33,7 +33,7 @@ export async function loadFiles(
   inputs: readonly Input[],
   { readingOf, ...options }: FileLoadOptions,
 ): Promise<LoadResult[]> {
-  const { store, parallel = 2, dedupe, dryRun, rejectLimit, signal } = options;
+  const { store, parallel = senders, dedupe, dryRun, rejectLimit, signal } = options;
   const results: LoadResult[] = [];
   const inTurn = turns(parallel);
   const sizes: (number | undefined)[] = [];

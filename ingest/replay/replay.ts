@@ -164,7 +164,6 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
       reading,
       dedupe,
       load: turn,
-      chunkBytes: 64 << 20,
       now,
     });
     duplicates = loaded.duplicateRows;

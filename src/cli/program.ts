@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { WorkSizes } from '../../ingest/load/load-events.ts';
 import { describeVersion, folderHere, runningVersion } from '../version.ts';
 import { addAccountCommands } from './accounts.ts';
 import { addExamples } from './help/examples.ts';
@@ -19,8 +20,11 @@ These files are in ${folderHere()}
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 4 loaded but some rows were rejected.`;
 
-/** `adtally` with all of its commands; nothing runs before it parses a command line. */
-export function createProgram(): Command {
+/**
+ * `adtally` with all of its commands; nothing runs before it parses a command line.
+ * @param sizes of the work of `ingest events`, for tests that interrupt it between two chunks of a small file
+ */
+export function createProgram(sizes: WorkSizes = {}): Command {
   const program = new Command('adtally')
     .description('Ad performance reports from ClickHouse: exact, complete, streamed.')
     .version(describeVersion(runningVersion()), '-V, --version', 'print the version and the commit')
@@ -28,7 +32,7 @@ export function createProgram(): Command {
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', epilogue);
   addServeCommands(program.commandsGroup('Serve:'));
-  addIngestCommands(program.commandsGroup('Load:'));
+  addIngestCommands(program.commandsGroup('Load:'), sizes);
   addHistoryCommands(program.commandsGroup('Inspect loads:'));
   addAccountCommands(program.commandsGroup('Accounts:'));
   addMaintenanceCommands(program.commandsGroup('Maintain the database:'));

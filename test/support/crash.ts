@@ -150,7 +150,7 @@ async function loadUntilDone(
 export function startLoader(address: Address, files: readonly string[]): Command {
   return startProcess(
     process.execPath,
-    [...startOf('src/cli'), 'ingest', 'events', '--chunk-bytes', '900000', ...files],
+    [...startOf('test/support/chunked-cli'), 'ingest', 'events', '--chunk-bytes', '900000', ...files],
     environmentOf(address),
   );
 }

@@ -4,6 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import type { Address } from '../../clickhouse/client.ts';
+import { cliFor } from './chunk-options.ts';
 import { startOf } from './compiled.ts';
 
 /** How a process ended and everything it wrote. */
@@ -53,7 +54,7 @@ export function useCommands(): Commands {
   const start = (args: readonly string[], env: Record<string, string> = {}, input?: Input) => {
     const command = startProcess(
       process.execPath,
-      [...startOf('src/cli'), ...args],
+      [...startOf(cliFor(args)), ...args],
       { CLICKHOUSE_URL: '', ...env },
       input,
     );

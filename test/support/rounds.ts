@@ -8,6 +8,7 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
+import { cliFor } from './chunk-options.ts';
 import { embedded, localCluster, startOf } from './compiled.ts';
 import { correctedExport } from './corrections.ts';
 import { loadRows } from './events.ts';
@@ -193,7 +194,7 @@ function startLoader(
 }
 
 function adtally({ store }: Ground, args: readonly string[]): Command {
-  return startProcess(process.execPath, [...startOf('src/cli'), ...args], environmentOf(store.address));
+  return startProcess(process.execPath, [...startOf(cliFor(args)), ...args], environmentOf(store.address));
 }
 
 async function disturb(

@@ -49,7 +49,7 @@ export async function loadDemo(
   const progress = await eventProgress([input]);
   try {
     const now = () => new Date();
-    await loadEvents({ store, input, chunkBytes: 16 << 20, now, onProgress: progress.onProgress });
+    await loadEvents({ store, input, now, onProgress: progress.onProgress });
   } finally {
     progress.stop();
   }

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { formats } from '../../../ingest/formats/formats.ts';
 import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
-import { defaultChunkBytes } from '../../../ingest/load/load-events.ts';
+import type { WorkSizes } from '../../../ingest/load/load-events.ts';
 import { accountId, eventDay, positiveInteger, rejectLimit, repeated, requireRange } from '../arguments.ts';
 import { withStore } from '../command.ts';
 import { addEventFields } from '../help/event-fields.ts';
@@ -9,7 +9,7 @@ import { ingestEvents } from './events.ts';
 import { confirmAccount, ingestLists } from './lists.ts';
 
 /** `ingest` and `confirm`. */
-export function addIngestCommands(program: Command): void {
+export function addIngestCommands(program: Command, sizes: WorkSizes): void {
   const ingest = program.command('ingest').description('load events, names or confirmations');
   const format = () =>
     new Option('--format <format>', 'the format, if the file name does not end in it').choices(
@@ -35,14 +35,12 @@ export function addIngestCommands(program: Command): void {
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
     .option('--again', 'also load what was loaded before through another mapping: it counts twice')
     .option('--move-to <folder>', 'move files there that are loaded, also those that were loaded before')
-    .option('--chunk-bytes <bytes>', 'how much to send at once', positiveInteger, defaultChunkBytes)
-    .option('--parallel <chunks>', 'how many chunks to send at a time', positiveInteger, 2)
     .option('--quiet', 'no progress bar')
     .option('--json', 'print a summary as JSON')
     .action((files: string[], flags) =>
       withStore(
         async (store) => {
-          process.exitCode = await ingestEvents(store, files, flags);
+          process.exitCode = await ingestEvents(store, files, flags, sizes);
         },
         { mayBeNew: true },
       ),

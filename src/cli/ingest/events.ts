@@ -4,6 +4,7 @@ import { type FormatName, formatOf } from '../../../ingest/formats/formats.ts';
 import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import { noCounts } from '../../../ingest/ledger/load.ts';
 import { Stopped } from '../../../ingest/ledger/load-error.ts';
+import type { WorkSizes } from '../../../ingest/load/load-events.ts';
 import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
@@ -18,8 +19,6 @@ import { eventProgress } from './progress.ts';
 export const exitRejected = 4;
 
 export interface EventFlags extends MappingFlags {
-  readonly chunkBytes: number;
-  readonly parallel: number;
   readonly format?: FormatName;
   readonly maxRejects?: { readonly rows?: number; readonly percent?: number };
   readonly dedupe?: boolean;
@@ -42,6 +41,7 @@ export async function ingestEvents(
   store: Store,
   args: readonly string[],
   flags: EventFlags,
+  sizes: WorkSizes,
 ): Promise<number> {
   const { moveTo } = flags;
   if (moveTo !== undefined && flags.dryRun)
@@ -65,6 +65,7 @@ export async function ingestEvents(
   let failed = true;
   try {
     const results = await loadFiles(files, {
+      ...sizes,
       ...loadFlags(flags),
       store,
       readingOf: (file) => mappedReading(file, mapping),
@@ -126,10 +127,8 @@ function spanOf(total: ReturnType<typeof noCounts>, files: number, loads: readon
 }
 
 /** The flags that are no mapping. */
-function loadFlags({ chunkBytes, parallel, format, dedupe, again, dryRun }: EventFlags) {
+function loadFlags({ format, dedupe, again, dryRun }: EventFlags) {
   return {
-    chunkBytes,
-    parallel,
     ...(format && { format }),
     ...(dedupe && { dedupe }),
     ...(again && { again }),
