@@ -75,7 +75,13 @@ function counted(raw: InputReader, onBytes: (bytes: number) => void): InputReade
     if (bytes > 0) onBytes(bytes);
     return bytes;
   };
-  return { ...raw, ...(!raw.whole && { read }) };
+  const { size, whole } = raw;
+  return {
+    ...(size !== undefined && { size }),
+    ...(whole && { whole }),
+    read: whole ? (target) => raw.read(target) : read,
+    close: () => raw.close(),
+  };
 }
 
 /** Its size is known only where the text is in the input as it is, behind so many bytes. */
