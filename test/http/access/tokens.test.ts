@@ -1,0 +1,178 @@
+import { expect, test } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
+import {
+  createToken,
+  isWellFormed,
+  listTokens,
+  newToken,
+  revokeTokens,
+} from '../../../src/accounts/tokens.ts';
+import { AccountCache } from '../../../src/http/access/account-cache.ts';
+import { useCountedStore } from '../../support/gate.ts';
+import { useService } from '../../support/service.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+const counted = useCountedStore(db);
+const service = useService(counted);
+
+const second = 1_000;
+
+/** The status of a report asked for with a token. */
+async function statusWith(token: string): Promise<number> {
+  const response = await fetch(`${service.url}/v1/campaigns`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+async function onlyTokenOf(account: string) {
+  const [token, ...others] = await listTokens(db.store, { account });
+  if (!token || others.length > 0) throw new Error(`${account} has ${others.length} tokens too many`);
+  return token;
+}
+
+test('a token is 40 characters that nobody guesses, and a mistyped one is recognised without the store', () => {
+  const tokens = Array.from({ length: 1_000 }, newToken);
+  expect(new Set(tokens).size).toBe(tokens.length);
+  for (const token of tokens) {
+    expect(token).toMatch(/^adt_[0-9A-Za-z]{36}$/);
+    expect(isWellFormed(token)).toBe(true);
+    for (let at = 0; at < token.length; at += 7) {
+      const other = token[at] === 'x' ? 'y' : 'x';
+      expect(isWellFormed(`${token.slice(0, at)}${other}${token.slice(at + 1)}`)).toBe(false);
+    }
+    expect(isWellFormed(`${token} `)).toBe(false);
+    expect(isWellFormed(token.slice(1))).toBe(false);
+  }
+});
+
+test('a stolen copy of the store opens nothing: no table and no log holds a token', async () => {
+  const token = await createToken(db.store, { account: 'secret', label: 'laptop' });
+  expect(await statusWith(token)).toBe(200);
+  expect(JSON.stringify(await listTokens(db.store))).not.toContain(token.slice(4));
+
+  const tables = await select<{ name: string }>(
+    db.store,
+    `SELECT name FROM system.tables
+     WHERE database = currentDatabase() AND engine NOT IN ('MaterializedView', 'Dictionary')`,
+  );
+  expect(tables.map(({ name }) => name)).toContain('tokens');
+  for (const { name } of tables) {
+    const holding = `SELECT count() AS rows FROM ${name}
+                     WHERE position(toString(tuple(*)), concat({first:String}, {rest:String})) > 0`;
+    // In two parts, so that this very statement does not put it into the log.
+    const parts = { first: token.slice(4, 20), rest: token.slice(20) };
+    expect(await select(db.store, holding, parts)).toEqual([{ rows: 0 }]);
+  }
+  await db.store.command({ query: 'SYSTEM FLUSH LOGS' });
+  expect(
+    await select(
+      db.store,
+      `SELECT count() AS rows FROM system.query_log
+       WHERE position(toString(tuple(*)), concat({first:String}, {rest:String})) > 0`,
+      { first: token.slice(4, 20), rest: token.slice(20) },
+    ),
+  ).toEqual([{ rows: 0 }]);
+});
+
+test('an account may have several tokens, each usable at once, and losing one leaves the others', async () => {
+  const tokens: string[] = [];
+  for (const label of ['laptop', 'nightly job', 'Zoë’s “script”\t']) {
+    const token = await createToken(db.store, { account: 'several', label });
+    expect(await statusWith(token)).toBe(200);
+    tokens.push(token);
+  }
+  const listed = await listTokens(db.store, { account: 'several' });
+  expect(listed.map(({ label }) => label)).toEqual(['laptop', 'nightly job', 'Zoë’s “script”\t']);
+  expect(new Set(listed.map(({ id }) => id)).size).toBe(3);
+  expect((await listTokens(db.store)).length).toBeGreaterThan(listed.length);
+
+  await revokeTokens(db.store, { id: listed[1]?.id ?? '' });
+  const wanted = [200, 401, 200];
+  await expect
+    .poll(() => Promise.all(tokens.map(statusWith)), { timeout: 5 * second, interval: 100 })
+    .toEqual(wanted);
+});
+
+test('a revoked token stops working within 5 seconds and keeps the time of its revocation', async () => {
+  const token = await createToken(db.store, { account: 'revoked', label: '' });
+  expect(await statusWith(token)).toBe(200);
+  const { id, revoked } = await onlyTokenOf('revoked');
+  expect(revoked).toBeNull();
+  expect(await revokeTokens(db.store, { id })).toEqual([id]);
+  await expect.poll(() => statusWith(token), { timeout: 5 * second, interval: 100 }).toBe(401);
+
+  const first = await onlyTokenOf('revoked');
+  expect(Math.abs(Date.parse(first.revoked ?? '') - Date.now())).toBeLessThan(60 * second);
+  expect(await revokeTokens(db.store, { id })).toEqual([id]);
+  expect((await onlyTokenOf('revoked')).revoked).toBe(first.revoked);
+  expect(await revokeTokens(db.store, { id: 'nonsense' })).toEqual([]);
+});
+
+test('a token ends when it expires', async () => {
+  const expires = new Date(Date.now() + 3 * second);
+  const token = await createToken(db.store, { account: 'expiring', label: '', expires });
+  expect(await statusWith(token)).toBe(200);
+  await expect.poll(() => statusWith(token), { timeout: 10 * second, interval: 100 }).toBe(401);
+  expect(Date.now()).toBeGreaterThan(expires.getTime() - second);
+  const stored = Date.parse((await onlyTokenOf('expiring')).expires ?? '');
+  expect(Math.abs(stored - expires.getTime())).toBeLessThan(second);
+});
+
+test('reports do not wait for token queries: the store is asked by the clock, not by the request', async () => {
+  const token = await service.token('busy');
+  expect(await statusWith(token)).toBe(200);
+  const asked = tokenQueries();
+  const startedAt = Date.now();
+  for (let n = 0; n < 60; n++) expect(await statusWith(token)).toBe(200);
+  for (let n = 0; n < 60; n++) expect(await statusWith('adt_mistyped')).toBe(401);
+  const queries = tokenQueries() - asked;
+  expect(asked).toBeGreaterThan(0);
+  expect(queries).toBeLessThanOrEqual((Date.now() - startedAt) / second + 2);
+});
+
+/** The service's own statements are in no log of ClickHouse. */
+const tokenQueries = (): number => counted.sent('FROM tokens');
+
+test('tokens that could not be refreshed for 5 seconds let nobody in', async () => {
+  const token = await createToken(db.store, { account: 'stale', label: '' });
+  let time = Date.now();
+  const failures: unknown[] = [];
+  const cache = new AccountCache({
+    store: db.store,
+    now: () => time,
+    onError: (error) => failures.push(error),
+  });
+  await cache.start();
+  expect(await statusWith(token)).toBe(200);
+  await db.store.command({ query: 'RENAME TABLE tokens TO tokens_away' });
+  try {
+    expect(await statusWith(token)).toBe(200);
+    time += 4 * second;
+    expect(await cache.login(token)).toMatchObject({ account: 'stale' });
+    time += second;
+    await expect(cache.login(token)).rejects.toThrow();
+    await expect.poll(() => statusWith(token), { timeout: 6 * second, interval: 100 }).toBe(500);
+    expect(failures.length).toBeGreaterThan(0);
+  } finally {
+    cache.stop();
+    await db.store.command({ query: 'RENAME TABLE tokens_away TO tokens' });
+  }
+  expect(await cache.login(token)).toMatchObject({ account: 'stale' });
+  expect(await statusWith(token)).toBe(200);
+});
+
+test('a service that starts while the tokens cannot be read does not serve', async () => {
+  await db.store.command({ query: 'RENAME TABLE tokens TO tokens_away' });
+  const cache = new AccountCache({ store: db.store, onError: () => undefined });
+  try {
+    await expect(cache.start()).rejects.toThrow();
+  } finally {
+    cache.stop();
+    await db.store.command({ query: 'RENAME TABLE tokens_away TO tokens' });
+  }
+});

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { insertLarge } from '../../support/accounts.ts';
+import { event, load } from '../../support/events.ts';
+import { useService } from '../../support/service.ts';
+import { type Passing, reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+/** Statements for reports of the account in question, in the order in which they were sent. */
+let sent: Passing[] = [];
+let hold: Parameters<typeof useStatementsBetween>[1] = () => {};
+const between = useStatementsBetween(
+  () => db.address.url,
+  (passing) => {
+    if (!passing.query.includes('account_id = {account:String} AND day')) return;
+    sent.push(passing);
+    return hold(passing);
+  },
+);
+const service = useService(reachedBy(between, db));
+
+beforeAll(async () => {
+  await load(db.store, [
+    event({ advertiser_id: 'little', spend: '1' }),
+    event({ advertiser_id: 'sluggish', spend: '2' }),
+  ]);
+  await insertLarge(db.store, ['large', 'unlucky'], 20_000);
+});
+beforeEach(() => {
+  sent = [];
+  hold = () => {};
+});
+
+const finest = '/v1/campaigns/breakdowns/device_creative_date';
+const isReport = ({ query }: Passing) => /FORMAT (Template|CSV)/.test(query);
+const settingsOf = (name: string) => sent.filter(isReport).map(({ settings }) => settings.get(name));
+const priorities = () => settingsOf('priority');
+
+test('a first answer takes two statements at once: neither waits for the other, and none asks how large it is', async () => {
+  let bothSent: () => void = () => {};
+  const both = new Promise<void>((resolve) => {
+    bothSent = resolve;
+  });
+  hold = () => {
+    if (sent.length === 2) bothSent();
+    return both;
+  };
+  const first = await service.report('/v1/campaigns', 'little', '2026-03-01', '2026-03-31');
+  expect(first).toMatchObject({ rows: [{ spent: 1 }], unconfirmed_revenue_dates: ['2026-03-01'] });
+  expect(sent.map(isReport).toSorted()).toEqual([false, true]);
+  await service.report('/v1/campaigns', 'little', '2026-03-01', '2026-03-30');
+  expect(sent).toHaveLength(3);
+});
+
+test('what is too long to be kept starts over as large, and the next like it begins as large', async () => {
+  const ask = async (end: string, start = '2026-01-01') =>
+    (await service.report(finest, 'large', start, end)).rows.length;
+  expect(await ask('2026-01-05')).toBe(20_000);
+  expect(priorities()).toEqual(['1', '2']);
+  expect(await ask('2026-12-31')).toBe(20_000);
+  expect(priorities()).toEqual(['1', '2', '2']);
+  expect(await ask('2026-03-02', '2026-03-01')).toBe(0);
+  expect(priorities()).toEqual(['1', '2', '2', '1']);
+  expect(settingsOf('os_threads_nice_value_query')).toEqual([null, '10', '10', null]);
+});
+
+test('what takes long starts over as large, and is kept all the same', async () => {
+  hold = async (passing) => {
+    if (isReport(passing) && passing.settings.get('priority') === '1' && !passing.left.aborted)
+      await once(passing.left, 'abort');
+  };
+  const ask = async (end: string) => service.report('/v1/campaigns', 'sluggish', '2026-03-01', end);
+  const first = await ask('2026-03-02');
+  expect(first).toMatchObject({ rows: [{ spent: 2 }], unconfirmed_revenue_dates: ['2026-03-01'] });
+  expect(priorities()).toEqual(['1', '2']);
+  expect((await ask('2026-03-02')).rows).toEqual(first.rows);
+  expect(priorities()).toEqual(['1', '2']);
+});
+
+test('an answer that breaks off before anything of it was sent is a problem', async () => {
+  hold = ({ settings }) => (settings.get('priority') === '2' ? 1_000 : undefined);
+  const range = { start_time: '2026-01-02', end_time: '2026-12-31' };
+  for (const accept of ['application/json', 'text/csv', 'application/x-ndjson']) {
+    const answer = await service.post(finest, 'large', range, { accept });
+    expect(answer.status).toBe(500);
+    expect(await answer.json()).toMatchObject({ code: 'internal_error' });
+  }
+  hold = () => {};
+  expect((await service.report(finest, 'large', '2026-01-02', '2026-12-31')).rows).toHaveLength(16_000);
+});
+
+test('when the days of a large report cannot be read, nobody reads its rows', async () => {
+  const range = { start_time: '2026-01-01', end_time: '2026-01-05' };
+  for (const accept of ['application/json', 'text/csv']) {
+    const ask = () => service.post(finest, 'unlucky', range, { accept, 'accept-encoding': 'identity' });
+    hold = () => {};
+    expect((await (await ask()).text()).length).toBeGreaterThan(1_000_000);
+    await load(db.store, [event({ advertiser_id: 'unlucky', spend: '3' })]);
+    sent = [];
+    hold = (passing) => (isReport(passing) ? once(passing.left, 'abort').then(() => undefined) : 0);
+    const answer = await ask();
+    expect(answer.status).toBe(500);
+    expect(await answer.json()).toMatchObject({ code: 'store_unavailable' });
+    await expect.poll(() => sent.find(isReport)?.left.aborted).toBe(true);
+    // What breaks off while the days are read is a problem, too: nothing of it has been sent.
+    hold = (passing) => (isReport(passing) ? 50_000 : delay(500));
+    const broken = await ask();
+    expect(broken.status).toBe(500);
+    expect(await broken.json()).toMatchObject({ code: 'internal_error' });
+  }
+});

@@ -1,0 +1,158 @@
+import { expect, inject, test } from 'vitest';
+import { listLimits, setRequestLimit } from '../../../src/accounts/request-limits.ts';
+import { createToken, hashToken, listTokens, newToken, revokeTokens } from '../../../src/accounts/tokens.ts';
+import { heldAt } from '../../support/held.ts';
+import { useCommands } from '../../support/process.ts';
+import { useService } from '../../support/service.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+const service = useService(db);
+const commands = useCommands();
+const within5s = { timeout: 5_000, interval: 100 };
+
+function adtally(args: readonly string[], input?: string) {
+  const { url, user, password } = inject('clickhouse');
+  const env = {
+    CLICKHOUSE_URL: url,
+    CLICKHOUSE_USER: user,
+    CLICKHOUSE_PASSWORD: password,
+    CLICKHOUSE_DATABASE: db.address.database,
+  };
+  return commands.run(['token', ...args], env, input);
+}
+
+async function statusWith(token: string): Promise<number> {
+  const response = await fetch(`${service.url}/v1/campaigns`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** A token as a node would have stored it whose clock is ahead. */
+async function tokenFrom(ahead: string, id: string, account = 'ahead'): Promise<string> {
+  const token = newToken();
+  await db.store.command({
+    query: `INSERT INTO tokens (id, account_id, hash, label, created_at, version)
+            SELECT {id:String}, {account:String}, {hash:String}, '', now64(3), ${ahead}`,
+    query_params: { id, account, hash: hashToken(token) },
+  });
+  return token;
+}
+
+test('after a row from a clock ten minutes ahead every token, also that one, is known and revoked within 5 s', async () => {
+  const before = await createToken(db.store, { account: 'before', label: '' });
+  const ahead = await tokenFrom('now64(6) + INTERVAL 10 MINUTE', 'ahead');
+  await expect.poll(() => statusWith(ahead), within5s).toBe(200);
+  expect(await statusWith(before)).toBe(200);
+  const after = await createToken(db.store, { account: 'after', label: '' });
+  expect(await statusWith(after)).toBe(200);
+
+  for (const account of ['before', 'ahead', 'after'])
+    expect(await revokeTokens(db.store, { account })).toHaveLength(1);
+  const statuses = () => Promise.all([before, ahead, after].map(statusWith));
+  await expect.poll(statuses, within5s).toEqual([401, 401, 401]);
+  expect((await listTokens(db.store)).filter(({ revoked }) => revoked === null)).toEqual([]);
+});
+
+test('a token that is deleted from the table is refused within 5 s', async () => {
+  const token = await createToken(db.store, { account: 'deleted', label: '' });
+  expect(await statusWith(token)).toBe(200);
+  await db.store.command({ query: "DELETE FROM tokens WHERE account_id = 'deleted'" });
+  await expect.poll(() => statusWith(token), within5s).toBe(401);
+});
+
+test('a revocation that was undone at once, by whatever else writes tokens, fails', async () => {
+  const token = await tokenFrom("toDateTime64('2299-12-31 23:59:59.999999', 6, 'UTC')", 'last', 'last');
+  const held = heldAt(db.store, /FINAL\s+WHERE account_id = .* AND revoked_at IS NULL/);
+  const revoking = revokeTokens(held.store, { account: 'last' });
+  await held.reached;
+  await db.store.command({
+    query: `INSERT INTO tokens (id, account_id, hash, label, created_at, version)
+            SELECT id, account_id, hash, label, created_at, version + INTERVAL 1 SECOND FROM tokens FINAL WHERE id = 'last'`,
+  });
+  held.release();
+  await expect(revoking).rejects.toThrow(/^not revoked: last;/);
+  expect(await statusWith(token)).toBe(200);
+  expect(await revokeTokens(db.store, { account: 'last' })).toEqual(['last']);
+  await expect.poll(() => statusWith(token), within5s).toBe(401);
+});
+
+test('a limit that was set by a clock ahead can be changed, and a change that was undone at once fails', async () => {
+  const insert = (account: string, version: string) =>
+    db.store.command({
+      query: `INSERT INTO account_limits (account_id, requests, version) SELECT '${account}', 7, ${version}`,
+    });
+  await insert('limited', 'now64(6) + INTERVAL 10 MINUTE');
+  await setRequestLimit(db.store, 'limited', 9);
+  await setRequestLimit(db.store, 'other', 3);
+  expect(await listLimits(db.store)).toMatchObject([
+    { account: 'limited', requests: 9 },
+    { account: 'other', requests: 3 },
+  ]);
+  const policy = async (account: string) => {
+    const answer = await service.post('/v1/campaigns', account, {});
+    await answer.arrayBuffer();
+    return answer.headers.get('ratelimit-policy');
+  };
+  await expect.poll(() => policy('limited'), within5s).toMatch(/q=9;/);
+  await expect.poll(() => policy('other'), within5s).toMatch(/q=3;/);
+
+  const held = heldAt(db.store, /IS DISTINCT FROM/);
+  const setting = setRequestLimit(held.store, 'limited', null);
+  await held.reached;
+  await insert('limited', 'now64(6) + INTERVAL 20 MINUTE');
+  held.release();
+  await expect(setting).rejects.toThrow(/^the limit of limited was not changed/);
+});
+
+test('the command revokes by id, by the token itself, from standard input, and for a whole account', async () => {
+  const make = () => createToken(db.store, { account: 'leaky', label: '' });
+  const [byText, byInput, ...rest] = [await make(), await make(), await make(), await make()];
+  expect(await adtally(['revoke', byText])).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^token \w+ is revoked\n$/),
+  });
+  expect(await adtally(['revoke', '-'], `${byInput}\n`)).toMatchObject({ code: 0 });
+  const valid = async () =>
+    (await listTokens(db.store, { account: 'leaky' }))
+      .filter(({ revoked }) => !revoked)
+      .map(({ hash }) => hash);
+  expect((await valid()).sort()).toEqual(rest.map(hashToken).sort());
+  const all = await adtally(['revoke', '--account', 'leaky']);
+  expect(all).toMatchObject({ code: 0 });
+  expect(all.stderr.trim().split('\n')).toHaveLength(4);
+  expect(await valid()).toEqual([]);
+
+  expect(await adtally(['revoke', newToken()])).toMatchObject({ code: 1 });
+  expect(await adtally(['revoke', '--account', 'nobody'])).toMatchObject({ code: 1 });
+  for (const wrong of [['revoke'], ['revoke', 'x', '--account', 'a'], ['revoke', 'adt_mistyped']]) {
+    expect(await adtally(wrong)).toMatchObject({ code: 2 });
+  }
+});
+
+test('a restored backup revives no revoked token without a word', async () => {
+  const token = await createToken(db.store, { account: 'restored', label: '' });
+  await db.store.command({
+    query:
+      "ALTER TABLE migrations UPDATE applied_at = applied_at - INTERVAL 1 HOUR WHERE name LIKE '%accounts%'",
+    clickhouse_settings: { mutations_sync: '2' },
+  });
+  const backup = `File('tokens-${db.address.database}')`;
+  await db.store.command({ query: `BACKUP TABLE tokens TO ${backup}` });
+  await revokeTokens(db.store, { account: 'restored' });
+  await expect.poll(() => statusWith(token), within5s).toBe(401);
+  await db.store.command({ query: 'DROP TABLE tokens SYNC' });
+  await db.store.command({ query: `RESTORE TABLE tokens FROM ${backup}` });
+  await expect.poll(() => statusWith(token), { timeout: 10_000, interval: 100 }).toBe(200);
+  const listed = await adtally(['list', 'restored', '--json']);
+  expect(listed.stderr).toMatch(/^warning: the tokens were restored from a backup/);
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ account: 'restored', revoked: null }]);
+
+  expect(await adtally(['revoke', token])).toMatchObject({ code: 0 });
+  expect(await adtally(['list', 'restored'])).toMatchObject({ code: 0, stderr: '' });
+  await expect.poll(() => statusWith(token), within5s).toBe(401);
+});

@@ -1,0 +1,3 @@
+import { compareFormats, everyCoding } from '../../support/formats-suite.ts';
+
+compareFormats(everyCoding);

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { createToken } from '../../../src/accounts/tokens.ts';
+import { openGate } from '../../support/gate.ts';
+import { environmentOf, listening, useCommands } from '../../support/process.ts';
+import { useService } from '../../support/service.ts';
+import { reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+const commands = useCommands();
+let isHanging = false;
+const between = useStatementsBetween(
+  () => db.address.url,
+  () => (isHanging ? new Promise(() => {}) : undefined),
+);
+const hanging = useService(reachedBy(between, db));
+
+const endpoint = '/v1/campaigns';
+const body = { start_time: '2025-01-01', end_time: '2025-01-31' };
+
+/** It says that the store is away, and when to ask again; the contract has no 503. */
+async function expectAway(answer: Response): Promise<void> {
+  expect(await answer.json()).toMatchObject({ status: 500, code: 'store_unavailable' });
+  expect(answer.status).toBe(500);
+  expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+}
+
+test('while ClickHouse restarts, also right after it was ready, a report says when to ask again', async () => {
+  const gate = await openGate(db.address.url);
+  const serve = commands.start(['serve'], { ...environmentOf({ ...db.address, url: gate.url }), PORT: '0' });
+  const url = await listening(serve);
+  const authorization = `Bearer ${await createToken(db.store, { account: 'a', label: '' })}`;
+  const ask = (day: number) =>
+    fetch(`${url}${endpoint}`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, end_time: `2025-01-${day}` }),
+    });
+  await expect.poll(async () => (await ask(10)).status, { timeout: 10_000 }).toBe(200);
+  expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  gate.close();
+  await expectAway(await ask(11));
+  await gate.open();
+  await expect.poll(async () => (await ask(12)).status, { timeout: 10_000 }).toBe(200);
+  await serve.kill('SIGTERM');
+  gate.close();
+});
+
+test('nobody waits long for a ClickHouse that hangs', async () => {
+  expect((await hanging.post(endpoint, 'a', body)).status).toBe(200);
+  isHanging = true;
+  const startedAt = performance.now();
+  await expectAway(await hanging.post(endpoint, 'a', { ...body, end_time: '2025-01-30' }));
+  expect(performance.now() - startedAt).toBeLessThan(20_000);
+  // Asked when it is known.
+  await expectAway(await hanging.post(endpoint, 'a', { ...body, end_time: '2025-01-29' }));
+  isHanging = false;
+  const again = async () => (await hanging.post(endpoint, 'a', { ...body, end_time: '2025-01-28' })).status;
+  await expect.poll(again, { timeout: 20_000 }).toBe(200);
+}, 60_000);

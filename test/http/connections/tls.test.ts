@@ -1,0 +1,71 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { createServer } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createToken } from '../../../src/accounts/tokens.ts';
+import { environmentOf, listening, useCommands } from '../../support/process.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+const commands = useCommands();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-tls-'));
+const file = (name: string) => join(folder, name);
+execFileSync(
+  'openssl',
+  [
+    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
+    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
+    ...['-keyout', file('server.key'), '-out', file('server.crt')],
+  ],
+  { stdio: 'pipe' },
+);
+
+/** The real ClickHouse behind TLS, with a certificate that only its own authority knows: itself. */
+const secured = createServer(
+  { key: readFileSync(file('server.key')), cert: readFileSync(file('server.crt')) },
+  (asked, answer) => {
+    const { method, headers, url } = asked;
+    const on = request(`${db.address.url}${url}`, { method, headers }, (got) => {
+      answer.writeHead(got.statusCode ?? 500, got.headers);
+      got.pipe(answer);
+    });
+    asked.pipe(on.on('error', () => answer.destroy()));
+  },
+);
+let env: Record<string, string>;
+beforeAll(async () => {
+  await once(secured.listen(0, '127.0.0.1'), 'listening');
+  const address = secured.address();
+  const port = address !== null && typeof address === 'object' ? address.port : 0;
+  env = environmentOf({ ...db.address, url: `https://localhost:${port}` });
+});
+afterAll(() => {
+  secured.close();
+  rmSync(folder, { recursive: true });
+});
+
+test('a ClickHouse whose certificate nobody vouches for is sent no password', async () => {
+  let asked = 0;
+  secured.on('request', () => asked++);
+  const { code, stderr } = await commands.run(['token', 'list'], env);
+  expect([code, asked]).toEqual([1, 0]);
+  expect(stderr).toMatch(/certificate/);
+});
+
+test('with the file of its authority commands and reports reach it over TLS', async () => {
+  const trusting = { ...env, NODE_EXTRA_CA_CERTS: file('server.crt') };
+  const token = await createToken(db.store, { account: 'a', label: 'over TLS' });
+  const listed = await commands.run(['token', 'list'], trusting);
+  expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining('over TLS')]);
+  const url = await listening(commands.start(['serve'], { ...trusting, PORT: '0' }));
+  const answer = await fetch(`${url}/v1/campaigns`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
+  });
+  expect([answer.status, JSON.parse(await answer.text()).result.rows]).toEqual([200, []]);
+});

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { ConfigError, loadConfig } from '../../../src/config.ts';
+import { problemCodes, problems } from '../../../src/http/problems.ts';
+
+const page = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
+
+test('docs/errors.md lists every problem code with its status and meaning', () => {
+  const expected = problemCodes.map(
+    (code) => `| ${problems[code].status} | \`${code}\` | ${problems[code].when} |`,
+  );
+  expect(page.split('\n').filter((line) => /^\| [45]\d\d /.test(line))).toEqual(expected);
+});
+
+test('docs/errors.md shows configuration errors as they are printed', () => {
+  const examples = [...page.matchAll(/^error: (([A-Z_]+)(?:=(.*?))?: .+)$/gm)];
+  expect(examples.length).toBeGreaterThan(10);
+  for (const [, message, name = '', value = 'ftp://x'] of examples) {
+    expect(() => loadConfig({ [name]: value })).toThrow(new ConfigError(message));
+  }
+});

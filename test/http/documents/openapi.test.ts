@@ -1,0 +1,247 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { endpoints, familyOf } from '../../../catalog/breakdowns.ts';
+import { type Catalog, catalog } from '../../../catalog/catalog.ts';
+import { openApiDocument } from '../../../src/http/openapi/document.ts';
+import type { Content, OpenApiDocument, ResponseObject } from '../../../src/http/openapi/model.ts';
+import { event, load } from '../../support/events.ts';
+import { faults, readDocument } from '../../support/openapi-faults.ts';
+import { paths } from '../../support/oracle.ts';
+import { type Report, useService } from '../../support/service.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+// Before the service starts, so that it knows the time of the load from the beginning.
+beforeAll(async () => {
+  await load(db.store, [
+    event({ device: 'mobile', creative_id: 'creative', site_id: 'site', spend: '12.345678' }),
+    event({ revenue: '-0.5' }),
+    event({ event_type: 'conversion', quantity: 3 }),
+    event({ event_type: 'referral', event_time: '2026-03-02T00:00:00Z', creative_id: 'cr"e}ative' }),
+    event({ event_type: 'ad_request', quantity: 4_294_967_295 }),
+  ]);
+});
+const service = useService(db);
+const limited = useService(db, { RATE_LIMIT_REQUESTS: '1' });
+
+const limits = {
+  requests: 120,
+  windowSeconds: 60,
+  maxBodyBytes: 16_384,
+  timeoutSeconds: 300,
+  reports: { most: 8, mostOfAccount: 4, waitSeconds: 5 },
+  leastPace: { bytesPerSecond: 65_536, seconds: 10 },
+  sendTimeoutSeconds: 60,
+};
+const body = { start_time: '2026-03-01', end_time: '2026-03-31' };
+const path = '/v1/campaigns';
+/** Only where optional fields of the body ask for it. */
+const ofOptions = ['Adtally-Row-Count', 'Adtally-Totals', 'Adtally-Compare-To'];
+const mediaTypes = [
+  'application/json',
+  'application/x-ndjson',
+  'text/csv',
+  'application/vnd.apache.arrow.stream',
+  'application/vnd.apache.parquet',
+];
+
+let document: OpenApiDocument;
+beforeAll(async () => {
+  document = await readDocument(service.url);
+});
+
+/** The answer 200 of a report. */
+function answerOf(name: string): ResponseObject {
+  const answer = document.paths[name]?.post?.responses[200];
+  if (!answer || '$ref' in answer) throw new Error(`${name} has no answer`);
+  return answer;
+}
+
+const contentOf = (name: string): Content => answerOf(name).content ?? {};
+
+test('the document is valid OpenAPI 3.1, and a broken one would be noticed', async () => {
+  expect(await faults(document)).toEqual([]);
+  expect(await faults({ ...document, info: {} })).not.toEqual([]);
+  const schemas = { ...document.components.schemas, Broken: { type: 'text' } };
+  expect(await faults({ ...document, components: { ...document.components, schemas } })).not.toEqual([]);
+});
+
+test('it has every endpoint of the contract, and tells the aliases', () => {
+  const reports = Object.entries(document.paths).filter(
+    ([, { post }]) => post && !['exports', 'changes'].includes(post.tags[0] ?? ''),
+  );
+  expect(reports.map(([name]) => name).sort()).toEqual([...paths].sort());
+  expect(
+    reports.flatMap(([name, { post }]) => (post?.['x-alias-of'] ? [[name, post['x-alias-of']]] : [])),
+  ).toEqual([
+    ['/v1/ad_units/breakdowns/devices', '/v1/ad_units/breakdowns/device'],
+    ['/v1/ad_units/breakdowns/devices_and_site', '/v1/ad_units/breakdowns/device_site'],
+  ]);
+  const operations = Object.values(document.paths).flatMap(({ get, post }) => [get ?? [], post ?? []].flat());
+  expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
+  for (const { post } of reports.map(([, item]) => item)) {
+    expect(Object.keys(post?.responses ?? {})).toEqual(
+      '200 400 401 405 406 408 413 415 426 429 431 500'.split(' '),
+    );
+  }
+});
+
+describe('what the service answers is what the document says', () => {
+  test.each(['campaigns', 'ad_units'])('of the changes of %s', async (family) => {
+    const name = `/v1/${family}/changes`;
+    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
+    const account = family === 'ad_units' ? 'publisher' : 'advertiser';
+    const response = await service.post(name, account, { changed_since: '2026-01-01T00:00:00Z' });
+    const answer = (await response.json()) as { result: { days: object[] } };
+    expect(answer.result.days).toHaveLength(2);
+    expect(await faults(answer, ...place, 'schema')).toEqual([]);
+    expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
+    expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
+  });
+
+  test.each(paths)('%s', async (name) => {
+    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
+    const account = name.includes('ad_units') ? 'publisher' : 'advertiser';
+    const result = await service.report(name, account, body.start_time, body.end_time);
+    const [row] = result.rows;
+    expect(row).toBeDefined();
+    expect(await faults({ result }, ...place, 'schema')).toEqual([]);
+    const longer = { ...result, rows: [{ ...row, more: 1 }] };
+    expect(await faults({ result: longer }, ...place, 'schema')).not.toEqual([]);
+
+    const { example, schema } = contentOf(name)['application/json'] ?? {};
+    const { rows, column_metadata } = (example as { result: Report }).result;
+    expect(await faults(example, ...place, 'schema')).toEqual([]);
+    expect(column_metadata).toEqual(result.column_metadata);
+    expect(Object.keys(rows[0] ?? {})).toEqual(Object.keys(row ?? {}));
+    const rowSchema =
+      schema?.anyOf?.[0]?.$ref
+        ?.split('/')
+        .at(-1)
+        ?.replace(/Report$/, 'Row') ?? '';
+    const { properties = {} } = document.components.schemas[rowSchema] ?? {};
+    expect(Object.keys(properties)).toEqual(Object.keys(row ?? {}));
+  });
+
+  test('in every media type, with the headers it names', async () => {
+    const headers = Object.keys(answerOf(path).headers ?? {});
+    expect(Object.keys(contentOf(path))).toEqual(mediaTypes);
+    for (const accept of mediaTypes) {
+      const response = await service.post(path, 'advertiser', body, { accept });
+      expect(response.headers.get('content-type')?.split(';')[0]).toBe(accept);
+      const json = accept === 'application/json';
+      const missing = headers.filter((name) => !response.headers.has(name) && !ofOptions.includes(name));
+      expect(missing.filter((name) => !json || !/^Adtally-|^Content-Disposition/.test(name))).toEqual([]);
+      const { example } = contentOf(path)[accept] ?? {};
+      if (accept === 'text/csv') {
+        expect((await response.text()).split('\n')[0]).toBe(String(example).split('\n')[0]);
+      } else if (accept === 'application/x-ndjson') {
+        const keys = (lines: string) => Object.keys(JSON.parse(lines.split('\n')[0] ?? ''));
+        expect(keys(await response.text())).toEqual(keys(String(example)));
+      } else await response.arrayBuffer();
+    }
+  });
+
+  const failures: Record<string, () => Promise<Response>> = {
+    400: () => service.post(path, 'a', { ...body, end_time: '2026-02-30' }),
+    401: () => service.post(path, 'a', body, { authorization: 'Bearer nothing' }),
+    405: () => fetch(`${service.url}${path}`),
+    406: () => service.post(path, 'a', body, { accept: 'image/png' }),
+    413: () => service.post(path, 'a', 'x'.repeat(limits.maxBodyBytes + 1)),
+    415: () => service.post(path, 'a', body, { 'content-type': 'text/plain' }),
+    431: () => service.post(path, 'a', body, { 'x-note': 'y'.repeat(20_000) }),
+    429: () => limited.post(path, 'often', body).then(() => limited.post(path, 'often', body)),
+  };
+  test.each(Object.keys(failures))('when it refuses with %s', async (status) => {
+    const response = await failures[status]?.();
+    expect(response?.status).toBe(Number(status));
+    const type = 'application/problem+json';
+    expect(response?.headers.get('content-type')).toBe(type);
+    const reference = document.paths[path]?.post?.responses[status];
+    const name = (reference && '$ref' in reference && reference.$ref.split('/').at(-1)) || '';
+    const documented = document.components.responses[name];
+    const required = Object.keys(documented?.headers ?? {}).filter(
+      (header) => document.components.headers[header]?.required,
+    );
+    expect(required.filter((header) => !response?.headers.has(header))).toEqual([]);
+    const problem = JSON.parse((await response?.text()) ?? '');
+    expect(Object.keys(documented?.content?.[type]?.examples ?? {})).toContain(problem.code);
+    const place = ['components', 'responses', name, 'content', type, 'schema'];
+    expect(await faults(problem, ...place)).toEqual([]);
+    expect(await faults({ ...problem, code: 'other' }, ...place)).not.toEqual([]);
+  });
+
+  test('of its health', async () => {
+    for (const name of ['/healthz', '/readyz']) {
+      const health = await (await fetch(`${service.url}${name}`)).json();
+      expect(await faults(health, 'components', 'schemas', 'Health')).toEqual([]);
+    }
+  });
+
+  test('of its health on a store that an update has gone ahead of', async () => {
+    await db.store.command({
+      query: "INSERT INTO migrations (version, name, checksum) VALUES (9000, '9000_future', '')",
+    });
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+    await db.store.command({ query: 'DELETE FROM migrations WHERE version = 9000' });
+  });
+
+  test('of a request it accepts and refuses', async () => {
+    const requests = [body, { ...body, more: 1 }, { ...body, start_time: '2026-02-29' }, {}, []];
+    for (const request of requests) {
+      const accepted = (await service.post(path, 'a', request)).status === 200;
+      const fits = await faults(request, 'components', 'schemas', 'CampaignsRequest');
+      expect({ request, fits: fits.length === 0 }).toEqual({ request, fits: accepted });
+    }
+  });
+});
+
+test('every body that it shows as an example is accepted, as the lines of curl on /docs send it', async () => {
+  // The day on which the link of the example expires passes.
+  const lasting = Object.entries(document.paths).filter(([name]) => !name.startsWith('/v1/links/'));
+  const shown = lasting.flatMap(([address, { post }]) =>
+    Object.values(post?.requestBody?.content ?? {}).flatMap(({ example, examples = {} }) =>
+      [...(example ? [example] : []), ...Object.values(examples).map(({ value }) => value)].map((value) => ({
+        address,
+        value: value as object,
+        headers: Object.fromEntries(
+          (post?.parameters ?? []).flatMap((each) =>
+            'in' in each && each.in === 'header'
+              ? [[each.name, String([each.schema.examples].flat()[0])]]
+              : [],
+          ),
+        ),
+      })),
+    ),
+  );
+  expect(shown.length).toBeGreaterThan(paths.length * 2);
+  for (const { address, value, headers } of shown) {
+    const response = await service.post(address, 'both', value, headers);
+    const problem = response.ok ? '' : await response.text();
+    expect({ address, value, problem }).toEqual({ address, value, problem: '' });
+    await response.body?.cancel();
+  }
+});
+
+test('a made-up dimension of the catalog is in the document without further work', async () => {
+  const campaigns = familyOf(catalog, 'campaigns');
+  const extended: Catalog = {
+    ...catalog,
+    dimensions: {
+      ...catalog.dimensions,
+      browser: { key: 'browser', storage: 'String', columns: [{ id: 'browser' }] },
+    },
+    families: {
+      ...catalog.families,
+      campaigns: { ...campaigns, dimensions: [...campaigns.dimensions, 'browser'] },
+    },
+  };
+  const made = openApiDocument(extended, limits);
+  expect(await faults(made)).toEqual([]);
+  expect(Object.keys(made.paths)).toEqual(
+    expect.arrayContaining(endpoints(extended).map((endpoint) => endpoint.path)),
+  );
+  expect(made.paths['/v1/campaigns/breakdowns/device_browser_date']?.post?.summary).toBe(
+    'One row per campaign, device, browser and day',
+  );
+  expect(made.components.schemas.CampaignsBrowserRow?.required).toContain('browser');
+});

@@ -1,0 +1,53 @@
+import { expect, test, vi } from 'vitest';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
+import { replay } from '../../../ingest/replay/replay.ts';
+import { heldAt } from '../../support/held.ts';
+import { killedReplay, now, replayedAs, useRejectedLoads } from '../../support/rejected-loads.ts';
+import { onEveryShard, useStore } from '../../support/store.ts';
+
+const db = useStore();
+const loads = useRejectedLoads(db);
+const { run, loadWithRejects, corrected, totals } = loads;
+
+replayedAs(loads, 'ndjson');
+killedReplay(db, loads, 'csv', 4);
+killedReplay(db, loads, 'ndjson', 4);
+
+test('two different replays of one load at once count each row once, as one or the other corrected it', async () => {
+  const { load } = await loadWithRejects(50);
+  const first = await corrected(load, 'ndjson', (row) => (row < 7 ? 3 : 0), 'first');
+  const second = await corrected(load, 'ndjson', (row) => (row < 3 ? 0 : 5), 'second');
+  const held = heldAt(db.store, /INSERT INTO rejected_rows/);
+  const replaying = replay(held.store, load, new LocalFile(first), now);
+  await held.reached;
+  const waits = vi.fn();
+  const other = replay(db.store, load, new LocalFile(second), now, { onWait: waits });
+  await vi.waitFor(() => expect(waits).toHaveBeenCalled(), { timeout: 10_000 });
+  held.release();
+  expect(await replaying).toMatchObject({ replayed: 7, skipped: 0 });
+  expect(await other).toMatchObject({ replayed: 3, skipped: 7 });
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 40 + 7 * 3 + 3 * 5 });
+});
+
+test('a replay that was marked only in part is not replayed again', async () => {
+  const { load } = await loadWithRejects(50);
+  const path = await corrected(load, 'csv', () => 3);
+  expect((await run('replay', load, path)).code).toBe(0);
+  const unmark =
+    'ALTER TABLE rejected_rows UPDATE replayed_at = toDateTime64(0, 3) WHERE load_id = {load:String} AND line > 20';
+  await onEveryShard(db, unmark, { load });
+  expect(await run('replay', load, path)).toMatchObject({
+    stderr: expect.stringMatching(/^0 rows replayed, 10/),
+  });
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+});
+
+test('rows that were replayed stay so when the file is loaded again by a loader that knows nothing of it', async () => {
+  const { path, load } = await loadWithRejects(50);
+  expect((await run('replay', load, await corrected(load, 'csv', () => 3))).code).toBe(0);
+  // As after a crash between keeping the rejected rows and marking their chunk as loaded.
+  await onEveryShard(db, 'ALTER TABLE load_chunks DELETE WHERE 1');
+  await run('ingest', 'events', path);
+  expect((await run('rejects', '--json')).stdout).not.toContain(loads.account);
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+});

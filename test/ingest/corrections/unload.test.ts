@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
+import { ndjson } from '../../support/events.ts';
+import { useStore } from '../../support/store.ts';
+import { useUnloads } from '../../support/unloads.ts';
+
+const db = useStore();
+const loads = useUnloads(db);
+const { file, run, events, withRejects, load, counted } = loads;
+
+const stateOf = async (id: string) =>
+  select(db.store, 'SELECT toString(state) AS state FROM loads FINAL WHERE load_id = {id:String}', { id });
+
+test('a load is taken back exactly, also where others share its days, and its file can be loaded again', async () => {
+  const good = await file('good.ndjson', ndjson(events(30)));
+  const wrong = await file('wrong.ndjson', ndjson(events(20, { campaign_id: 'wrong' })));
+  await load(good);
+  const id = await load(wrong);
+  expect(await counted()).toEqual({ events: 50, spent: '5' });
+
+  expect(await run(['unload', id])).toMatchObject({
+    code: 0,
+    stderr: `load ${id} is taken back: 20 events deleted, rollups of 2 months rebuilt\n`,
+  });
+  expect(await counted()).toEqual({ events: 30, spent: '3' });
+  expect(await stateOf(id)).toEqual([{ state: 'unloaded' }]);
+  expect(await run(['unload', id])).toMatchObject({
+    code: 0,
+    stderr: `load ${id} has been taken back before\n`,
+  });
+
+  await load(wrong);
+  expect(await counted()).toEqual({ events: 50, spent: '5' });
+  await load(wrong);
+  expect(await counted()).toEqual({ events: 50, spent: '5' });
+});
+
+test('--dry-run says what would be taken back, of a load and of a replay, and changes nothing', async () => {
+  const first = await run(['ingest', 'events', '--json', await file('wrong.ndjson', withRejects(20))]);
+  const [id] = JSON.parse(first.stdout).loads;
+  const before = await counted();
+  expect(before.events).toBe(16);
+  for (const _ of ['once', 'again']) {
+    expect(await run(['unload', id, '--dry-run'])).toMatchObject({
+      code: 0,
+      stderr: `load ${id} would be taken back: 16 events deleted, 4 open rejected rows deleted, rollups of 2 months rebuilt
+nothing was changed; 1 chunk with events of 2026-03, 2026-04 would be forgotten\n`,
+    });
+  }
+  expect(await counted()).toEqual(before);
+  expect(await stateOf(id)).toEqual([{ state: 'loaded' }]);
+
+  const corrected = (await run(['rejects', id, '--json'])).stdout.replaceAll(
+    '"quantity":"0"',
+    '"quantity":"1"',
+  );
+  expect((await run(['replay', id, await file('corrected.ndjson', corrected)])).code).toBe(0);
+  const query = "SELECT max(load_id) AS replay FROM loads WHERE kind = 'replay'";
+  const [{ replay } = { replay: '' }] = await select<{ replay: string }>(db.store, query);
+  const { stderr } = await run(['unload', replay, '--dry-run']);
+  expect(stderr).toContain('4 events deleted, 4 rejected rows open again, rollups of 2 months rebuilt');
+  expect((await run(['unload', replay])).stderr).toContain(
+    '4 events deleted, 4 rejected rows open again, rollups of 2 months rebuilt',
+  );
+  expect(await counted()).toEqual(before);
+  expect((await run(['unload', id])).stderr).toContain('16 events deleted, 4 open rejected rows deleted');
+  expect((await run(['unload', id, '--dry-run'])).stderr).toBe(`load ${id} has been taken back before\n`);
+  expect((await run(['unload', 'nowhere', '--dry-run'])).code).toBe(1);
+});
+
+test.each([
+  ['nowhere', /there is no load nowhere/],
+  ['a rebuild', /is no load of events/],
+])('%s cannot be taken back', async (what, reason) => {
+  let id = what;
+  if (what === 'a rebuild') {
+    await run(['rebuild']);
+    const query = "SELECT max(load_id) AS id FROM loads WHERE kind = 'rebuild'";
+    [{ id } = { id }] = await select<{ id: string }>(db.store, query);
+  }
+  const { code, stderr } = await run(['unload', id]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(reason);
+});
+
+test('dismissed rows are not listed or waited for any more, also not after the file is loaded again', async () => {
+  const path = await file('e.ndjson', withRejects(20));
+  const first = await run(['ingest', 'events', '--json', path]);
+  expect(first.code).toBe(4);
+  const [id] = JSON.parse(first.stdout).loads;
+  expect((await run(['rejects', '--dismiss'])).code).toBe(2);
+  expect(await run(['rejects', id, '--dismiss'])).toMatchObject({
+    code: 0,
+    stderr: '4 rejected rows dismissed\n',
+  });
+  expect((await run(['rejects', id, '--json'])).stdout).toBe('');
+  expect((await run(['rejects', id, '--dismiss'])).stderr).toBe('0 rejected rows dismissed\n');
+  expect((await run(['ingest', 'events', path])).code).toBe(0);
+});

@@ -1,0 +1,143 @@
+import { expect, it } from 'vitest';
+import { catalog } from '../../../catalog/catalog.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
+import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { prune } from '../../../src/cli/store/prune.ts';
+import { useChunksInDoubt } from '../../support/chunks-in-doubt.ts';
+import { event, load } from '../../support/events.ts';
+import { heldAt } from '../../support/held.ts';
+import { useStore } from '../../support/store.ts';
+
+const test = useStore();
+const { events, leaveInDoubt, leaveInDoubtAtRestart, counted, withdrawn, mutate } = useChunksInDoubt(test);
+
+it.each([
+  ['before the server was started', '2026-01-01'],
+  ['by a clock that was set back since', '2035-01-01'],
+])('a chunk in doubt that was sent %s is looked for, whatever the server remembers', async (_, sentAt) => {
+  const lines = events();
+  await leaveInDoubtAtRestart(lines, sentAt);
+  // Lost, though the names of the parts are remembered.
+  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
+  await mutate('ALTER TABLE campaigns_device_date DELETE WHERE true');
+  expect((await verifyRollups(test.store, catalog)).differences).not.toEqual([]);
+
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect(await withdrawn()).not.toEqual([]);
+});
+
+it.each([
+  ['before the server was started', '2026-01-01'],
+  ['by a clock that was set back since', '2035-01-01'],
+])(
+  'rollups that lack a chunk sent %s are rebuilt, and its events, which are whole, are not withdrawn',
+  async (_, sentAt) => {
+    const lines = events();
+    await leaveInDoubtAtRestart(lines, sentAt);
+    await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+    expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+    expect(await counted()).toEqual({ events: 300, quantity: 600 });
+    expect(await withdrawn()).toEqual([]);
+    expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
+  },
+);
+
+it('what a load has left of a chunk that it withdrew is withdrawn by the one that takes over', async () => {
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  // It was killed while it sent the chunk under another name: one month is there twice, another is missing.
+  await test.store.command({
+    query: 'INSERT INTO withdrawn_chunks (chunk, day) SELECT DISTINCT chunk, day FROM chunk_days',
+  });
+  await test.store.command({
+    query: `INSERT INTO events (* EXCEPT day) SELECT * FROM events WHERE day = '2026-01-05'`,
+    clickhouse_settings: { insert_deduplicate: 0 },
+  });
+  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('two loads that a crash has left in doubt do not keep each other from being settled', async () => {
+  const [lines, others] = [events(), events()];
+  await load(test.store, lines, 40_000);
+  await leaveInDoubtAtRestart(others);
+  await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await load(test.store, others, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 600, quantity: 1200 });
+});
+
+it('a month that was pruned is repaired and keeps what was pruned', async () => {
+  const old = Array.from({ length: 50 }, () => event({ event_time: '2026-02-07T00:00:00Z' }));
+  await load(test.store, old);
+  await prune(test.store, { keep: 1 }, new Date('2026-04-15T00:00:00Z'));
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  await mutate("ALTER TABLE campaigns_device_date DELETE WHERE day = '2026-02-05'");
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300 });
+  const kept =
+    "SELECT toUInt32(sum(r.impressions)) AS kept FROM campaigns_date AS r WHERE day = '2026-02-07'";
+  expect(await select(test.store, kept)).toEqual([{ kept: 50 }]);
+  expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
+});
+
+it('days on which --dedupe leaves out all of a withdrawn chunk are compared, too', async () => {
+  const lines = events();
+  await leaveInDoubtAtRestart(lines);
+  // The same events came in another file while it was in doubt.
+  await load(test.store, lines.toReversed(), 40_000);
+  expect(await load(test.store, lines, 40_000, { dedupe: true })).toMatchObject({
+    rows: 0,
+    duplicateRows: 300,
+  });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('a loader that takes over such a chunk from one that is about to settle it counts it once', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  const first = heldAt(test.store, /"kind":"rebuild"/);
+  const settling = load(first.store, lines, 40_000);
+  await first.reached;
+  const second = load(test.store, lines, 40_000);
+  await expect(second).resolves.toMatchObject({ rows: 300 });
+  first.release();
+  await settling;
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+/** The store, but sending events to it fails. */
+function broken(): Store {
+  const store: Store = Object.create(test.store);
+  store.exec = (params: Parameters<Store['exec']>[0]) =>
+    /INTO incoming/.test(params.query) ? Promise.reject(new Error('cut off')) : test.store.exec(params);
+  return store;
+}
+
+it('a chunk that such a loader has withdrawn and not sent does not pass for loaded', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  const first = heldAt(test.store, /"kind":"rebuild"/);
+  const settling = load(first.store, lines, 40_000);
+  await first.reached;
+  await expect(load(broken(), lines, 40_000)).rejects.toThrow('cut off');
+  first.release();
+  await expect(settling).rejects.toThrow(/another load has taken over .* run the same command again/);
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ repeatedRows: expect.any(Number) });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('a chunk in doubt that the engine has forgotten is counted once, whatever of it had arrived', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  // A part of the events and of a rollup was lost.
+  await mutate("ALTER TABLE events DELETE WHERE day = '2026-02-05'");
+  await mutate('TRUNCATE TABLE campaigns_device_date');
+  expect((await verifyRollups(test.store, catalog)).differences).not.toEqual([]);
+
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
+});

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { event, ndjson } from '../../support/events.ts';
+import { useLoader } from '../../support/loader.ts';
+import { reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+let account: string;
+let hold: Parameters<typeof useStatementsBetween>[1] = () => {};
+const between = useStatementsBetween(
+  () => db.address.url,
+  (passing) => hold(passing),
+);
+const { counted, file, start } = useLoader(reachedBy(between, db), (own) => {
+  ({ account } = own);
+});
+
+test.each(['--max-rejects', '--dedupe'])('%s only counts what its own load holds back', async (option) => {
+  const good = Array.from({ length: 9 }, () => event({ advertiser_id: account }));
+  const path = await file(
+    'e.ndjson',
+    ndjson([...good, event({ advertiser_id: account, device: 'd'.repeat(99) })]),
+  );
+  let asked = 0;
+  hold = async ({ query }) => {
+    if (!query.includes('countIf(left_out)') || asked++ > 0) return;
+    // As the statement of a loader that was killed, and had begun with the same chunk, may do at this moment.
+    const add = "INSERT INTO incoming_staging SELECT * REPLACE ('killed' AS load_id) FROM incoming_staging";
+    await db.store.command({ query: add });
+  };
+  const args = ['ingest', 'events', '--json', option, ...(option === '--max-rejects' ? ['1'] : []), path];
+  const { code, stdout, stderr } = await start(args).ended;
+  expect(code, stderr).toBe(4);
+  expect(asked).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ rows: 9, rejected_rows: 1, duplicate_rows: 0 });
+  expect(await counted()).toBe(9);
+});

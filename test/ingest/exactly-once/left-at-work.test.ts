@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, expect, test, vi } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
+import { claimChunk, type SendableClaim } from '../../../ingest/delivery/chunk-claims.ts';
+import { openLedger } from '../../../ingest/ledger/ledger.ts';
+import { Load } from '../../../ingest/ledger/load.ts';
+import { commentOf } from '../../../ingest/ledger/loads-at-work.ts';
+import { confirmationTime } from '../../../ingest/lists/confirmation-time.ts';
+import { event, ndjson } from '../../support/events.ts';
+import { done, useLoader } from '../../support/loader.ts';
+import { onlyChunk } from '../../support/only-chunk.ts';
+import { onEveryShard, useStore } from '../../support/store.ts';
+
+// A loader that is killed leaves a server at work on what it has sent.
+const db = useStore();
+let account: string;
+const { counted, file, start, ingest, killAll } = useLoader(db, (own) => {
+  ({ account } = own);
+});
+const releases: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const release of releases.splice(0)) await release();
+  await killAll();
+});
+
+const lines = () => ndjson(Array.from({ length: 50 }, () => event({ advertiser_id: account, spend: '1' })));
+
+/** Keeps a server at work for a load, until the end of the test or until it is released. */
+async function atWork(id: string): Promise<() => Promise<unknown>> {
+  const queryId = `at-work-${id}`;
+  const statement = db.store.command({
+    query: 'SELECT sleepEachRow(0.1) FROM numbers(1200) SETTINGS max_block_size = 1',
+    query_id: queryId,
+    clickhouse_settings: { log_comment: commentOf(id) },
+  });
+  const ended = statement.catch(() => undefined);
+  const release = async () => {
+    // As docs/operations.md says.
+    const query = `KILL QUERY WHERE Settings['log_comment'] = '${commentOf(id)}' SYNC`;
+    await db.store.command({ query });
+    await ended;
+  };
+  releases.push(release);
+  const running = 'SELECT 1 FROM system.processes WHERE query_id = {queryId:String}';
+  await vi.waitFor(async () => expect(await select(db.store, running, { queryId })).toHaveLength(1));
+  return release;
+}
+
+/** A load that has claimed the chunk of a file and ended, and left a server at work. */
+async function leftAtWork() {
+  const path = await file('e.ndjson', lines());
+  const load = await Load.begin(db.store, { kind: 'events', file: path }, new Date());
+  const claim = (await claimChunk(openLedger(db.store), load, await onlyChunk(path))) as SendableClaim;
+  const release = await atWork(load.id);
+  await load.fail(new Error('for a test'));
+  return { id: load.id, path, claim, release };
+}
+
+test('its chunks are waited for', async () => {
+  const { path, release } = await leftAtWork();
+  const loader = start(['ingest', 'events', '--json', path]);
+  const { id: chunk } = await onlyChunk(path);
+  const claims =
+    'SELECT DISTINCT load_id FROM load_chunks WHERE chunk = {chunk:String} AND toUInt64(sent_at) > 0';
+  await vi.waitFor(async () => expect(await select(db.store, claims, { chunk })).toHaveLength(2), 60_000);
+  await delay(1_000);
+  expect(await counted()).toBe(0);
+  await release();
+  expect(await done(loader)).toMatchObject({ rows: 50 });
+  expect(await counted()).toBe(50);
+});
+
+test.each([
+  ['takes it back', (id: string) => ['unload', id]],
+  ['rebuilds', () => ['rebuild']],
+  ['goes by event ids', (_: string, path: string) => ['ingest', 'events', '--dedupe', path]],
+])('is waited for by who %s', async (_, command) => {
+  const { id, release } = await leftAtWork();
+  const other = await file('other.ndjson', lines());
+  const waiting = start(command(id, other));
+  await waiting.said(new RegExp(`waiting for load ${id}, of which ClickHouse is still storing events`));
+  await release();
+  expect(await waiting.ended).toMatchObject({ code: 0 });
+});
+
+test('its lines are not loaded in another way', async () => {
+  const { id, path } = await leftAtWork();
+  const { code, stderr } = await ingest('--timezone', 'Asia/Tokyo', path);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`is being loaded as load ${id}, but read in another way`);
+  expect(await counted()).toBe(0);
+});
+
+test('is not covered by a confirmation', async () => {
+  const { claim, release } = await leftAtWork();
+  expect((await confirmationTime(db.store)).time < claim.loadTime).toBe(true);
+  await release();
+  expect((await confirmationTime(db.store)).time > claim.loadTime).toBe(true);
+});
+
+test('a load of another store is not waited for', async () => {
+  await atWork(`of-elsewhere-${account}`);
+  const { code, stderr } = await start(['rebuild']).ended;
+  expect([code, stderr]).toEqual([0, expect.not.stringContaining('of-elsewhere')]);
+});
+
+test.each([
+  ['of a file', () => []],
+  ['of several small files', (other: string) => [other]],
+  ['with --dedupe', () => ['--dedupe']],
+  ['with --max-rejects', () => ['--max-rejects', '5']],
+])('every statement that stores events says which load they are of: %s', async (_, more) => {
+  const path = await file('e.ndjson', lines());
+  const other = await file('other.ndjson', ndjson([event({ advertiser_id: account, campaign_id: 'other' })]));
+  const { code, stderr } = await ingest(path, ...more(other));
+  expect(code, stderr).toBe(0);
+  const { id: chunk } = await onlyChunk(path);
+  const loads = 'SELECT DISTINCT load_id AS id FROM load_chunks WHERE chunk = {chunk:String}';
+  const [load] = await select<{ id: string }>(db.store, loads, { chunk });
+  await onEveryShard(db, 'SYSTEM FLUSH LOGS query_log');
+  const comments = `SELECT DISTINCT Settings['log_comment'] AS comment FROM system.query_log
+    WHERE type = 'QueryFinish' AND startsWith(Settings['insert_deduplication_token'], {chunk:String})`;
+  expect(await select(db.store, comments, { chunk })).toEqual([{ comment: commentOf(load?.id ?? '') }]);
+});

@@ -1,0 +1,4 @@
+import { loadedOtherwise } from '../../support/loaded-otherwise-suite.ts';
+import { useStore } from '../../support/store.ts';
+
+loadedOtherwise(useStore());

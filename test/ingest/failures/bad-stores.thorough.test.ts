@@ -1,0 +1,33 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { connect } from '../../../clickhouse/client.ts';
+import { migrate } from '../../../clickhouse/migrate/migrate.ts';
+import { embedded } from '../../support/compiled.ts';
+import { counted, eventsFile, underWay } from '../../support/load-under-way.ts';
+import { useCommands } from '../../support/process.ts';
+
+const commands = useCommands();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-stores-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('a load rides through the end and the restart of the embedded ClickHouse', async () => {
+  const dataDir = join(folder, 'data');
+  const lease = await (await embedded()).acquireEmbedded(dataDir);
+  const address = { ...lease.address, database: 'adtally' };
+  await migrate(address);
+  const store = connect(address);
+  try {
+    const path = eventsFile(folder, 'restarted', 20_000);
+    const load = commands.start(['ingest', 'events', '--chunk-bytes', '100000', path], { DATA_DIR: dataDir });
+    await underWay(store);
+    process.kill(JSON.parse(readFileSync(join(dataDir, 'clickhouse.json'), 'utf8')).pid, 'SIGKILL');
+    const { code, stderr } = await load.ended;
+    expect(code, stderr).toBe(0);
+    expect(await counted(store, 'restarted')).toBe(20_000);
+  } finally {
+    await store.close();
+    await lease.release();
+  }
+});

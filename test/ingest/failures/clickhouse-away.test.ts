@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import { connect, select } from '../../../clickhouse/client.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
+import { LoadError, Stopped } from '../../../ingest/ledger/load-error.ts';
+import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { event, ndjson } from '../../support/events.ts';
+import { openGate } from '../../support/gate.ts';
+import { heldAt } from '../../support/held.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-away-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let files = 0;
+
+/** The load before could not record its end, and counts as dead sooner than in production. */
+const soonDead = { heartbeatMs: 100, deadAfterMs: 2_000, pollMs: 20 };
+
+/** A load of ten events that is about to send a statement to a ClickHouse that has just gone away. */
+async function loadAtClosedGate(statement: RegExp, dedupe: boolean) {
+  const account = `away-${++files}`;
+  const file = join(folder, `${account}.ndjson`);
+  writeFileSync(file, ndjson(Array.from({ length: 10 }, () => event({ advertiser_id: account }))));
+  const way = await openGate(db.address.url);
+  const store = connect({ ...db.address, url: way.url });
+  const held = heldAt(store, statement);
+  const stop = new AbortController();
+  const onRetry = vi.fn();
+  const options = { input: new LocalFile(file), dedupe, chunkBytes: 1 << 20, now: () => new Date(), onRetry };
+  const load = loadEvents({ ...options, store: held.store, signal: stop.signal }).catch(
+    (error: unknown) => error,
+  );
+  await held.reached;
+  way.close();
+  held.release();
+  return { account, load, stop, onRetry, way, options, end: () => store.close() };
+}
+
+const statements: [string, RegExp, boolean][] = [
+  ['looks up chunks', /AS content\s+FROM load_chunks AS c WHERE head IN .* GROUP BY head, chunk/, false],
+  ['begins a chunk', /INTO begun_chunks/, false],
+  ['claims a chunk', /INTO load_chunks/, false],
+  ['sends events', /INSERT INTO incoming /, false],
+  ['sends events with --dedupe', /INSERT INTO incoming_staging/, true],
+  ['counts what it sent', /FROM rejected_rows WHERE chunk IN .* GROUP BY chunk/, false],
+  ['marks a chunk as loaded', /INTO load_chunks .*, loaded_at\)/, false],
+];
+
+test.each(statements)(
+  'a load that %s while ClickHouse is away says so, and one Ctrl-C ends it',
+  async (_, statement, dedupe) => {
+    const { account, load, stop, onRetry, options, end } = await loadAtClosedGate(statement, dedupe);
+    await vi.waitFor(() => expect(onRetry).toHaveBeenCalled(), { timeout: 20_000 });
+    stop.abort();
+    // Long before the two minutes for which a load waits for ClickHouse.
+    expect(await load).toBeInstanceOf(Stopped);
+    await end();
+
+    await loadEvents({ ...options, store: db.store, timings: soonDead });
+    const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
+    expect(await select(db.store, query, { account })).toEqual([{ events: 10 }]);
+  },
+);
+
+test('a load rides out a ClickHouse that goes away while events are counted', async () => {
+  const { load, onRetry, way, end } = await loadAtClosedGate(
+    /FROM rejected_rows WHERE chunk IN .* GROUP BY chunk/,
+    false,
+  );
+  await vi.waitFor(() => expect(onRetry).toHaveBeenCalled(), { timeout: 20_000 });
+  await way.open();
+  expect(await load).toMatchObject({ rows: 10 });
+  way.close();
+  await end();
+});
+
+test('a failure of ClickHouse is no failure of the file, and says how to continue', async () => {
+  const file = join(folder, 'refused.ndjson');
+  writeFileSync(file, ndjson([event()]));
+  const store: typeof db.store = Object.create(db.store);
+  // As a table that is gone: the text is that of ClickHouse.
+  store.exec = (params: Parameters<typeof store.exec>[0]) =>
+    db.store.exec(/INTO incoming/.test(params.query) ? { query: 'INSERT INTO gone SELECT 1' } : params);
+  const load = loadEvents({ store, input: new LocalFile(file), chunkBytes: 1 << 20, now: () => new Date() });
+  await expect(load).rejects.toThrow(
+    /refused.ndjson: ClickHouse failed: .*gone.* Rows already loaded are kept. Run the same command again/,
+  );
+  await expect(load).rejects.toBeInstanceOf(LoadError);
+});

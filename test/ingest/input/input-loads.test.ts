@@ -1,0 +1,141 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
+import { loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
+import { type LoadResult, loadEvents } from '../../../ingest/load/load-events.ts';
+import { event, ndjson } from '../../support/events.ts';
+import { useLoader } from '../../support/loader.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+let account: string;
+const { counted, file, start } = useLoader(db, (own) => {
+  ({ account } = own);
+});
+
+async function load(name: string, content: string | Buffer): Promise<LoadResult> {
+  return loadEvents({
+    store: db.store,
+    input: new LocalFile(await file(name, content)),
+    chunkBytes: 64 << 20,
+    now: () => new Date(),
+  });
+}
+
+/** Events as ClickHouse writes and packs them, as zstd at that level. */
+async function packedEvents(format: 'JSONEachRow' | 'CSVWithNames', level: number): Promise<Buffer> {
+  const { url, user, password } = db.address;
+  const query = `SELECT concat('e', toString(number)) AS event_id, '2026-03-01 12:00:00' AS event_time,
+      'impression' AS event_type, '${account}' AS advertiser_id, toString(cityHash64(number) % 900) AS campaign_id
+    FROM numbers(10000) FORMAT ${format}`;
+  const response = await fetch(`${url}/?enable_http_compression=1&http_zlib_compression_level=${level}`, {
+    method: 'POST',
+    body: query,
+    headers: {
+      'accept-encoding': 'zstd, identity;q=0',
+      'x-clickhouse-user': user,
+      'x-clickhouse-key': password,
+    },
+  });
+  expect(response.headers.get('content-encoding')).toBe('zstd');
+  return Buffer.from(await response.arrayBuffer());
+}
+
+test('.zst files of events load, of any level', async () => {
+  expect(await load('e.ndjson.zst', await packedEvents('JSONEachRow', 3))).toMatchObject({ rows: 10_000 });
+  const same = await load('again.ndjson.zst', await packedEvents('JSONEachRow', 19));
+  expect(same).toMatchObject({ rows: 0, repeatedRows: 10_000 });
+  expect(await counted()).toBe(10_000);
+  expect(await load('e.csv.zst', await packedEvents('CSVWithNames', 19))).toMatchObject({ rows: 10_000 });
+});
+
+const columns = ['event_id', 'event_time', 'event_type', 'advertiser_id', 'campaign_id'] as const;
+const table = (separator: string, lineEnd: string) =>
+  [
+    columns.join(separator),
+    ...Array.from({ length: 300 }, (_, n) =>
+      [`ü${n}`, '2026-03-01 12:00:00', 'impression', account, '夏😀'].join(separator),
+    ),
+    '',
+  ].join(lineEnd);
+
+test('one text is counted once, however it is packed and encoded', async () => {
+  const text = table(',', '\n');
+  expect(await load('e.csv', text)).toMatchObject({ rows: 300 });
+  const same: [string, string | Buffer][] = [
+    ['bom.csv', `\ufeff${text}`],
+    ['cr.csv', table(',', '\r')],
+    ['utf-16.csv', Buffer.from(`\ufeff${text}`, 'utf16le')],
+    ['utf-16-cr.csv', Buffer.from(`\ufeff${table(',', '\r')}`, 'utf16le').swap16()],
+    ['packed.csv', gzipSync(text)],
+    ['packed.csv.gz', gzipSync(Buffer.from(`\ufeff${text}`, 'utf16le'))],
+    ['plain.csv.gz', text],
+    ['packed.csv.br', brotliCompressSync(table(',', '\r'))],
+  ];
+  for (const [name, content] of same) {
+    expect(await load(name, content), name).toMatchObject({ rows: 0, repeatedRows: 300, rejectedRows: 0 });
+  }
+  expect(await counted()).toBe(300);
+});
+
+test('"Unicode text" of Excel loads', async () => {
+  const sheet = Buffer.from(`\ufeff${table('\t', '\r\n')}`, 'utf16le');
+  expect(await load('sheet.tsv', sheet)).toMatchObject({ rows: 300, rejectedRows: 0 });
+});
+
+test('names load from "CSV (Macintosh)" and from UTF-16', async () => {
+  const names = (suffix: string) =>
+    `account_id,campaign_id,name\r${account},c1,Ü${suffix}\r${account},c2,夏\r`;
+  for (const [n, content] of [names(''), Buffer.from(`\ufeff${names('2')}`, 'utf16le')].entries()) {
+    expect(
+      await loadLookupList(
+        db.store,
+        lookupLists.campaigns,
+        new LocalFile(await file(`names-${n}.csv`, content)),
+      ),
+    ).toBe(2);
+  }
+});
+
+test('an empty line in a list of names is no record', async () => {
+  const { creatives } = lookupLists;
+  const named = async (name: string, content: string) => {
+    const lines = await loadLookupList(db.store, creatives, new LocalFile(await file(name, content)));
+    const headlines = 'SELECT creative_id AS id, headline FROM creatives FINAL ORDER BY id';
+    return [
+      lines,
+      ...(await select<{ id: string; headline: string }>(db.store, headlines)).map((row) => row.headline),
+    ];
+  };
+  const head = 'account_id,creative_id,headline';
+  const one = `\n\n${head}\n\n${account},c1,One\n\n\n${account},c2,"A ""quoted""\n\nheadline"\n\n`;
+  expect(await named('a.csv', one)).toEqual([2, 'One', 'A "quoted"\n\nheadline']);
+  const two = `${head}\r\n\r\n${account},c1,5" wide\r\n\r\n${account},c2,"Two"\r\n\r\n`;
+  expect(await named('b.csv', two)).toEqual([2, '5" wide', 'Two']);
+  const three = `${head.replaceAll(',', '\t')}\n\n${account}\tc1\t"\n\n${account}\tc2\tTwo\n\n`;
+  expect(await named('c.tsv', three)).toEqual([2, '"', 'Two']);
+  const lines = ['c1', 'c2'].map((creative_id) =>
+    JSON.stringify({ account_id: account, creative_id, headline: creative_id }),
+  );
+  expect(await named('d.ndjson', `\n${lines.join('\n\n')}\n\n`)).toEqual([2, 'c1', 'c2']);
+});
+
+test('packed standard input loads', async () => {
+  const lines = ndjson(Array.from({ length: 300 }, () => event({ advertiser_id: account })));
+  const { code, stderr } = await start(['ingest', 'events', '-'], gzipSync(lines)).ended;
+  expect(code, stderr).toBe(0);
+  expect(await counted()).toBe(300);
+});
+
+test('files without events are no failure', async () => {
+  for (const [name, content] of [
+    ['empty.csv', ''],
+    ['header.csv', columns.join(',')],
+    ['header-cr.csv', `${columns.join(',')}\r`],
+    ['bom.ndjson', '\ufeff'],
+    ['packed.ndjson.gz', gzipSync('')],
+  ] as const) {
+    expect(await load(name, content), name).toMatchObject({ rows: 0, rejectedRows: 0 });
+  }
+});

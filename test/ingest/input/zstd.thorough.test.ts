@@ -1,0 +1,3 @@
+import { flipBits } from '../../support/zstd-bits.ts';
+
+flipBits(1);

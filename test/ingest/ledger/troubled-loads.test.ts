@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { catalog } from '../../../catalog/catalog.ts';
+import { rebuildRollups } from '../../../clickhouse/consistency/rebuild-rollups.ts';
+import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
+import { confirmDays } from '../../../ingest/lists/confirmations.ts';
+import { event, ndjson } from '../../support/events.ts';
+import { useLoader } from '../../support/loader.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+let account = '';
+const loader = useLoader(db, (own) => {
+  account = own.account;
+});
+const failing = (now = new Date()) => failingFiles(db.store, now);
+const one = () => event({ advertiser_id: account });
+const bad = () => ndjson([event({ campaign_id: '' })]);
+
+test('a file that fails each time is one failing file, until it is loaded, taken back or given up', async () => {
+  expect(await failing()).toEqual({ files: 0, file: '', load: '', times: 0, error: '' });
+  const path = await loader.file('daily.ndjson', bad());
+  const other = await loader.file('other.ndjson', bad());
+  const ingest = (file: string) => loader.ingest(file, '--max-rejects', '0');
+  for (const times of [1, 2, 3]) {
+    expect((await ingest(path)).code).toBe(1);
+    expect(await failing()).toMatchObject({
+      files: 1,
+      file: path,
+      times,
+      error: expect.stringMatching(/rows are faulty/),
+    });
+  }
+  // Another file does not hide it, nor does its own success of yesterday.
+  await ingest(await loader.file('good.ndjson', ndjson([one()])));
+  expect(await failing()).toMatchObject({ files: 1, file: path });
+
+  await ingest(other);
+  expect(await failing()).toMatchObject({ files: 2, file: other, times: 1 });
+  const { load } = await failing();
+  expect((await loader.run(['unload', load])).code).toBe(0);
+  expect(await failing()).toMatchObject({ files: 1, file: path, times: 3 });
+
+  await loader.file('daily.ndjson', ndjson([one()]));
+  expect((await ingest(path)).code).toBe(0);
+  expect(await failing()).toMatchObject({ files: 0 });
+
+  await loader.file('daily.ndjson', bad());
+  await ingest(path);
+  expect(await failing()).toMatchObject({ files: 1, file: path, times: 1 });
+  const inEightDays = new Date(Date.now() + 8 * 86_400_000);
+  expect(await failing(inEightDays)).toMatchObject({ files: 0 });
+});
+
+test('events have come last when some were newly counted, whatever was tried since', async () => {
+  const path = await loader.file('first.ndjson', ndjson([one(), one()]));
+  const begun = Date.now() / 1000;
+  await loader.ingest(path);
+  const came = await lastEventsAt(db.store);
+  expect(came).toBeGreaterThan(begun - 1);
+
+  expect((await loader.ingest(path)).stdout).toMatch(/"repeated_rows":2/);
+  await loader.ingest(await loader.file('empty.ndjson', ''));
+  await loader.ingest(await loader.file('rejected.ndjson', bad()));
+  await loader.ingest(await loader.file('fails.ndjson', bad()), '--max-rejects', '0');
+  await loader.ingest('--dry-run', await loader.file('tried.ndjson', ndjson([one()])));
+  await confirmDays(db.store, account, '2026-03-01', '2026-03-01');
+  await rebuildRollups(db.store, catalog);
+  expect(await lastEventsAt(db.store)).toBe(came);
+
+  await loader.ingest(await loader.file('second.ndjson', ndjson([one()])));
+  expect(await lastEventsAt(db.store)).toBeGreaterThan(came);
+});
+
+test('a load that waits for input for ever is under way for ever longer; killed, it has failed', async () => {
+  expect(await longestLoad(db.store)).toEqual({ seconds: 0, load: '', file: '' });
+  const hangs = loader.start(['ingest', 'events', '--format', 'ndjson', '-'], 'stays open');
+  await expect
+    .poll(() => longestLoad(db.store), { timeout: 30_000 })
+    .toMatchObject({
+      seconds: expect.toSatisfy((seconds) => seconds >= 2),
+      file: expect.stringMatching(/./),
+    });
+  const { load, file } = await longestLoad(db.store);
+  expect((await failing()).load).not.toBe(load);
+  await hangs.kill('SIGKILL');
+  await expect
+    .poll(() => failing(), { timeout: 40_000, interval: 500 })
+    .toMatchObject({ load, file, times: 1, error: '' });
+  expect(await longestLoad(db.store)).toMatchObject({ seconds: 0 });
+});

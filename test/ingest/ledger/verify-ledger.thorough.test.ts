@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { load as loadEvents, ndjson } from '../../support/events.ts';
+import { heldAt } from '../../support/held.ts';
+import { useStore } from '../../support/store.ts';
+import { useUnloads } from '../../support/unloads.ts';
+
+const db = useStore();
+const loads = useUnloads(db);
+const { file, run, events, withRejects, load } = loads;
+
+const mutate = (query: string) =>
+  db.store.command({
+    query,
+    query_params: { account: loads.account },
+    clickhouse_settings: { mutations_sync: '2' },
+  });
+
+test('what is lost or too much is named with its load and file, and the command that mends it does', async () => {
+  const path = await file('e.ndjson', withRejects(20));
+  const id = await load(path);
+  expect(await verifyLedger(db.store)).toEqual({ differences: [], more: false });
+  expect(await run(['verify'])).toMatchObject({
+    code: 0,
+    stderr: 'every chunk agrees with the ledger\nevery rollup agrees with the raw events\n',
+  });
+
+  const onDay = "day = '2026-03-03'";
+  await mutate(
+    `ALTER TABLE events DELETE WHERE ${onDay} AND event_id = (SELECT max(event_id) FROM events WHERE ${onDay})`,
+  );
+  await mutate('ALTER TABLE rejected_rows DELETE WHERE line = 1');
+  await mutate('ALTER TABLE load_chunks UPDATE records = records + 1 WHERE toUInt64(loaded_at) > 0');
+  const { differences } = await verifyLedger(db.store);
+  expect(differences.map(({ what, day, stored, ledger }) => [what, day, stored, ledger])).toEqual([
+    ['records', '', 20, 21],
+    ['rejected rows', '', 3, 4],
+    ['events', '2026-03-03', 1, 2],
+  ]);
+  expect(differences[0]).toMatchObject({ load: id, file: path, inDoubt: 0 });
+
+  const { code, stdout, stderr } = await run(['verify', '--from', '2026-03-01', '--to', '2026-03-31']);
+  expect(code).toBe(1);
+  expect(stdout).toContain(`${path}\t${id}\tchunk `);
+  expect(stdout).toContain('\t2026-03-03\tevents: 1 stored, 2 in the ledger\n');
+  expect(stderr).toContain(`adtally unload ${id}, then load its file again`);
+  expect((await run(['unload', id])).code).toBe(0);
+  await load(path);
+  expect((await run(['verify'])).code).toBe(0);
+  expect(await loads.counted()).toEqual({ events: 16, spent: '1.6' });
+  await run(['unload', id]);
+});
+
+test('a day without raw events that nothing has pruned is a difference', async () => {
+  const id = await load(await file('old.ndjson', ndjson(events(5, { event_time: '2026-05-05T12:00:00Z' }))));
+  await db.store.command({ query: 'ALTER TABLE events DROP PARTITION 202605' });
+  expect((await verifyLedger(db.store)).differences).toMatchObject([
+    { load: id, day: '2026-05-05', stored: 0, ledger: 5, inDoubt: 0 },
+  ]);
+  expect((await run(['unload', id])).code).toBe(0);
+  expect((await verifyLedger(db.store)).differences).toEqual([]);
+});
+
+test('what a running load has not finished is left out', async () => {
+  const held = heldAt(db.store, /INSERT INTO load_chunks [^)]*loaded_at/);
+  const loading = loadEvents(held.store, events(5));
+  await held.reached;
+  expect((await verifyLedger(db.store)).differences).toEqual([]);
+  held.release();
+  await loading;
+});
+
+test('a chunk that an interrupted load has left in doubt is mended by loading its file again', async () => {
+  const path = await file('e.ndjson', ndjson(events(5)));
+  const id = await load(path);
+  await mutate(
+    `ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0 WHERE load_id = '${id}'`,
+  );
+  await mutate(`ALTER TABLE loads UPDATE state = 'failed' WHERE load_id = '${id}'`);
+  expect((await verifyLedger(db.store)).differences).toMatchObject([
+    { load: id, stored: 5, ledger: 0, inDoubt: 1 },
+  ]);
+  expect((await run(['verify', '--json'])).stderr).toContain(`adtally ingest events ${path}`);
+  await load(path);
+  expect((await verifyLedger(db.store)).differences).toEqual([]);
+});

@@ -1,4 +1,0 @@
-import { loadsAlike, wholeMatrix } from '../support/matrix-suite.ts';
-import { useStore } from '../support/store.ts';
-
-loadsAlike(useStore(), wholeMatrix, 600);

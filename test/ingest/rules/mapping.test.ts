@@ -1,0 +1,187 @@
+import { describe, expect, test } from 'vitest';
+import { mappingFingerprint } from '../../../ingest/event/mapping.ts';
+import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
+import { useMappedLoads } from '../../support/mapped-loads.ts';
+
+const { load, loadText, inFile, refusal } = useMappedLoads();
+const day = 'event_time=Day';
+
+describe('fields from columns and constants', () => {
+  test('columns of other names, constants, and columns of the same name', async () => {
+    const flags = { map: [day, 'spend=Cost, net', 'impressions=Impr.'], set: ['device=tv'] };
+    const text = 'Day,"Cost, net",Impr.,clicks,conversions\n2026-03-01,1.5,10,3,2\n';
+    const fields =
+      'toString(event_time), toString(spend), toUInt32(impressions), toUInt32(referrals), toUInt32(conversions), device';
+    expect((await loadText({ ...flags, ignoreUnknown: true }, text, fields)).events).toEqual([
+      ['2026-03-01 00:00:00.000', '1.5', 10, 0, 2, 'tv'],
+    ]);
+  });
+
+  test.each([
+    ['csv', 'Day,"Impr. ""all"""\n2026-03-01,7\n'],
+    ['tsv', 'Day\tImpr. "all"\n2026-03-01\t7\n'],
+    ['ndjson', '{"Day":"2026-03-01","Impr. \\"all\\"":7}\n'],
+  ])('of %s', async (ending, text) => {
+    const flags = { map: [day, 'impressions=Impr. "all"'] };
+    const { events } = await loadText(flags, text, 'toDate(event_time), toUInt32(impressions)', ending);
+    expect(events).toEqual([['2026-03-01', 7]]);
+  });
+
+  test('a column that nothing reads is named, unless unknown ones are left out', async () => {
+    const text = 'Day,impressions,CTR\n2026-03-01,7,0.1\n';
+    await expect(loadText({ map: [day] }, text, '1')).rejects.toThrow(
+      'column CTR is not a field of an event',
+    );
+    expect((await loadText({ map: [day], ignoreUnknown: true }, text, '1')).events).toEqual([[1]]);
+  });
+
+  test('another delimiter, no header, lines before the first', async () => {
+    const flags = { delimiter: ';', header: false, skipLines: 2, map: ['event_time=1', 'impressions=3'] };
+    const text = 'Report\n"of two; days"\n2026-03-01;x;7\n2026-03-02;"y;z";8\n';
+    const { events, rejected } = await loadText(flags, text, 'toDate(event_time), toUInt32(impressions)');
+    expect({ events, rejected }).toEqual({
+      events: [
+        ['2026-03-01', 7],
+        ['2026-03-02', 8],
+      ],
+      rejected: [],
+    });
+  });
+
+  test('times that name no zone are in that of the mapping, through both changes of the clock', async () => {
+    const text = [
+      't,impressions',
+      '2026-03-29 01:59:59,1',
+      '2026-03-29 03:00:00,1',
+      '2026-10-25 12:00:00,1',
+      '2026-10-25T12:00:00Z,1',
+      '',
+    ].join('\n');
+    const { events } = await loadText(
+      { map: ['event_time=t'], timezone: 'Europe/Berlin' },
+      text,
+      'toString(event_time)',
+    );
+    expect(events.flat()).toEqual([
+      '2026-03-29 00:59:59.000',
+      '2026-03-29 01:00:00.000',
+      '2026-10-25 11:00:00.000',
+      '2026-10-25 12:00:00.000',
+    ]);
+  });
+});
+
+describe('refused before anything is sent', () => {
+  test.each<[unknown, string]>([
+    ['{"map": {"spend": "A",}}', 'ads.json: is not JSON'],
+    [[], 'ads.json: must be a JSON object with map, set, expressions, where, timezone'],
+    [{ maps: {} }, 'ads.json: maps is no member of a mapping; there are map, set, expressions'],
+    [{ map: { cost: 'Cost' } }, 'ads.json: map.cost: cost is no field of an event; there are event_id'],
+    [{ map: { spend: 5 } }, 'ads.json: map.spend must be text'],
+    [{ map: { spend: '' } }, 'ads.json: map.spend is empty: leave it out'],
+    [
+      { map: { spend: 'A' }, set: { spend: '1' } },
+      'ads.json: set.spend: ads.json: map.spend says it already',
+    ],
+    ['{"map": {"spend": "A", "spend": "B"}}', 'ads.json: spend stands there twice'],
+    [
+      { set: { spend: '1,5' } },
+      'ads.json: set.spend: must be a decimal number with at most 12 digits before the point, not "1,5"',
+    ],
+    [{ set: { device: 'x'.repeat(33) } }, 'ads.json: set.device: must be at most 32 characters'],
+    [{ timezone: 'Europe/Wien' }, 'ads.json: timezone: Europe/Wien is no IANA time zone'],
+    [{ timezone: "x'); DROP" }, 'is no IANA time zone'],
+    [{ delimiter: ';;' }, 'ads.json: delimiter: ";;" cannot separate cells'],
+    [{ skip_lines: 1.5 }, 'ads.json: skip_lines must be a whole number from 0'],
+    [{ header: 'no' }, 'ads.json: header must be true or false'],
+  ])('a mapping file: %j', async (mapping, message) => {
+    expect(await refusal(await inFile(mapping, 'ads.json'))).toContain(message);
+  });
+
+  test('flags: what they say, and twice', async () => {
+    expect(await refusal({ map: ['spend'] })).toBe('--map spend: give field=column');
+    expect(await refusal({ set: ['=x'] })).toBe('--set =x: give field=constant');
+    expect(await refusal({ map: ['cost=Cost'] })).toContain('--map cost: cost is no field of an event');
+    expect(await refusal({ map: ['spend=A', 'spend=B'] })).toContain(
+      '--map spend: --map spend says it already',
+    );
+    expect(await refusal({ timezone: 'Mars' })).toContain('--timezone: Mars is no IANA time zone');
+    expect(await refusal({ mapping: '/nowhere/none.json' })).toContain('none.json: there is no such file');
+  });
+
+  test('columns that the file has not', async () => {
+    const mapping = await inFile({ expressions: { spend: '{Cost micro} / 100' } }, 'ads.json');
+    const text = 'event_time,Cost micros,impressions\n';
+    await expect(loadText(mapping, text, '1')).rejects.toThrow(
+      /^ads.json: expressions.spend: there is no column Cost micro; .*\.csv has event_time, Cost micros, impressions$/,
+    );
+  });
+});
+
+test('flags win over the file', async () => {
+  const file = await inFile({
+    map: { spend: 'A', revenue: 'B' },
+    timezone: 'UTC',
+    delimiter: ';',
+    header: false,
+  });
+  const spec = await readMapping({ ...file, set: ['spend=1'], timezone: 'Asia/Tokyo', delimiter: '\\t' });
+  expect(spec).toMatchObject({ timezone: { name: 'Asia/Tokyo' }, delimiter: '\t', header: false });
+  expect([...spec.sources].map(([field, { kind }]) => [field, kind])).toEqual([
+    ['spend', 'constant'],
+    ['revenue', 'column'],
+  ]);
+});
+
+test('the fingerprint is of what decides the events, however it was said', async () => {
+  const print = async (flags: MappingFlags) => mappingFingerprint(await readMapping(flags));
+  expect(await print({ map: ['spend=spend'], timezone: 'UTC', ignoreUnknown: true, roundMoney: true })).toBe(
+    '',
+  );
+  const ways = [
+    { map: ['spend=A', 'revenue=B'], set: ['device=tv'] },
+    { map: ['revenue=B', 'spend=A'], set: ['device=tv'] },
+    { ...(await inFile({ set: { device: 'tv' }, map: { revenue: 'B', spend: 'A' } })), ignoreUnknown: true },
+  ];
+  expect(new Set(await Promise.all(ways.map(print))).size).toBe(1);
+  const others = [
+    {},
+    { map: ['spend=A'] },
+    { set: ['spend=A'] },
+    await inFile({ expressions: { spend: 'A' } }),
+    { timezone: 'Asia/Tokyo' },
+    { delimiter: ';' },
+    { header: false },
+  ];
+  expect(new Set(await Promise.all(others.map(print))).size).toBe(others.length);
+});
+
+describe('the examples', () => {
+  const sums =
+    'toUInt32(count()), toUInt32(sum(impressions)), toUInt32(sum(referrals)), toUInt32(sum(conversions)), toString(sum(spend)), toString(sum(revenue))';
+  const example = (name: string) => load({ mapping: `examples/${name}.json` }, `examples/${name}.csv`, sums);
+
+  test('Google Ads: the rows add up to the totals, which are left out', async () => {
+    expect(await example('google-ads')).toEqual({
+      events: [[6, 83292, 3439, 108, '1514.63', '0']],
+      rejected: [],
+      leftOut: 2,
+    });
+  });
+
+  test('Meta Ads Manager', async () => {
+    expect(await example('meta-ads')).toEqual({
+      events: [[4, 13656, 209, 13, '166.16', '0']],
+      rejected: [],
+      leftOut: 1,
+    });
+  });
+
+  test('one row with several counts, for both sides', async () => {
+    expect(await example('placements')).toEqual({
+      events: [[5, 52766, 369, 102, '69.1988', '48.50166']],
+      rejected: [],
+      leftOut: 2,
+    });
+  });
+});

@@ -1,3 +1,0 @@
-import { flipBits } from '../support/zstd-bits.ts';
-
-flipBits(1);
