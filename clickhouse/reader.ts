@@ -134,7 +134,7 @@ export class Reader {
 
 class ReusedSocketError extends Error {}
 
-/** What parameters may add to an address, of which load balancers take 8 KiB; the texts of longer ones go in a form. */
+/** What parameters may add to an address: load balancers take 8 KiB of it. Longer texts go in a form. */
 const longestParams = 1_000;
 
 const boundary = randomUUID();

@@ -66,7 +66,7 @@ export async function onShards<T>(store: Store, work: (shard: Shard) => Promise<
   return results;
 }
 
-/** The shards of which no node can be reached from the server that is asked, in words; none on a single node. */
+/** The shards without a node that the asked server can reach, in words; empty on a single node. */
 export async function missingShards(store: Store): Promise<string[]> {
   const layout = await layoutOf(store);
   const missing: string[] = [];
@@ -95,7 +95,7 @@ async function openFirst(store: Store, replicas: readonly ClusterNode[], databas
 }
 
 /**
- * The target of an INSERT into a table of which every node has a full copy. With replicas it is the table, which
+ * The target of an INSERT into a table with a full copy on every node. With replicas it is the table, which
  * they replicate; without, it is a table function that writes to all nodes and fails when one of them is down.
  */
 export async function insertTargetOnAllNodes(store: Store, table: string): Promise<string> {
@@ -106,7 +106,7 @@ export async function insertTargetOnAllNodes(store: Store, table: string): Promi
 }
 
 /**
- * A table of which every node has a full copy, to read all that any node has of it: a row is there once for each
+ * A table with a full copy on every node, to read all that any node has of it: a row is there once for each
  * node, and a node that is down is an error. With replicas it is the table.
  */
 export async function everyCopyOf(store: Store, table: string): Promise<string> {
@@ -136,7 +136,7 @@ export async function reloadDictionary(store: Store, dictionary: string): Promis
 }
 
 /**
- * A table function for a table of which each of these nodes has a copy.
+ * A table function for a table that each of these nodes has a copy of.
  * @param separator `|`: the first node that is up is read and all are written; `,`: all are read
  */
 export function remoteTable(

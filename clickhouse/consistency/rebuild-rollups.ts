@@ -86,7 +86,7 @@ async function rebuildOn(
   await replaceMonths(shard, rollup.table, touched, async (staging) => {
     for (const days of runs.flat()) await fill(store, staging, rollup, select, days);
     // Before the exchange: a rebuild that is killed right after it finds no difference when it is repeated. Of whole
-    // months, because the old rollup can have days of which there are no events.
+    // months, because the old rollup can have days without events.
     for (const month of touched) await recordDifferences(store, rollup, staging, month);
     beforeExchange?.();
   });

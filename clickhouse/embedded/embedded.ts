@@ -14,7 +14,7 @@ const startLimitMs = 30_000;
 const pollMs = 20;
 const lockedPauseMs = 200;
 
-/** The embedded ClickHouse is not installed, or there is none for this platform. */
+/** The embedded ClickHouse is not installed, or it does not exist for this platform. */
 export class EmbeddedUnavailable extends Error {
   override readonly name = 'EmbeddedUnavailable';
 }

@@ -28,7 +28,7 @@ export interface EmbeddedLease {
 }
 
 /**
- * Takes a lease from the supervisor of `dataDir`, a real path, that `state` names. Undefined when there is none, when
+ * Takes a lease from the supervisor of `dataDir`, a real path, that `state` names. Undefined when no supervisor runs, when
  * it is stopping, or when the port belongs to somebody who does not know the secret (known within 10 s). Who that is
  * learns nothing that would let them in elsewhere.
  */

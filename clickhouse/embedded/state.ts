@@ -68,7 +68,7 @@ function parse<T>(schema: z.ZodType<T>, text: string): T | undefined {
   }
 }
 
-/** The text of a file; undefined when there is none. @throws any other failure */
+/** The text of a file; undefined when the file is not there. @throws any other failure */
 export function readIfExists(path: string): string | undefined {
   return ifExists(() => readFileSync(path, 'utf8'));
 }

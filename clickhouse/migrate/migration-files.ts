@@ -85,7 +85,7 @@ interface NodeStatement {
 /**
  * The statements that a node runs for one statement of a migration. On a single node that is the statement itself, or
  * none if it is for clusters only. On a cluster node the place of its table decides: a table in the local database plus
- * a Distributed table of the same name, or a table of which every node has a full copy.
+ * a Distributed table of the same name, or a table with a full copy on every node.
  */
 export function statementsForNode(
   { text, verb, name, place }: Statement,
@@ -113,7 +113,7 @@ export async function shardingKeys(sharding: Sharding): Promise<Map<string, stri
   return new Map(spread);
 }
 
-/** The tables of which every node of a cluster has a full copy. */
+/** The tables with a full copy on every node of a cluster. */
 export async function tablesOnEveryNode(): Promise<string[]> {
   const whole = (await created()).filter(
     ({ isDictionary, place }) => !isDictionary && place?.by === 'every node',

@@ -48,7 +48,7 @@ ORDER BY load_id;
 -- ledger still knows. Written before a chunk is sent (in doubt) and again after (loaded), merged by max, so
 -- the order in which the two arrive does not matter.
 -- Sort key: head is the hash of the chunk's first line. A loader that stands at a line looks up which
--- chunks began with it, and so finds the boundaries of an earlier run whatever its --chunk-bytes was, also
+-- chunks began with it, and so finds the boundaries of an earlier run whatever size it aimed at, also
 -- in a file that has grown since.
 -- Names are spread evenly over the key, so that looking up one of them reads a granule: 256 rows, not 8,192, and of each
 -- column a block of 8 KiB, not 64. A thousand of ten million were 5.5 million rows, and are 257,000; blocks of 64 KiB took
@@ -115,7 +115,7 @@ SELECT any(e.chunk) AS chunk, day, count() AS events, max(e.loaded_at) AS loaded
 FROM events AS e
 GROUP BY sipHash128(e.chunk), day;
 
--- Chunks of which a load began to withdraw what had arrived, to send them under another name, and the days on which
+-- Chunks that a load began to withdraw where they had arrived, to send them under another name, and the days on which
 -- something had; 1970-01-01 is the mark alone. Whoever takes such a chunk over cannot rely on what the engine
 -- remembers of either name, and finds here which rollups to look at even where no event of a day is left.
 -- cluster: by chunk

@@ -2,7 +2,7 @@ import { scanRecords, withoutReturns } from './csv/records.ts';
 
 /** What is counted in a run of text. */
 export interface Counted {
-  /** Records; blank lines are none. */
+  /** Records; blank lines do not count. */
   readonly rows: number;
   /** Line ends. */
   readonly lines: number;
@@ -40,7 +40,7 @@ export function recordsIn(body: Buffer, delimiter: number): Counted {
   };
 }
 
-/** Of text in which quotes mean nothing, or are none. */
+/** Of text without quotes, or where quotes mean nothing. */
 export function linesIn(body: Buffer): Counted {
   let rows = 0;
   let lines = 0;

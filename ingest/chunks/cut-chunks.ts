@@ -98,7 +98,7 @@ export async function* cutChunks(source: ByteSource, options: ChunkOptions): Asy
 /** The hash of so many of the next bytes, if they end where a line ends. */
 type HashAhead = (length: number) => Promise<string | undefined>;
 
-/** Those candidates of which the next bytes are. */
+/** The candidates whose bytes come next. */
 async function ofSameBytes(
   contentAhead: HashAhead,
   candidates: readonly KnownChunk[],

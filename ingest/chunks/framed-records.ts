@@ -16,7 +16,7 @@ export interface FramingOptions {
 const newline = 10;
 
 /**
- * Records as RowBinary: the number of the line, and the bytes with their length before them. Blank lines are none.
+ * Records as RowBinary: the number of the line, and the bytes with their length before them. Blank lines are skipped.
  * @param mark added to each number
  */
 export function* framedRecords(

@@ -131,7 +131,7 @@ export class LineReader {
     }
   }
 
-  /** Position of the last line end within the limit that ends a record; −1 where there is none. */
+  /** Position of the last line end within the limit that ends a record; −1 where no record ends. */
   #endOfRecords(limit: number): number {
     const buffer = this.#buffer;
     if (!this.#quotedWithin(limit)) return buffer.lastIndexOf(newline, limit - 1);

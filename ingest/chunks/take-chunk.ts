@@ -19,7 +19,7 @@ export interface TakenChunk {
   /** Line of the file that it begins with, from 1. */
   readonly firstLine: number;
   readonly bytes: number;
-  /** Records; blank lines are none. */
+  /** Records; blank lines do not count. */
   readonly rows: number;
   /** Some record holds line ends. */
   readonly multiLine: boolean;

@@ -25,13 +25,13 @@ export interface Condition {
 
 /** How an expression calls the text of a column, as an identifier. */
 export const textName = (column: string): string => `{${column}}`;
-/** How it calls its number: Nullable(Decimal), NULL where the text is none. */
+/** How it calls its number: Nullable(Decimal), NULL where the text is no number. */
 export const numberName = (column: string): string => `{${column}}#`;
 
 /**
  * Adds what expressions come to to the columns of a SELECT in which `columnText` holds. Two layers, so that an
  * expression runs as it was checked: columns by their names, then of each expression its result (`r_` and the name of
- * the expression), that as text (`e_`), whether a number is none (`n_`), and whether it has no result although it was
+ * the expression), that as text (`e_`), whether a text stands where a number is wanted (`n_`), and whether it has no result although it was
  * given something (`b_`).
  * @param round see `numberOf`
  */
@@ -84,7 +84,7 @@ export function conditionOf(name: string, expression: CheckedExpression): Condit
 function rulesOf(name: string, { columns, numbers }: CheckedExpression, noResult: string): Rule[] {
   return [
     ...(numbers.length > 0
-      ? [{ broken: `n_${name}`, reason: `must be computed from numbers, and ${oneOf(numbers)} is none` }]
+      ? [{ broken: `n_${name}`, reason: `must be computed from numbers, and ${oneOf(numbers)} is no number` }]
       : []),
     {
       broken: `${noResult} AND NOT n_${name}`,

@@ -141,7 +141,7 @@ function brokenRules({ whole, own }: Rules, condition: Condition | undefined): s
   const bits = (rules: readonly FieldRule[], first: number) =>
     rules.map(({ broken }, n) => `toUInt64(${broken}) * ${2n ** BigInt(first + n)}`).join(' +\n      ') ||
     '0';
-  // Of a record that cannot be read as a whole the first reason is enough, and of one that is left out there is none.
+  // A record that cannot be read as a whole needs one reason, the first; a record that is left out needs no reason.
   const judged = condition ? `(unreadable = 0) * ${condition.holds}` : '(unreadable = 0)';
   return `bitAnd(${bits(whole, 0)} AS unreadable, bitNot(unreadable - 1)) + ${judged} * (
       ${bits(own, whole.length)})`;

@@ -52,7 +52,7 @@ export const truthReason = 'must be true or false';
 const timeReason =
   'must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970';
 
-/** Reads the text of a field; `text` is a SQL expression of type String, empty where there is none. */
+/** Reads the text of a field; `text` is a SQL expression of type String, empty where the record has no text. */
 export function readText(spec: FieldSpec, text: string, options: ReadingOptions): Reading {
   return { given: `(${text} != '')`, ...valueOfText(spec, text, options) };
 }
@@ -159,7 +159,7 @@ export function timeRange(time: string): Rule[] {
  * A number as a pair, its value and which rule it breaks: 0 for none. One that is not written plainly takes many times
  * as long to read, and is read once. Of more than 38 places the rest is cut off, which `places` tells: how many it takes
  * to write the number exactly, less than none for trailing zeros.
- * @param unusual the pair of such a one; `number` is NULL where the text is none
+ * @param unusual the pair of such a one; `number` is NULL where the text is no number
  */
 function numberIn(text: string, plain: string, value: string, unusual: string): Computed & { value: string } {
   const number = `if(${matches(text, anyNumber)}, toDecimal256OrNull(${text}, 38), NULL)`;

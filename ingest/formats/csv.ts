@@ -45,7 +45,7 @@ function splitCells(select: string, delimiter: string): string {
   return `SELECT *, splitByChar(${quoted(delimiter)}, record) AS split FROM (${select})`;
 }
 
-/** What `csvCells` finds in records of which it is known that all are simple; to look at each again takes 0.2 us. */
+/** What `csvCells` finds in records that are known to be simple; to look at each again takes 0.2 us. */
 function plainCsvCells(select: string, delimiter: string): string {
   return `SELECT at_line, record, ${withoutQuotes} AS cells FROM (${splitCells(select, delimiter)})`;
 }

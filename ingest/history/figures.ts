@@ -39,7 +39,7 @@ export const openWork: Readonly<Record<keyof OpenWork, string>> = {
 /** Days with unconfirmed money. */
 export interface UnconfirmedDays {
   readonly figure: number;
-  /** `yyyy-mm-dd`; empty if there are none. */
+  /** `yyyy-mm-dd`; empty if there are no events. */
   readonly oldest_day: string;
   /** An account of that day. */
   readonly oldest_account: string;
@@ -61,7 +61,7 @@ export async function askFigure(store: Store, statement: string): Promise<number
   return row.figure;
 }
 
-/** The loads that began on a day, and how they ended. Rebuilds of rollups are none. */
+/** The loads that began on a day, and how they ended. Rebuilds of rollups do not count. */
 export interface LoadsOfDay {
   readonly loads: number;
   readonly failed: number;

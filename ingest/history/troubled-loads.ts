@@ -7,9 +7,9 @@ import { defaultTimings } from '../ledger/load-timings.ts';
 
 /** Files whose loads fail. */
 export interface FailingFiles {
-  /** Files of which a load failed or died, and none that began later was loaded or taken back. */
+  /** Files with a load that failed or died, and with no later load that was loaded or taken back. */
   readonly files: number;
-  /** The file that failed last, with its load; empty if there is none. */
+  /** The file that failed last, with its load; empty if no file has failed. */
   readonly file: string;
   readonly load: string;
   /** How often it has failed since it was loaded last. */

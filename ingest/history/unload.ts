@@ -47,7 +47,7 @@ const chunksAtOnce = 500;
  * Takes a load back: events, rollups, open rejected rows, and what the ledger knows of its chunks, so that the same
  * file can be loaded again. Only chunks that this load has loaded, or has left in doubt; what it found loaded already
  * belongs to another load. Waits for all running loads; others wait for it. Killed at any point, it can be repeated;
- * so can the load, of which the ledger says first of all that none of it is loaded.
+ * so can the load: the ledger says first of all that nothing of it is loaded.
  * @throws when no such load can be taken back, and, before it changes anything, when events of it have been pruned
  */
 export async function unload(

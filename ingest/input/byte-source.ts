@@ -112,7 +112,7 @@ async function openText(raw: InputReader, byName: Compression): Promise<OpenedTe
   };
 }
 
-/** A reader of which the first bytes are known. */
+/** A reader whose first bytes are known. */
 interface PeekedReader extends InputReader {
   /** As many bytes as `headBytes`, or all there are. */
   readonly head: Buffer;

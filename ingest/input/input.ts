@@ -1,4 +1,4 @@
-/** What can be loaded, wherever it is kept. Errors are those of the system; who reads says of which input they are. */
+/** What can be loaded, wherever it is kept. Errors are those of the system; the reader adds the name of the input. */
 export interface Input {
   /** Its path or address; `-` for standard input. For messages and the history of loads. */
   readonly name: string;

@@ -191,7 +191,7 @@ export class Load {
     );
     const mayGoOn = [this.id, ...beside.map(({ id }) => id)];
     const left = [...atWork].find((id) => !mayGoOn.includes(id));
-    return left && `${left}, of which ClickHouse is still storing events (system.processes)`;
+    return left && `${left}: ClickHouse is still storing events of it (system.processes)`;
   }
 
   /** @param takesTurn whether its turn begins now */

@@ -17,7 +17,7 @@ export interface ConfirmationTime {
 /**
  * The time for a confirmation made now. The money of a chunk carries a time from before it arrives, so this is earlier
  * than that of all chunks in flight. A load that comes into view after this has looked takes later times, but for a chunk
- * of which a killed load may have sent something; one that is about to note the time of a chunk is waited for.
+ * from which a killed load may have sent something; one that is about to note the time of a chunk is waited for.
  * @throws an AbortError after the signal
  */
 export async function confirmationTime(store: Store, options: LedgerOptions = {}): Promise<ConfirmationTime> {

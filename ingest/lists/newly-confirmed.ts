@@ -11,7 +11,7 @@ export const newlyConfirmedColumns = families.map((family) => `${family}_changed
  * It is the time at which the row is made, not that of a statement that waits for its input.
  * @param key SQL of account and day of the row
  * @param time SQL of the time of the confirmation
- * @param where SQL of which accounts and days there can be, to read no more
+ * @param where SQL that says which accounts and days there can be, to read no more
  */
 export function newlyConfirmed(key: string, time: string, where = '1'): string[] {
   return families.map((family) => {

@@ -11,7 +11,7 @@ import type { EventLoadOptions, LoadResult } from './load-events.ts';
 const notLoaded = new Error('some of it is not loaded');
 
 /**
- * What is known of a file of which nothing is new: then nothing has to be done, and it needs no load. Its content is read
+ * What is known of a file without anything new: nothing has to be done then, and it needs no load. Its content is read
  * and each of its chunks asked for; neither name nor time of the file matters. Undefined where some of it may be new, where
  * the file is empty, or cannot be read: loading it tells.
  * @param options of an input with a size

@@ -29,7 +29,7 @@ export function monthsOf(store: Store, chunks: ChunkSet): Promise<DayRange[]> {
   );
 }
 
-/** The first month in which events of the chunks have been pruned, `yyyy-mm`; undefined if there is none. */
+/** The first month in which events of the chunks have been pruned, `yyyy-mm`; undefined if they are all there. */
 export async function prunedMonthOf(store: Store, { sql, params }: ChunkSet): Promise<string | undefined> {
   const [found] = await select<{ first: string }>(
     store,

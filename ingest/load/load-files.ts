@@ -20,11 +20,11 @@ const smallFilesAtOnce = 64;
 const lookedAtTogether = 10_000;
 /** So many of them are read at a time: a thousand share a statement, and the next thousand are read meanwhile. */
 const mostReadAtOnce = 2_000;
-/** Less of large ones, each of which is in memory. */
+/** Fewer large ones: each is in memory. */
 const bytesReadAtOnce = 64 << 20;
 
 /**
- * Loads files one after another and stops at the first that fails. A file of which nothing is new makes no load. Small
+ * Loads files one after another and stops at the first that fails. A file without anything new makes no load. Small
  * files that follow each other are loaded many at a time, each as a load of its own: what a load costs besides its events
  * is a dozen small statements, which they make together. Not with options that go by the order of all events.
  * @returns the result of each file

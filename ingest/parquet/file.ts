@@ -16,7 +16,7 @@ export interface ParquetPart extends RowGroupRun {
   readonly foot: Buffer;
 }
 
-/** What makes a chunk, of which a group is never cut. Changed, files loaded before are not recognised any more. */
+/** What makes a chunk. A row group is never cut. Changed, files loaded before are not recognised any more. */
 const leastRows = 500_000;
 const mostBytes = 192 << 20;
 

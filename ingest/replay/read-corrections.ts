@@ -22,7 +22,7 @@ const ndjsonRow = z.object({
 });
 const csvRow = z.looseObject({ chunk: z.string().min(1), line: z.coerce.number().int().positive() });
 
-/** The rows of a corrected export. @throws {InputError} when the file is none */
+/** The rows of a corrected export. @throws {InputError} when the file is no corrected export */
 export async function readCorrections(input: Input): Promise<Correction[]> {
   const format = formatOf(input);
   const text = (await buffer(readInput(input))).toString();

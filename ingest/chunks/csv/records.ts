@@ -16,9 +16,9 @@ function passing(...lookedAt: number[]): Uint8Array {
 
 /** Where the records of a run of CSV end. */
 export interface RecordEnds {
-  /** Position of the line end of the last whole record, −1 where there is none. */
+  /** Position of the line end of the last whole record, −1 where no record is whole. */
   readonly last: number;
-  /** Whole records; blank lines are none. */
+  /** Whole records; blank lines do not count. */
   readonly records: number;
   /** Line ends up to the last record's own. */
   readonly lines: number;

@@ -78,7 +78,7 @@ test.each([
   const { id, release } = await leftAtWork();
   const other = await file('other.ndjson', lines());
   const waiting = start(command(id, other));
-  await waiting.said(new RegExp(`waiting for load ${id}, of which ClickHouse is still storing events`));
+  await waiting.said(new RegExp(`waiting for load ${id}: ClickHouse is still storing events of it`));
   await release();
   expect(await waiting.ended).toMatchObject({ code: 0 });
 });

@@ -44,7 +44,7 @@ describe('expressions', () => {
       'Day,Cost,impressions\n2026-03-01,12,1\n2026-03-01,n/a,1\n2026-03-01,,1\n2026-03-01,1e400,1\n2026-03-01,-,1\n';
     const { events, rejected } = await computed({ spend: '{Cost} / 100' }, text, 'toString(spend)');
     expect(events.flat()).toEqual(['0', '0.12']);
-    const reason = 'spend must be computed from numbers, and {Cost} is none';
+    const reason = 'spend must be computed from numbers, and {Cost} is no number';
     expect(rejected).toEqual([`3 ${reason}`, `5 ${reason}`, `6 ${reason}`]);
   });
 

@@ -166,7 +166,7 @@ describe('numbers of an expression', () => {
   ];
   const text = `Day,n\n${rows.map((n) => `2026-03-01,${n}\n`).join('')}`;
   const expressions = { creative_id: "if({n} != 0, 'more', 'zero')", impressions: '0' };
-  const reason = 'creative_id must be computed from numbers, and {n} is none, not "zero"';
+  const reason = 'creative_id must be computed from numbers, and {n} is no number, not "zero"';
 
   test('that have more than 12 places are no numbers, and not zero', async () => {
     const flags = { ...(await inFile({ expressions, ignore_unknown: true })), map: ['event_time=Day'] };

@@ -51,8 +51,8 @@ describe('records for which a condition is false are left out and counted', () =
     // Nothing is left out where it cannot be told.
     expect(rejected).toEqual([
       '6  where cannot be computed from {impressions}, {spend}',
-      '7  where must be computed from numbers, and {impressions} or {spend} is none',
-      '8  where must be computed from numbers, and {impressions} or {spend} is none',
+      '7  where must be computed from numbers, and {impressions} or {spend} is no number',
+      '8  where must be computed from numbers, and {impressions} or {spend} is no number',
     ]);
     expect(leftOut).toBe(2);
   });
