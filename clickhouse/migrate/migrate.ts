@@ -83,7 +83,7 @@ export async function migrate(
     };
     const applied =
       (await pendingMigrations(store)).length > 0
-        ? await oneAtATime(store, `adtally-migrate-${address.database}`, applyPending)
+        ? await oneAtATime(store, migrationTurn(address), applyPending)
         : [];
     const settings = await settle(store, wanted);
     if (renewDictionaries) await applyAll(await dictionaryStatements(), settings);
@@ -92,6 +92,8 @@ export async function migrate(
     await Promise.all([server, store, local].map((client) => client.close()));
   }
 }
+
+const migrationTurn = ({ database }: Address): string => `adtally-migrate-${database}`;
 
 /** What the caller of `migrate` wants of a store. */
 interface Wanted {
@@ -169,8 +171,11 @@ export async function appliedMigrations(
   return [];
 }
 
-/** @throws {MigrationError} when the store lacks a migration, or as `migrate` does */
+/** Waits while a process is migrating. @throws {MigrationError} when the store lacks a migration, or as `migrate` does */
 export async function requireMigrated(store: Store): Promise<void> {
+  const isBegun = async () =>
+    (await pendingMigrations(store)).length > 0 && (await appliedMigrations(store)).length > 0;
+  if (await isBegun()) await oneAtATime(store, migrationTurn(store.address), async () => {});
   const [next] = await pendingMigrations(store);
   if (next) throw new MigrationError(`the store lacks migration ${next.name}: run adtally migrate`);
 }
