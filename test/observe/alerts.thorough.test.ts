@@ -32,15 +32,16 @@ const impressions = (days: number, account: string, quantity: number) =>
 const usualDay = (days: number) => [impressions(days, 'large', 9_000), impressions(days, 'small', 1_000)];
 
 /** What is told of, by alert and severity; the figures are read once a minute. */
-const firing = async () => {
+const firing = async (ignored: RegExp) => {
   const rules = await prometheus.rules();
   return rules
-    .filter(({ name, state }) => state === 'firing' && !/DiskFull$/.test(name))
+    .filter(({ name, state }) => state === 'firing' && !ignored.test(name))
     .map(({ name, labels }) => `${name.replace(/^Adtally/, '')} ${labels.severity}`)
     .sort();
 };
-const told = (names: readonly string[]) =>
-  expect.poll(firing, { timeout: 200_000, interval: 1_000 }).toEqual(names);
+/** @param ignored alerts about the disk: other tests fill and empty it meanwhile */
+const told = (names: readonly string[], ignored = /DiskFull(Soon)?$/) =>
+  expect.poll(() => firing(ignored), { timeout: 200_000, interval: 1_000 }).toEqual(names);
 
 beforeAll(async () => {
   // Four weeks in order, of a large account and a small one.
@@ -79,12 +80,11 @@ function disk(instance: string, free: number): string {
 }
 
 test('a store in order raises nothing but what its disk has done before', async () => {
-  await told(['DiskFullSoon warn']);
+  await told(['DiskFullSoon warn'], /DiskFull$/);
 });
 
 const troubles = [
   'ChunksInDoubt warn',
-  'DiskFullSoon warn',
   'LoadTakesLong warn',
   'LoadsFail warn',
   'LowAccounts info',
@@ -156,5 +156,5 @@ test('what is mended is told of no more', async () => {
   }
   const day = new Date(begunAt - 90 * dayMs).toISOString().slice(0, 10);
   expect((await loader.run(['confirm', 'large', '--from', day, '--to', day])).code).toBe(0);
-  await told(['DiskFullSoon warn', 'RejectedRowsOpen info']);
+  await told(['RejectedRowsOpen info']);
 });

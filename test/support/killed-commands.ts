@@ -41,13 +41,15 @@ export interface Ground {
 
 const account = 'both';
 const cli = fileOf('src/cli');
+/** `adtally` that cuts small chunks, too. */
+const chunkedCli = fileOf('test/support/chunked-cli');
 
 export async function makeGround(): Promise<Ground> {
   const folder = mkdtempSync(join(tmpdir(), 'adtally-kills-'));
   const template = join(folder, 'template');
   const env = { DATA_DIR: template };
   const run = async (...args: string[]) => {
-    const ended = await adtally(cli, args, env).ended;
+    const ended = await adtally(chunkedCli, args, env).ended;
     expect([0, 4], `${args.join(' ')}: ${ended.stderr}`).toContain(ended.code);
     return ended.stdout;
   };
