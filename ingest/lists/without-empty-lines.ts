@@ -1,6 +1,9 @@
 const [lineFeed, carriageReturn, quote, comma] = [0x0a, 0x0d, 0x22, 0x2c];
 
-/** The same text without its empty lines, which are no records. Those in quoted cells of CSV stay. @param quotes it has such cells */
+/**
+ * The same text without its empty lines, which are no records. Those in quoted cells stay.
+ * @param quotes whether cells may be quoted
+ */
 export async function* withoutEmptyLines(
   text: AsyncIterable<Uint8Array>,
   quotes: boolean,

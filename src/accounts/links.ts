@@ -48,7 +48,7 @@ export class Links {
     return `${pathname}?${searchParams}`;
   }
 
-  /** What the link in an address claims; undefined when the address has no link, null when what it has is no link of this service. */
+  /** What the link in an address claims; undefined when it has no link, null when its link is not of this service. */
   read(address: string): LinkClaim | null | undefined {
     const { pathname, searchParams } = at(address);
     const texts = searchParams.getAll(linkParameter);
