@@ -141,18 +141,6 @@ PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id, site_id)
 SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
-CREATE TABLE begun_chunks
-(
-    `head` FixedString(32),
-    `load_id` String,
-    `turn` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
-    `at` SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now()
-)
-ENGINE = AggregatingMergeTree
-ORDER BY (head, load_id)
-TTL at + toIntervalDay(30)
-SETTINGS index_granularity = 8192;
-
 CREATE TABLE campaigns
 (
     `account_id` String,
@@ -381,6 +369,7 @@ CREATE TABLE loads
     `load_id` String,
     `kind` Enum8('events' = 1, 'replay' = 2, 'rebuild' = 3),
     `dedupe` Bool,
+    `lock` String,
     `file` String,
     `user` String,
     `host` String,

@@ -13,6 +13,9 @@ CREATE TABLE IF NOT EXISTS loads
     kind Enum8('events' = 1, 'replay' = 2, 'rebuild' = 3),
     -- Whether it counts an event_id once: such loads run one after the other.
     dedupe Bool,
+    -- Such loads run one after the other, too: of inputs that begin alike (the head of their first chunk), or the replays of
+    -- one load. Empty where nothing is excluded.
+    lock String,
     file String,
     user String,
     host String,
@@ -47,9 +50,8 @@ ORDER BY load_id;
 -- One row for each chunk ever sent, kept for ever: what the deduplication window of the engine forgets, the
 -- ledger still knows. Written before a chunk is sent (in doubt) and again after (loaded), merged by max, so
 -- the order in which the two arrive does not matter.
--- Sort key: head is the hash of the chunk's first line. A loader that stands at a line looks up which
--- chunks began with it, and so finds the boundaries of an earlier run whatever size it aimed at, also
--- in a file that has grown since.
+-- Sort key: head is the hash of all that is before the chunk in its input, and of its first line. A loader that stands there
+-- looks up which chunks were sent from there, and so finds where an earlier run has cut, also when the input has grown.
 -- Names are spread evenly over the key, so that looking up one of them reads a granule: 256 rows, not 8,192, and of each
 -- column a block of 8 KiB, not 64. A thousand of ten million were 5.5 million rows, and are 257,000; blocks of 64 KiB took
 -- 1.75 times the CPU. Claims that nobody has completed stand out by the index.
@@ -58,10 +60,10 @@ CREATE TABLE IF NOT EXISTS load_chunks
 (
     head FixedString(32),
     chunk String,
-    -- One row for each load that sent it: the first that is alive sends, others wait for it.
+    -- One row for each load that sent it.
     load_id String,
-    -- sha256 of the bytes however they are read, so that a load can tell that they were loaded through another mapping,
-    -- as another chunk.
+    -- sha256 of the input up to its end, however it is read: a load can tell that the same bytes were loaded through another
+    -- mapping, as another chunk.
     content SimpleAggregateFunction(max, String),
     bytes SimpleAggregateFunction(max, UInt64),
     -- The balance of a chunk: records cut = rows + duplicate_rows + rejected_rows + left_out_rows.
@@ -78,22 +80,6 @@ CREATE TABLE IF NOT EXISTS load_chunks
 ENGINE = AggregatingMergeTree
 ORDER BY (head, chunk, load_id)
 SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_block_size = 16384;
-
--- Loads that are about to cut a chunk that begins with a certain line. Where two read the same bytes at the same time,
--- the second waits for the first to say where it has cut: else each would cut elsewhere, and both would count.
--- Only of use while a load runs; kept for a while to look at.
--- cluster: by head
-CREATE TABLE IF NOT EXISTS begun_chunks
-(
-    head FixedString(32),
-    load_id String,
-    -- The epoch at first: whoever has no turn yet is waited for by all.
-    turn SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
-    at SimpleAggregateFunction(max, DateTime('UTC')) DEFAULT now()
-)
-ENGINE = AggregatingMergeTree
-ORDER BY (head, load_id)
-TTL at + INTERVAL 30 DAY;
 
 -- What of a chunk arrived in events, by day: answers "did it arrive, when, and which days did it touch?"
 -- without a scan of events.

@@ -1,7 +1,20 @@
 import type { FileReading } from '../event/reading.ts';
 import type { RecordSource } from '../event/record-source.ts';
 import type { SentChunk } from '../ledger/ledger.ts';
-import type { KnownChunk } from './cut-chunks.ts';
+
+/** A chunk that the ledger knows to begin with what comes next in an input. */
+export interface KnownChunk {
+  /** Its name. */
+  readonly id: string;
+  /** sha256 of the input up to its end, hex; the same however it is read. */
+  readonly content: string;
+  readonly bytes: number;
+  /** Events counted from it; undefined while it is in doubt: it was sent, but the answer is not known. */
+  readonly loadedRows: number | undefined;
+}
+
+/** Looks up the chunks that were sent from a place: see `ChunkChain.head`. */
+export type KnownChunks = (head: string) => Promise<readonly KnownChunk[]>;
 
 /** A chunk as it is sent, whatever the format. */
 export interface SendableChunk extends SentChunk {
@@ -19,11 +32,19 @@ export interface SendableChunk extends SentChunk {
   readonly firstLine: number;
   /** What messages call a place in the file. */
   readonly unit: 'line' | 'row';
-  /** What an earlier run left of it in the ledger. */
-  readonly known: KnownChunk | undefined;
-  /** Chunks of the same bytes that were read in another way. */
-  readonly otherwise: readonly KnownChunk[];
+  /** All that the ledger knew to begin where it does, when it was cut. */
+  readonly candidates: readonly Candidate[];
 }
+
+/** A chunk that was sent from the place where an input is now. */
+export interface Candidate extends KnownChunk {
+  /** Its bytes come next in the input. */
+  readonly matches: boolean;
+}
+
+/** What an earlier run left of a chunk in the ledger. */
+export const knownAs = ({ id, candidates }: SendableChunk): KnownChunk | undefined =>
+  candidates.find((each) => each.matches && each.id === id);
 
 /** Records of a chunk between those of others. */
 export interface BundledRecords {
@@ -33,18 +54,25 @@ export interface BundledRecords {
 }
 
 /** How one input is read into chunks. */
-export interface ChunkReadOptions {
+export interface ReadOptions {
   readonly reading: FileReading;
-  /** What a chunk of text aims at; less where it has to be held in memory. Absent: what is fastest. */
+  /** What a chunk of text may have; absent: what is fastest. */
   readonly chunkBytes?: number | undefined;
   /** What of a file that can be read again is looked at at a time; absent: that of production. */
   readonly pieceBytes?: number;
-  /** Chunks sent at a time. */
-  readonly parallel: number;
-  readonly knownChunks: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
-  /** See `ChunkOptions`. */
-  readonly beginChunk: (firstLineHash: string) => Promise<readonly KnownChunk[]>;
   readonly onBytes: (bytes: number) => void;
   /** Ends the reading, with an AbortError. */
   readonly signal?: AbortSignal;
+}
+
+/** An input that has been opened, and of which the beginning is known. */
+export interface OpenInput {
+  /** The head of its first chunk: inputs that begin alike are loaded one after another. Empty where it has no records. */
+  readonly begins: string;
+  /**
+   * Cuts it, once.
+   * @throws {InputError} for an input that cannot be read, with what came before as chunks
+   */
+  readonly chunks: (known: KnownChunks) => AsyncGenerator<SendableChunk>;
+  readonly close: () => Promise<void>;
 }

@@ -14,7 +14,7 @@ export interface Piece {
 
 /** The lines of a chunk, without the header and without a line end at the end. */
 export interface TakenChunk {
-  /** sha256 of its lines, hex; the same however they are read. */
+  /** sha256 of the text up to its end, hex; the same however it is read. */
   readonly content: string;
   /** Line of the file that it begins with, from 1. */
   readonly firstLine: number;
@@ -46,36 +46,17 @@ export interface ChunkedText {
   readonly file: string;
   readonly source: ByteSource;
   readonly reader: LineReader;
+  /** What a chunk may have; a longer record makes a longer chunk. */
+  readonly chunkBytes: number;
   /** What is looked at at a time where the source can be read again. */
   readonly pieceBytes: number;
-  /** Chunks sent at a time. */
-  readonly parallel: number;
-}
-
-/** Where a chunk ends: with the last whole record within so many bytes, or exactly there, as it did in an earlier run. */
-export interface ChunkEnd {
-  readonly bytes: number;
-  readonly exactly: boolean;
 }
 
 /**
- * As many as the rollups can make good use of: what a record costs falls with those that are grouped beside it, and what
- * ClickHouse needs of memory grows with them, to 700 MB of so many. More than a million, so that a file of whole millions,
- * whose records are only estimated, is not cut into a chunk more for a few of them.
+ * A chunk ends with the piece that brings so many. What a record costs falls with those that are grouped beside it in the
+ * rollups, and what ClickHouse needs of memory grows with them.
  */
-const mostRows = 1_100_000;
-/** Half a million, and a tenth more as above, make a chunk worth its while. There are larger ones for files of many. */
-const goodRows = 550_000;
-/** Of fewer chunks for each sender one of them waits too long at the end: 1.77 cores, not 1.87, for four million records. */
-const goodRounds = 4;
-
-/** So many that every sender has as much to do, and is busy to the end of the text; of few, all that there are. */
-function evenRows({ size, readAgain }: ByteSource, parallel: number, bytesPerRow: number): number {
-  if (size === undefined || !readAgain) return mostRows;
-  const rows = size / bytesPerRow / parallel;
-  if (rows <= goodRows) return mostRows;
-  return rows / Math.max(Math.ceil(rows / mostRows), Math.min(goodRounds, Math.ceil(rows / goodRows)));
-}
+const enoughRows = 500_000;
 
 /**
  * Pieces of a chunk that are read again and in memory at a time: one is sent, one waits, one is read. They take turns in
@@ -86,44 +67,38 @@ const piecesOnTheirWay = 4;
 /**
  * Takes the records of a chunk. Those that are one piece are held in memory, and so are all if the source cannot be read
  * again; otherwise they are when the chunk is sent.
- * @param beginHash the hash of the content, before the first byte
- * @param name another hash that is to take it in
+ * @param length bytes, of one that was cut before; absent: as many whole records as make a chunk
+ * @param hash takes in the content
  */
 export async function takeChunk(
-  { file, source, reader, pieceBytes, parallel }: ChunkedText,
-  end: ChunkEnd,
-  beginHash: () => Hash,
-  name: Hash | undefined,
+  { file, source, reader, chunkBytes, pieceBytes }: ChunkedText,
+  length: number | undefined,
+  hash: Hash,
 ): Promise<TakenChunk> {
-  const hash = beginHash();
   const { readAgain } = source;
   const { line: firstLine } = reader;
   const places: Place[] = [];
+  const most = length ?? chunkBytes;
   let held: { readonly bytes: Buffer; readonly release: () => void } | undefined;
   let [bytes, rows, multiLine, plainCells] = [0, 0, false, true];
   do {
-    const left = end.bytes - bytes;
-    const most = readAgain ? Math.min(left, pieceBytes) : left;
-    let length = await reader.lengthOfRecords(most);
-    if (length === 0 && bytes === 0) length = await reader.lengthOfRecord(most);
-    if (end.exactly && (length === 0 || most === left)) length = left;
-    if (length === 0) break;
-    const place = { start: reader.position, length, firstLine: reader.line };
-    const taken = await reader.take(length);
+    const left = most - bytes;
+    const limit = readAgain ? Math.min(left, pieceBytes) : left;
+    let piece = await reader.lengthOfRecords(limit);
+    if (piece === 0 && bytes === 0) piece = await reader.lengthOfRecord(limit);
+    if (length !== undefined && (piece === 0 || limit === left)) piece = left;
+    if (piece === 0) break;
+    const place = { start: reader.position, length: piece, firstLine: reader.line };
+    const taken = await reader.take(piece);
     places.push({ ...place, checksum: readAgain ? checksumOf(taken.bytes) : '' });
     hash.update(taken.bytes);
-    name?.update(taken.bytes);
     held?.release();
     held = bytes === 0 ? { bytes: taken.bytes, release: taken.hold() } : undefined;
-    bytes += length;
+    bytes += piece;
     rows += taken.rows;
     multiLine ||= taken.multiLine;
     plainCells &&= taken.plainCells;
-  } while (
-    readAgain &&
-    bytes < end.bytes &&
-    (end.exactly || rows < evenRows(source, parallel, bytes / rows))
-  );
+  } while (readAgain && bytes < most && (length !== undefined || rows < enoughRows));
   const content = hash.digest('hex');
   const pieces = async function* (): AsyncGenerator<Piece> {
     if (held) yield { bytes: held.bytes, firstLine };
@@ -160,9 +135,8 @@ async function* piecesAgain(
 export async function hashAhead(
   { source: { readAgain }, reader, pieceBytes }: ChunkedText,
   length: number,
-  beginHash: () => Hash,
+  hash: Hash,
 ): Promise<string | undefined> {
-  const hash = beginHash();
   // What is one piece is taken next, and stays in the reader's memory until then.
   if (!readAgain || length <= pieceBytes) {
     const bytes = await reader.peekLines(length);

@@ -1,9 +1,11 @@
 import type { RecordSource } from '../event/record-source.ts';
-import { type ByteSource, openBytes } from '../input/byte-source.ts';
+import { openBytes } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
-import { cutChunks } from './cut-chunks.ts';
+import { ChunkChain } from './chunk-chain.ts';
+import { type Chunk, cutChunks } from './cut-chunks.ts';
 import { type Framing, framedRecords } from './framed-records.ts';
-import type { ChunkReadOptions, SendableChunk } from './sendable-chunk.ts';
+import { LineReader } from './line-reader.ts';
+import type { OpenInput, ReadOptions, SendableChunk } from './sendable-chunk.ts';
 import type { Piece } from './take-chunk.ts';
 
 /** What a format of text adds to the cutting of chunks. */
@@ -19,58 +21,67 @@ export interface TextFormat {
   readonly readerOf: (firstLine: string) => (framing: Framing, plainCells: boolean) => RecordSource;
 }
 
-/** The chunks of a text. @throws {InputError} for an input that cannot be read or whose columns do not fit */
-export async function* textChunks(
+/** @throws {InputError} for an input that cannot be read or whose columns do not fit */
+export async function openText(
   input: Input,
-  options: ChunkReadOptions,
+  { reading, chunkBytes, ...options }: ReadOptions,
   { header, quotedDelimiter: delimiter, readerOf }: TextFormat,
-): AsyncGenerator<SendableChunk> {
-  const { reading, knownChunks, beginChunk } = options;
-  let sourceOf: ReturnType<typeof readerOf> = () => {
-    throw new Error('the first line comes before the first chunk');
-  };
-  const bytes = await openBytes(input, options.onBytes, options.signal);
-  const chunks = cutChunks(bytes, {
-    file: input.name,
-    skipLines: reading.skipLines,
-    header,
-    ...(delimiter !== undefined && { csvDelimiter: delimiter.charCodeAt(0) }),
-    fingerprint: reading.fingerprint,
-    salt: reading.salt,
-    chunkBytes: evenChunks(options, bytes),
-    pieceBytes: options.pieceBytes ?? pieceBytes,
-    parallel: options.parallel,
-    knownChunks,
-    beginChunk,
-    onFirstLine: (line) => {
-      sourceOf = readerOf(line);
-    },
-  });
+): Promise<OpenInput> {
+  const source = await openBytes(input, options.onBytes, options.signal);
   try {
-    for await (const { held, pieces, multiLine, plainCells, ...chunk } of chunks) {
-      const framing = delimiter === undefined ? {} : { delimiter };
-      const { firstLine } = chunk;
-      yield {
-        ...chunk,
-        unit: 'line',
-        // Only of what is sent: to make it takes as long as to read a small file.
-        get source() {
-          return sourceOf(multiLine ? 'records' : 'lines', plainCells);
-        },
-        stream: () => (multiLine ? recordsOf(pieces(), framing) : linesOf(pieces())),
-        ...(held && {
-          bundled: {
-            get source() {
-              return sourceOf('records', false);
-            },
-            records: (mark) => Buffer.concat([...framedRecords(held, { ...framing, firstLine }, mark)]),
-          },
-        }),
-      };
-    }
-  } finally {
-    await bytes.close();
+    const reader = new LineReader(source, {
+      file: input.name,
+      ...(delimiter !== undefined && { csvDelimiter: delimiter.charCodeAt(0) }),
+    });
+    for (let n = 0; n < reading.skipLines; n++) await reader.skipLine();
+    const names = header ? await reader.takeHeader() : Buffer.alloc(0);
+    const chain = new ChunkChain(reading.salt, reading.fingerprint, names);
+    const first = (await reader.skipBlankLines()) ? await reader.peekLine() : undefined;
+    const firstLine = names.length > 0 ? names : first;
+    const text = {
+      ...{ file: input.name, source, reader },
+      chunkBytes: chunkBytes ?? (source.readAgain ? mostChunkBytes : mostHeldBytes),
+      pieceBytes: options.pieceBytes ?? pieceBytes,
+    };
+    const sourceOf = firstLine && readerOf(firstLine.toString());
+    return {
+      begins: first ? chain.head(first) : '',
+      close: () => source.close(),
+      chunks: async function* (known) {
+        if (!sourceOf) return;
+        for await (const chunk of cutChunks(text, chain, known)) yield sendable(chunk, sourceOf, delimiter);
+      },
+    };
+  } catch (error) {
+    await source.close();
+    throw error;
   }
+}
+
+function sendable(
+  { held, pieces, multiLine, plainCells, ...chunk }: Chunk,
+  sourceOf: ReturnType<TextFormat['readerOf']>,
+  delimiter: string | undefined,
+): SendableChunk {
+  const framing = delimiter === undefined ? {} : { delimiter };
+  const { firstLine } = chunk;
+  return {
+    ...chunk,
+    unit: 'line',
+    // Only of what is sent: to make it takes as long as to read a small file.
+    get source() {
+      return sourceOf(multiLine ? 'records' : 'lines', plainCells);
+    },
+    stream: () => (multiLine ? recordsOf(pieces(), framing) : linesOf(pieces())),
+    ...(held && {
+      bundled: {
+        get source() {
+          return sourceOf('records', false);
+        },
+        records: (mark) => Buffer.concat([...framedRecords(held, { ...framing, firstLine }, mark)]),
+      },
+    }),
+  };
 }
 
 async function* linesOf(pieces: AsyncIterable<Piece>): AsyncGenerator<Buffer> {
@@ -88,23 +99,8 @@ async function* recordsOf(
 /** Large enough for few reads, small enough for two of them to be no matter. */
 const pieceBytes = 4 << 20;
 /** What ClickHouse holds of a chunk in memory is about four times that; larger ones are no faster. */
-const mostChunkBytes = 320 << 20;
+const mostChunkBytes = 192 << 20;
 /** Two chunks on their way and a third that is read take 200 MB of the process's 300, which is what is left beside Node. */
 const mostHeldBytes = 48 << 20;
-/** A smaller chunk costs more than what an idle sender would have done. */
-const minChunkBytes = 16 << 20;
-/** What whole lines may add to a chunk, so that no small one is left at the end. */
-const lineSlack = 64 << 10;
-
-/** The size of chunks of a file that keeps every sender busy to its end. */
-function evenChunks(options: ChunkReadOptions, { size, readAgain }: ByteSource): number {
-  const most = options.chunkBytes ?? mostChunkBytes;
-  const chunkBytes = readAgain ? most : Math.min(most, mostHeldBytes);
-  if (size === undefined) return chunkBytes;
-  // More than there is, for which no memory is set aside.
-  if (size < 2 * minChunkBytes) return Math.min(chunkBytes, size + 1);
-  const rounds = Math.ceil(size / (options.parallel * chunkBytes));
-  return Math.min(chunkBytes, Math.ceil(size / (options.parallel * rounds)) + lineSlack);
-}
 
 const lineEnd = Buffer.from('\n');

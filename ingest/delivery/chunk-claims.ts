@@ -1,13 +1,13 @@
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { firstAlive, type Ledger, recordChunk, type SentChunk, storeTime } from '../ledger/ledger.ts';
+import { type Ledger, recordChunk, type SentChunk, storeTime } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
-import { waitUntil } from '../ledger/wait-until.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
 
-/** A chunk that is this load's to send. */
+/** A chunk that is to be sent. */
 export interface SendableClaim {
   readonly how: SendStep;
   /** Of what has arrived under the token that the chunk is sent under. */
@@ -22,46 +22,57 @@ export interface SendableClaim {
 /** What to do with a chunk: nothing, because it is loaded already, or send it. */
 export type Claim = { readonly how: 'skip'; readonly rows: number } | SendableClaim;
 
+/** A load that is about to send a chunk, or has sent it. */
 interface ChunkClaim {
+  readonly chunk: string;
   readonly loadId: string;
   readonly loaded: 0 | 1;
   readonly counted: number;
+  /** `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; of 1970 where it was never sent. */
   readonly sentAt: string;
-}
-
-export interface ChunkClaims {
-  /** Loads that claimed the chunk before this one, in that order. */
-  readonly earlier: readonly ChunkClaim[];
-  readonly last: string;
-  /** That of a load which has loaded the chunk. */
-  readonly loaded: ChunkClaim | undefined;
-  readonly loadTime: string;
+  /** The load time of the rows that have arrived, whoever sent them. */
+  readonly arrivedAt: string | null;
 }
 
 /**
- * Makes a chunk this load's own to send, unless it is loaded. Waits for a running load that has claimed it earlier.
+ * Records that a load is about to send a chunk, and tells how, from what earlier loads have left of it. By the lock of the
+ * load none of them runs any more.
+ * @throws when others took the load for dead and have cut its input elsewhere meanwhile
  */
-export async function claimChunk(ledger: Ledger, load: Load, chunk: SentChunk): Promise<Claim> {
-  // Write the claim twice: first without a time, which sorts before all others, then with one. So a load with an
-  // earlier time is always visible by the time a later one looks. A single statement would not do: its time is earlier
-  // than the moment at which others can see it.
-  await recordChunk(ledger, load, chunk);
-  await recordChunk(ledger, load, chunk, 'sent_at');
-  let claims = await claimsOf(ledger, load, chunk);
-  const blockedBy = async () => {
-    if (claims.loaded || claims.earlier.length === 0) return undefined;
-    const other = await firstAlive(ledger, claims.earlier);
-    // A load that has ended may have loaded the chunk since the last look.
-    claims = await claimsOf(ledger, load, chunk);
-    return claims.loaded ? undefined : other;
-  };
-  await waitUntil(blockedBy, { signal: ledger.signal, pollMs: ledger.timings.pollMs });
-  return decide(ledger, chunk, claims);
+export async function claimChunk(ledger: Ledger, load: Load, chunk: SendableChunk): Promise<Claim> {
+  do {
+    // Written twice, first without a time: so a confirmation sees each claim that may get an earlier time than its own. The
+    // time of a single statement is earlier than the moment at which others can see it.
+    await recordChunk(ledger, load, chunk);
+    await recordChunk(ledger, load, chunk, 'sent_at');
+    // Behind others it is claimed once more, so that what they have done meanwhile is seen, and the time is later.
+  } while (await load.requeueIfLapsed(ledger));
+  const claims = await claimsFrom(ledger, chunk);
+  const seen = new Set([chunk.id, ...chunk.candidates.map(({ id }) => id)]);
+  if (claims.some((claim) => claim.loadId !== load.id && !seen.has(claim.chunk) && wasSent(claim))) {
+    throw new Error(
+      `load ${load.id} was silent for long, and another load has gone on with what it was at: run the same command again`,
+    );
+  }
+  return decide(
+    ledger,
+    load,
+    chunk,
+    claims.filter((claim) => claim.chunk === chunk.id),
+  );
 }
 
-async function decide(ledger: Ledger, chunk: SentChunk, claims: ChunkClaims): Promise<Claim> {
-  const { loaded, earlier, loadTime } = claims;
-  const sent = earlier.find(mayHaveSent);
+async function decide(
+  ledger: Ledger,
+  load: Load,
+  chunk: SentChunk,
+  claims: readonly ChunkClaim[],
+): Promise<Claim> {
+  const earlier = claims.filter(({ loadId }) => loadId !== load.id);
+  const loaded = earlier.find((claim) => claim.loaded);
+  const sent = earlier.find(wasSent);
+  const loadTime = claims[0]?.arrivedAt ?? claims.find(wasSent)?.sentAt;
+  if (loadTime === undefined) throw new Error(`the ledger has lost the claim on chunk ${chunk.id}`);
   let dedup: DedupState = 'reliable';
   let facts: ClaimFacts = {
     loaded: loaded !== undefined,
@@ -84,50 +95,39 @@ async function decide(ledger: Ledger, chunk: SentChunk, claims: ChunkClaims): Pr
   }
 }
 
-/** The loads that have claimed a chunk, and the load time of its rows. */
-export async function claimsOf(
-  { store, retries }: Ledger,
-  load: Load,
-  { firstLineHash: head, id: chunk }: SentChunk,
-): Promise<ChunkClaims> {
-  const claims = await retrying(() => claimsOn(store, { head, chunk }), retries);
-  const last = claims.at(-1);
-  if (!last) throw new Error(`the ledger has lost the claim on chunk ${chunk}`);
-  return {
-    earlier: claims.slice(
-      0,
-      claims.findIndex(({ loadId }) => loadId === load.id),
-    ),
-    last: last.loadId,
-    loaded: claims.find(({ loaded }) => loaded),
-    // Version 0.1 took another time than that of the claim.
-    loadTime: last.arrivedAt ?? (claims.find(mayHaveSent) ?? last).sentAt,
-  };
+/** Whether a chunk is loaded, and the load that has claimed it last. */
+export async function stateOf(
+  ledger: Ledger,
+  chunk: SentChunk,
+): Promise<{ readonly loaded: boolean; readonly last: string | undefined }> {
+  const claims = (await claimsFrom(ledger, chunk)).filter((claim) => claim.chunk === chunk.id);
+  return { loaded: claims.some(({ loaded }) => loaded), last: claims.at(-1)?.loadId };
 }
 
 /** A claim without a time was never sent. */
-function mayHaveSent({ sentAt }: ChunkClaim): boolean {
+function wasSent({ sentAt }: ChunkClaim): boolean {
   return !sentAt.startsWith('1970');
 }
 
-type TimedClaim = ChunkClaim & { readonly arrivedAt: string | null };
+/** The claims on all chunks that begin where one does, in their order. */
+function claimsFrom({ store, retries }: Ledger, { head, id }: SentChunk): Promise<readonly ChunkClaim[]> {
+  return retrying(() => claimsOn(store, { head, chunk: id }), retries);
+}
 
-/** The claims on a chunk, in their order. */
-const claimsOn = together<{ head: string; chunk: string }, readonly TimedClaim[]>(async (store, chunks) => {
+const claimsOn = together<{ head: string; chunk: string }, readonly ChunkClaim[]>(async (store, places) => {
   const query = `
     WITH (SELECT mapFromArrays(groupArray(d.chunk), groupArray(d.at)) FROM (
       SELECT chunk, max(t.loaded_at) AS at FROM chunk_days AS t WHERE chunk IN {chunks:Array(String)} GROUP BY chunk) AS d) AS times
-    SELECT chunk, load_id AS loadId, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded,
+    SELECT lower(hex(c.head)) AS first, chunk, load_id AS loadId, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded,
            toFloat64(max(c.rows)) AS counted, toString(max(c.sent_at)) AS sentAt,
            if(mapContains(times, chunk), toString(times[chunk]), NULL) AS arrivedAt
-    FROM load_chunks AS c
-    WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) AND chunk IN {chunks:Array(String)}
-    GROUP BY chunk, load_id ORDER BY max(c.sent_at), load_id`;
-  const claims = await select<TimedClaim & { chunk: string }>(store, query, {
-    heads: chunks.map(({ head }) => head),
-    chunks: chunks.map(({ chunk }) => chunk),
+    FROM load_chunks AS c WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32))
+    GROUP BY head, chunk, load_id ORDER BY max(c.sent_at), load_id`;
+  const claims = await select<ChunkClaim & { first: string }>(store, query, {
+    heads: places.map(({ head }) => head),
+    chunks: places.map(({ chunk }) => chunk),
   });
-  return chunks.map(({ chunk }) => claims.filter((claim) => claim.chunk === chunk));
+  return places.map(({ head }) => claims.filter(({ first }) => first === head));
 });
 
 async function wasWithdrawn({ store, retries }: Ledger, { id }: SentChunk): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import { knownAs, type SendableChunk } from '../chunks/sendable-chunk.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { type Claim, claimChunk } from './chunk-claims.ts';
@@ -28,13 +28,15 @@ export async function* claimChunks(
   { file, again = false }: { readonly file: string; readonly again?: boolean },
 ): AsyncGenerator<ClaimedChunk> {
   for await (const chunk of chunks) {
-    await load?.requeueIfLapsed(ledger);
     const claimed = { interruptions: sender.interruptions, at: performance.now() };
     if (!again) await refuseLoadedOtherwise(ledger, file, chunk);
-    const loadedRows = chunk.known?.loadedRows;
-    let claim: Claim = { how: 'send', loadTime: '1970-01-01 00:00:00', dedup: 'reliable' };
-    if (loadedRows !== undefined) claim = { how: 'skip', rows: loadedRows };
-    else if (load) claim = await claimChunk(ledger, load, chunk);
-    yield { chunk, claim, claimed };
+    yield { chunk, claimed, claim: await claimOf(ledger, load, chunk) };
   }
+}
+
+async function claimOf(ledger: Ledger, load: Load | undefined, chunk: SendableChunk): Promise<Claim> {
+  const loadedRows = knownAs(chunk)?.loadedRows;
+  if (loadedRows !== undefined) return { how: 'skip', rows: loadedRows };
+  if (load) return claimChunk(ledger, load, chunk);
+  return { how: 'send', loadTime: '1970-01-01 00:00:00', dedup: 'reliable' };
 }

@@ -1,5 +1,5 @@
 import { parse as parseCsv } from 'csv-parse/sync';
-import { textChunks } from '../chunks/text-chunks.ts';
+import { openText } from '../chunks/text-chunks.ts';
 import { matches, quoted } from '../event/sql.ts';
 import { InputError } from '../input/input-error.ts';
 import { cellsReader } from './cells.ts';
@@ -11,9 +11,9 @@ export const csv: Format = {
   endings: ['csv'],
   clickhouse: 'CSVWithNames',
   text: { quotes: true },
-  chunksOf: (input, options) => {
+  open: (input, options) => {
     const { delimiter, header } = options.reading;
-    return textChunks(input, options, {
+    return openText(input, options, {
       header,
       quotedDelimiter: delimiter,
       readerOf: (line) => {

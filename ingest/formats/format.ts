@@ -1,4 +1,4 @@
-import type { ChunkReadOptions, SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
 import type { Input } from '../input/input.ts';
 
 /** How records are written in a file. */
@@ -14,8 +14,8 @@ export interface Format {
     readonly quotes: boolean;
   };
   /**
-   * Cuts the records of an input into chunks, and says of each how a record becomes the fields of an event.
+   * Reads the beginning of an input, which tells how its records become the fields of events.
    * @throws {InputError} for an input that cannot be read or whose columns do not fit
    */
-  readonly chunksOf: (input: Input, options: ChunkReadOptions) => AsyncGenerator<SendableChunk>;
+  readonly open: (input: Input, options: ReadOptions) => Promise<OpenInput>;
 }

@@ -1,6 +1,6 @@
 import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
 import type { Framing } from '../chunks/framed-records.ts';
-import { textChunks } from '../chunks/text-chunks.ts';
+import { openText } from '../chunks/text-chunks.ts';
 import type { ColumnText } from '../event/expressions.ts';
 import type { Mapping } from '../event/mapping.ts';
 import { mapped, type RecordSource } from '../event/record-source.ts';
@@ -15,8 +15,8 @@ export const ndjson: Format = {
   endings: ['ndjson', 'jsonl', 'json'],
   clickhouse: 'JSONEachRow',
   text: { quotes: false },
-  chunksOf: (input, options) =>
-    textChunks(input, options, {
+  open: (input, options) =>
+    openText(input, options, {
       header: false,
       readerOf: () => {
         const { mappingOf, ignoreUnknown } = options.reading;

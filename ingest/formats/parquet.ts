@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import type { Hash } from 'node:crypto';
 import { parquetSchema } from 'hyparquet';
-import { Pieces } from '../chunks/chunk-names.ts';
-import type { ChunkReadOptions, SendableChunk } from '../chunks/sendable-chunk.ts';
+import { ChunkChain } from '../chunks/chunk-chain.ts';
+import type { OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
 import type { Input } from '../input/input.ts';
 import { fileError, InputError } from '../input/input-error.ts';
 import { parquetColumns } from '../parquet/columns.ts';
@@ -14,77 +14,71 @@ export const parquet: Format = {
   name: 'parquet',
   endings: ['parquet'],
   clickhouse: 'Parquet',
-  chunksOf: parquetChunks,
+  open,
 };
 
 /**
- * The chunks of a Parquet file: runs of its row groups, each sent as a file of its own. They are read from the
- * file twice, to name them and to send them, and never held.
+ * Chunks are runs of row groups, each sent as a file of its own. They are read twice, to name them and to send them, and
+ * never held.
  */
-async function* parquetChunks(input: Input, options: ChunkReadOptions): AsyncGenerator<SendableChunk> {
-  const { reading, knownChunks, onBytes, signal } = options;
+async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Promise<OpenInput> {
   const file = input.name;
   const opened = await openParquet(input);
   const schema = parquetSchema(opened.metadata).children.map(({ element }) => element);
   const mapping = reading.mappingOf(schema.map(({ name }) => name));
   const source = parquetSource(parquetColumns(file, schema, mapping), mapping);
+  const chain = new ChunkChain(reading.salt, reading.fingerprint, Buffer.alloc(0));
   onBytes(bytesOutside(opened));
-  const { fingerprint } = reading;
-  const pieces = new Pieces();
-  const plainPieces = new Pieces();
-  for (const part of opened.parts) {
-    const { firstRow, rows, start, end } = part;
-    const named = nameOf(part, fingerprint);
-    const plain = fingerprint === '' ? undefined : nameOf(part, '');
-    for await (const data of bytesOf(input, part, signal)) {
-      named.update(data);
-      plain?.update(data);
-      onBytes(data.length);
-    }
-    const digest = named.digest('hex');
-    const id = pieces.take(digest);
-    const content = plain?.digest('hex') ?? digest;
-    // Of all of its content, however it is read.
-    const firstLineHash = plainPieces.take(content);
-    const candidates = await knownChunks(firstLineHash);
-    const known = candidates.find((each) => each.id === id);
-    yield {
-      id,
-      firstLineHash,
-      content,
-      bytes: end - start,
-      rows,
-      source,
-      release: () => {},
-      stream: () => ownFile(input, part, digest, fingerprint),
-      firstLine: firstRow,
-      unit: 'row',
-      known,
-      otherwise: known ? [] : candidates,
-    };
-  }
+  return {
+    begins: opened.parts[0] ? chain.head(opened.parts[0].foot) : '',
+    close: async () => {},
+    chunks: async function* (knownChunks) {
+      for (const part of opened.parts) {
+        const { firstRow, rows, start, end, foot } = part;
+        const head = chain.head(foot);
+        const begin = chain.begin();
+        const hash = begin.copy().update(foot);
+        for await (const data of bytesOf(input, part, signal)) {
+          hash.update(data);
+          onBytes(data.length);
+        }
+        const content = hash.digest('hex');
+        chain.pass(content);
+        const known = await knownChunks(head);
+        const candidates = known.map((each) => ({ ...each, matches: each.content === content }));
+        yield {
+          ...{ id: chain.nameOf(content), head, content, candidates },
+          bytes: end - start,
+          rows,
+          source,
+          release: () => {},
+          stream: () => ownFile(input, part, begin.copy(), content),
+          firstLine: firstRow,
+          unit: 'row',
+        };
+      }
+    },
+  };
 }
 
-/** A part as a file of its own. @throws {InputError} before its end if it is not what was named any more */
+/**
+ * A part as a file of its own. The foot, which comes first in its content, is sent last.
+ * @throws {InputError} before its end if it is not what was named any more
+ */
 async function* ownFile(
   input: Input,
   part: ParquetPart,
-  digest: string,
-  fingerprint: string,
+  hash: Hash,
+  content: string,
 ): AsyncGenerator<Buffer> {
-  const named = nameOf(part, fingerprint);
+  hash.update(part.foot);
   yield magic;
   for await (const data of bytesOf(input, part)) {
-    named.update(data);
+    hash.update(data);
     yield data;
   }
-  if (named.digest('hex') !== digest) throw new InputError(`${input.name}: was changed while it was loaded`);
+  if (hash.digest('hex') !== content) throw new InputError(`${input.name}: was changed while it was loaded`);
   yield part.foot;
-}
-
-/** The foot comes first, so that the name is known before the foot is sent. */
-function nameOf({ foot }: ParquetPart, fingerprint: string) {
-  return createHash('sha256').update(fingerprint).update(foot);
 }
 
 async function* bytesOf(

@@ -1,4 +1,4 @@
-import { textChunks } from '../chunks/text-chunks.ts';
+import { openText } from '../chunks/text-chunks.ts';
 import { cellsReader } from './cells.ts';
 import type { Format } from './format.ts';
 
@@ -8,8 +8,8 @@ export const tsv: Format = {
   endings: ['tsv'],
   clickhouse: 'TabSeparatedWithNames',
   text: { quotes: false },
-  chunksOf: (input, options) =>
-    textChunks(input, options, {
+  open: (input, options) =>
+    openText(input, options, {
       header: options.reading.header,
       readerOf: (line) => {
         const sourceOf = cellsReader(input.name, options.reading, line.split('\t'));

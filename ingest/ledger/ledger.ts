@@ -2,16 +2,15 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import { together } from './batch-calls.ts';
 import type { Load, LoadOptions } from './load.ts';
-import { aliveLoads } from './load-heartbeat.ts';
 import { defaultTimings, type LoadTimings } from './load-timings.ts';
 import type { WaitOptions } from './wait-until.ts';
 
 export interface SentChunk {
-  /** sha256 of the content, hex: its name everywhere. */
+  /** Its name everywhere: a sha256, hex, of its content, of all that is before it in the input, and of how it is read. */
   readonly id: string;
-  /** sha256 of its first line, hex; the same however the line is read. */
-  readonly firstLineHash: string;
-  /** sha256 of its content, hex; the same however it is read. */
+  /** How the ledger finds what begins where it does: see `ChunkChain.head`. */
+  readonly head: string;
+  /** sha256 of the input up to its end, hex; the same however it is read. */
   readonly content: string;
   readonly bytes: number;
   /** Records. */
@@ -45,7 +44,7 @@ const later = `greatest(now64(6, 'UTC'), (
 export async function recordChunk(
   { store, retries }: Ledger,
   load: Load,
-  { firstLineHash: head, id: chunk, content, bytes, rows: records }: SentChunk,
+  { head, id: chunk, content, bytes, rows: records }: SentChunk,
   time: keyof typeof recordChunks = 'claimed',
   counts = { rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0 },
 ): Promise<void> {
@@ -93,17 +92,6 @@ function recorder(time?: 'sent_at' | 'loaded_at') {
     });
     return records.map(() => undefined);
   });
-}
-
-/** The first of these loads that is running now, or has ended while ClickHouse is still storing what it sent. */
-export async function firstAlive(
-  { store, retries, timings }: Ledger,
-  loads: readonly { readonly loadId: string }[],
-): Promise<string | undefined> {
-  if (loads.length === 0) return undefined;
-  const ids = loads.map(({ loadId }) => loadId);
-  const [other] = await retrying(() => aliveLoads(store, ids, timings), retries);
-  return other;
 }
 
 /** The time of ClickHouse, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { type Store, select } from '../../clickhouse/client.ts';
-import type { LoadTimings } from './load-timings.ts';
-import { loadsAtWork } from './loads-at-work.ts';
 
 /** Where a load runs, and whether its last heartbeat is recent. */
 export interface LoadHeartbeat {
@@ -14,9 +11,6 @@ export interface LoadHeartbeat {
 
 /** Whether a load of `loads AS l` has shown lately that it runs. Takes `deadAfterMs`. */
 export const fresh = 'l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})';
-
-/** The columns of a `LoadHeartbeat`, of `loads AS l`; takes the parameter `deadAfterMs`. */
-const heartbeatColumns = `host, pid, ${fresh} AS heartbeatIsFresh`;
 
 /** Ids of the loads that may be sending events: their last heartbeat is recent. Takes `deadAfterMs`. */
 export const runningLoads = `SELECT load_id FROM loads AS l FINAL WHERE state = 'running' AND kind != 'rebuild' AND ${fresh}`;
@@ -50,23 +44,4 @@ export function isAlive({ host, pid, heartbeatIsFresh }: LoadHeartbeat): boolean
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
-
-/** Which of these loads are running; if none is, those that have ended and left a server at work. */
-export async function aliveLoads(
-  store: Store,
-  ids: readonly string[],
-  { deadAfterMs }: LoadTimings,
-): Promise<string[]> {
-  const rows = await select<LoadHeartbeat & { id: string }>(
-    store,
-    `SELECT load_id AS id, ${heartbeatColumns} FROM loads AS l FINAL
-     WHERE load_id IN {ids:Array(String)} AND state = 'running'`,
-    { ids, deadAfterMs },
-  );
-  const alive = rows.filter(isAlive).map(({ id }) => id);
-  if (alive.length > 0) return alive;
-  // After the look at the processes: whatever has died by now has sent its last statement.
-  const atWork = await loadsAtWork(store);
-  return ids.filter((id) => atWork.has(id));
 }

@@ -7,6 +7,8 @@ export interface LoadRecord {
   readonly id: string;
   readonly kind: 'events' | 'replay' | 'rebuild';
   readonly dedupe: boolean;
+  /** Loads of the same lock run one after another; empty: beside all others. */
+  readonly lock: string;
   readonly file: string;
   readonly user: string;
   readonly host: string;
@@ -30,14 +32,14 @@ export interface LoadRecord {
 /** Records what loads are doing now. */
 export const recordLoad = together<LoadRecord, void>(async (store, records) => {
   await insertData(store, {
-    into: `loads (load_id, kind, dedupe, file, user, host, pid, started_at, turn, finished_at, state, rows,
+    into: `loads (load_id, kind, dedupe, lock, file, user, host, pid, started_at, turn, finished_at, state, rows,
                   repeated_rows, rejected_rows, duplicate_rows, left_out_rows, bytes, chunks, replay_id, error)`,
     select: `
-      SELECT id, kind, dedupe, file, user, host, pid, fromUnixTimestamp64Milli(startedAt, 'UTC'),
+      SELECT id, kind, dedupe, lock, file, user, host, pid, fromUnixTimestamp64Milli(startedAt, 'UTC'),
              if(turn = '', now64(6, 'UTC'), toDateTime64OrZero(turn, 6, 'UTC')),
              if(state = 'running', toDateTime64(0, 3), now64(3)), state,
              rows, repeatedRows, rejectedRows, duplicateRows, leftOutRows, bytes, chunks, replayId, error
-      FROM input('id String, kind String, dedupe Bool, file String, user String, host String, pid UInt32, startedAt Int64,
+      FROM input('id String, kind String, dedupe Bool, lock String, file String, user String, host String, pid UInt32, startedAt Int64,
         turn String, state String, rows UInt64, repeatedRows UInt64, rejectedRows UInt64, duplicateRows UInt64,
         leftOutRows UInt64, bytes UInt64, chunks UInt32, replayId String, error String')`,
     format: 'JSONEachRow',
@@ -56,14 +58,14 @@ export const turnOfLoad = together<string, string | undefined>(async (store, ids
 });
 
 /** A load recorded as running. */
-export interface RunningLoad extends LoadHeartbeat, Pick<LoadRecord, 'id' | 'kind' | 'dedupe' | 'file'> {
+export interface RunningLoad extends LoadHeartbeat, Pick<LoadRecord, 'id' | 'kind' | 'dedupe' | 'lock'> {
   readonly turn: string;
 }
 
 /** The loads whose last heartbeat is younger than so many milliseconds, in the order of their turns. */
 export const loadsRunning = together<number, readonly RunningLoad[]>(async (store, deadAfterMs) => {
   const query = `
-    SELECT load_id AS id, toString(l.turn) AS turn, kind, dedupe, file, host, pid,
+    SELECT load_id AS id, toString(l.turn) AS turn, kind, dedupe, l.lock AS lock, host, pid,
            toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(l.version) AS silentMs
     FROM loads AS l FINAL
     WHERE state = 'running' AND l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})

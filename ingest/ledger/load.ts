@@ -34,6 +34,8 @@ export interface LoadDescription {
   readonly kind: LoadRecord['kind'];
   readonly file: string;
   readonly dedupe?: boolean;
+  /** Loads of the same lock run one after another: those of inputs that begin alike, and the replays of one load. */
+  readonly lock?: string;
 }
 
 export interface LoadOptions extends WaitOptions {
@@ -49,6 +51,7 @@ export class Load {
   readonly #description: LoadDescription;
   readonly #timings: LoadTimings;
   readonly #startedAt: Date;
+  #lock: string;
   #replayId = '';
   /** Its place in the order of loads: `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; undefined until it is taken. */
   #turn: string | undefined;
@@ -66,15 +69,15 @@ export class Load {
     this.id = `${time.slice(0, 14)}-${time.slice(14)}${randomBytes(3).toString('hex')}`;
     this.#store = store;
     this.#description = description;
+    this.#lock = description.lock ?? '';
     this.#timings = timings;
     this.#startedAt = now;
   }
 
   /**
-   * Records a load as running and waits for its turn: a load waits for a rebuild that began before it and,
-   * with `dedupe`, for other such loads; a replay waits for another replay of the same load; a rebuild waits for
-   * every load that began before it. Of a load that has ended, a rebuild and one with `dedupe` wait for what ClickHouse is
-   * still storing.
+   * Records a load as running and waits for its turn: a load waits for a rebuild that began before it, for loads of the
+   * same lock and, with `dedupe`, for other such loads; a rebuild waits for every load that began before it. Of a load
+   * that has ended, all of these wait for what ClickHouse is still storing.
    */
   static async begin(
     store: Store,
@@ -124,11 +127,19 @@ export class Load {
     );
   }
 
-  /** Takes a new turn and waits for it, if others may have gone ahead of this load. */
-  async requeueIfLapsed(options: WaitOptions): Promise<void> {
-    if (!this.heartbeatLapsedSince(this.#turnAt)) return;
+  /** Goes behind the loads of the same lock that have begun before, under a new turn. */
+  async takeLock(lock: string, options: WaitOptions): Promise<void> {
+    this.#lock = lock;
     await this.#takeTurn();
     await this.#waitForTurn(options);
+  }
+
+  /** Takes a new turn and waits for it, if others may have gone ahead of this load. @returns whether it did */
+  async requeueIfLapsed(options: WaitOptions): Promise<boolean> {
+    if (!this.heartbeatLapsedSince(this.#turnAt)) return false;
+    await this.#takeTurn();
+    await this.#waitForTurn(options);
+    return true;
   }
 
   /** @throws when others may have gone ahead of this load */
@@ -165,32 +176,35 @@ export class Load {
   /** A load that has to end before this one goes on. */
   async #blockedBy(signal: AbortSignal | undefined): Promise<string | undefined> {
     const running = await retrying(() => loadsRunning(this.#store, this.#timings.deadAfterMs), { signal });
-    const { kind, dedupe = false, file } = this.#description;
+    const { kind, dedupe = false } = this.#description;
+    const lock = this.#lock;
     const turn = this.#turn ?? '';
     const blocker = running.find(
       (other) =>
         (other.turn < turn || (other.turn === turn && other.id < this.id)) &&
         (kind === 'rebuild' ||
           other.kind === 'rebuild' ||
-          (kind === 'replay' && other.kind === 'replay' && other.file === file) ||
+          (lock !== '' && other.lock === lock) ||
           (dedupe && other.dedupe)) &&
         isAlive(other),
     );
-    if (blocker || !(kind === 'rebuild' || dedupe)) return blocker?.id;
-    return this.#leftAtWork(signal);
+    return blocker?.id ?? this.#leftAtWork(signal);
   }
 
   /** A load that has ended, or was silent for long, while a server is still storing what it has sent. */
   async #leftAtWork(signal: AbortSignal | undefined): Promise<string | undefined> {
+    const { kind, dedupe = false } = this.#description;
+    const lock = this.#lock;
+    if (kind !== 'rebuild' && !dedupe && lock === '') return undefined;
     const atWork = await retrying(() => loadsAtWork(this.#store), { signal });
-    if (atWork.size === 0) return undefined;
-    const running = await retrying(() => loadsRunning(this.#store, this.#timings.deadAfterMs), { signal });
-    // With dedupe it runs beside those without.
-    const beside = running.filter(
-      (other) => this.#description.kind !== 'rebuild' && !other.dedupe && isAlive(other),
-    );
-    const mayGoOn = [this.id, ...beside.map(({ id }) => id)];
-    const left = [...atWork].find((id) => !mayGoOn.includes(id));
+    const others = [...atWork].filter(([id]) => id !== this.id);
+    let left = others.find(([, of]) => lock !== '' && of === lock)?.[0];
+    if (left === undefined && others.length > 0 && (kind === 'rebuild' || dedupe)) {
+      const running = await retrying(() => loadsRunning(this.#store, this.#timings.deadAfterMs), { signal });
+      // With dedupe it runs beside those without.
+      const beside = running.filter((other) => kind !== 'rebuild' && !other.dedupe && isAlive(other));
+      left = others.find(([id]) => !beside.some((other) => other.id === id))?.[0];
+    }
     return left && `${left}: ClickHouse is still storing events of it (system.processes)`;
   }
 
@@ -201,6 +215,7 @@ export class Load {
       id: this.id,
       kind,
       dedupe,
+      lock: this.#lock,
       file,
       user: userName(),
       host: machine(),

@@ -10,15 +10,18 @@ export function commentOf(loadId: string): string {
   return `${prefix}${loadId}`;
 }
 
+/** By the id of a load: its lock. */
+export type LoadsAtWork = ReadonlyMap<string, string>;
+
 /**
- * Ids of the loads of this store whose events a server is storing now: the statement of a loader that was killed goes on
- * once its data are there. A server that is down is left out.
+ * The loads of this store whose events a server is storing now: the statement of a loader that was killed goes on once its
+ * data are there. A server that is down is left out.
  */
-export function loadsAtWork(store: Store): Promise<ReadonlySet<string>> {
+export function loadsAtWork(store: Store): Promise<LoadsAtWork> {
   return look(store, undefined);
 }
 
-const look = together<undefined, ReadonlySet<string>>(async (store, asked) => {
+const look = together<undefined, LoadsAtWork>(async (store, asked) => {
   const layout = await layoutOf(store);
   const processes = layout
     ? remoteTable(store.address, layout.nodes, 'system', 'processes', ',')
@@ -34,11 +37,11 @@ const look = together<undefined, ReadonlySet<string>>(async (store, asked) => {
   const own =
     found.length === 0
       ? []
-      : await select<{ id: string }>(
+      : await select<{ id: string; lock: string }>(
           store,
-          'SELECT DISTINCT load_id AS id FROM loads WHERE load_id IN {ids:Array(String)}',
+          'SELECT load_id AS id, max(l.lock) AS lock FROM loads AS l WHERE load_id IN {ids:Array(String)} GROUP BY load_id',
           { ids: found.map(({ id }) => id) },
         );
-  const ids = new Set(own.map(({ id }) => id));
-  return asked.map(() => ids);
+  const locks = new Map(own.map(({ id, lock }) => [id, lock]));
+  return asked.map(() => locks);
 });

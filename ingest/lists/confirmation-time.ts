@@ -25,7 +25,7 @@ export async function confirmationTime(store: Store, options: LedgerOptions = {}
   const { pollMs, deadAfterMs } = ledger.timings;
   for (;;) {
     const now = await storeTime(ledger);
-    const atWork = [...(await retrying(() => loadsAtWork(store), ledger.retries))];
+    const atWork = [...(await retrying(() => loadsAtWork(store), ledger.retries)).keys()];
     const [oldest] = await select<{ load: string; noted: 0 | 1; time: string }>(store, oldestInFlight, {
       deadAfterMs,
       atWork,

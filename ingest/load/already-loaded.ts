@@ -1,3 +1,4 @@
+import { knownAs, type OpenInput } from '../chunks/sendable-chunk.ts';
 import { plainReading } from '../event/reading.ts';
 import { formatOf } from '../formats/formats.ts';
 import { InputError } from '../input/input-error.ts';
@@ -22,23 +23,27 @@ export async function alreadyLoaded(options: EventLoadOptions): Promise<LoadResu
   const ledger = openLedger(store, options);
   const counts = noCounts();
   const ids: string[] = [];
+  let opened: OpenInput | undefined;
   try {
-    const chunks = formatOf(input, options.format).chunksOf(input, {
-      parallel: 1,
-      chunkBytes: options.chunkBytes,
+    opened = await formatOf(input, options.format).open(input, {
       reading: options.reading ?? plainReading(input.name, options.ignoreUnknown ?? false),
-      knownChunks: (firstLineHash) => knownChunks(ledger, firstLineHash),
-      beginChunk: () => Promise.reject(notLoaded),
       onBytes: (bytes) => {
         counts.bytes += bytes;
       },
       ...(signal && { signal }),
     });
-    for await (const { id, known, release } of chunks) {
-      release();
-      if (known?.loadedRows === undefined) return undefined;
-      ids.push(id);
-      counts.repeatedRows += known.loadedRows;
+    const chunks = opened.chunks(async (head) => {
+      const known = await knownChunks(ledger, head);
+      // Before the chunk is cut.
+      if (known.length === 0) throw notLoaded;
+      return known;
+    });
+    for await (const chunk of chunks) {
+      chunk.release();
+      const loadedRows = knownAs(chunk)?.loadedRows;
+      if (loadedRows === undefined) return undefined;
+      ids.push(chunk.id);
+      counts.repeatedRows += loadedRows;
       counts.chunks++;
     }
     if (ids.length === 0) return undefined;
@@ -48,5 +53,7 @@ export async function alreadyLoaded(options: EventLoadOptions): Promise<LoadResu
   } catch (error) {
     if (error === notLoaded || error instanceof InputError) return undefined;
     throw loadFailure(error, input.name, signal);
+  } finally {
+    await opened?.close();
   }
 }

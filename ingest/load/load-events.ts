@@ -1,6 +1,6 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
-import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { OpenInput, SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
 import { deliverChunk } from '../delivery/deliver-chunk.ts';
@@ -16,22 +16,20 @@ import { loadFailure, Stopped } from '../ledger/load-error.ts';
 import type { LoadTimings } from '../ledger/load-timings.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
-import { beginChunk, knownChunks } from './known-chunks.ts';
+import { knownChunks } from './known-chunks.ts';
 import { atMost, inParallel } from './parallel.ts';
 import { repairRollupsOf } from './repair-rollups.ts';
 
 /** Chunks sent at a time: a third makes nothing faster, and takes its memory. */
 export const senders = 2;
 
-/** How the work is divided; absent: as it is fastest. */
-export interface WorkSizes {
-  /** What a chunk of text aims at. */
-  readonly chunkBytes?: number;
-  /** Chunks sent at a time. */
-  readonly parallel?: number;
+/** What tests make small, to have several chunks of a small file. */
+export interface ChunkSize {
+  /** What a chunk of text may have; absent: what is fastest. */
+  readonly chunkBytes?: number | undefined;
 }
 
-export interface EventLoadOptions extends WorkSizes {
+export interface EventLoadOptions extends ChunkSize {
   readonly store: Store;
   readonly input: Input;
   /** Absent: by the name of the input. */
@@ -90,30 +88,16 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const load = await beginLoad(options);
   const counts = load?.counts ?? noCounts();
   const ledger = openLedger(store, options);
-  const reading = options.reading ?? plainReading(file, options.ignoreUnknown ?? false);
-  const parallel = dedupe ? 1 : (options.parallel ?? senders);
+  const parallel = dedupe ? 1 : senders;
   // Ends the reading of chunks that will not be sent any more.
   const stopReading = new AbortController();
   const readSignal = signal ? AbortSignal.any([signal, stopReading.signal]) : stopReading.signal;
   const readLedger = openLedger(store, { ...options, signal: readSignal });
   const inSlot = atMost(parallel, readSignal);
-  const sender = new Sender({ ...options, file, judge: await judgeOptions(options) });
-  const chunks = format.chunksOf(input, {
-    parallel,
-    chunkBytes: options.chunkBytes,
-    reading,
-    knownChunks: (firstLineHash) => knownChunks(readLedger, firstLineHash),
-    beginChunk: async (firstLineHash) => (load ? beginChunk(readLedger, load, firstLineHash) : []),
-    onBytes: (bytes) => {
-      counts.bytes += bytes;
-      options.onProgress?.(counts);
-    },
-    signal: readSignal,
-  });
 
   const unsettled: DeliveredChunk[] = [];
   const ids: string[] = [];
-  const finishChunk = async ({ chunk, claim, claimed }: ClaimedChunk): Promise<void> => {
+  const finishChunk = async (sender: Sender, { chunk, claim, claimed }: ClaimedChunk): Promise<void> => {
     ids.push(chunk.id);
     if (claim.how === 'skip') counts.repeatedRows += claim.rows;
     else {
@@ -139,10 +123,24 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     options.onProgress?.(counts);
   };
 
+  let opened: OpenInput | undefined;
   try {
+    opened = await format.open(input, {
+      reading: options.reading ?? plainReading(file, options.ignoreUnknown ?? false),
+      chunkBytes: options.chunkBytes,
+      onBytes: (bytes) => {
+        counts.bytes += bytes;
+        options.onProgress?.(counts);
+      },
+      signal: readSignal,
+    });
+    // No other load of what begins alike runs from here on.
+    if (load && !options.load && opened.begins) await load.takeLock(opened.begins, options);
+    const sender = new Sender({ ...options, file, judge: await judgeOptions(options) });
+    const chunks = opened.chunks((head) => knownChunks(readLedger, head));
     const claims = claimChunks(chunks, readLedger, load, sender, { ...options, file });
     // One more than are sent: it waits with its claim, or has been sent and is looked after.
-    await inParallel(claims, parallel + 1, finishChunk, stopReading, signal);
+    await inParallel(claims, parallel + 1, (claim) => finishChunk(sender, claim), stopReading, signal);
     if (signal?.aborted) throw new Stopped('stopped');
     if (load && unsettled.length > 0) {
       // Not as loaded: who comes after a loader that was killed here sees that something is left to do.
@@ -156,6 +154,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     const failure = loadFailure(error, file, signal);
     await load?.fail(failure instanceof Stopped ? failure : error);
     throw failure;
+  } finally {
+    await opened?.close();
   }
 }
 
@@ -176,10 +176,10 @@ async function beginLoad(options: EventLoadOptions): Promise<Load | undefined> {
 async function recordDelivery(
   ledger: Ledger,
   load: Load,
-  { id, firstLineHash, content, bytes, rows: records }: SendableChunk,
+  { id, head, content, bytes, rows: records }: SendableChunk,
   { rows, rejectedRows, duplicates, leftOut, rollupsInDoubt }: Awaited<ReturnType<typeof deliverChunk>>,
 ): Promise<DeliveredChunk | undefined> {
-  const chunk = { id, firstLineHash, content, bytes, rows: records };
+  const chunk = { id, head, content, bytes, rows: records };
   const delivered = { chunk, rows, rejectedRows, duplicates, leftOut };
   if (rollupsInDoubt) return delivered;
   await markLoaded(ledger, load, delivered);

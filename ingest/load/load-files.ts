@@ -33,9 +33,9 @@ export async function loadFiles(
   inputs: readonly Input[],
   { readingOf, ...options }: FileLoadOptions,
 ): Promise<LoadResult[]> {
-  const { store, parallel = senders, dedupe, dryRun, rejectLimit, signal } = options;
+  const { store, dedupe, dryRun, rejectLimit, signal } = options;
   const results: LoadResult[] = [];
-  const inTurn = turns(parallel);
+  const inTurn = turns(senders);
   const sizes: (number | undefined)[] = [];
   let quietUntil = 0;
   const optionsOf = (input: Input): EventLoadOptions => ({

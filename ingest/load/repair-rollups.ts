@@ -1,7 +1,7 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { claimsOf } from '../delivery/chunk-claims.ts';
+import { stateOf } from '../delivery/chunk-claims.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { nextStep, repairTable } from '../delivery/chunk-states.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -63,8 +63,8 @@ async function ownChunks(
 ): Promise<DeliveredChunk[]> {
   const own: DeliveredChunk[] = [];
   for (const each of unsettled) {
-    const { loaded, last } = await claimsOf(ledger, load, each.chunk);
-    const next = nextStep(repairTable, { loaded: loaded !== undefined, lastClaimIsOwn: last === load.id });
+    const { loaded, last } = await stateOf(ledger, each.chunk);
+    const next = nextStep(repairTable, { loaded, lastClaimIsOwn: last === load.id });
     if (next === 'repair') own.push(each);
     if (next === 'fail') {
       throw new Error(

@@ -44,12 +44,8 @@ export async function replay(
   for (;;) {
     const unfinished = await unfinishedReplay(store, load);
     const dedupe = unfinished === undefined ? (options.dedupe ?? false) : isDeduped(unfinished);
-    const turn = await Load.begin(
-      store,
-      { kind: 'replay', file: `replay of ${load}`, dedupe },
-      now(),
-      options,
-    );
+    const file = `replay of ${load}`;
+    const turn = await Load.begin(store, { kind: 'replay', file, lock: file, dedupe }, now(), options);
     try {
       const result = await replayOnce(store, load, corrections, { turn, dedupe, unfinished }, now);
       if (result) return result;

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { WorkSizes } from '../../ingest/load/load-events.ts';
+import type { ChunkSize } from '../../ingest/load/load-events.ts';
 import { describeVersion, folderHere, runningVersion } from '../version.ts';
 import { addAccountCommands } from './accounts.ts';
 import { addExamples } from './help/examples.ts';
@@ -22,9 +22,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 4 loaded but some rows were rejecte
 
 /**
  * `adtally` with all of its commands; nothing runs before it parses a command line.
- * @param sizes of the work of `ingest events`, for tests that interrupt it between two chunks of a small file
+ * @param size of the work of `ingest events`, for tests that interrupt it between two chunks of a small file
  */
-export function createProgram(sizes: WorkSizes = {}): Command {
+export function createProgram(size: ChunkSize = {}): Command {
   const program = new Command('adtally')
     .description('Ad performance reports from ClickHouse: exact, complete, streamed.')
     .version(describeVersion(runningVersion()), '-V, --version', 'print the version and the commit')
@@ -32,7 +32,7 @@ export function createProgram(sizes: WorkSizes = {}): Command {
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', epilogue);
   addServeCommands(program.commandsGroup('Serve:'));
-  addIngestCommands(program.commandsGroup('Load:'), sizes);
+  addIngestCommands(program.commandsGroup('Load:'), size);
   addHistoryCommands(program.commandsGroup('Inspect loads:'));
   addAccountCommands(program.commandsGroup('Accounts:'));
   addMaintenanceCommands(program.commandsGroup('Maintain the database:'));

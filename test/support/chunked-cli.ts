@@ -1,16 +1,10 @@
 /**
- * `adtally` for tests that cut a small file into several chunks, to interrupt what is done with them: two options more
- * of `ingest events`, which stand anywhere on its command line.
+ * `adtally` for tests that cut a small file into several chunks, to interrupt what is done with them: an option more of
+ * `ingest events`, which stands anywhere on its command line.
  */
 import { createProgram } from '../../src/cli/program.ts';
 import { run } from '../../src/cli/run.ts';
-import { chunkOptions } from './chunk-options.ts';
+import { chunkBytes } from './chunk-options.ts';
 
-function taken(option: string): number | undefined {
-  const at = process.argv.indexOf(option);
-  return at < 0 ? undefined : Number(process.argv.splice(at, 2)[1]);
-}
-
-const chunkBytes = taken(chunkOptions.bytes);
-const parallel = taken(chunkOptions.parallel);
-await run(createProgram({ ...(chunkBytes && { chunkBytes }), ...(parallel && { parallel }) }));
+const at = process.argv.indexOf(chunkBytes);
+await run(createProgram(at < 0 ? {} : { chunkBytes: Number(process.argv.splice(at, 2)[1]) }));

@@ -36,20 +36,17 @@ export async function cutCsv(
   await store.command({
     query: 'CREATE OR REPLACE TABLE cells (line UInt32, cells Array(String)) ENGINE = Memory',
   });
-  const chunks = csv.chunksOf(new LocalFile(file), {
+  const { chunks, close } = await csv.open(new LocalFile(file), {
     reading: {
       ...{ ignoreUnknown: false, delimiter, header: false, skipLines: 0, fingerprint: '', salt: '' },
       mappingOf: sameNames,
     },
     ...{ chunkBytes, pieceBytes },
-    parallel: 1,
-    knownChunks: async () => [],
-    beginChunk: async () => [],
     onBytes: () => {},
   });
   let counted = 0;
   const selects: string[] = [];
-  for await (const { source, stream, firstLine, rows } of chunks) {
+  for await (const { source, stream, firstLine, rows } of chunks(async () => [])) {
     counted += rows;
     selects.push(source.select);
     const { stream: answer } = await store.exec({
@@ -59,6 +56,7 @@ export async function cutCsv(
     });
     await finished(answer.resume());
   }
+  await close();
   const records = await select<CutRecord>(store, 'SELECT line, cells FROM cells ORDER BY line');
   return { records, counted, chunks: selects.length, selects };
 }

@@ -6,14 +6,11 @@ import { LocalFile } from '../../ingest/input/local-file.ts';
 /** The first chunk of a file that the store does not know. */
 export async function onlyChunk(path: string, pieceBytes = 4 << 20): Promise<SendableChunk> {
   const input = new LocalFile(path);
-  const chunks = formatOf(input).chunksOf(input, {
+  const { chunks } = await formatOf(input).open(input, {
     ...{ chunkBytes: 64 << 20, pieceBytes },
-    parallel: 2,
     reading: plainReading(path, false),
-    knownChunks: async () => [],
-    beginChunk: async () => [],
     onBytes: () => {},
   });
-  for await (const chunk of chunks) return chunk;
+  for await (const chunk of chunks(async () => [])) return chunk;
   throw new Error(`${path} is empty`);
 }

@@ -185,7 +185,6 @@ function startLoader(
   return adtally(ground, [
     ...['ingest', 'events', '--json', '--quiet'],
     ...['--chunk-bytes', `${dice.one([20_000, 50_000, 200_000, 1 << 20, 128 << 20])}`],
-    ...['--parallel', `${1 + dice.below(3)}`],
     ...(dedupe ? ['--dedupe'] : []),
     ...(mapping ? ['--mapping', mapping] : []),
     ...(dice.below(4) === 0 ? ['--max-rejects', '100%'] : []),

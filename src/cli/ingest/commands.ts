@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { formats } from '../../../ingest/formats/formats.ts';
 import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
-import type { WorkSizes } from '../../../ingest/load/load-events.ts';
+import type { ChunkSize } from '../../../ingest/load/load-events.ts';
 import { accountId, eventDay, positiveInteger, rejectLimit, repeated, requireRange } from '../arguments.ts';
 import { withStore } from '../command.ts';
 import { addEventFields } from '../help/event-fields.ts';
@@ -9,7 +9,7 @@ import { ingestEvents } from './events.ts';
 import { confirmAccount, ingestLists } from './lists.ts';
 
 /** `ingest` and `confirm`. */
-export function addIngestCommands(program: Command, sizes: WorkSizes): void {
+export function addIngestCommands(program: Command, size: ChunkSize): void {
   const ingest = program.command('ingest').description('load events, names or confirmations');
   const format = () =>
     new Option('--format <format>', 'the format, if the file name does not end in it').choices(
@@ -40,7 +40,7 @@ export function addIngestCommands(program: Command, sizes: WorkSizes): void {
     .action((files: string[], flags) =>
       withStore(
         async (store) => {
-          process.exitCode = await ingestEvents(store, files, flags, sizes);
+          process.exitCode = await ingestEvents(store, files, flags, size);
         },
         { mayBeNew: true },
       ),

@@ -4,7 +4,7 @@ import { type FormatName, formatOf } from '../../../ingest/formats/formats.ts';
 import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import { noCounts } from '../../../ingest/ledger/load.ts';
 import { Stopped } from '../../../ingest/ledger/load-error.ts';
-import type { WorkSizes } from '../../../ingest/load/load-events.ts';
+import type { ChunkSize } from '../../../ingest/load/load-events.ts';
 import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
@@ -41,7 +41,7 @@ export async function ingestEvents(
   store: Store,
   args: readonly string[],
   flags: EventFlags,
-  sizes: WorkSizes,
+  size: ChunkSize,
 ): Promise<number> {
   const { moveTo } = flags;
   if (moveTo !== undefined && flags.dryRun)
@@ -65,7 +65,7 @@ export async function ingestEvents(
   let failed = true;
   try {
     const results = await loadFiles(files, {
-      ...sizes,
+      ...size,
       ...loadFlags(flags),
       store,
       readingOf: (file) => mappedReading(file, mapping),

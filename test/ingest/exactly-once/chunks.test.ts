@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { type Chunk, type ChunkOptions, cutChunks } from '../../../ingest/chunks/cut-chunks.ts';
+import { ChunkChain } from '../../../ingest/chunks/chunk-chain.ts';
+import { type Chunk, cutChunks } from '../../../ingest/chunks/cut-chunks.ts';
+import { LineReader } from '../../../ingest/chunks/line-reader.ts';
+import type { KnownChunks } from '../../../ingest/chunks/sendable-chunk.ts';
 import type { ByteSource } from '../../../ingest/input/byte-source.ts';
 import { testSeed as seed, seededRandom } from '../../support/random.ts';
 
@@ -23,27 +26,30 @@ function fileSource(content: Buffer, pieceBytes: () => number): ByteSource {
   return { ...source(content, pieceBytes), readAgain };
 }
 
-const wanted: ChunkOptions = {
-  file: 'events',
-  skipLines: 0,
-  header: false,
-  fingerprint: '',
-  salt: '',
-  onFirstLine: () => {},
-  knownChunks: async () => [],
-  beginChunk: async () => [],
-  chunkBytes: 500,
-  pieceBytes: 200,
-  parallel: 2,
-};
+interface CutOptions {
+  readonly header?: boolean;
+  readonly csvDelimiter?: number;
+  readonly chunkBytes?: number;
+  readonly pieceBytes?: number;
+  readonly knownChunks?: KnownChunks;
+}
 
-async function cut(content: Buffer, options: Partial<ChunkOptions>, pieceBytes: () => number, from = source) {
+async function* chunksOf(bytes: ByteSource, options: CutOptions): AsyncGenerator<Chunk> {
+  const { csvDelimiter, chunkBytes = 500, pieceBytes = 200, knownChunks = async () => [] } = options;
+  const file = 'events';
+  const reader = new LineReader(bytes, { file, ...(csvDelimiter && { csvDelimiter }) });
+  const header = options.header ? await reader.takeHeader() : Buffer.alloc(0);
+  const text = { file, source: bytes, reader, chunkBytes, pieceBytes };
+  yield* cutChunks(text, new ChunkChain('', '', header), knownChunks);
+}
+
+async function cut(content: Buffer, options: CutOptions, pieceBytes: () => number, from = source) {
   const chunks = [];
-  for await (const chunk of cutChunks(from(content, pieceBytes), { ...wanted, ...options })) {
-    const { id, firstLineHash, rows, firstLine, multiLine } = chunk;
+  for await (const chunk of chunksOf(from(content, pieceBytes), options)) {
+    const { id, head, content, rows, firstLine, multiLine } = chunk;
     const text = (await textsOf(chunk)).join('');
     expect(text.length).toBe(chunk.bytes);
-    chunks.push({ id, firstLineHash, rows, firstLine, multiLine, text });
+    chunks.push({ id, head, content, rows, firstLine, multiLine, text });
   }
   return chunks;
 }
@@ -69,8 +75,8 @@ test.each([
       (options.header ? ['a,b', ...lines] : lines).join(end) + (next() < 0.5 ? end : ''),
     );
     const whole = await cut(content, options, () => content.length);
-    const heads = whole.map(({ text }) => text.split(end)[0]);
-    expect(new Set(whole.map(({ firstLineHash }) => firstLineHash)).size).toBe(new Set(heads).size);
+    for (const name of ['id', 'head'] as const)
+      expect(new Set(whole.map((chunk) => chunk[name])).size).toBe(whole.length);
     expect(whole.reduce((sum, { rows }) => sum + rows, 0)).toBe(lines.length);
     for (const pieces of [() => 1, () => 7, () => Math.floor(next() * 700)]) {
       expect(await cut(content, options, pieces)).toEqual(whole);
@@ -84,10 +90,10 @@ test('a file is cut again where it was cut before, whatever the size of chunks i
   const lines = Array.from({ length: 200 }, (_, n) => `${n},${'x'.repeat(Math.floor(next() * 90))}`);
   const content = Buffer.from(`${lines.join('\n')}\n`);
   const before = await cut(content, { chunkBytes: 700 }, () => content.length);
-  const knownChunks = async (firstLineHash: string) =>
+  const knownChunks = async (head: string) =>
     before
-      .filter((chunk) => chunk.firstLineHash === firstLineHash)
-      .map(({ id, text }) => ({ id, bytes: Buffer.byteLength(text), content: '', loadedRows: undefined }));
+      .filter((chunk) => chunk.head === head)
+      .map(({ id, content, text }) => ({ id, content, bytes: text.length, loadedRows: undefined }));
   for (const chunkBytes of [100, 1_000, 1_000_000]) {
     for (const from of [source, fileSource]) {
       const options = { chunkBytes, pieceBytes: 50, knownChunks };
@@ -109,7 +115,7 @@ test('memory of chunks that are released is used again, that of chunks on their 
     chunk?.release();
   };
   const pieces = source(content, () => Math.floor(next() * 2e6));
-  for await (const chunk of cutChunks(pieces, { ...wanted, chunkBytes: 1_500_000 })) {
+  for await (const chunk of chunksOf(pieces, { chunkBytes: 1_500_000 })) {
     memories.add(chunk.held?.buffer);
     onTheirWay.push(chunk);
     while (onTheirWay.length > 2 || (onTheirWay.length > 0 && next() < 0.3)) release();
@@ -120,19 +126,22 @@ test('memory of chunks that are released is used again, that of chunks on their 
   expect(memories.size).toBeLessThan(7);
 });
 
-test.each([
-  [900_000, 1],
-  [1_200_000, 4],
-  [5_000_000, 8],
-  [9_000_000, 10],
-])('%i records are cut so that two senders have as much to do', async (records, chunks) => {
-  const content = Buffer.alloc(2 * records, 'a\n');
+test('equal records are chunks of their own, and known only behind what was before them', async () => {
+  const content = Buffer.from('a\n'.repeat(6));
+  const chunks = await cut(content, { chunkBytes: 4, pieceBytes: 4 }, () => content.length);
+  expect(chunks.map(({ text }) => text)).toEqual(['a\na', 'a\na', 'a\na']);
+  expect(new Set(chunks.map(({ id }) => id)).size).toBe(3);
+  expect(new Set(chunks.map(({ head }) => head)).size).toBe(3);
+  const more = await cut(Buffer.concat([Buffer.from('b\n'), content]), { chunkBytes: 4 }, () => 9);
+  for (const { id } of more) expect(chunks.map((chunk) => chunk.id)).not.toContain(id);
+});
+
+test('a chunk ends with the piece that makes its records enough', async () => {
+  const content = Buffer.alloc(2 * 1_200_000, 'a\n');
   const found = fileSource(content, () => content.length);
   const sizes: number[] = [];
   const large = { chunkBytes: 1 << 30, pieceBytes: 1 << 16 };
-  for await (const { rows } of cutChunks({ ...found, size: content.length }, { ...wanted, ...large }))
-    sizes.push(rows);
-  expect(sizes).toHaveLength(chunks);
-  expect(sizes.reduce((sum, rows) => sum + rows)).toBe(records);
-  expect(Math.min(...sizes)).toBeGreaterThan(0.5 * Math.max(...sizes));
+  for await (const { rows } of chunksOf({ ...found, size: content.length }, large)) sizes.push(rows);
+  expect(sizes.slice(0, -1).every((rows) => rows >= 500_000 && rows < 550_000)).toBe(true);
+  expect(sizes.reduce((sum, rows) => sum + rows)).toBe(1_200_000);
 });

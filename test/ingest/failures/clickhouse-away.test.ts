@@ -42,7 +42,6 @@ async function loadAtClosedGate(statement: RegExp, dedupe: boolean) {
 
 const statements: [string, RegExp, boolean][] = [
   ['looks up chunks', /AS content\s+FROM load_chunks AS c WHERE head IN .* GROUP BY head, chunk/, false],
-  ['begins a chunk', /INTO begun_chunks/, false],
   ['claims a chunk', /INTO load_chunks/, false],
   ['sends events', /INSERT INTO incoming /, false],
   ['sends events with --dedupe', /INSERT INTO incoming_staging/, true],

@@ -81,7 +81,7 @@ test('behind nginx with its limits every step of a load works, and a report with
   expect(first).toMatchObject({ rows: 500, rejected_rows: 1 });
   await done('unload', ...first.loads);
   expect(await loaded('--dedupe', large)).toMatchObject({ rows: 500, rejected_rows: 1 });
-  expect(await loaded('--parallel', '64', small)).toMatchObject({ rows: 60, rejected_rows: 60 });
+  expect(await loaded(small)).toMatchObject({ rows: 60, rejected_rows: 60 });
   await done('verify');
 
   const serve = commands.start(['serve'], { ...env, PORT: '0' });
