@@ -335,11 +335,12 @@ CREATE TABLE incoming_staging
     `raw` String,
     `fields` Map(String, String),
     `left_out` Bool,
+    `batch` LowCardinality(String),
     `day` Date MATERIALIZED toDate(event_time, 'UTC'),
     `staged_at` DateTime('UTC') DEFAULT now()
 )
 ENGINE = MergeTree
-PARTITION BY chunk
+PARTITION BY batch
 ORDER BY (event_id, line)
 TTL staged_at + toIntervalDay(1)
 SETTINGS index_granularity = 8192;
@@ -350,6 +351,7 @@ CREATE TABLE load_chunks
     `chunk` String,
     `load_id` String,
     `content` SimpleAggregateFunction(max, String),
+    `batch` SimpleAggregateFunction(max, String),
     `bytes` SimpleAggregateFunction(max, UInt64),
     `records` SimpleAggregateFunction(max, UInt64),
     `rows` SimpleAggregateFunction(max, UInt64),

@@ -65,6 +65,9 @@ CREATE TABLE IF NOT EXISTS load_chunks
     -- sha256 of the input up to its end, however it is read: a load can tell that the same bytes were loaded through another
     -- mapping, as another chunk.
     content SimpleAggregateFunction(max, String),
+    -- The token under which it was sent in one statement with chunks of other loads; empty where it was sent by itself, under
+    -- its name.
+    batch SimpleAggregateFunction(max, String),
     bytes SimpleAggregateFunction(max, UInt64),
     -- The balance of a chunk: records cut = rows + duplicate_rows + rejected_rows + left_out_rows.
     records SimpleAggregateFunction(max, UInt64),

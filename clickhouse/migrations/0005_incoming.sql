@@ -71,8 +71,9 @@ SELECT chunk, line, load_id, file, faults, raw, fields, toDateTime64(0, 6, 'UTC'
 FROM incoming WHERE notEmpty(faults);
 
 -- Where a chunk is held back until it is known what to do with it: --dedupe, --max-rejects, --dry-run, and a mapping whose
--- condition may leave out records. Has the columns of `incoming`, and three more. A chunk is a partition, so that it can
--- be dropped at once; what a killed loader leaves goes after a day.
+-- condition may leave out records. And where small chunks are gathered, so that they can be stored in one statement, and
+-- again if it was interrupted. Has the columns of `incoming`, and four more. What is stored together is a partition, so
+-- that it can be dropped at once; what a killed loader leaves goes after a day.
 -- cluster: by event_id
 CREATE TABLE IF NOT EXISTS incoming_staging
 (
@@ -102,10 +103,12 @@ CREATE TABLE IF NOT EXISTS incoming_staging
     fields Map(String, String),
     -- The condition of the mapping says that the record is no event.
     left_out Bool,
+    -- What is held back together: see load_chunks, or one chunk of one load.
+    batch LowCardinality(String),
     day Date MATERIALIZED toDate(event_time, '{timezone}'),
     staged_at DateTime('UTC') DEFAULT now()
 )
 ENGINE = MergeTree
-PARTITION BY chunk
+PARTITION BY batch
 ORDER BY (event_id, line)
 TTL staged_at + INTERVAL 1 DAY;

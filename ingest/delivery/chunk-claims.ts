@@ -6,6 +6,7 @@ import { type Ledger, recordChunk, type SentChunk, storeTime } from '../ledger/l
 import type { Load } from '../ledger/load.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
+import { stagedChunks } from './staging.ts';
 
 /** A chunk that is to be sent. */
 export interface SendableClaim {
@@ -17,6 +18,8 @@ export interface SendableClaim {
    * one, so that events and rollups agree whichever of them each comes from. `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
    */
   readonly loadTime: string;
+  /** The token under which an earlier load has sent it with other chunks. */
+  readonly batch?: string;
 }
 
 /** What to do with a chunk: nothing, because it is loaded already, or send it. */
@@ -30,6 +33,8 @@ interface ChunkClaim {
   readonly counted: number;
   /** `yyyy-mm-dd hh:mm:ss.ffffff`, UTC; of 1970 where it was never sent. */
   readonly sentAt: string;
+  /** The token under which it was sent with other chunks; empty where it was sent by itself. */
+  readonly batch: string;
   /** The load time of the rows that have arrived, whoever sent them. */
   readonly arrivedAt: string | null;
 }
@@ -73,6 +78,7 @@ async function decide(
   const sent = earlier.find(wasSent);
   const loadTime = claims[0]?.arrivedAt ?? claims.find(wasSent)?.sentAt;
   if (loadTime === undefined) throw new Error(`the ledger has lost the claim on chunk ${chunk.id}`);
+  const batch = earlier.find((claim) => claim.batch !== '')?.batch;
   let dedup: DedupState = 'reliable';
   let facts: ClaimFacts = {
     loaded: loaded !== undefined,
@@ -86,12 +92,13 @@ async function decide(
       facts = { ...facts, withdrawn: await wasWithdrawn(ledger, chunk) };
     } else if (how === 'look-up-dedup') {
       dedup = await dedupStateOf(ledger.store, sent?.sentAt ?? '', ledger.retries);
+      if (batch && dedup === 'reliable' && !(await isHeldBack(ledger, batch, chunk))) dedup = 'may-lose-rows';
       facts = { ...facts, dedup };
     } else if (how === 'skip') return { how, rows: loaded?.counted ?? 0 };
     // Nothing will be left of what came before.
     else if (how === 'withdraw-and-send')
       return { how, loadTime: await storeTime(ledger), dedup: 'reliable' };
-    else return { how, loadTime, dedup };
+    else return { how, loadTime, dedup, ...(batch && { batch }) };
   }
 }
 
@@ -119,7 +126,7 @@ const claimsOn = together<{ head: string; chunk: string }, readonly ChunkClaim[]
     WITH (SELECT mapFromArrays(groupArray(d.chunk), groupArray(d.at)) FROM (
       SELECT chunk, max(t.loaded_at) AS at FROM chunk_days AS t WHERE chunk IN {chunks:Array(String)} GROUP BY chunk) AS d) AS times
     SELECT lower(hex(c.head)) AS first, chunk, load_id AS loadId, toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded,
-           toFloat64(max(c.rows)) AS counted, toString(max(c.sent_at)) AS sentAt,
+           toFloat64(max(c.rows)) AS counted, toString(max(c.sent_at)) AS sentAt, max(c.batch) AS batch,
            if(mapContains(times, chunk), toString(times[chunk]), NULL) AS arrivedAt
     FROM load_chunks AS c WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32))
     GROUP BY head, chunk, load_id ORDER BY max(c.sent_at), load_id`;
@@ -133,4 +140,9 @@ const claimsOn = together<{ head: string; chunk: string }, readonly ChunkClaim[]
 async function wasWithdrawn({ store, retries }: Ledger, { id }: SentChunk): Promise<boolean> {
   const query = 'SELECT 1 FROM withdrawn_chunks WHERE chunk = {chunk:String} LIMIT 1';
   return (await retrying(() => select(store, query, { chunk: id }), retries)).length > 0;
+}
+
+/** What is not held back any more of a batch cannot be sent again under its token. */
+async function isHeldBack({ store, retries }: Ledger, batch: string, { id }: SentChunk): Promise<boolean> {
+  return (await retrying(() => stagedChunks(store, batch), retries)).includes(id);
 }

@@ -1,6 +1,6 @@
 import type { Store } from '../../clickhouse/client.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
-import { type Ledger, storeTime } from '../ledger/ledger.ts';
+import { type Ledger, recordChunk, storeTime } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { LoadError } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
@@ -52,7 +52,7 @@ export async function deliverChunk(
   const { ledger, sender, load } = delivery;
   let attempt: Attempt = { ...claimed, number: 0, how: claim.how, dedup: claim.dedup, since: claim.loadTime };
   for (;;) {
-    const sent = await sendOnce(delivery, chunk, claim.loadTime, attempt);
+    const sent = await sendOnce(delivery, chunk, claim, attempt);
     const dedup = await dedupAfter(delivery, attempt);
     const facts = { how: attempt.how, dedup, balanced: load === undefined || isBalanced(chunk, sent) };
     let next = nextStep(sentTable, { ...facts, whole: 'unknown' });
@@ -77,15 +77,19 @@ export async function deliverChunk(
 async function sendOnce(
   { store, ledger, sender, load, onSent }: Delivery,
   chunk: SendableChunk,
-  loadTime: string,
+  { loadTime, batch }: SendableClaim,
   { how, number }: Attempt,
 ): Promise<SentRows> {
-  if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, loadTime, load?.id ?? '', onSent);
+  const loadId = load?.id ?? '';
+  const note = async (token: string) => load && recordChunk(ledger, load, chunk, 'claimed', { batch: token });
+  if (how === 'send-again' && batch) return sender.sendBatchAgain(chunk, batch, loadId);
+  const sending = { loadTime, loadId, onSent, note, first: how === 'send' };
+  if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, sending);
   await markWithdrawn(ledger, load, [chunk.id]);
   await withdrawChunks(store, [chunk.id]);
   const token = `${chunk.id} ${load.id} ${number}`;
   // None of its rows is left, so their load time need not be kept; revenue may have been confirmed since.
-  return sender.send({ ...chunk, token }, await storeTime(ledger), load.id, onSent);
+  return sender.send({ ...chunk, token }, { ...sending, loadTime: await storeTime(ledger) });
 }
 
 /**

@@ -9,15 +9,8 @@ import { InputError } from '../input/input-error.ts';
 import { together } from '../ledger/batch-calls.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
-import { type BundledChunk, dropTogether, stageTogether } from './bundles.ts';
-import {
-  dropStaged,
-  publishStaged,
-  sendStaged,
-  stagedCounts,
-  stagedRejects,
-  stagedSample,
-} from './staging.ts';
+import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
+import { dropStaged, heldBy, stagedChunks, stagedCounts, stagedRejects, stagedSample } from './staging.ts';
 
 export interface SendOptions {
   readonly store: Store;
@@ -48,6 +41,22 @@ export interface SentRows {
   readonly rejects: readonly RejectedRow[];
   /** Of a dry run: the first events as a table. */
   readonly sample?: string;
+  /** What it was stored with. */
+  readonly batch?: Batch;
+}
+
+/** How a chunk is sent. */
+export interface Sending {
+  /** What its rows carry as `loaded_at`. */
+  readonly loadTime: string;
+  /** The load that its rejected rows belong to; empty in a dry run. */
+  readonly loadId: string;
+  /** Nothing of it was sent before: it need not be sent by itself, under its own token. */
+  readonly first: boolean;
+  /** Called when ClickHouse has it and only has to count it. */
+  readonly onSent: () => void;
+  /** Notes in the ledger under which token it is about to be stored, if that is not its own. */
+  readonly note: (token: string) => Promise<void>;
 }
 
 /** Rejected rows that are read back to be shown; all of them are kept. */
@@ -75,67 +84,68 @@ export class Sender {
 
   /**
    * Stores a chunk. Sending it again changes nothing.
-   * @param loadTime what its rows carry as `loaded_at`
-   * @param loadId the load that its rejected rows belong to
-   * @param onSent called when ClickHouse has it and only has to count it
    * @throws {InputError} when more records are rejected than the limit admits; nothing of the chunk is stored then
    */
-  async send(chunk: SendableChunk, loadTime: string, loadId: string, onSent: () => void): Promise<SentRows> {
+  async send(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
     const { dedupe, dryRun, rejectLimit, inTurn } = this.#options;
-    const held = dedupe || dryRun || rejectLimit || chunk.source.condition;
-    if (held) return this.#sendHeldBack(chunk, loadTime, loadId);
-    if (inTurn && chunk.bundled && chunk.token === undefined) {
-      return this.#sendBundled(chunk, { ...chunk, bundled: chunk.bundled, loadTime, loadId }, inTurn);
+    if (dedupe || dryRun || rejectLimit || chunk.source.condition) return this.#sendHeldBack(chunk, sending);
+    if (sending.first && inTurn && chunk.bundled) {
+      return this.#sendTogether({ ...chunk, bundled: chunk.bundled }, sending);
     }
-    await this.#insert('incoming', chunk, loadTime, loadId);
-    if (await this.#inCluster()) await this.#insert('publisher_events', chunk, loadTime, loadId);
-    onSent();
+    await this.#insert('incoming', chunk, sending);
+    if (await this.#inCluster()) await this.#insert('publisher_events', chunk, sending);
+    sending.onSent();
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
   }
 
-  /** Judges a chunk together with those of other loads, and stores it by itself. */
-  async #sendBundled(
-    chunk: SendableChunk,
-    bundled: Omit<BundledChunk, 'judge' | 'file'>,
-    inTurn: InTurn,
+  /** Stores a chunk again that was sent with others, together with these: from what is held back, as long as it is. */
+  async sendBatchAgain(chunk: SendableChunk, token: string, loadId: string): Promise<SentRows> {
+    const { store } = this.#options;
+    const chunks = await retrying(() => stagedChunks(store, token), this.#retries);
+    const staged = { batch: token, token, loads: [loadId] };
+    if (chunks.length > 0) await storeBatch(store, staged, chunks, this.#retries);
+    return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
+  }
+
+  /** With chunks of other loads, in one statement. */
+  async #sendTogether(
+    chunk: SendableChunk & Pick<BatchedChunk, 'bundled'>,
+    { loadTime, loadId, note }: Sending,
   ): Promise<SentRows> {
     const { store, judge, file } = this.#options;
-    const { id, loadId } = bundled;
-    await retrying(() => stageTogether(store, { ...bundled, judge, file }), this.#retries);
-    const staged = { chunk: id, loadId, token: id };
-    await inTurn(() => retrying(() => sendStaged(store, staged, false), this.#retries));
-    if (await this.#inCluster()) await retrying(() => publishStaged(store, staged), this.#retries);
-    // What a failure leaves there is nobody else's, and gone after a day.
-    await retrying(() => dropTogether(store, id), this.#retries);
-    return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
+    const { id, bundled } = chunk;
+    const batch = await sendTogether(store, {
+      ...{ id, bundled, judge, loadTime, loadId, file, note },
+      retries: this.#retries,
+    });
+    return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0, batch };
   }
 
   /** Judges a chunk first and stores it, or what of it is new, when it is known what is in it. */
-  async #sendHeldBack(chunk: SendableChunk, loadTime: string, loadId: string): Promise<SentRows> {
+  async #sendHeldBack(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
     const { store, file, dedupe = false, dryRun, rejectLimit } = this.#options;
-    await this.#insert('incoming_staging', chunk, loadTime, loadId);
     const { id, token = id } = chunk;
-    const staged = { chunk: id, loadId, token };
+    const batch = heldBy(id, sending.loadId);
+    const deduped = dedupe ? id : undefined;
+    await this.#insert('incoming_staging', chunk, sending);
     try {
-      const held = await retrying(() => stagedCounts(store, staged, dedupe), this.#retries);
+      const held = await retrying(() => stagedCounts(store, batch, deduped), this.#retries);
       if (rejectLimit && !rejectLimit.admit(chunk.rows, held.rejectedRows)) {
-        const rejects = await retrying(() => stagedRejects(store, staged, 5), this.#retries);
+        const rejects = await retrying(() => stagedRejects(store, batch, 5), this.#retries);
         throw tooMany(file, chunk, rejects, held.rejectedRows, rejectLimit);
       }
       if (dryRun) {
-        const rejects = await retrying(() => stagedRejects(store, staged, maxShown), this.#retries);
-        const sample = await retrying(() => stagedSample(store, staged), this.#retries);
+        const rejects = await retrying(() => stagedRejects(store, batch, maxShown), this.#retries);
+        const sample = await retrying(() => stagedSample(store, batch), this.#retries);
         return { ...held, rejects, sample };
       }
-      await retrying(() => sendStaged(store, staged, dedupe), this.#retries);
-      if (await this.#inCluster()) await retrying(() => publishStaged(store, staged), this.#retries);
+      await storeBatch(store, { batch, token, loads: [sending.loadId] }, [id], this.#retries, deduped);
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
     } finally {
-      await dropStaged(store, [id]);
+      await dropStaged(store, [batch]);
     }
   }
 
-  /** In a cluster the publishers' side follows when the events are on every shard: a retry adds what either lacks. */
   async #inCluster(): Promise<boolean> {
     return (await retrying(() => layoutOf(this.#options.store), this.#retries)) !== undefined;
   }
@@ -143,28 +153,35 @@ export class Sender {
   async #insert(
     table: 'incoming' | 'incoming_staging' | 'publisher_events',
     { id, token = id, source, firstLine, stream }: SendableChunk,
-    loadTime: string,
-    loadId: string,
+    { loadTime, loadId }: Sending,
   ): Promise<void> {
     const { store, file, judge } = this.#options;
-    const select = judgeRecords(source, judge);
+    const judged = judgeRecords(source, judge);
     const eventsOnly = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
-    const statement =
-      table === 'publisher_events'
-        ? {
-            into: `${table} (${eventsOnly})`,
-            select: `SELECT ${eventsOnly} FROM (${select}) WHERE empty(faults) AND publisher_id != ''`,
-          }
-        : { into: `${table} (${(source.condition ? heldColumns : judgedColumns).join(', ')})`, select };
+    const held = heldBy(id, loadId);
+    const statements = {
+      incoming: { into: `incoming (${judgedColumns.join(', ')})`, select: judged },
+      incoming_staging: {
+        into: `incoming_staging (${(source.condition ? heldColumns : judgedColumns).join(', ')}, batch)`,
+        select: `SELECT *, {batch:String} AS batch FROM (${judged})`,
+      },
+      publisher_events: {
+        into: `publisher_events (${eventsOnly})`,
+        select: `SELECT ${eventsOnly} FROM (${judged}) WHERE empty(faults) AND publisher_id != ''`,
+      },
+    };
     const insert = async () => {
       // Left there by an attempt that was interrupted.
-      if (table === 'incoming_staging') await dropStaged(store, [id]);
+      if (table === 'incoming_staging') await dropStaged(store, [held]);
       await insertData(store, {
-        ...statement,
+        ...statements[table],
         format: source.format,
         data: stream(),
-        params: { chunk: id, loadTime, loadId, file, firstLine },
-        settings: { ...insertSettings(token, loadId), ...source.settings },
+        params: {
+          ...{ chunk: id, loadTime, loadId, file, firstLine },
+          ...(table === 'incoming_staging' && { batch: held }),
+        },
+        settings: { ...insertSettings(token, loadId ? [loadId] : []), ...source.settings },
       });
     };
     const { inTurn } = this.#options;

@@ -6,127 +6,140 @@ import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 
-/** What is held back of a chunk. */
+/** What is held back of a batch, which is one chunk or several. */
 export interface StagedCounts {
   /** Events that would be stored. */
   readonly rows: number;
   readonly rejectedRows: number;
-  /** Events whose event_id is present on their day, or appears earlier in the chunk. */
+  /** Events whose event_id is present on their day, or appears earlier in the batch. */
   readonly duplicates: number;
   readonly leftOut: number;
 }
 
-const held = 'chunk = {chunk:String} AND load_id = {loadId:String}';
+const held = 'batch = {batch:String}';
 const isEvent = '(empty(faults) AND NOT left_out)';
 /** How many events a dry run shows. */
 const sampleRows = 5;
 
+/** The partition that a chunk is held back in by itself: no other load's. */
+export const heldBy = (chunk: string, loadId: string): string => `${chunk} ${loadId}`;
+
 /**
- * Events of a held-back chunk whose event_id is not yet present on their day. What an earlier attempt at the same chunk
- * stored does not count as present. Only ids of the chunk are remembered: all those of a day of 10 million events took
- * 2.5 times the CPU, and memory for as many as there are.
+ * Held-back events whose event_id is not yet present on their day. What an earlier attempt at the same chunk stored does not
+ * count as present. Only ids of the chunk are remembered: all those of a day of 10 million events took 2.5 times the CPU,
+ * and memory for as many as there are.
  */
 const isNew = `(event_id, day) NOT IN (
   SELECT event_id, day FROM events WHERE chunk != {chunk:String}
     AND day IN (SELECT DISTINCT day FROM incoming_staging WHERE ${held})
     AND event_id IN (SELECT event_id FROM incoming_staging WHERE ${held}))`;
 
-/** What of a chunk a load holds back. */
-export interface HeldBack {
-  readonly chunk: string;
-  readonly loadId: string;
-}
-
-/** @param dedupe whether events whose id is present are left out */
+/** @param dedupe the chunk of the batch, if events whose id is present are left out */
 export async function stagedCounts(
   store: Store,
-  { chunk, loadId }: HeldBack,
-  dedupe: boolean,
+  batch: string,
+  dedupe: string | undefined,
 ): Promise<StagedCounts> {
+  const isNewEvent = `toFloat64(uniqExactIf((event_id, day), ${isEvent} AND ${isNew}))`;
   const query = `
     SELECT toFloat64(countIf(notEmpty(faults))) AS rejectedRows, toFloat64(countIf(${isEvent})) AS good,
-           toFloat64(countIf(left_out)) AS leftOut,
-           ${dedupe ? `toFloat64(uniqExactIf((event_id, day), ${isEvent} AND ${isNew}))` : 'good'} AS rows
+           toFloat64(countIf(left_out)) AS leftOut, ${dedupe === undefined ? 'good' : isNewEvent} AS rows
     FROM incoming_staging WHERE ${held}`;
   const [row] = await select<{ rejectedRows: number; good: number; leftOut: number; rows: number }>(
     store,
     query,
-    { chunk, loadId },
+    { batch, chunk: dedupe ?? '' },
   );
-  if (!row) throw new Error(`ClickHouse did not count the rows of chunk ${chunk}`);
+  if (!row) throw new Error(`ClickHouse did not count what is held back of ${batch}`);
   const { rejectedRows, good, leftOut, rows } = row;
   return { rows, rejectedRows, duplicates: good - rows, leftOut };
 }
 
-/** The first rejected rows of a held-back chunk, in the order of the file. */
-export function stagedRejects(
-  store: Store,
-  { chunk, loadId }: HeldBack,
-  max: number,
-): Promise<RejectedRow[]> {
+/** The first held-back rejected rows, in the order of the file. */
+export function stagedRejects(store: Store, batch: string, max: number): Promise<RejectedRow[]> {
   const query = `SELECT toFloat64(line) AS line, faults FROM incoming_staging AS s
     WHERE ${held} AND notEmpty(faults) ORDER BY s.line LIMIT {max:UInt32}`;
-  return select<RejectedRow>(store, query, { chunk, loadId, max });
+  return select<RejectedRow>(store, query, { batch, max });
 }
 
-/** The first events of a held-back chunk as a table for people; columns without a value are left out. */
-export async function stagedSample(store: Store, { chunk, loadId }: HeldBack): Promise<string> {
+/** The first held-back events as a table for people; columns without a value are left out. */
+export async function stagedSample(store: Store, batch: string): Promise<string> {
   const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND ${isEvent} ORDER BY s.line LIMIT ${sampleRows}`;
   const used = eventColumns.map((name) => `countIf(toString(${name}) NOT IN ('', '0', 'false')) AS ${name}`);
   const [counts] = await select<Record<string, string>>(store, `SELECT ${used.join(', ')} FROM (${first})`, {
-    chunk,
-    loadId,
+    batch,
   });
   const shown = eventColumns.filter((name) => Number(counts?.[name]) > 0);
   if (shown.length === 0) return '';
   const answer = await store.exec({
     query: `SELECT line, ${shown.map((name) => `toString(s.${name}) AS ${name}`).join(', ')} FROM (${first}) AS s FORMAT PrettyCompactMonoBlock`,
-    query_params: { chunk, loadId },
+    query_params: { batch },
     clickhouse_settings: { output_format_pretty_color: 0, output_format_pretty_row_numbers: 0 },
   });
   return text(answer.stream);
 }
 
-export interface StagedChunk extends HeldBack {
+/** The chunks of which something is held back in a batch. */
+export async function stagedChunks(store: Store, batch: string): Promise<string[]> {
+  const rows = await select<{ chunk: string }>(
+    store,
+    `SELECT DISTINCT chunk FROM incoming_staging WHERE ${held}`,
+    { batch },
+  );
+  return rows.map(({ chunk }) => chunk);
+}
+
+export interface StagedBatch {
+  readonly batch: string;
+  /** Who it is for. */
+  readonly loads: readonly string[];
   /** What keeps it from being stored twice. */
   readonly token: string;
 }
 
-/** Stores a held-back chunk, or what of it is new. Repeating it changes nothing. */
+/**
+ * Stores what is held back, or what of it is new. Repeating it changes nothing.
+ * @param dedupe the chunk of the batch, if events whose id is present are left out
+ */
 export async function sendStaged(
   store: Store,
-  { chunk, loadId, token }: StagedChunk,
-  dedupe: boolean,
+  { batch, loads, token }: StagedBatch,
+  dedupe?: string,
 ): Promise<void> {
   const columns = judgedColumns.join(', ');
   const all = `SELECT ${columns} FROM incoming_staging WHERE ${held} AND NOT left_out`;
-  const select = dedupe
-    ? `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
-       UNION ALL ${all} AND notEmpty(faults) ORDER BY line`
-    : `${all} ORDER BY line LIMIT 1 BY line`;
+  const select =
+    dedupe === undefined
+      ? `${all} ORDER BY chunk, line LIMIT 1 BY chunk, line`
+      : `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
+         UNION ALL ${all} AND notEmpty(faults) ORDER BY line`;
   await store.command({
     query: `INSERT INTO incoming (${columns}) ${select}`,
-    query_params: { chunk, loadId },
-    clickhouse_settings: insertSettings(token, loadId),
+    query_params: { batch, chunk: dedupe ?? '' },
+    clickhouse_settings: insertSettings(token, loads),
   });
 }
 
-/** Sends what of a chunk is in `events` to the publishers' side of a cluster. */
-export async function publishStaged(store: Store, { chunk, loadId, token }: StagedChunk): Promise<void> {
+/** Sends what of chunks is in `events` to the publishers' side of a cluster. */
+export async function publish(
+  store: Store,
+  chunks: readonly string[],
+  { loads, token }: Pick<StagedBatch, 'loads' | 'token'>,
+): Promise<void> {
   const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
   await store.command({
     query: `INSERT INTO publisher_events (${columns}) SELECT ${columns} FROM events
-      WHERE chunk = {chunk:String} AND publisher_id != ''
-        AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})`,
-    query_params: { chunk },
-    clickhouse_settings: insertSettings(token, loadId),
+      WHERE chunk IN {chunks:Array(String)} AND publisher_id != ''
+        AND day IN (SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)})`,
+    query_params: { chunks },
+    clickhouse_settings: insertSettings(token, loads),
   });
 }
 
-/** Lets go of held-back chunks. */
-export async function dropStaged(store: Store, chunks: readonly string[]): Promise<void> {
-  const drops = chunks.map((_, n) => `DROP PARTITION {c${n}:String}`);
-  const query_params = Object.fromEntries(chunks.map((chunk, n) => [`c${n}`, chunk]));
+/** Lets go of held-back batches. */
+export async function dropStaged(store: Store, batches: readonly string[]): Promise<void> {
+  const drops = batches.map((_, n) => `DROP PARTITION {b${n}:String}`);
+  const query_params = Object.fromEntries(batches.map((batch, n) => [`b${n}`, batch]));
   const query = `ALTER TABLE incoming_staging ${drops.join(', ')}`;
   await onShards(store, (shard) => shard.store.command({ query, query_params }));
 }

@@ -46,33 +46,39 @@ export async function recordChunk(
   load: Load,
   { head, id: chunk, content, bytes, rows: records }: SentChunk,
   time: keyof typeof recordChunks = 'claimed',
-  counts = { rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0 },
+  outcome: Partial<ChunkOutcome> = {},
 ): Promise<void> {
-  const record = { head, chunk, content, loadId: load.id, bytes, records, ...counts };
+  const none = { batch: '', rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0 };
+  const record = { head, chunk, content, loadId: load.id, bytes, records, ...none, ...outcome };
   await retrying(() => recordChunks[time](store, record), retries);
 }
 
-const recordChunks = { claimed: recorder(), sent_at: recorder('sent_at'), loaded_at: recorder('loaded_at') };
-
-interface ChunkRecord {
-  readonly head: string;
-  readonly chunk: string;
-  readonly content: string;
-  readonly loadId: string;
-  readonly bytes: number;
-  readonly records: number;
+interface ChunkOutcome {
+  /** The token under which it is sent with other chunks. */
+  readonly batch: string;
   readonly rows: number;
   readonly rejectedRows: number;
   readonly duplicates: number;
   readonly leftOut: number;
 }
 
+const recordChunks = { claimed: recorder(), sent_at: recorder('sent_at'), loaded_at: recorder('loaded_at') };
+
+interface ChunkRecord extends ChunkOutcome {
+  readonly head: string;
+  readonly chunk: string;
+  readonly content: string;
+  readonly loadId: string;
+  readonly bytes: number;
+  readonly records: number;
+}
+
 function recorder(time?: 'sent_at' | 'loaded_at') {
   const query = `
-    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows, content${time ? `, ${time}` : ''})
-    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8, r.9, unhex(r.10)${time ? `, ${later}` : ''}
+    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows, content, batch${time ? `, ${time}` : ''})
+    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8, r.9, unhex(r.10), r.11${time ? `, ${later}` : ''}
     FROM (SELECT arrayJoin(arrayZip({head:Array(String)}, {chunk:Array(String)}, {loadId:Array(String)}, {bytes:Array(UInt64)},
-      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)}, {leftOut:Array(UInt64)}, {content:Array(String)})) AS r)`;
+      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)}, {leftOut:Array(UInt64)}, {content:Array(String)}, {batch:Array(String)})) AS r)`;
   return together<ChunkRecord, void>(async (store, records) => {
     const all = <Name extends keyof ChunkRecord>(name: Name) => records.map((record) => record[name]);
     await store.command({
@@ -88,6 +94,7 @@ function recorder(time?: 'sent_at' | 'loaded_at') {
         duplicates: all('duplicates'),
         leftOut: all('leftOut'),
         content: all('content'),
+        batch: all('batch'),
       },
     });
     return records.map(() => undefined);

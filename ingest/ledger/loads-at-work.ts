@@ -5,9 +5,9 @@ import { together } from './batch-calls.ts';
 
 const prefix = 'load ';
 
-/** The setting `log_comment` of a statement that stores what a load sends. */
-export function commentOf(loadId: string): string {
-  return `${prefix}${loadId}`;
+/** The setting `log_comment` of a statement that stores what loads send. */
+export function commentOf(loadIds: readonly string[]): string {
+  return `${prefix}${loadIds.join(' ')}`;
 }
 
 /** By the id of a load: its lock. */
@@ -28,7 +28,7 @@ const look = together<undefined, LoadsAtWork>(async (store, asked) => {
     : 'system.processes';
   const found = await select<{ id: string }>(
     store,
-    `SELECT DISTINCT substring(Settings['log_comment'], ${prefix.length + 1}) AS id FROM ${processes}
+    `SELECT DISTINCT arrayJoin(splitByChar(' ', substring(Settings['log_comment'], ${prefix.length + 1}))) AS id FROM ${processes}
      WHERE startsWith(Settings['log_comment'], '${prefix}')`,
     {},
     { skip_unavailable_shards: 1 },

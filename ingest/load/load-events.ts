@@ -1,6 +1,7 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import type { OpenInput, SendableChunk } from '../chunks/sendable-chunk.ts';
+import { settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
 import { deliverChunk } from '../delivery/deliver-chunk.ts';
@@ -110,6 +111,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
         if (claim.how !== 'send' || interrupted) await recordDaysChanged(ledger, [chunk.id]);
         const doubted = await recordDelivery(ledger, load, chunk, sent);
         if (doubted) unsettled.push(doubted);
+        else if (sent.batch) await settle(store, sent.batch);
       }
       counts.rows += sent.rows;
       counts.rejectedRows += sent.rejectedRows;

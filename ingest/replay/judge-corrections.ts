@@ -21,21 +21,21 @@ export async function faultsOfRows(
   rows: readonly Readonly<Record<string, string>>[],
   requireEventId: boolean,
 ): Promise<Map<number, readonly Fault[]>> {
-  const held = { chunk: `corrections ${randomUUID()}`, loadId: '' };
+  const batch = `corrections ${randomUUID()}`;
   const source = jsonSource('lines', sameNames(), false);
   const options = { timezone: 'UTC', roundMoney: false, requireEventId };
   await insertData(store, {
-    into: `incoming_staging (${judgedColumns.join(', ')})`,
-    select: judgeRecords(source, { ...options, reportTimezone: await requireTimezone(store) }),
+    into: `incoming_staging (${judgedColumns.join(', ')}, batch)`,
+    select: `SELECT *, chunk AS batch FROM (${judgeRecords(source, { ...options, reportTimezone: await requireTimezone(store) })})`,
     format: source.format,
     data: [linesOf(rows)],
-    params: { ...held, loadTime: '1971-01-01 00:00:00', file: '', firstLine: 0 },
-    settings: insertSettings(held.chunk),
+    params: { chunk: batch, loadId: '', loadTime: '1971-01-01 00:00:00', file: '', firstLine: 0 },
+    settings: insertSettings(batch),
   });
   try {
-    const faulty = await stagedRejects(store, held, rows.length);
+    const faulty = await stagedRejects(store, batch, rows.length);
     return new Map(faulty.map(({ line, faults }) => [line, faults]));
   } finally {
-    await dropStaged(store, [held.chunk]);
+    await dropStaged(store, [batch]);
   }
 }

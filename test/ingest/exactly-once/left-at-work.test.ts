@@ -30,12 +30,12 @@ async function atWork(id: string): Promise<() => Promise<unknown>> {
   const statement = db.store.command({
     query: 'SELECT sleepEachRow(0.1) FROM numbers(1200) SETTINGS max_block_size = 1',
     query_id: queryId,
-    clickhouse_settings: { log_comment: commentOf(id) },
+    clickhouse_settings: { log_comment: commentOf([id]) },
   });
   const ended = statement.catch(() => undefined);
   const release = async () => {
     // As docs/operations.md says.
-    const query = `KILL QUERY WHERE Settings['log_comment'] = '${commentOf(id)}' SYNC`;
+    const query = `KILL QUERY WHERE has(splitByChar(' ', Settings['log_comment']), '${id}') SYNC`;
     await db.store.command({ query });
     await ended;
   };
@@ -98,10 +98,15 @@ test.each([
   const { code, stderr } = await ingest(path, ...more(other));
   expect(code, stderr).toBe(0);
   const { id: chunk } = await onlyChunk(path);
-  const loads = 'SELECT DISTINCT load_id AS id FROM load_chunks WHERE chunk = {chunk:String}';
-  const [load] = await select<{ id: string }>(db.store, loads, { chunk });
+  const loads = `SELECT load_id AS id, if(max(c.batch) = '', {chunk:String}, max(c.batch)) AS token
+    FROM load_chunks AS c WHERE chunk = {chunk:String} GROUP BY load_id`;
+  const [load] = await select<{ id: string; token: string }>(db.store, loads, { chunk });
   await onEveryShard(db, 'SYSTEM FLUSH LOGS query_log');
   const comments = `SELECT DISTINCT Settings['log_comment'] AS comment FROM system.query_log
-    WHERE type = 'QueryFinish' AND startsWith(Settings['insert_deduplication_token'], {chunk:String})`;
-  expect(await select(db.store, comments, { chunk })).toEqual([{ comment: commentOf(load?.id ?? '') }]);
+    WHERE type = 'QueryFinish' AND startsWith(Settings['insert_deduplication_token'], {token:String})`;
+  const [found, ...others] = await select<{ comment: string }>(db.store, comments, {
+    token: load?.token ?? '',
+  });
+  expect(others).toEqual([]);
+  expect(found?.comment.split(' ')).toEqual(expect.arrayContaining(['load', load?.id]));
 });

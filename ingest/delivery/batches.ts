@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { insertData, type Store } from '../../clickhouse/client.ts';
+import { layoutOf } from '../../clickhouse/cluster/layout.ts';
+import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
+import type { BundledRecords } from '../chunks/sendable-chunk.ts';
+import { insertSettings } from '../event/insert-settings.ts';
+import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../event/judge.ts';
+import { quoted } from '../event/sql.ts';
+import { together } from '../ledger/batch-calls.ts';
+import { dropStaged, publish, type StagedBatch, sendStaged } from './staging.ts';
+
+/** A small chunk, to be stored together with others. */
+export interface BatchedChunk {
+  readonly id: string;
+  readonly bundled: BundledRecords;
+  readonly judge: JudgeOptions;
+  readonly loadTime: string;
+  readonly loadId: string;
+  readonly file: string;
+  readonly retries: RetryOptions;
+  /** Notes in the ledger under which token the chunk is going to be stored. */
+  readonly note: (token: string) => Promise<void>;
+}
+
+/** Chunks of several loads that are stored by one statement. */
+export interface Batch {
+  /** What keeps it from being stored twice. */
+  readonly token: string;
+  /** Chunks of it that do not count as loaded yet. */
+  unsettled: number;
+}
+
+/** Bits of the number of a line; those above say which chunk it is of. */
+const lineBits = 40n;
+
+/** Where the records of several chunks are from. Not as parameters, which would make the address of the statement long. */
+function originOf(chunks: readonly BatchedChunk[]): Origin {
+  const nth = (texts: readonly string[], type = 'String') =>
+    `[${texts.map(quoted).join(', ')}]::Array(${type})[bitShiftRight(at_line, ${lineBits}) + 1]`;
+  return {
+    chunk: nth(chunks.map(({ id }) => id)),
+    loadTime: nth(
+      chunks.map(({ loadTime }) => loadTime),
+      "DateTime64(6, 'UTC')",
+    ),
+    loadId: nth(chunks.map(({ loadId }) => loadId)),
+    file: nth(chunks.map(({ file }) => file)),
+    line: `bitAnd(at_line, ${(1n << lineBits) - 1n})`,
+  };
+}
+
+/** As many files as are loaded at once. */
+const mostChunks = 64;
+/** So many paths of 4,096 bytes, and the statement that judges. */
+const mostQueryBytes = 512 << 10;
+
+/**
+ * Judges small chunks and stores them, many in one statement: to analyse it, and to bring it through all views, takes
+ * ClickHouse longer than the records of such a chunk. They are held back in `incoming_staging` first, so that a batch can be
+ * stored again under its token when the files it came from are gone.
+ */
+export const sendTogether = together<BatchedChunk, Batch>(async (store, chunks) => {
+  // Those that are read and judged alike.
+  const alike = new Map<string, BatchedChunk[]>();
+  for (const chunk of chunks) {
+    const judged = judgeRecords(chunk.bundled.source, chunk.judge);
+    alike.set(judged, [...(alike.get(judged) ?? []), chunk]);
+  }
+  const batches = new Map<BatchedChunk, Batch>();
+  for (const members of alike.values()) {
+    const batch = await sendBatch(store, members);
+    for (const member of members) batches.set(member, batch);
+  }
+  return chunks.map((chunk) => batches.get(chunk) as Batch);
+}, mostChunks);
+
+async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promise<Batch> {
+  const [first] = members as readonly [BatchedChunk, ...BatchedChunk[]];
+  const hash = createHash('sha256');
+  for (const { id, loadId } of members) hash.update(`${id} ${loadId}\n`);
+  const token = hash.digest('hex');
+  const retries: RetryOptions = {
+    signal: first.retries.signal,
+    onRetry: (error) => {
+      for (const member of members) member.retries.onRetry?.(error);
+    },
+  };
+  const stage = () =>
+    insertData(store, {
+      into: `incoming_staging (${judgedColumns.join(', ')}, batch)`,
+      select: `SELECT *, ${quoted(token)} AS batch FROM (${judgeRecords(first.bundled.source, first.judge, originOf(members))})`,
+      format: 'RowBinary',
+      data: members.map((member, n) => member.bundled.records(BigInt(n) << lineBits)),
+      settings: { ...insertSettings(`staging ${token}`), max_query_size: `${mostQueryBytes}` },
+    });
+  await retrying(stage, retries);
+  await Promise.all(members.map((member) => member.note(token)));
+  const chunks = members.map(({ id }) => id);
+  const loads = members.map(({ loadId }) => loadId);
+  await storeBatch(store, { batch: token, token, loads }, chunks, retries);
+  return { token, unsettled: members.length };
+}
+
+/**
+ * Stores what is held back of chunks. Repeating it changes nothing. In a cluster the publishers' side follows when the
+ * events are on every shard: a retry adds what either lacks.
+ * @param dedupe the only chunk, if events whose id is present are left out
+ */
+export async function storeBatch(
+  store: Store,
+  staged: StagedBatch,
+  chunks: readonly string[],
+  retries: RetryOptions,
+  dedupe?: string,
+): Promise<void> {
+  await retrying(() => sendStaged(store, staged, dedupe), retries);
+  if (await retrying(() => layoutOf(store), retries))
+    await retrying(() => publish(store, chunks, staged), retries);
+}
+
+/** Notes that a chunk of a batch counts as loaded. After the last of them nothing has to be held back any more. */
+export async function settle(store: Store, batch: Batch): Promise<void> {
+  batch.unsettled--;
+  if (batch.unsettled === 0) await retrying(() => dropStaged(store, [batch.token]));
+}
