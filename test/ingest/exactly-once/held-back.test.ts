@@ -25,7 +25,8 @@ test.each(['--max-rejects', '--dedupe'])('%s only counts what its own load holds
   hold = async ({ query }) => {
     if (!query.includes('countIf(left_out)') || asked++ > 0) return;
     // As the statement of a loader that was killed, and had begun with the same chunk, may do at this moment.
-    const add = "INSERT INTO incoming_staging SELECT * REPLACE ('killed' AS load_id, concat(chunk, ' killed') AS batch) FROM incoming_staging";
+    const add =
+      "INSERT INTO incoming_staging SELECT * REPLACE ('killed' AS load_id, concat(chunk, ' killed') AS batch) FROM incoming_staging";
     await db.store.command({ query: add });
   };
   const args = ['ingest', 'events', '--json', option, ...(option === '--max-rejects' ? ['1'] : []), path];
