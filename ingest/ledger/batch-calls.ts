@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../../clickhouse/client.ts';
 
 interface Call<Item, Answer> {
@@ -6,6 +7,8 @@ interface Call<Item, Answer> {
   readonly reject: (error: unknown) => void;
 }
 
+/** How long calls are waited for where there were several before. */
+const gatherMs = 10;
 /** ClickHouse takes a parameter of 128 KiB; the name of a chunk has 64 characters. */
 const mostChunks = 1_000;
 
@@ -35,12 +38,12 @@ export function together<Item, Answer>(
     }
   };
   const answer = async (store: Store, calls: Call<Item, Answer>[]): Promise<void> => {
-    const next = () => (calls.length > 0 ? answersTo(store, calls.splice(0, most)) : undefined);
-    for (let asked = next(); asked; asked ??= next()) {
-      const give = await asked;
-      // The engine is at the next ones while the callers use these.
-      asked = next();
-      give();
+    for (let before = 1; calls.length > 0; ) {
+      // As many as before are likely to call: a statement takes the engine longer than they need.
+      for (let waited = 0; calls.length < before && waited < gatherMs; waited++) await delay(1);
+      const batch = calls.splice(0, most);
+      before = batch.length;
+      (await answersTo(store, batch))();
       // Those that go on from here may call at once.
       await new Promise(setImmediate);
     }

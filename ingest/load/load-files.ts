@@ -12,8 +12,8 @@ export interface FileLoadOptions extends Omit<EventLoadOptions, 'input' | 'readi
   readonly onLoaded?: (input: Input, result: LoadResult) => Promise<void>;
 }
 
-/** A file of at most this size is loaded beside others. */
-const smallFileBytes = 1 << 20;
+/** A file of at most this size is loaded beside others. It is one piece: see `pieceBytes`. */
+const smallFileBytes = 4 << 20;
 /** So many share their small statements and take no more memory than a large file. */
 const smallFilesAtOnce = 64;
 /** So many are looked at for what is loaded of them, before those that are new are loaded. */
@@ -21,7 +21,7 @@ const lookedAtTogether = 10_000;
 /** So many of them are read at a time: a thousand share a statement, and the next thousand are read meanwhile. */
 const mostReadAtOnce = 2_000;
 /** Fewer large ones: each is in memory. */
-const bytesReadAtOnce = 64 << 20;
+const bytesAtOnce = 64 << 20;
 
 /**
  * Loads files one after another and stops at the first that fails. A file without anything new makes no load. Small
@@ -77,21 +77,19 @@ export async function loadFiles(
     if (next === from) next++;
     const numbers = Array.from({ length: next - from }, (_, n) => from + n);
     const left = new Set(numbers);
+    const largest = Math.max(...sizes.slice(from, next).map((size = 0) => size), 1);
+    const fitting = Math.ceil(bytesAtOnce / largest);
     // What has no size cannot be read twice.
     if (!dryRun && sizes[from] !== undefined) {
-      const largest = Math.max(...sizes.slice(from, next).map((size = 0) => size), 1);
-      await each(
-        numbers,
-        Math.min(Math.ceil(bytesReadAtOnce / largest), mostReadAtOnce),
-        async (n, input) => {
-          const loaded = await alreadyLoaded(optionsOf(input));
-          if (!loaded) return;
-          left.delete(n);
-          await settle(n, input, loaded);
-        },
-      );
+      await each(numbers, Math.min(fitting, mostReadAtOnce), async (n, input) => {
+        const loaded = await alreadyLoaded(optionsOf(input));
+        if (!loaded) return;
+        left.delete(n);
+        await settle(n, input, loaded);
+      });
     }
-    const atOnce = dedupe || dryRun || rejectLimit ? 1 : Math.max(1, Math.min(left.size, smallFilesAtOnce));
+    const alone = dedupe || dryRun || rejectLimit || next - from === 1;
+    const atOnce = alone ? 1 : Math.max(1, Math.min(left.size, smallFilesAtOnce, fitting));
     await each(left, atOnce, async (n, input) => {
       const shared = atOnce > 1 && { inTurn: (send: Send) => inTurn(store, send) };
       await settle(n, input, await loadEvents({ ...optionsOf(input), ...shared }));

@@ -1,0 +1,105 @@
+import { rename } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { catalog } from '../../../catalog/catalog.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
+import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { plainReading } from '../../../ingest/event/reading.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
+import { loadFiles } from '../../../ingest/load/load-files.ts';
+import { event, ndjson } from '../../support/events.ts';
+import { useLoader } from '../../support/loader.ts';
+import { onEveryShard, useStore } from '../../support/store.ts';
+
+// Small files that are loaded together are stored in one statement; here it fails, and the files come back one by one.
+const db = useStore();
+let account: string;
+const { counted, file } = useLoader(db, (own) => {
+  ({ account } = own);
+});
+
+const load = async (store: Store, ...paths: string[]) => {
+  const readingOf = (name: string) => plainReading(name, false);
+  const inputs = paths.map((path) => new LocalFile(path));
+  const results = await loadFiles(inputs, { store, readingOf, now: () => new Date() });
+  return results.map(({ rows, repeatedRows, rejectedRows }) => ({ rows, repeatedRows, rejectedRows }));
+};
+
+/** Small files, each with a record that is no event. */
+const filesOf = (count: number) =>
+  Promise.all(
+    Array.from({ length: count }, (_, n) => {
+      const lines = Array.from({ length: 20 }, (_, line) =>
+        event({ advertiser_id: account, campaign_id: `${n}`, spend: `${n}.${line}` }),
+      );
+      return file(
+        `${n}.ndjson`,
+        ndjson([...lines, event({ advertiser_id: account, device: 'd'.repeat(99) })]),
+      );
+    }),
+  );
+
+/** The store, but for the statements that store batches: they fail, for good, before or after they have done their work. */
+function breaking(when: 'before' | 'after'): Store {
+  const store: Store = Object.create(db.store);
+  store.command = async (params) => {
+    const storesBatch = /^INSERT INTO incoming .* FROM incoming_staging/s.test(params.query);
+    if (storesBatch && when === 'before') throw new Error('broken by the test');
+    const answer = await db.store.command(params);
+    if (storesBatch) throw new Error('broken by the test');
+    return answer;
+  };
+  return store;
+}
+
+const whole = async (events: number) => {
+  expect(await counted()).toBe(events);
+  expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
+  const rejected = `SELECT toUInt32(count()) AS rows FROM rejected_rows FINAL WHERE fields['advertiser_id'] = {account:String}`;
+  expect(await select(db.store, rejected, { account })).toEqual([{ rows: events / 20 }]);
+};
+
+const batchesOf = `SELECT toUInt32(uniqExact(batch)) AS batches, toUInt32(uniqExact(chunk)) AS chunks
+  FROM incoming_staging WHERE advertiser_id = {account:String}`;
+
+test('small files are stored in a few statements, and nothing is held back afterwards', async () => {
+  const paths = await filesOf(30);
+  const stored: string[] = [];
+  const store: Store = Object.create(db.store);
+  store.command = (params) => {
+    if (/^INSERT INTO incoming /.test(params.query)) stored.push(params.query);
+    return db.store.command(params);
+  };
+  expect(await load(store, ...paths)).toEqual(
+    paths.map(() => ({ rows: 20, repeatedRows: 0, rejectedRows: 1 })),
+  );
+  expect(stored.length).toBeLessThan(6);
+  expect(await select(db.store, batchesOf, { account })).toEqual([{ batches: 0, chunks: 0 }]);
+  expect(await load(db.store, ...paths)).toEqual(
+    paths.map(() => ({ rows: 0, repeatedRows: 20, rejectedRows: 0 })),
+  );
+  await whole(600);
+});
+
+test.each([
+  ['was not stored, and is held back', 'before', true],
+  ['was not stored, and is not held back any more', 'before', false],
+  ['was stored, and is held back', 'after', true],
+  ['was stored, and is not held back any more', 'after', false],
+] as const)('a batch that %s is completed file by file', async (_, when, heldBack) => {
+  const [first = '', second = '', third = ''] = await filesOf(3);
+  await expect(load(breaking(when), first, second, third)).rejects.toThrow('broken by the test');
+  const [held] = await select<{ chunks: number }>(db.store, batchesOf, { account });
+  expect(held?.chunks).toBeGreaterThan(0);
+  if (!heldBack) await onEveryShard(db, 'TRUNCATE TABLE incoming_staging');
+
+  // Its own file is enough.
+  for (const path of [first, third]) await rename(path, `${path}.away`);
+  expect(await load(db.store, second)).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
+  for (const path of [first, third]) await rename(`${path}.away`, path);
+  const again = [first, second, third];
+  for (const { rows, repeatedRows } of await load(db.store, ...again)) expect(rows + repeatedRows).toBe(20);
+  expect(await load(db.store, ...again)).toEqual(
+    again.map(() => ({ rows: 0, repeatedRows: 20, rejectedRows: 0 })),
+  );
+  await whole(60);
+});
