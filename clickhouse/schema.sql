@@ -336,6 +336,7 @@ CREATE TABLE incoming_staging
     `fields` Map(String, String),
     `left_out` Bool,
     `batch` LowCardinality(String),
+    `head` LowCardinality(String),
     `day` Date MATERIALIZED toDate(event_time, 'UTC'),
     `staged_at` DateTime('UTC') DEFAULT now()
 )

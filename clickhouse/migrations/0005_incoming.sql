@@ -105,6 +105,8 @@ CREATE TABLE IF NOT EXISTS incoming_staging
     left_out Bool,
     -- What is held back together: see load_chunks, or one chunk of one load.
     batch LowCardinality(String),
+    -- That of the chunk, to find it in the ledger; empty where a chunk is held back by itself.
+    head LowCardinality(String),
     day Date MATERIALIZED toDate(event_time, '{timezone}'),
     staged_at DateTime('UTC') DEFAULT now()
 )

@@ -12,13 +12,17 @@ import { dropStaged, publish, type StagedBatch, sendStaged } from './staging.ts'
 /** A small chunk, to be stored together with others. */
 export interface BatchedChunk {
   readonly id: string;
+  readonly head: string;
   readonly bundled: BundledRecords;
   readonly judge: JudgeOptions;
   readonly loadTime: string;
   readonly loadId: string;
   readonly file: string;
   readonly retries: RetryOptions;
-  /** Notes in the ledger under which token the chunk is going to be stored. */
+  /**
+   * Notes in the ledger under which token the chunk is going to be stored.
+   * @throws when another load has gone on with it meanwhile
+   */
   readonly note: (token: string) => Promise<void>;
 }
 
@@ -79,6 +83,8 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
   const hash = createHash('sha256');
   for (const { id, loadId } of members) hash.update(`${id} ${loadId}\n`);
   const token = hash.digest('hex');
+  const ids = members.map(({ id }) => id);
+  const heads = members.map(({ head }) => head);
   const retries: RetryOptions = {
     signal: first.retries.signal,
     onRetry: (error) => {
@@ -87,17 +93,17 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
   };
   const stage = () =>
     insertData(store, {
-      into: `incoming_staging (${judgedColumns.join(', ')}, batch)`,
-      select: `SELECT *, ${quoted(token)} AS batch FROM (${judgeRecords(first.bundled.source, first.judge, originOf(members))})`,
+      into: `incoming_staging (${judgedColumns.join(', ')}, batch, head)`,
+      select: `SELECT *, ${quoted(token)} AS batch, transform(chunk, [${ids.map(quoted).join(', ')}], [${heads.map(quoted).join(', ')}], '') AS head
+        FROM (${judgeRecords(first.bundled.source, first.judge, originOf(members))})`,
       format: 'RowBinary',
       data: members.map((member, n) => member.bundled.records(BigInt(n) << lineBits)),
       settings: { ...insertSettings(`staging ${token}`), max_query_size: `${mostQueryBytes}` },
     });
   await retrying(stage, retries);
   await Promise.all(members.map((member) => member.note(token)));
-  const chunks = members.map(({ id }) => id);
   const loads = members.map(({ loadId }) => loadId);
-  await storeBatch(store, { batch: token, token, loads }, chunks, retries);
+  await storeBatch(store, { batch: token, chunks: ids, token, loads }, retries);
   return { token, unsettled: members.length };
 }
 
@@ -109,13 +115,11 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
 export async function storeBatch(
   store: Store,
   staged: StagedBatch,
-  chunks: readonly string[],
   retries: RetryOptions,
   dedupe?: string,
 ): Promise<void> {
   await retrying(() => sendStaged(store, staged, dedupe), retries);
-  if (await retrying(() => layoutOf(store), retries))
-    await retrying(() => publish(store, chunks, staged), retries);
+  if (await retrying(() => layoutOf(store), retries)) await retrying(() => publish(store, staged), retries);
 }
 
 /** Notes that a chunk of a batch counts as loaded. After the last of them nothing has to be held back any more. */

@@ -54,11 +54,8 @@ export async function claimChunk(ledger: Ledger, load: Load, chunk: SendableChun
   } while (await load.requeueIfLapsed(ledger));
   const claims = await claimsFrom(ledger, chunk);
   const seen = new Set([chunk.id, ...chunk.candidates.map(({ id }) => id)]);
-  if (claims.some((claim) => claim.loadId !== load.id && !seen.has(claim.chunk) && wasSent(claim))) {
-    throw new Error(
-      `load ${load.id} was silent for long, and another load has gone on with what it was at: run the same command again`,
-    );
-  }
+  if (claims.some((claim) => claim.loadId !== load.id && !seen.has(claim.chunk) && wasSent(claim)))
+    throw overtaken(load);
   return decide(
     ledger,
     load,
@@ -78,12 +75,14 @@ async function decide(
   const sent = earlier.find(wasSent);
   const loadTime = claims[0]?.arrivedAt ?? claims.find(wasSent)?.sentAt;
   if (loadTime === undefined) throw new Error(`the ledger has lost the claim on chunk ${chunk.id}`);
-  const batch = earlier.find((claim) => claim.batch !== '')?.batch;
+  const [token = chunk.id, ...others] = new Set(earlier.filter(wasSent).map(tokenOf));
+  const batch = token === chunk.id ? undefined : token;
   let dedup: DedupState = 'reliable';
   let facts: ClaimFacts = {
     loaded: loaded !== undefined,
     sent: sent !== undefined,
-    withdrawn: 'unknown',
+    // Under several tokens it may have been stored several times.
+    withdrawn: others.length > 0 ? true : 'unknown',
     dedup: 'unknown',
   };
   for (;;) {
@@ -111,13 +110,49 @@ export async function stateOf(
   return { loaded: claims.some(({ loaded }) => loaded), last: claims.at(-1)?.loadId };
 }
 
+/**
+ * Notes that a chunk is about to be stored in a batch.
+ * @throws when others took the load for dead, and have gone on with the chunk by itself
+ */
+export async function noteBatch(ledger: Ledger, load: Load, chunk: SentChunk, token: string): Promise<void> {
+  const note = () => recordChunk(ledger, load, chunk, 'claimed', { batch: token });
+  await note();
+  if (!(await load.requeueIfLapsed(ledger))) return;
+  do await note();
+  while (await load.requeueIfLapsed(ledger));
+  const claims = (await claimsFrom(ledger, chunk)).filter((claim) => claim.chunk === chunk.id);
+  if (claims.some((claim) => wasSent(claim) && tokenOf(claim) !== token)) throw overtaken(load);
+}
+
+/** The chunks that can be sent again under the token of a batch: they are held back, and were sent under no other. */
+export async function chunksUnder(ledger: Ledger, batch: string): Promise<string[]> {
+  const staged = await retrying(() => stagedChunks(ledger.store, batch), ledger.retries);
+  const claims = await Promise.all(staged.map((chunk) => claimsFrom(ledger, chunk)));
+  const own = staged.filter(({ id }, n) =>
+    claims[n]?.every((claim) => claim.chunk !== id || !wasSent(claim) || tokenOf(claim) === batch),
+  );
+  return own.map(({ id }) => id);
+}
+
+function overtaken(load: Load): Error {
+  return new Error(
+    `load ${load.id} was silent for long, and another load has gone on with what it was at: run the same command again`,
+  );
+}
+
+/** What keeps that from being stored twice which the load of a claim has sent. */
+const tokenOf = ({ batch, chunk }: ChunkClaim): string => batch || chunk;
+
 /** A claim without a time was never sent. */
 function wasSent({ sentAt }: ChunkClaim): boolean {
   return !sentAt.startsWith('1970');
 }
 
 /** The claims on all chunks that begin where one does, in their order. */
-function claimsFrom({ store, retries }: Ledger, { head, id }: SentChunk): Promise<readonly ChunkClaim[]> {
+function claimsFrom(
+  { store, retries }: Ledger,
+  { head, id }: Pick<SentChunk, 'head' | 'id'>,
+): Promise<readonly ChunkClaim[]> {
   return retrying(() => claimsOn(store, { head, chunk: id }), retries);
 }
 
@@ -144,5 +179,5 @@ async function wasWithdrawn({ store, retries }: Ledger, { id }: SentChunk): Prom
 
 /** What is not held back any more of a batch cannot be sent again under its token. */
 async function isHeldBack({ store, retries }: Ledger, batch: string, { id }: SentChunk): Promise<boolean> {
-  return (await retrying(() => stagedChunks(store, batch), retries)).includes(id);
+  return (await retrying(() => stagedChunks(store, batch), retries)).some((staged) => staged.id === id);
 }

@@ -1,10 +1,10 @@
 import type { Store } from '../../clickhouse/client.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
-import { type Ledger, recordChunk, storeTime } from '../ledger/ledger.ts';
+import { type Ledger, storeTime } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { LoadError } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
-import type { SendableClaim } from './chunk-claims.ts';
+import { chunksUnder, noteBatch, type SendableClaim } from './chunk-claims.ts';
 import { countEvents, markWithdrawn } from './chunk-outcome.ts';
 import { nextStep, type SendStep, sentTable } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
@@ -81,8 +81,11 @@ async function sendOnce(
   { how, number }: Attempt,
 ): Promise<SentRows> {
   const loadId = load?.id ?? '';
-  const note = async (token: string) => load && recordChunk(ledger, load, chunk, 'claimed', { batch: token });
-  if (how === 'send-again' && batch) return sender.sendBatchAgain(chunk, batch, loadId);
+  const note = async (token: string) => load && noteBatch(ledger, load, chunk, token);
+  if (how === 'send-again' && batch) {
+    await note(batch);
+    return sender.sendBatchAgain(chunk, batch, await chunksUnder(ledger, batch), loadId);
+  }
   const sending = { loadTime, loadId, onSent, note, first: how === 'send' };
   if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, sending);
   await markWithdrawn(ledger, load, [chunk.id]);

@@ -10,7 +10,7 @@ import { together } from '../ledger/batch-calls.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
-import { dropStaged, heldBy, stagedChunks, stagedCounts, stagedRejects, stagedSample } from './staging.ts';
+import { dropStaged, heldBy, stagedCounts, stagedRejects, stagedSample } from './staging.ts';
 
 export interface SendOptions {
   readonly store: Store;
@@ -98,12 +98,18 @@ export class Sender {
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
   }
 
-  /** Stores a chunk again that was sent with others, together with these: from what is held back, as long as it is. */
-  async sendBatchAgain(chunk: SendableChunk, token: string, loadId: string): Promise<SentRows> {
+  /**
+   * Stores a chunk again that was sent with others, from what is held back.
+   * @param chunks those that are to be sent under this token
+   */
+  async sendBatchAgain(
+    chunk: SendableChunk,
+    token: string,
+    chunks: readonly string[],
+    loadId: string,
+  ): Promise<SentRows> {
     const { store } = this.#options;
-    const chunks = await retrying(() => stagedChunks(store, token), this.#retries);
-    const staged = { batch: token, token, loads: [loadId] };
-    if (chunks.length > 0) await storeBatch(store, staged, chunks, this.#retries);
+    await storeBatch(store, { batch: token, chunks, token, loads: [loadId] }, this.#retries);
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
   }
 
@@ -113,9 +119,9 @@ export class Sender {
     { loadTime, loadId, note }: Sending,
   ): Promise<SentRows> {
     const { store, judge, file } = this.#options;
-    const { id, bundled } = chunk;
+    const { id, head, bundled } = chunk;
     const batch = await sendTogether(store, {
-      ...{ id, bundled, judge, loadTime, loadId, file, note },
+      ...{ id, head, bundled, judge, loadTime, loadId, file, note },
       retries: this.#retries,
     });
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0, batch };
@@ -139,7 +145,8 @@ export class Sender {
         const sample = await retrying(() => stagedSample(store, batch), this.#retries);
         return { ...held, rejects, sample };
       }
-      await storeBatch(store, { batch, token, loads: [sending.loadId] }, [id], this.#retries, deduped);
+      const staged = { batch, chunks: [id], token, loads: [sending.loadId] };
+      await storeBatch(store, staged, this.#retries, deduped);
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
     } finally {
       await dropStaged(store, [batch]);

@@ -79,18 +79,25 @@ export async function stagedSample(store: Store, batch: string): Promise<string>
   return text(answer.stream);
 }
 
-/** The chunks of which something is held back in a batch. */
-export async function stagedChunks(store: Store, batch: string): Promise<string[]> {
-  const rows = await select<{ chunk: string }>(
-    store,
-    `SELECT DISTINCT chunk FROM incoming_staging WHERE ${held}`,
-    { batch },
-  );
-  return rows.map(({ chunk }) => chunk);
+/** The chunks of which something is held back in a batch, and their heads. */
+export function stagedChunks(
+  store: Store,
+  batch: string,
+): Promise<{ readonly id: string; readonly head: string }[]> {
+  return select(store, `SELECT DISTINCT chunk AS id, head FROM incoming_staging WHERE ${held}`, { batch });
+}
+
+/** The batches in which something of these chunks is held back beside others. */
+export async function batchesOf(store: Store, chunks: readonly string[]): Promise<string[]> {
+  const query =
+    "SELECT DISTINCT batch FROM incoming_staging WHERE chunk IN {chunks:Array(String)} AND head != ''";
+  return (await select<{ batch: string }>(store, query, { chunks })).map(({ batch }) => batch);
 }
 
 export interface StagedBatch {
   readonly batch: string;
+  /** What of it is stored. */
+  readonly chunks: readonly string[];
   /** Who it is for. */
   readonly loads: readonly string[];
   /** What keeps it from being stored twice. */
@@ -103,11 +110,11 @@ export interface StagedBatch {
  */
 export async function sendStaged(
   store: Store,
-  { batch, loads, token }: StagedBatch,
+  { batch, chunks, loads, token }: StagedBatch,
   dedupe?: string,
 ): Promise<void> {
   const columns = judgedColumns.join(', ');
-  const all = `SELECT ${columns} FROM incoming_staging WHERE ${held} AND NOT left_out`;
+  const all = `SELECT ${columns} FROM incoming_staging WHERE ${held} AND chunk IN {chunks:Array(String)} AND NOT left_out`;
   const select =
     dedupe === undefined
       ? `${all} ORDER BY chunk, line LIMIT 1 BY chunk, line`
@@ -115,17 +122,13 @@ export async function sendStaged(
          UNION ALL ${all} AND notEmpty(faults) ORDER BY line`;
   await store.command({
     query: `INSERT INTO incoming (${columns}) ${select}`,
-    query_params: { batch, chunk: dedupe ?? '' },
+    query_params: { batch, chunks, chunk: dedupe ?? '' },
     clickhouse_settings: insertSettings(token, loads),
   });
 }
 
 /** Sends what of chunks is in `events` to the publishers' side of a cluster. */
-export async function publish(
-  store: Store,
-  chunks: readonly string[],
-  { loads, token }: Pick<StagedBatch, 'loads' | 'token'>,
-): Promise<void> {
+export async function publish(store: Store, { chunks, loads, token }: StagedBatch): Promise<void> {
   const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
   await store.command({
     query: `INSERT INTO publisher_events (${columns}) SELECT ${columns} FROM events
