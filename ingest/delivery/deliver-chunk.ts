@@ -50,7 +50,9 @@ export async function deliverChunk(
   claimed: AttemptStart,
 ): Promise<SentRows & { readonly rollupsInDoubt: boolean }> {
   const { ledger, sender, load } = delivery;
-  let attempt: Attempt = { ...claimed, number: 0, how: claim.how, dedup: claim.dedup, since: claim.loadTime };
+  // What a batch has brought was not counted before.
+  const how = claim.batch && sender.counts ? 'withdraw-and-send' : claim.how;
+  let attempt: Attempt = { ...claimed, number: 0, how, dedup: claim.dedup, since: claim.loadTime };
   for (;;) {
     const sent = await sendOnce(delivery, chunk, claim, attempt);
     const dedup = await dedupAfter(delivery, attempt);

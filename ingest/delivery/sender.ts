@@ -82,14 +82,19 @@ export class Sender {
     };
   }
 
+  /** Whether chunks are counted before they are stored. */
+  get counts(): boolean {
+    const { dedupe, dryRun, rejectLimit } = this.#options;
+    return Boolean(dedupe || dryRun || rejectLimit);
+  }
+
   /**
    * Stores a chunk. Sending it again changes nothing.
    * @throws {InputError} when more records are rejected than the limit admits; nothing of the chunk is stored then
    */
   async send(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
-    const { dedupe, dryRun, rejectLimit, inTurn } = this.#options;
-    if (dedupe || dryRun || rejectLimit || chunk.source.condition) return this.#sendHeldBack(chunk, sending);
-    if (sending.first && inTurn && chunk.bundled) {
+    if (this.counts || chunk.source.condition) return this.#sendHeldBack(chunk, sending);
+    if (sending.first && this.#options.inTurn && chunk.bundled) {
       return this.#sendTogether({ ...chunk, bundled: chunk.bundled }, sending);
     }
     await this.#insert('incoming', chunk, sending);
