@@ -41,6 +41,8 @@ export interface MappingSpec {
   readonly timezone?: { readonly name: string; readonly place: string };
   /** Absent: the format's own. */
   readonly delimiter?: string;
+  /** Cells have backslash escapes and no quotes. */
+  readonly escapes: boolean;
   /** Without a header columns are called 1, 2, … */
   readonly header: boolean;
   /** Lines before the header, or before the first record. */
@@ -61,6 +63,7 @@ export class MappingError extends Error {}
 
 export const defaultMapping: ValidMapping = {
   sources: new Map(),
+  escapes: false,
   header: true,
   skipLines: 0,
   ignoreUnknown: false,
@@ -133,7 +136,14 @@ function requireColumn(name: string, columns: readonly string[], file: string, p
  * What of a mapping decides what the events of a file are, in one canonical form; '' where it is as without a
  * mapping. It is part of the identity of a chunk.
  */
-export function mappingFingerprint({ sources, where, timezone, delimiter, header }: MappingSpec): string {
+export function mappingFingerprint({
+  sources,
+  where,
+  timezone,
+  delimiter,
+  escapes,
+  header,
+}: MappingSpec): string {
   const fields = eventFields.flatMap((field) => {
     const source = sources.get(field);
     if (!source) return [];
@@ -146,6 +156,7 @@ export function mappingFingerprint({ sources, where, timezone, delimiter, header
     ...(where && { where: where.expression.trim() }),
     ...(timezone && timezone.name !== 'UTC' && { timezone: timezone.name }),
     ...(delimiter !== undefined && delimiter !== ',' && { delimiter }),
+    ...(escapes && { escapes }),
     ...(!header && { header }),
   };
   return Object.keys(rest).length > 0 ? JSON.stringify(rest) : '';

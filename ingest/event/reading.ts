@@ -12,8 +12,10 @@ import {
 export interface FileReading {
   /** Fields that no event has are left out instead of being a fault. */
   readonly ignoreUnknown: boolean;
-  /** Between the cells of CSV, one byte. */
-  readonly delimiter: string;
+  /** Between the cells of CSV and TSV, one byte; absent: the format's own. */
+  readonly delimiter?: string;
+  /** Cells have backslash escapes and no quotes, as databases dump them. */
+  readonly escapes: boolean;
   /** CSV and TSV: the first line names the columns; without it they are called 1, 2, … */
   readonly header: boolean;
   /** Lines before the header. */
@@ -33,10 +35,11 @@ export function plainReading(file: string, ignoreUnknown: boolean): FileReading 
 
 /** Columns become fields as the mapping says. */
 export function mappedReading(file: string, valid: ValidMapping): FileReading {
-  const { delimiter = ',', header, skipLines, ignoreUnknown } = valid;
+  const { delimiter, escapes, header, skipLines, ignoreUnknown } = valid;
   return {
     ignoreUnknown,
-    delimiter,
+    ...(delimiter !== undefined && { delimiter }),
+    escapes,
     header,
     skipLines,
     fingerprint: mappingFingerprint(valid),

@@ -2,34 +2,48 @@ import { parse as parseCsv } from 'csv-parse/sync';
 import { openText } from '../chunks/text-chunks.ts';
 import { matches, quoted } from '../event/sql.ts';
 import { InputError } from '../input/input-error.ts';
-import { cellsReader } from './cells.ts';
+import { type CellRules, cellsReader } from './cells.ts';
+import { escapedCells } from './escaped-cells.ts';
 import type { Format } from './format.ts';
 
 /** RFC 4180, with any delimiter of one byte. */
-export const csv: Format = {
-  name: 'csv',
-  endings: ['csv'],
-  clickhouse: 'CSVWithNames',
-  text: { quotes: true },
-  open: (input, options) => {
-    const { delimiter, header } = options.reading;
-    return openText(input, options, {
-      header,
-      quotedDelimiter: delimiter,
-      readerOf: (line) => {
-        const sourceOf = cellsReader(input.name, options.reading, firstCells(input.name, line, delimiter));
-        return (framing, plainCells) =>
-          sourceOf(framing, {
-            cells: (records) => (plainCells ? plainCsvCells : csvCells)(records, delimiter),
-            rule: {
-              broken: 'empty(cells)',
-              reason: 'a quote in the record is not closed, or text follows a closing quote',
-            },
-          });
-      },
-    });
-  },
-};
+export const csv = cellFormat('csv', ',');
+
+/** The same with a tab, as sheets and ad platforms write it. */
+export const tsv = cellFormat('tsv', '\t');
+
+function cellFormat(name: string, own: string): Format {
+  return {
+    name,
+    endings: [name],
+    clickhouse: 'CSVWithNames',
+    text: { delimiter: own },
+    open: (input, options) => {
+      const { reading } = options;
+      const { delimiter = own, header, escapes } = reading;
+      return openText(input, options, {
+        header,
+        ...(!escapes && { quotedDelimiter: delimiter }),
+        readerOf: (line) => {
+          const names = escapes ? line.split(delimiter) : firstCells(input.name, line, delimiter);
+          const sourceOf = cellsReader(input.name, reading, names);
+          return (framing, plainCells) =>
+            sourceOf(framing, escapes ? escapedCells(delimiter) : quotedCells(delimiter, plainCells));
+        },
+      });
+    },
+  };
+}
+
+function quotedCells(delimiter: string, plainCells: boolean): CellRules {
+  return {
+    cells: (records) => (plainCells ? plainCsvCells : csvCells)(records, delimiter),
+    rule: {
+      broken: 'empty(cells)',
+      reason: 'a quote in the record is not closed, or text follows a closing quote',
+    },
+  };
+}
 
 function firstCells(file: string, line: string, delimiter: string): string[] {
   try {

@@ -10,8 +10,8 @@ export interface Format {
   readonly clickhouse: string;
   /** Absent where it is not text: then it can be neither packed nor read as a small list. */
   readonly text?: {
-    /** Quoted cells may hold line ends. */
-    readonly quotes: boolean;
+    /** Between cells, which may be in quotes and hold line ends then; absent where a record is a line. */
+    readonly delimiter?: string;
   };
   /**
    * Reads the beginning of an input, which tells how its records become the fields of events.

@@ -1,11 +1,10 @@
 import { compressionNamed, compressions } from '../input/compression.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
-import { csv } from './csv.ts';
+import { csv, tsv } from './csv.ts';
 import type { Format } from './format.ts';
 import { ndjson } from './ndjson.ts';
 import { parquet } from './parquet.ts';
-import { tsv } from './tsv.ts';
 
 export const formats = { ndjson, csv, tsv, parquet } as const satisfies Record<string, Format>;
 

@@ -14,7 +14,7 @@ export const ndjson: Format = {
   name: 'ndjson',
   endings: ['ndjson', 'jsonl', 'json'],
   clickhouse: 'JSONEachRow',
-  text: { quotes: false },
+  text: {},
   open: (input, options) =>
     openText(input, options, {
       header: false,

@@ -23,9 +23,6 @@ const readerSettings: ClickHouseSettings = {
   input_format_null_as_default: 1,
   input_format_with_names_use_header: 1,
   input_format_csv_empty_as_default: 1,
-  input_format_tsv_empty_as_default: 1,
-  // Without it a carriage return at the end of a line becomes part of the last column.
-  input_format_tsv_crlf_end_of_line: 1,
   input_format_column_name_matching_mode: 'match_case',
   input_format_json_read_numbers_as_strings: 1,
   input_format_json_read_bools_as_strings: 0,
@@ -127,10 +124,13 @@ export async function loadLookupList(
       into: `${target} (${[...list.columns, ...list.added].join(', ')})`,
       select: list.select(`input('${columns}')`, stored),
       format: clickhouse,
-      data: withoutEmptyLines(readInput(input), text.quotes),
+      data: withoutEmptyLines(readInput(input), text.delimiter),
       params,
       settings: {
         ...readerSettings,
+        ...(text.delimiter !== undefined && { format_csv_delimiter: text.delimiter }),
+        // Without it a tab is a blank before a cell, also where it is the delimiter.
+        ...(text.delimiter === '\t' && { input_format_csv_allow_whitespace_or_tab_as_delimiter: 1 }),
         // One block: all lines or none, numbered in the order of the file.
         input_format_parallel_parsing: 0,
         max_insert_threads: '1',

@@ -1,13 +1,14 @@
-const [lineFeed, carriageReturn, quote, comma] = [0x0a, 0x0d, 0x22, 0x2c];
+const [lineFeed, carriageReturn, quote] = [0x0a, 0x0d, 0x22];
 
 /**
  * The same text without its empty lines, which are no records. Those in quoted cells stay.
- * @param quotes whether cells may be quoted
+ * @param delimiter between cells that may be quoted; absent: quotes mean nothing
  */
 export async function* withoutEmptyLines(
   text: AsyncIterable<Uint8Array>,
-  quotes: boolean,
+  delimiter: string | undefined,
 ): AsyncGenerator<Uint8Array> {
+  const between = delimiter?.charCodeAt(0);
   let before = lineFeed;
   let inQuotes = false;
   for await (const piece of text) {
@@ -16,9 +17,9 @@ export async function* withoutEmptyLines(
     for (const byte of piece) {
       const isEmpty = !inQuotes && before === lineFeed && (byte === lineFeed || byte === carriageReturn);
       if (isEmpty) continue;
-      if (quotes && byte === quote) {
+      if (between !== undefined && byte === quote) {
         // A second quote in a row, too, opens it again.
-        inQuotes = !inQuotes && (before === lineFeed || before === comma || before === quote);
+        inQuotes = !inQuotes && (before === lineFeed || before === between || before === quote);
       }
       before = byte;
       kept[length++] = byte;

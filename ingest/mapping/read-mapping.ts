@@ -16,6 +16,7 @@ export interface MappingFlags {
   readonly mapping?: string;
   readonly timezone?: string;
   readonly delimiter?: string;
+  readonly escapes?: boolean;
   readonly header?: boolean;
   readonly skipLines?: number;
   readonly ignoreUnknown?: boolean;
@@ -38,6 +39,7 @@ const mappingFile = z.strictObject({
   where: text.optional(),
   timezone: text.optional(),
   delimiter: text.optional(),
+  escapes: flag.optional(),
   header: flag.optional(),
   skip_lines: z
     .int('must be a whole number from 0')
@@ -67,6 +69,7 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
     ...(where && { where }),
     ...(timezone && { timezone }),
     ...(delimiter !== undefined && { delimiter }),
+    escapes: flags.escapes ?? file?.escapes ?? false,
     header: flags.header === false ? false : (file?.header ?? true),
     skipLines: flags.skipLines ?? file?.skipLines ?? 0,
     ignoreUnknown: flags.ignoreUnknown ?? file?.ignoreUnknown ?? false,
@@ -115,6 +118,7 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
     ...(where !== undefined && { where: whereOf(where, at('where')) }),
     ...(timezone !== undefined && { timezone: { name: timezone, place: at('timezone') } }),
     ...(rest.delimiter !== undefined && { delimiter: checkedDelimiter(rest.delimiter, at('delimiter')) }),
+    ...(rest.escapes !== undefined && { escapes: rest.escapes }),
     ...(rest.header !== undefined && { header: rest.header }),
     ...(rest.skip_lines !== undefined && { skipLines: rest.skip_lines }),
     ...(rest.ignore_unknown !== undefined && { ignoreUnknown: rest.ignore_unknown }),

@@ -38,7 +38,8 @@ export async function cutCsv(
   });
   const { chunks, close } = await csv.open(new LocalFile(file), {
     reading: {
-      ...{ ignoreUnknown: false, delimiter, header: false, skipLines: 0, fingerprint: '', salt: '' },
+      ...{ ignoreUnknown: false, delimiter, escapes: false, header: false, skipLines: 0 },
+      ...{ fingerprint: '', salt: '' },
       mappingOf: sameNames,
     },
     ...{ chunkBytes, pieceBytes },

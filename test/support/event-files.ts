@@ -75,18 +75,18 @@ const writers: Readonly<
     });
     return `{${cells.join(',')}}`;
   },
-  csv: (fields, random) =>
-    eventFields
-      .map((name) => fields[name] ?? '')
-      .map((text) => (/[",\n]/.test(text) || random() < 0.2 ? `"${text.replaceAll('"', '""')}"` : text))
-      .join(','),
-  tsv: (fields, random) =>
-    eventFields
-      .map((name) => fields[name] ?? '')
-      .map((text) => text.replaceAll('\\', '\\\\').replaceAll('\t', '\\t').replaceAll('\n', '\\n'))
-      .map((text) => (text === '' && random() < 0.5 ? '\\N' : text))
-      .join('\t'),
+  csv: (fields, random) => quotedCells(fields, random, ','),
+  tsv: (fields, random) => quotedCells(fields, random, '\t'),
 };
+
+function quotedCells(fields: Fields, random: () => number, delimiter: string): string {
+  const cells = eventFields.map((name) => {
+    const text = fields[name] ?? '';
+    const quoted = text.includes(delimiter) || /["\n]/.test(text) || random() < 0.2;
+    return quoted ? `"${text.replaceAll('"', '""')}"` : text;
+  });
+  return cells.join(delimiter);
+}
 
 /** Packs a file; zstd by ClickHouse, because Node 20 cannot. */
 export async function packed(address: Address, packing: Packing, content: string): Promise<Buffer> {

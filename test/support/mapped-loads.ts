@@ -25,7 +25,7 @@ export interface MappedLoads {
   /** Loads a file through a mapping. */
   load(flags: MappingFlags, file: string, fields: string): Promise<MappedLoad>;
   /** The same of text, which is CSV unless told otherwise, of an account of its own. */
-  loadText(flags: MappingFlags, text: string, fields: string, ending?: string): Promise<MappedLoad>;
+  loadText(flags: MappingFlags, text: string | Buffer, fields: string, ending?: string): Promise<MappedLoad>;
   /** What is said against a mapping. */
   refusal(flags: MappingFlags): Promise<string>;
 }
@@ -40,7 +40,7 @@ export function useMappedLoads(): MappedLoads {
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  const written = async (name: string, content: string) => {
+  const written = async (name: string, content: string | Buffer) => {
     await writeFile(join(folder, name), content);
     return join(folder, name);
   };

@@ -17,10 +17,11 @@ export async function writeSmallFiles(
       [columns, ...lines.map((line) => columns.map((name) => quote(line[name])))]
         .map((row) => row.join(delimiter))
         .join('\n');
+    const inQuotes = (cell: unknown) => `"${`${cell ?? ''}`.replaceAll('"', '""')}"`;
     const [name, content] = [
       ['ndjson', ndjson(lines)],
-      ['csv', `${cells((cell) => `"${`${cell ?? ''}`.replaceAll('"', '""')}"`, ',')}\n`],
-      ['tsv', cells((cell) => `${cell ?? ''}`.replaceAll('\n', '\\n'), '\t')],
+      ['csv', `${cells(inQuotes, ',')}\n`],
+      ['tsv', cells(inQuotes, '\t')],
     ][n % 3] as [string, string];
     await writeFile(join(folder, `${String(n).padStart(3, '0')}.${name}`), content);
     all += lines.length;

@@ -113,8 +113,8 @@ test('an empty line in a list of names is no record', async () => {
   expect(await named('a.csv', one)).toEqual([2, 'One', 'A "quoted"\n\nheadline']);
   const two = `${head}\r\n\r\n${account},c1,5" wide\r\n\r\n${account},c2,"Two"\r\n\r\n`;
   expect(await named('b.csv', two)).toEqual([2, '5" wide', 'Two']);
-  const three = `${head.replaceAll(',', '\t')}\n\n${account}\tc1\t"\n\n${account}\tc2\tTwo\n\n`;
-  expect(await named('c.tsv', three)).toEqual([2, '"', 'Two']);
+  const three = `${head.replaceAll(',', '\t')}\n\n${account}\tc1\t5" wide\n\n${account}\tc2\t"Two\t\n\n2"\n\n`;
+  expect(await named('c.tsv', three)).toEqual([2, '5" wide', 'Two\t\n\n2']);
   const lines = ['c1', 'c2'].map((creative_id) =>
     JSON.stringify({ account_id: account, creative_id, headline: creative_id }),
   );

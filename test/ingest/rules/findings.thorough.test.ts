@@ -2,6 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
+import { defaultMapping } from '../../../ingest/event/mapping.ts';
+import { mappedReading } from '../../../ingest/event/reading.ts';
 import { writeRejects } from '../../../ingest/history/load-history.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { replay } from '../../../ingest/replay/replay.ts';
@@ -186,10 +188,11 @@ test('a blank around an id is part of it, in every format', async () => {
   expect(wanted).toEqual([' camp 1 ', ' camp 1 ', ' camp 1 ', ' camp 1 ']);
 });
 
-test('no escape of TSV vanishes or turns into something else', async () => {
+test('no escape of a dump vanishes or turns into something else', async () => {
   const cells = ['a\\\\b', 'a\\Nb', '"\\N"', '\\x41', '\\N', 'a\\tb'];
   const table = [header, ...cells.map((cell, n) => row(`t${n}`).replace(/C$/, cell))].join('\n');
-  const loaded = await load('t.tsv', table.replaceAll(',', '\t'));
+  const reading = mappedReading('t.tsv', { ...defaultMapping, escapes: true });
+  const loaded = await load('t.tsv', table.replaceAll(',', '\t'), { reading });
   const stored = new Map((await events(loaded)).map(({ event_id, campaign_id }) => [event_id, campaign_id]));
   expect(Object.fromEntries(stored)).toEqual({ t0: 'a\\b', t5: 'a\tb' });
   expect((await rejects(loaded)).map(({ line }) => line)).toEqual([3, 4, 5, 6]);
