@@ -180,7 +180,7 @@ export class LineReader {
 
   #endless(what: 'line' | 'record'): InputError {
     return new InputError(
-      `${this.#options.file} line ${this.line}: no ${what} end within ${maxLineBytes >> 20} MiB; is the file one event a line?`,
+      `${this.#options.file} line ${this.line}: no ${what} end within ${maxLineBytes >> 20} MiB; is the file one event a line? --records names the array of a JSON object`,
     );
   }
 

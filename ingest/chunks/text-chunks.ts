@@ -1,5 +1,5 @@
 import type { RecordSource } from '../event/record-source.ts';
-import { openBytes } from '../input/byte-source.ts';
+import { openBytes, type TextReading } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
 import { ChunkChain } from './chunk-chain.ts';
 import { type Chunk, cutChunks } from './cut-chunks.ts';
@@ -9,7 +9,7 @@ import type { OpenInput, ReadOptions, SendableChunk } from './sendable-chunk.ts'
 import type { Piece } from './take-chunk.ts';
 
 /** What a format of text adds to the cutting of chunks. */
-export interface TextFormat {
+export interface TextFormat extends TextReading {
   /** The first line names the columns and belongs to every chunk. */
   readonly header: boolean;
   /** Between cells, where quoted ones may hold line ends; absent: a record is a line. One byte. */
@@ -25,9 +25,9 @@ export interface TextFormat {
 export async function openText(
   input: Input,
   { reading, chunkBytes, ...options }: ReadOptions,
-  { header, quotedDelimiter: delimiter, readerOf }: TextFormat,
+  { header, quotedDelimiter: delimiter, readerOf, ...text }: TextFormat,
 ): Promise<OpenInput> {
-  const source = await openBytes(input, options.onBytes, options.signal);
+  const source = await openBytes(input, options.onBytes, options.signal, text);
   try {
     const reader = new LineReader(source, {
       file: input.name,
@@ -38,7 +38,7 @@ export async function openText(
     const chain = new ChunkChain(reading.salt, reading.fingerprint, names);
     const first = (await reader.skipBlankLines()) ? await reader.peekLine() : undefined;
     const firstLine = names.length > 0 ? names : first;
-    const text = {
+    const chunked = {
       ...{ file: input.name, source, reader },
       chunkBytes: chunkBytes ?? (source.readAgain ? mostChunkBytes : mostHeldBytes),
       pieceBytes: options.pieceBytes ?? pieceBytes,
@@ -49,7 +49,9 @@ export async function openText(
       close: () => source.close(),
       chunks: async function* (known) {
         if (!sourceOf) return;
-        for await (const chunk of cutChunks(text, chain, known)) yield sendable(chunk, sourceOf, delimiter);
+        for await (const chunk of cutChunks(chunked, chain, known)) {
+          yield sendable(chunk, sourceOf, source.unit, delimiter);
+        }
       },
     };
   } catch (error) {
@@ -61,13 +63,14 @@ export async function openText(
 function sendable(
   { held, pieces, multiLine, plainCells, ...chunk }: Chunk,
   sourceOf: ReturnType<TextFormat['readerOf']>,
+  unit: SendableChunk['unit'],
   delimiter: string | undefined,
 ): SendableChunk {
   const framing = delimiter === undefined ? {} : { delimiter };
   const { firstLine } = chunk;
   return {
     ...chunk,
-    unit: 'line',
+    unit,
     // Only of what is sent: to make it takes as long as to read a small file.
     get source() {
       return sourceOf(multiLine ? 'records' : 'lines', plainCells);

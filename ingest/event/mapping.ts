@@ -47,6 +47,8 @@ export interface MappingSpec {
   readonly header: boolean;
   /** Lines before the header, or before the first record. */
   readonly skipLines: number;
+  /** JSON: the members that lead to the array of records. */
+  readonly records: readonly string[];
   readonly ignoreUnknown: boolean;
   readonly roundMoney: boolean;
 }
@@ -66,6 +68,7 @@ export const defaultMapping: ValidMapping = {
   escapes: false,
   header: true,
   skipLines: 0,
+  records: [],
   ignoreUnknown: false,
   roundMoney: false,
   expressions: new Map(),

@@ -20,6 +20,8 @@ export interface FileReading {
   readonly header: boolean;
   /** Lines before the header. */
   readonly skipLines: number;
+  /** JSON: the members that lead to the array of records; none where the text is the array, or has a record a line. */
+  readonly records: readonly string[];
   /** What tells chunks apart that are read in another way; empty for the usual one. */
   readonly fingerprint: string;
   /** What makes the same bytes other ones; empty but for replays. */
@@ -35,13 +37,14 @@ export function plainReading(file: string, ignoreUnknown: boolean): FileReading 
 
 /** Columns become fields as the mapping says. */
 export function mappedReading(file: string, valid: ValidMapping): FileReading {
-  const { delimiter, escapes, header, skipLines, ignoreUnknown } = valid;
+  const { delimiter, escapes, header, skipLines, records, ignoreUnknown } = valid;
   return {
     ignoreUnknown,
     ...(delimiter !== undefined && { delimiter }),
     escapes,
     header,
     skipLines,
+    records,
     fingerprint: mappingFingerprint(valid),
     salt: '',
     mappingOf: (columns) => {

@@ -6,10 +6,12 @@ import type { Mapping } from '../event/mapping.ts';
 import { mapped, type RecordSource } from '../event/record-source.ts';
 import { matches, quoted } from '../event/sql.ts';
 import type { Rule } from '../event/values.ts';
+import { InputError } from '../input/input-error.ts';
+import { membersOf } from '../input/json-records.ts';
 import type { Format } from './format.ts';
 import { records, unreadable } from './text-records.ts';
 
-/** An object on each line. */
+/** An object on each line, or an array of objects. */
 export const ndjson: Format = {
   name: 'ndjson',
   endings: ['ndjson', 'jsonl', 'json'],
@@ -18,13 +20,25 @@ export const ndjson: Format = {
   open: (input, options) =>
     openText(input, options, {
       header: false,
-      readerOf: () => {
+      records: options.reading.records,
+      readerOf: (line) => {
         const { mappingOf, ignoreUnknown } = options.reading;
         const mapping = mappingOf();
+        refuseAnswer(input.name, line, mapping);
         return (framing) => jsonSource(framing, mapping, ignoreUnknown);
       },
     }),
 };
+
+/** @throws {InputError} for a record that gives no field but has an array, which is most likely that of the records */
+function refuseAnswer(file: string, line: string, { columns }: Mapping): void {
+  const { names, arrays } = membersOf(Buffer.from(line.slice(0, 64 << 10)));
+  const [array] = arrays;
+  if (array === undefined || names.some((name) => columns.includes(name))) return;
+  throw new InputError(
+    `${file}: the first record has nothing that an event is read from, but an array: --records ${array} reads its elements`,
+  );
+}
 
 /** How a record becomes fields. */
 export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: boolean): RecordSource {

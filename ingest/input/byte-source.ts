@@ -2,6 +2,7 @@ import { type Compression, compressionNamed } from './compression.ts';
 import { compressionOf, endsLinesWithCr, packingMark, refuseBinary, textEncodingOf } from './first-bytes.ts';
 import type { Input, InputReader } from './input.ts';
 import { fileError, InputError } from './input-error.ts';
+import { beginsWithArray, type RecordsPath, recordsOfArray, refuseObjectOfLines } from './json-records.ts';
 import { piecesOf, readerOf } from './pieces.ts';
 import { crToLf, toUtf8 } from './text.ts';
 import { unpack } from './unpack.ts';
@@ -13,6 +14,14 @@ export interface ByteSource extends InputReader {
    * Only an input that has a size and holds its text as it is can do so.
    */
   readonly readAgain?: (target: Buffer, start: number) => Promise<number>;
+  /** What its lines are in the input; `record` where they were made of the elements of an array. */
+  readonly unit: 'line' | 'record';
+}
+
+/** How the text of an input is to be read. */
+export interface TextReading {
+  /** Of JSON: where an array of records is, if there is one. Absent: the text is no JSON. */
+  readonly records?: RecordsPath;
 }
 
 /** What is looked at to see what a file is. The first line must end within it for CR line ends to be seen. */
@@ -21,28 +30,31 @@ const headBytes = 64 << 10;
 /**
  * The text of an input: unpacked, in UTF-8 without a byte order mark, with lines that end with LF or CRLF. What it is
  * follows from its first 64 KiB, so that the same file always gives the same bytes. UTF-16 is converted; so are CR line
- * ends (those of `CSV (Macintosh)`) if the first line ends with one. Everything else is passed on as it is, and a plain
+ * ends (those of `CSV (Macintosh)`) if the first line ends with one. An array of JSON becomes NDJSON. Everything else is passed on as it is, and a plain
  * file is read directly into the target.
  * @param onBytes called with the number of bytes read from the input itself
  * @param signal ends the reading, also where it waits for more
  * @throws {InputError} that names the input, here or from `read`: it cannot be read, holds no text, or its packed data
- * or its UTF-16 is damaged or truncated; then only when that point is reached
+ * its UTF-16 or its array is damaged or truncated; then only when that point is reached
  */
 export async function openBytes(
   input: Input,
   onBytes: (bytes: number) => void,
   signal?: AbortSignal,
+  reading: TextReading = {},
 ): Promise<ByteSource> {
   const named = (cause: unknown) => {
     throw fileError(input.name, cause);
   };
   const raw = await input.readFrom(0, signal).catch(named);
   try {
-    const { text, bytesBefore } = await openText(counted(raw, onBytes), compressionNamed(input));
+    const opened = await openText(counted(raw, onBytes), compressionNamed(input), reading);
+    const { text, bytesBefore, unit } = opened;
     const { size, read, close } = text;
     return {
       read: (target) => read(target).catch(named),
       close,
+      unit,
       ...(size !== undefined && {
         size,
         readAgain: (target, start) => input.readRange(target, start + bytesBefore).catch(named),
@@ -88,9 +100,14 @@ function counted(raw: InputReader, onBytes: (bytes: number) => void): InputReade
 interface OpenedText {
   readonly text: InputReader;
   readonly bytesBefore: number;
+  readonly unit: ByteSource['unit'];
 }
 
-async function openText(raw: InputReader, byName: Compression): Promise<OpenedText> {
+async function openText(
+  raw: InputReader,
+  byName: Compression,
+  { records }: TextReading,
+): Promise<OpenedText> {
   const packed = await peek(raw);
   const compression = compressionOf(packed.head, byName);
   let text = packed;
@@ -105,10 +122,17 @@ async function openText(raw: InputReader, byName: Compression): Promise<OpenedTe
   text.skip(bomBytes);
   if (name !== 'utf-8') text = await peek(readerOf(toUtf8(piecesOf(text), name), text.close));
   if (endsLinesWithCr(text.head)) text = await peek(readerOf(crToLf(piecesOf(text)), text.close));
+  const head = name === 'utf-8' ? text.head.subarray(bomBytes) : text.head;
+  if (records && (records.length > 0 || beginsWithArray(head))) {
+    const lines = readerOf(recordsOfArray(piecesOf(text), records), text.close);
+    return { text: lines, bytesBefore: 0, unit: 'record' };
+  }
+  if (records) refuseObjectOfLines(head);
   const { size, read, close } = text;
   return {
     text: { read, close, ...(size !== undefined && { size: size - bomBytes }) },
     bytesBefore: bomBytes,
+    unit: 'line',
   };
 }
 

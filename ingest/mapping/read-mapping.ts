@@ -19,6 +19,8 @@ export interface MappingFlags {
   readonly escapes?: boolean;
   readonly header?: boolean;
   readonly skipLines?: number;
+  /** Path of an array of records in a JSON file: `data` or `report.rows`. */
+  readonly records?: string;
   readonly ignoreUnknown?: boolean;
   readonly roundMoney?: boolean;
 }
@@ -46,6 +48,7 @@ const mappingFile = z.strictObject({
     .min(0, 'must be a whole number from 0')
     .max(1000, 'must be at most 1000')
     .optional(),
+  records: text.optional(),
   ignore_unknown: flag.optional(),
   round_money: flag.optional(),
 });
@@ -72,6 +75,7 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
     escapes: flags.escapes ?? file?.escapes ?? false,
     header: flags.header === false ? false : (file?.header ?? true),
     skipLines: flags.skipLines ?? file?.skipLines ?? 0,
+    records: flags.records === undefined ? (file?.records ?? []) : checkedPath(flags.records, '--records'),
     ignoreUnknown: flags.ignoreUnknown ?? file?.ignoreUnknown ?? false,
     roundMoney: flags.roundMoney ?? file?.roundMoney ?? false,
   };
@@ -121,6 +125,7 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
     ...(rest.escapes !== undefined && { escapes: rest.escapes }),
     ...(rest.header !== undefined && { header: rest.header }),
     ...(rest.skip_lines !== undefined && { skipLines: rest.skip_lines }),
+    ...(rest.records !== undefined && { records: checkedPath(rest.records, at('records')) }),
     ...(rest.ignore_unknown !== undefined && { ignoreUnknown: rest.ignore_unknown }),
     ...(rest.round_money !== undefined && { roundMoney: rest.round_money }),
   };
@@ -183,5 +188,13 @@ function checkedDelimiter(given: string, place: string): string {
   if (delimiters.some((each) => each === delimiter)) return delimiter;
   throw new MappingError(
     `${place}: ${JSON.stringify(given)} cannot separate cells; give one of , ; | : ~ ^ # ! or \\t for a tab`,
+  );
+}
+
+function checkedPath(given: string, place: string): readonly string[] {
+  const path = given.split('.');
+  if (!path.includes('')) return path;
+  throw new MappingError(
+    `${place}: give the names of members, one in the other, such as data or report.rows`,
   );
 }

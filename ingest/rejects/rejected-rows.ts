@@ -1,5 +1,6 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { deleteChunks } from '../ledger/delete-chunks.ts';
 
@@ -27,7 +28,11 @@ export const ofLoads = `(r.load_id IN {loads:Array(String)}
   OR r.chunk IN (SELECT chunk FROM load_chunks WHERE load_id IN {loads:Array(String)}))`;
 
 /** `events.csv line 7: quantity must be …; device must be …` */
-export function describeRejected(file: string, unit: 'line' | 'row', { line, faults }: RejectedRow): string {
+export function describeRejected(
+  file: string,
+  unit: SendableChunk['unit'],
+  { line, faults }: RejectedRow,
+): string {
   const what = faults.map(({ field, reason }) => (field ? `${field} ${reason}` : reason)).join('; ');
   return `${file} ${unit} ${line}: ${what}`;
 }

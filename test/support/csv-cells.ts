@@ -39,7 +39,7 @@ export async function cutCsv(
   const { chunks, close } = await csv.open(new LocalFile(file), {
     reading: {
       ...{ ignoreUnknown: false, delimiter, escapes: false, header: false, skipLines: 0 },
-      ...{ fingerprint: '', salt: '' },
+      ...{ records: [], fingerprint: '', salt: '' },
       mappingOf: sameNames,
     },
     ...{ chunkBytes, pieceBytes },

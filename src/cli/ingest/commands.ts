@@ -32,6 +32,7 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     .option('--escapes', 'cells have backslash escapes and no quotes, as databases dump them')
     .option('--no-header', 'the first line is a record; columns are called 1, 2, …')
     .option('--skip-lines <lines>', 'lines before the header', positiveInteger)
+    .option('--records <path>', 'of JSON: the array that holds the records, such as data or report.rows')
     .option('--round-money', 'round amounts to six decimal places instead of rejecting their rows')
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
     .option('--again', 'also load what was loaded before through another mapping: it counts twice')

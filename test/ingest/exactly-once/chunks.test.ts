@@ -17,6 +17,7 @@ function source(content: Buffer, pieceBytes: () => number): ByteSource {
       return length;
     },
     close: async () => {},
+    unit: 'line',
   };
 }
 

@@ -1,0 +1,146 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { useLoader } from '../../support/loader.ts';
+import { useMappedLoads } from '../../support/mapped-loads.ts';
+
+/** JSON as programs and APIs write it. */
+const { db, loadText, inFile } = useMappedLoads();
+let account = '';
+const loader = useLoader(db, (own) => {
+  ({ account } = own);
+});
+
+const record = (impressions: number, more: object = {}) => ({
+  ...{ event_time: '2026-09-01', impressions, creative_id: `x${impressions}` },
+  ...more,
+});
+const impressions = 'toUInt32(impressions)';
+const loadJson = (text: string | Buffer, flags = {}, fields = impressions) =>
+  loadText(flags, text, fields, 'json');
+
+describe('an array of records', () => {
+  const records = [record(1), record(2, { creative_id: '[{"}],' }), record(4, { device: 'ü夏' }), record(8)];
+
+  test.each([
+    ['on one line', JSON.stringify(records)],
+    ['a record a line', `[\n${records.map((each) => JSON.stringify(each)).join(',\n')}\n]\n`],
+    ['pretty-printed', JSON.stringify(records, null, 2)],
+    ['with CRLF', JSON.stringify(records, null, 2).replaceAll('\n', '\r\n')],
+    ['with CR', JSON.stringify(records, null, 2).replaceAll('\n', '\r')],
+    ['in UTF-16', Buffer.from(`\ufeff${JSON.stringify(records, null, '\t')}`, 'utf16le')],
+    ['behind a byte order mark', `\ufeff${JSON.stringify(records)}`],
+    ['packed', gzipSync(JSON.stringify(records))],
+  ])('%s', async (_, text) => {
+    const { events, rejected } = await loadJson(text, {}, `${impressions}, creative_id, device`);
+    expect({ events, rejected }).toEqual({
+      events: [
+        [1, 'x1', 'unknown'],
+        [2, '[{"}],', 'unknown'],
+        [4, 'x4', 'ü夏'],
+        [8, 'x8', 'unknown'],
+      ],
+      rejected: [],
+    });
+  });
+
+  test('without records is no failure', async () => {
+    expect(await loadJson('[ ]\n')).toEqual({ events: [], rejected: [], leftOut: 0 });
+  });
+
+  test('elements that are no events are rejected by their number', async () => {
+    const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`;
+    const bad = ['7', '[{}]', '{"x":"a\nb"}', deep, '{"impressions":1 "b":2}', JSON.stringify(record(-1))];
+    const { events, rejected } = await loadJson(`[\n  ${[...bad, JSON.stringify(record(3))].join(',\n  ')}]`);
+    expect(events).toEqual([[3]]);
+    expect(rejected).toEqual([
+      '1  the record is not a JSON object',
+      '2  the record is not a JSON object',
+      ...[3, 4, 5].map((n) => `${n}  the record is not JSON`),
+      expect.stringContaining('6 impressions must be a whole number'),
+    ]);
+  });
+
+  test('a record is called a record in what is said of it', async () => {
+    const path = await loader.file('e.json', JSON.stringify([record(1), record(-1)]));
+    const set = ['--set', `advertiser_id=${account}`, '--set', 'campaign_id=c'];
+    expect((await loader.ingest(...set, path)).stderr).toContain(`${path} record 2: impressions must be`);
+  });
+
+  test('that ends too early is not loaded, and counts once when it is whole', async () => {
+    const whole = JSON.stringify(
+      Array.from({ length: 300 }, (_, n) => ({ ...record(n), advertiser_id: account })),
+    );
+    const set = ['--set', 'campaign_id=c'];
+    const path = await loader.file('e.json', whole.slice(0, -1));
+    // Chunks before the end may have been stored.
+    for (const chunks of [[], ['--chunk-bytes', '4000']]) {
+      const { code, stderr } = await loader.ingest(...set, ...chunks, path);
+      expect(code).toBe(1);
+      expect(stderr).toContain(
+        `${path}: the JSON ends too early, behind or within record 300: the file is truncated`,
+      );
+    }
+    await loader.file('e.json', whole);
+    const { rows, repeated_rows } = JSON.parse((await loader.ingest(...set, path)).stdout);
+    expect(rows + repeated_rows).toBe(300);
+    expect(await loader.counted()).toBe(300);
+  });
+});
+
+describe('an answer of an API', () => {
+  const answer = {
+    data: [
+      {
+        campaign: '1',
+        impressions: '120',
+        actions: [{ type: 'click', value: '7' }],
+        date_start: '2026-09-01',
+      },
+      { campaign: '1', impressions: '80', date_start: '2026-09-01' },
+    ],
+    paging: { cursors: { before: 'a', after: 'b' } },
+  };
+  const map = ['event_time=date_start'];
+
+  test('its records are those of the array that is named, by a flag or in the mapping', async () => {
+    const flags = { map, ignoreUnknown: true };
+    for (const text of [JSON.stringify(answer), JSON.stringify(answer, null, 2)]) {
+      const loaded = { events: [[80], [120]], rejected: [], leftOut: 0 };
+      expect(await loadJson(text, { ...flags, records: 'data' })).toEqual(loaded);
+      expect(await loadJson(text, { ...flags, ...(await inFile({ records: 'data' })) })).toEqual(loaded);
+      const within = `{"report":{"rows":${text},"x":1}}`;
+      expect(await loadJson(within, { ...flags, records: 'report.rows.data' })).toEqual(loaded);
+    }
+  });
+
+  test.each([
+    ['on one line', JSON.stringify(answer), '--records data reads its elements'],
+    ['over several lines', JSON.stringify(answer, null, 2), '--records data'],
+    [
+      'that begins with other members',
+      JSON.stringify({ next: { a: [] }, ...answer }, null, 1),
+      '--records data',
+    ],
+    ['that is no answer', JSON.stringify(record(1), null, 2), 'Write one record a line'],
+  ])('%s, without a name, is refused with it', async (_, text, advice) => {
+    await expect(loadJson(text, { map })).rejects.toThrow(advice);
+  });
+
+  test('a first line that is cut off spoils itself and no other', async () => {
+    const lines = [JSON.stringify(record(1)), JSON.stringify(record(2))];
+    for (const cut of ['{"impressions":3,', '{"tags":["a"],"impressions":3,', '{"event_time":"2026']) {
+      const { events, rejected } = await loadJson([cut, ...lines].join('\n'));
+      expect({ events, rejected }).toEqual({
+        events: [[1], [2]],
+        rejected: ['1  the record is not JSON'],
+      });
+    }
+  });
+
+  test('a path that leads nowhere is named with what is there', async () => {
+    await expect(loadJson(JSON.stringify(answer), { map, records: 'rows' })).rejects.toThrow(
+      /\.json: --records rows: there is no rows; the members there are data, paging$/,
+    );
+    await expect(loadJson('{}', { records: 'a..b' })).rejects.toThrow('--records: give the names of members');
+  });
+});
