@@ -50,7 +50,8 @@ export async function openText(
       chunks: async function* (known) {
         if (!sourceOf) return;
         for await (const chunk of cutChunks(chunked, chain, known)) {
-          yield sendable(chunk, sourceOf, source.unit, delimiter);
+          const rows = chunk.rows * reading.eventsPerRecord;
+          yield sendable({ ...chunk, rows }, sourceOf, source.unit, delimiter);
         }
       },
     };

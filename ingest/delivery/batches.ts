@@ -5,6 +5,7 @@ import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { BundledRecords } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../event/judge.ts';
+import { lineBits, lineIn } from '../event/record-place.ts';
 import { quoted } from '../event/sql.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { dropStaged, publish, type StagedBatch, sendStaged } from './staging.ts';
@@ -34,9 +35,6 @@ export interface Batch {
   unsettled: number;
 }
 
-/** Bits of the number of a line; those above say which chunk it is of. */
-const lineBits = 40n;
-
 /** Where the records of several chunks are from. Not as parameters, which would make the address of the statement long. */
 function originOf(chunks: readonly BatchedChunk[]): Origin {
   const nth = (texts: readonly string[], type = 'String') =>
@@ -49,7 +47,7 @@ function originOf(chunks: readonly BatchedChunk[]): Origin {
     ),
     loadId: nth(chunks.map(({ loadId }) => loadId)),
     file: nth(chunks.map(({ file }) => file)),
-    line: `bitAnd(at_line, ${(1n << lineBits) - 1n})`,
+    line: lineIn('at_line'),
   };
 }
 
@@ -97,7 +95,7 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
       select: `SELECT *, ${quoted(token)} AS batch, transform(chunk, [${ids.map(quoted).join(', ')}], [${heads.map(quoted).join(', ')}], '') AS head
         FROM (${judgeRecords(first.bundled.source, first.judge, originOf(members))})`,
       format: 'RowBinary',
-      data: members.map((member, n) => member.bundled.records(BigInt(n) << lineBits)),
+      data: members.map((member, n) => member.bundled.records(BigInt(n) << BigInt(lineBits))),
       settings: { ...insertSettings(`staging ${token}`), max_query_size: `${mostQueryBytes}` },
     });
   await retrying(stage, retries);

@@ -5,6 +5,7 @@ import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
+import { fileOrder } from '../event/record-place.ts';
 import { InputError } from '../input/input-error.ts';
 import { together } from '../ledger/batch-calls.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
@@ -206,7 +207,7 @@ export class Sender {
     const { store } = this.#options;
     const { rows, rejectedRows } = await retrying(() => storedRows(store, id), this.#retries);
     if (rejectedRows === 0) return { rows, rejectedRows, rejects: [] };
-    const first = `SELECT toFloat64(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk = {chunk:String} ORDER BY r.line LIMIT ${maxShown}`;
+    const first = `SELECT toFloat64(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk = {chunk:String} ORDER BY ${fileOrder('r.line')} LIMIT ${maxShown}`;
     const rejects = await retrying(() => select<RejectedRow>(store, first, { chunk: id }), this.#retries);
     return { rows, rejectedRows, rejects };
   }

@@ -4,6 +4,7 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
+import { fileOrder, lineIn } from '../event/record-place.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 
 /** What is held back of a batch, which is one chunk or several. */
@@ -58,13 +59,13 @@ export async function stagedCounts(
 /** The first held-back rejected rows, in the order of the file. */
 export function stagedRejects(store: Store, batch: string, max: number): Promise<RejectedRow[]> {
   const query = `SELECT toFloat64(line) AS line, faults FROM incoming_staging AS s
-    WHERE ${held} AND notEmpty(faults) ORDER BY s.line LIMIT {max:UInt32}`;
+    WHERE ${held} AND notEmpty(faults) ORDER BY ${fileOrder('s.line')} LIMIT {max:UInt32}`;
   return select<RejectedRow>(store, query, { batch, max });
 }
 
 /** The first held-back events as a table for people; columns without a value are left out. */
 export async function stagedSample(store: Store, batch: string): Promise<string> {
-  const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND ${isEvent} ORDER BY s.line LIMIT ${sampleRows}`;
+  const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND ${isEvent} ORDER BY ${fileOrder('s.line')} LIMIT ${sampleRows}`;
   const used = eventColumns.map((name) => `countIf(toString(${name}) NOT IN ('', '0', 'false')) AS ${name}`);
   const [counts] = await select<Record<string, string>>(store, `SELECT ${used.join(', ')} FROM (${first})`, {
     batch,
@@ -72,7 +73,7 @@ export async function stagedSample(store: Store, batch: string): Promise<string>
   const shown = eventColumns.filter((name) => Number(counts?.[name]) > 0);
   if (shown.length === 0) return '';
   const answer = await store.exec({
-    query: `SELECT line, ${shown.map((name) => `toString(s.${name}) AS ${name}`).join(', ')} FROM (${first}) AS s FORMAT PrettyCompactMonoBlock`,
+    query: `SELECT ${lineIn('s.line')} AS line, ${shown.map((name) => `toString(s.${name}) AS ${name}`).join(', ')} FROM (${first}) AS s FORMAT PrettyCompactMonoBlock`,
     query_params: { batch },
     clickhouse_settings: { output_format_pretty_color: 0, output_format_pretty_row_numbers: 0 },
   });

@@ -77,7 +77,7 @@ export function conditionOf(name: string, expression: CheckedExpression): Condit
   const rules = rulesOf(name, expression, `isNull(r_${name})`);
   return {
     holds: `(ifNull(r_${name}, false) != 0)`,
-    rules: rules.map(({ broken, reason }) => ({ broken, reason: `${name} ${reason}` })),
+    rules: rules.map(({ broken, reason }) => ({ broken, reason: `where ${reason}` })),
   };
 }
 

@@ -7,8 +7,11 @@ import {
   fieldSpecs,
 } from '../../catalog/events.ts';
 import type { Condition } from './expressions.ts';
+import { MappingError } from './mapping.ts';
+import { lineBits } from './record-place.ts';
 import type { RecordSource } from './record-source.ts';
 import { sideRules } from './rules.ts';
+import { eventNumber } from './several-events.ts';
 import { quoted } from './sql.ts';
 import { readTyped, type TypedKind, typedFor } from './typed-values.ts';
 import { type Reading, type ReadingOptions, type Rule, readNothing, readText } from './values.ts';
@@ -22,6 +25,9 @@ export interface JudgeOptions extends ReadingOptions {
 interface FieldRule extends Rule {
   readonly field: EventField | '';
 }
+
+/** Said of a member that no event has. */
+export const unknownField = 'is not a field of an event; --ignore-unknown leaves it out';
 
 /** Columns of `incoming` that a judged record has. */
 export const judgedColumns = [
@@ -75,7 +81,7 @@ export function judgeRecords(source: RecordSource, options: JudgeOptions, origin
   const computed = Object.values(readings).flatMap((reading) => reading.computed ?? []);
   return `SELECT ${eventColumns.map((name) => `v_${name} AS ${name}`).join(', ')},
   ${origin.chunk} AS chunk, ${origin.loadTime} AS loaded_at, ${origin.loadId} AS load_id, ${origin.file} AS file,
-  ${origin.line} AS line,
+  ${source.events === 1 ? origin.line : `${origin.line} + bitShiftLeft(toUInt64(${eventNumber}), ${lineBits})`} AS line,
   if(broken = 0 AND empty(unknown), [], ${faults(rules, source.columns)})::Array(Tuple(field String, reason String)) AS faults,
   if(broken = 0 AND empty(unknown), '', ${source.raw}) AS raw,
   if(broken = 0 AND empty(unknown), map(), ${fieldTexts(source)})::Map(String, String) AS fields${condition ? ', is_left_out AS left_out' : ''}
@@ -137,7 +143,8 @@ function columnValue(name: EventField, readings: Readonly<Record<EventField, Rea
  * `AND` and `if` lazily: under another one the costly half of each rule would run for every record.
  */
 function brokenRules({ whole, own }: Rules, condition: Condition | undefined): string {
-  if (whole.length + own.length > 64) throw new Error('a record can be told 64 rules apart');
+  if (whole.length + own.length > 64)
+    throw new MappingError('the mapping has too many expressions: 64 things can be said against a record');
   const bits = (rules: readonly FieldRule[], first: number) =>
     rules.map(({ broken }, n) => `toUInt64(${broken}) * ${2n ** BigInt(first + n)}`).join(' +\n      ') ||
     '0';
@@ -184,7 +191,7 @@ function faults({ whole, own }: Rules, columns: readonly string[]): string {
   return `arrayConcat(
     arrayMap((rule, text) -> tuple(${fields}[rule + 1], concat(${reasons}[rule + 1], if(text = '', '', concat(', not ', toJSONString(${short}))))),
       bitPositionsToArray(broken) AS rules, arrayMap(rule -> ${texts}[rule + 1], rules)),
-    arrayMap(name -> tuple(name, if(name IN (${known}), 'appears twice', ${quoted(`is not a field of an event; there are ${eventFields.join(', ')}. --ignore-unknown leaves it out`)})), unknown))`;
+    arrayMap(name -> tuple(name, if(name IN (${known}), 'appears twice', ${quoted(unknownField)})), unknown))`;
 }
 
 function fieldTexts({ textOf }: RecordSource): string {

@@ -2,28 +2,22 @@ import { type EventField, eventFields } from '../../catalog/events.ts';
 import {
   type CheckedExpression,
   type ColumnText,
-  type Condition,
   computeExpressions,
   conditionOf,
   rulesOfExpression,
 } from './expressions.ts';
+import { type EventMapping, numberedEvents, severalEvents } from './several-events.ts';
+import { suggestion } from './similar-names.ts';
 import { quoted } from './sql.ts';
-import type { Rule } from './values.ts';
 
 /** Which column, constant or expression each field of an event is read from. */
-export interface Mapping {
-  /** Names of the columns that fields and the condition are read from, each once. */
-  readonly columns: readonly string[];
-  /** The text of a field, of type String; undefined where nothing gives it. */
-  readonly textOf: (field: EventField, columnText: ColumnText) => string | undefined;
-  /** The one column that a field is read from as it is; undefined for a constant, an expression or nothing. */
-  readonly columnOf: (field: EventField) => string | undefined;
-  /** Adds what expressions come to to the columns of a SELECT in which `columnText` holds. */
+export interface Mapping extends EventMapping {
+  /** Of the columns those which the mapping names, and where it does. */
+  readonly required: ReadonlyMap<string, string>;
+  /** Adds what expressions come to to the columns of a SELECT in which `columnText` holds, and numbers several events. */
   readonly compute: (select: string, columnText: ColumnText) => string;
-  /** What must hold for the expression of a field to have a result; of computed columns. */
-  readonly rulesOf: (field: EventField) => readonly Rule[];
-  /** Absent: every record is to be an event. */
-  readonly condition?: Condition;
+  /** How many events a record is. */
+  readonly events: number;
 }
 
 /** What a field is read from; `place` is where that was said, such as `--map spend` or `google-ads.json: map.spend`. */
@@ -32,11 +26,17 @@ export type FieldSource =
   | { readonly kind: 'constant'; readonly text: string; readonly place: string }
   | { readonly kind: 'expression'; readonly expression: string; readonly place: string };
 
-/** What the flags and the mapping file say, not yet held against an engine or a file. */
-export interface MappingSpec {
+/** How a record becomes an event. */
+export interface EventSpec {
   readonly sources: ReadonlyMap<EventField, FieldSource>;
   /** The condition that records are left out by. */
   readonly where?: { readonly expression: string; readonly place: string };
+}
+
+/** What the flags and the mapping file say, not yet held against an engine or a file. */
+export interface MappingSpec extends EventSpec {
+  /** How a record becomes several events, with what is said for all of them; absent: it is one. */
+  readonly events?: readonly EventSpec[];
   /** IANA zone of times that name none; absent: UTC. */
   readonly timezone?: { readonly name: string; readonly place: string };
   /** Absent: the format's own. */
@@ -53,11 +53,15 @@ export interface MappingSpec {
   readonly roundMoney: boolean;
 }
 
-/** A mapping that the engine can run. */
-export interface ValidMapping extends MappingSpec {
+export interface ValidEvent extends EventSpec {
   readonly expressions: ReadonlyMap<EventField, CheckedExpression>;
   /** Of `where`. */
   readonly condition?: CheckedExpression;
+}
+
+/** A mapping that the engine can run. */
+export interface ValidMapping extends MappingSpec, ValidEvent {
+  readonly events?: readonly ValidEvent[];
 }
 
 /** What a mapping asks for is not there or cannot be; the message names the place and says what to do. */
@@ -85,68 +89,101 @@ export function sameNames(columns?: readonly string[]): Mapping {
  * @param file that has these columns, for the message
  * @throws {MappingError} for a column that is not in the file
  */
-export function compileMapping(
-  { sources, expressions, where, condition, roundMoney }: ValidMapping,
+export function compileMapping(valid: ValidMapping, columns?: readonly string[], file = 'the file'): Mapping {
+  const events = (valid.events ?? [valid]).map((event, n) => compileEvent(event, n, columns));
+  const required = new Map(events.flatMap((event) => [...event.required]));
+  if (columns) for (const [name, place] of required) requireColumn(name, columns, file, place);
+  const all = new Map(events.flatMap(({ computed }) => [...computed]));
+  const compute = (select: string, columnText: ColumnText) =>
+    computeExpressions(all, select, columnText, valid.roundMoney);
+  const [first] = events;
+  if (events.length === 1 && first) return { ...first, events: 1, compute };
+  return {
+    ...severalEvents(events),
+    required,
+    compute: (...given) => numberedEvents(compute(...given), events.length),
+  };
+}
+
+interface CompiledEvent extends EventMapping {
+  readonly required: ReadonlyMap<string, string>;
+  /** Expressions, by the names of their results. */
+  readonly computed: ReadonlyMap<string, CheckedExpression>;
+}
+
+function compileEvent(
+  { sources, expressions, where, condition }: ValidEvent,
+  n: number,
   columns?: readonly string[],
-  file = 'the file',
-): Mapping {
+): CompiledEvent {
+  const nameOf = (what: string) => (n === 0 ? what : `${what}_${n + 1}`);
   const columnOf = (field: EventField): string | undefined => {
     const source = sources.get(field);
     if (source) return source.kind === 'column' ? source.column : undefined;
     return (columns?.includes(field) ?? true) ? field : undefined;
   };
-  for (const name of condition?.columns ?? []) {
-    if (where && columns) requireColumn(name, columns, file, where.place);
-  }
+  const required = new Map<string, string>();
   const used = new Set<string>(condition?.columns);
+  for (const name of condition?.columns ?? []) if (where) required.set(name, where.place);
   for (const field of eventFields) {
     const source = sources.get(field);
     const column = columnOf(field);
-    const names = expressions.get(field)?.columns ?? (column === undefined ? [] : [column]);
-    for (const name of names) {
-      if (source && columns) requireColumn(name, columns, file, source.place);
+    for (const name of expressions.get(field)?.columns ?? (column === undefined ? [] : [column])) {
+      if (source) required.set(name, source.place);
       used.add(name);
     }
   }
-  const all = new Map<string, CheckedExpression>(expressions);
-  if (condition) all.set('where', condition);
+  const computed = new Map([...expressions].map(([field, expression]) => [nameOf(field), expression]));
+  if (condition) computed.set(nameOf('where'), condition);
   return {
     columns: [...used],
+    required,
+    computed,
     columnOf,
+    columnsOf: (field) => {
+      const column = columnOf(field);
+      return column === undefined ? [] : [{ column, when: 'true' }];
+    },
     textOf: (field, columnText) => {
       const source = sources.get(field);
       if (source?.kind === 'constant') return quoted(source.text);
-      if (source?.kind === 'expression') return `e_${field}`;
+      if (source?.kind === 'expression') return `e_${nameOf(field)}`;
       const column = columnOf(field);
       return column === undefined ? undefined : columnText(column);
     },
-    compute: (select, columnText) => computeExpressions(all, select, columnText, roundMoney),
     rulesOf: (field) => {
       const expression = expressions.get(field);
-      return expression ? rulesOfExpression(field, expression) : [];
+      return expression ? rulesOfExpression(nameOf(field), expression) : [];
     },
-    ...(condition && { condition: conditionOf('where', condition) }),
+    ...(condition && { condition: conditionOf(nameOf('where'), condition) }),
   };
 }
 
 function requireColumn(name: string, columns: readonly string[], file: string, place: string): void {
   if (columns.includes(name)) return;
   const shown = columns.slice(0, 20).join(', ') + (columns.length > 20 ? ', …' : '');
-  throw new MappingError(`${place}: there is no column ${name}; ${file} has ${shown}`);
+  throw new MappingError(
+    `${place}: there is no column ${name}; ${file} has ${shown}${suggestion(name, columns)}`,
+  );
 }
 
 /**
  * What of a mapping decides what the events of a file are, in one canonical form; '' where it is as without a
  * mapping. It is part of the identity of a chunk.
  */
-export function mappingFingerprint({
-  sources,
-  where,
-  timezone,
-  delimiter,
-  escapes,
-  header,
-}: MappingSpec): string {
+export function mappingFingerprint(spec: MappingSpec): string {
+  const { timezone, delimiter, escapes, header } = spec;
+  const rest = {
+    ...(spec.events ? { events: spec.events.map(fingerprintOfEvent) } : fingerprintOfEvent(spec)),
+    ...(timezone && timezone.name !== 'UTC' && { timezone: timezone.name }),
+    ...(delimiter !== undefined && delimiter !== ',' && { delimiter }),
+    ...(escapes && { escapes }),
+    ...(!header && { header }),
+  };
+  return Object.keys(rest).length > 0 ? JSON.stringify(rest) : '';
+}
+
+function fingerprintOfEvent({ sources, where }: EventSpec) {
   const fields = eventFields.flatMap((field) => {
     const source = sources.get(field);
     if (!source) return [];
@@ -154,13 +191,8 @@ export function mappingFingerprint({
     if (source.kind === 'expression') return [[field, 'expression', source.expression.trim()]];
     return source.column === field ? [] : [[field, 'map', source.column]];
   });
-  const rest = {
+  return {
     ...(fields.length > 0 && { fields }),
     ...(where && { where: where.expression.trim() }),
-    ...(timezone && timezone.name !== 'UTC' && { timezone: timezone.name }),
-    ...(delimiter !== undefined && delimiter !== ',' && { delimiter }),
-    ...(escapes && { escapes }),
-    ...(!header && { header }),
   };
-  return Object.keys(rest).length > 0 ? JSON.stringify(rest) : '';
 }

@@ -22,10 +22,14 @@ export interface FileReading {
   readonly skipLines: number;
   /** JSON: the members that lead to the array of records; none where the text is the array, or has a record a line. */
   readonly records: readonly string[];
+  /** How many events a record is. */
+  readonly eventsPerRecord: number;
   /** What tells chunks apart that are read in another way; empty for the usual one. */
   readonly fingerprint: string;
   /** What makes the same bytes other ones; empty but for replays. */
   readonly salt: string;
+  /** Says what a person should look at, though nothing is wrong in itself. */
+  readonly warn: (text: string) => void;
   /** @param columns of the file; absent: any, as in NDJSON. @throws {InputError} when they do not fit */
   readonly mappingOf: (columns?: readonly string[]) => Mapping;
 }
@@ -36,7 +40,11 @@ export function plainReading(file: string, ignoreUnknown: boolean): FileReading 
 }
 
 /** Columns become fields as the mapping says. */
-export function mappedReading(file: string, valid: ValidMapping): FileReading {
+export function mappedReading(
+  file: string,
+  valid: ValidMapping,
+  warn: (text: string) => void = () => {},
+): FileReading {
   const { delimiter, escapes, header, skipLines, records, ignoreUnknown } = valid;
   return {
     ignoreUnknown,
@@ -45,8 +53,10 @@ export function mappedReading(file: string, valid: ValidMapping): FileReading {
     header,
     skipLines,
     records,
+    eventsPerRecord: valid.events?.length ?? 1,
     fingerprint: mappingFingerprint(valid),
     salt: '',
+    warn,
     mappingOf: (columns) => {
       const mapping = compileMapping(valid, columns, file);
       // Without a header nobody has named the columns, so none is there by mistake.

@@ -26,6 +26,8 @@ export interface RecordSource {
   readonly raw: string;
   /** Names of the columns that are read. */
   readonly columns: readonly string[];
+  /** How many events a record is; if several, `select` has them, numbered. */
+  readonly events: number;
   /** Absent: every record is to be an event. */
   readonly condition: Condition | undefined;
   /** Settings with which its statement is evaluated, beside those of all. */

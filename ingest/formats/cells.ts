@@ -49,6 +49,7 @@ export function cellsReader(
     textRules: mapping.rulesOf,
     raw: 'record',
     columns: mapping.columns,
+    events: mapping.events,
     condition: mapping.condition,
   });
 }

@@ -1,14 +1,18 @@
-import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
+import { eventFields, fieldSpecs } from '../../catalog/events.ts';
 import type { Framing } from '../chunks/framed-records.ts';
+import type { OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
 import { openText } from '../chunks/text-chunks.ts';
 import type { ColumnText } from '../event/expressions.ts';
-import type { Mapping } from '../event/mapping.ts';
+import { type Mapping, MappingError } from '../event/mapping.ts';
 import { mapped, type RecordSource } from '../event/record-source.ts';
+import { suggestion } from '../event/similar-names.ts';
 import { matches, quoted } from '../event/sql.ts';
-import type { Rule } from '../event/values.ts';
+import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 import { membersOf } from '../input/json-records.ts';
 import type { Format } from './format.ts';
+import { headsOf, Member, namesIn, waysTo } from './json-members.ts';
+import { NamesInText } from './names-in-text.ts';
 import { records, unreadable } from './text-records.ts';
 
 /** An object on each line, or an array of objects. */
@@ -17,24 +21,49 @@ export const ndjson: Format = {
   endings: ['ndjson', 'jsonl', 'json'],
   clickhouse: 'JSONEachRow',
   text: {},
-  open: (input, options) =>
-    openText(input, options, {
-      header: false,
-      records: options.reading.records,
-      readerOf: (line) => {
-        const { mappingOf, ignoreUnknown } = options.reading;
-        const mapping = mappingOf();
-        refuseAnswer(input.name, line, mapping);
-        return (framing) => jsonSource(framing, mapping, ignoreUnknown);
-      },
-    }),
+  open,
 };
+
+async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
+  const { mappingOf, ignoreUnknown, records, warn } = options.reading;
+  const mapping = mappingOf();
+  const { required } = mapping;
+  const seen = new NamesInText(new Map([...required.keys()].map((name) => [name, waysTo(name)])));
+  let first = '';
+  const opened = await openText(input, options, {
+    header: false,
+    records,
+    onText: (bytes) => seen.read(bytes),
+    readerOf: (line) => {
+      first = line;
+      refuseAnswer(input.name, line, mapping);
+      return (framing) => jsonSource(framing, mapping, ignoreUnknown);
+    },
+  });
+  const missing = (name: string) =>
+    `${required.get(name)}: no record of ${input.name} has ${name}${suggestion(name, namesIn(first))}`;
+  return {
+    ...opened,
+    chunks: async function* (known) {
+      let chunks = 0;
+      for await (const chunk of opened.chunks(known)) {
+        const isFirst = chunks++ === 0;
+        const [name] = isFirst && seen.ended ? seen.unseen : [];
+        if (name !== undefined) throw new MappingError(missing(name));
+        yield chunk;
+      }
+      // Of a file of several chunks the first has been sent when it is known.
+      for (const name of seen.unseen) if (chunks > 1) warn(missing(name));
+    },
+  };
+}
 
 /** @throws {InputError} for a record that gives no field but has an array, which is most likely that of the records */
 function refuseAnswer(file: string, line: string, { columns }: Mapping): void {
+  const read = [...columns, ...headsOf(columns)];
   const { names, arrays } = membersOf(Buffer.from(line.slice(0, 64 << 10)));
   const [array] = arrays;
-  if (array === undefined || names.some((name) => columns.includes(name))) return;
+  if (array === undefined || names.some((name) => read.includes(name))) return;
   throw new InputError(
     `${file}: the first record has nothing that an event is read from, but an array: --records ${array} reads its elements`,
   );
@@ -42,18 +71,20 @@ function refuseAnswer(file: string, line: string, { columns }: Mapping): void {
 
 /** How a record becomes fields. */
 export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: boolean): RecordSource {
-  const names = mapping.columns;
-  const element = (name: string) => {
-    const n = names.indexOf(name);
-    return n < 0 ? undefined : `texts[at_${n}]`;
-  };
+  const members = new Map(mapping.columns.map((name, n) => [name, new Member(name, n)]));
+  const names = [...new Set([...mapping.columns, ...headsOf(mapping.columns)])];
   // Counts have no more digits than a double keeps, ids no fractions: only money is worth the second look, and what an
   // expression may make money of.
   const asTheyAre = eventFields.filter((field) => fieldSpecs[field].kind !== 'money');
-  const exact = new Set(names.filter((name) => !asTheyAre.some((field) => mapping.columnOf(field) === name)));
+  const exact = new Set(
+    mapping.columns.filter(
+      (name) => !asTheyAre.some((field) => mapping.columnsOf(field).some(({ column }) => column === name)),
+    ),
+  );
   const columnText: ColumnText = (name) => {
-    const text = element(name);
-    return text && exact.has(name) ? exactText(name, text) : text;
+    const member = members.get(name);
+    if (!member || !exact.has(name)) return member?.text;
+    return `if(${member.isLong(member.text)}, ${member.digits}, ${member.text})`;
   };
   const places = names.map((name, n) => `indexOf(keys, ${quoted(name)}) AS at_${n}`);
   // Keys are only looked at where there are more of them than were found.
@@ -65,7 +96,7 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
     format: framing === 'lines' ? 'LineAsString' : 'RowBinary',
     // A map of all keys takes half the time of a tuple of those that are read, and tells which others there are.
     select: mapping.compute(
-      `SELECT *, ${unknown} AS unknown FROM (
+      `SELECT ${['*', `${unknown} AS unknown`, ...[...members.values()].flatMap(({ computed }) => computed)].join(', ')} FROM (
       SELECT ${['at_line', 'record', 'keys', 'texts', ...places].join(', ')} FROM (
       SELECT at_line, record, mapKeys(json) AS keys, mapValues(json) AS texts FROM (
       SELECT at_line, record, JSONExtract(record, 'Map(String, String)') AS json FROM (${records(framing)}))))`,
@@ -86,51 +117,32 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       },
     ],
     textRules: (field) => {
-      const key = mapping.columnOf(field);
       const { kind } = fieldSpecs[field];
-      if (key === undefined) return mapping.rulesOf(field);
-      if (kind === 'money') return exactNumber(field, key);
-      if (kind !== 'text') return [];
-      return [
-        {
+      const own = mapping.columnsOf(field).flatMap(({ column, when }) => {
+        const member = members.get(column);
+        return member ? [{ member, when }] : [];
+      });
+      const any = (broken: (member: Member) => string) =>
+        own.map(({ member, when }) => `(${when} AND ${broken(member)})`).join(' OR ');
+      const rules = [...mapping.rulesOf(field)];
+      if (own.length > 0 && kind === 'money') {
+        rules.push({
+          broken: any((member) => member.losesDigits),
+          reason: 'has more digits than a JSON number keeps: write it in quotes',
+        });
+      }
+      if (own.length > 0 && kind === 'text') {
+        rules.push({
           // A byte of { and one of [ differ in one bit: half the time of looking for each.
-          broken: `bitOr(ascii(t_${field}), 32) = ascii('{') AND JSONType(record, ${quoted(key)}) IN ('Object', 'Array')`,
+          broken: `bitOr(ascii(t_${field}), 32) = ascii('{') AND (${any((member) => `${member.call('JSONType')} IN ('Object', 'Array')`)})`,
           reason: 'must be text, not an object or a list',
-        },
-      ];
+        });
+      }
+      return rules;
     },
     raw: 'record',
-    columns: mapping.columns,
+    columns: names,
+    events: mapping.events,
     condition: mapping.condition,
   };
-}
-
-/** Whether a number of a record may have more digits than a double holds; as a double it would come out altered. */
-function isLong(key: string, text: string): string {
-  // Most long texts are times and ids; JSONType would read the whole record for each of them.
-  const manyDigits = `length(${text}) > 15 AND ${matches(text, '^-?[0-9][0-9.eE+-]*$')}`;
-  // 999999999999.999999 is read as 1000000000000: as text a rounded number is short again.
-  const large = `abs(toFloat64OrZero(${text})) >= 1000000000`;
-  return `length(${text}) > 9 AND (${manyDigits} OR ${large}) AND JSONType(record, ${quoted(key)}) = 'Double'`;
-}
-
-/** The digits of a number as they are written. */
-function digits(key: string): string {
-  const name = key.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
-  return `extract(record, ${quoted(`"${name}"\\s*:\\s*(-?[0-9][0-9.eE+-]*)`)})`;
-}
-
-function exactText(key: string, text: string): string {
-  return `if(${isLong(key, text)}, ${digits(key)}, ${text})`;
-}
-
-/** What was found by its digits must be the number that the key has. */
-function exactNumber(field: EventField, key: string): Rule[] {
-  const text = `t_${field}`;
-  return [
-    {
-      broken: `${isLong(key, text)} AND toFloat64OrZero(${digits(key)}) != JSONExtractFloat(record, ${quoted(key)})`,
-      reason: 'has more digits than a JSON number keeps: write it in quotes',
-    },
-  ];
 }

@@ -49,7 +49,7 @@ async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Pr
         yield {
           ...{ id: chain.nameOf(content), head, content, candidates },
           bytes: end - start,
-          rows,
+          rows: rows * reading.eventsPerRecord,
           source,
           release: () => {},
           stream: () => ownFile(input, part, begin.copy(), content),

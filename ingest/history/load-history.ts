@@ -3,6 +3,7 @@ import { eventFields } from '../../catalog/events.ts';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
+import { eventIn, fileOrder, lineIn } from '../event/record-place.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 import { ofLoads, openRejects } from '../rejects/rejected-rows.ts';
@@ -92,19 +93,19 @@ export function writeRejects(
 ): Promise<void> {
   const reason =
     "arrayStringConcat(arrayMap(f -> if(f.field = '', f.reason, concat(f.field, ' ', f.reason)), r.faults), '; ')";
+  const place = `${lineIn('r.line')} AS line, toUInt16(${eventIn('r.line')}) AS event_number`;
   const columns = {
-    table: `load_id AS load, file, line, ${reason} AS reason`,
-    csv: `load_id AS load, chunk, line, ${reason} AS reason, ${eventFields.map((name) => `r.fields['${name}'] AS ${name}`).join(', ')}, toValidUTF8(raw) AS raw`,
-    ndjson:
-      'load_id AS load, chunk, file, line, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event',
-    json: 'load_id AS load, chunk, file, line, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event',
+    table: `load_id AS load, file, concat(toString(${lineIn('r.line')}), if(${eventIn('r.line')} > 0, concat(', event ', toString(${eventIn('r.line')})), '')) AS line, ${reason} AS reason`,
+    csv: `load_id AS load, chunk, ${place}, ${reason} AS reason, ${eventFields.map((name) => `r.fields['${name}'] AS ${name}`).join(', ')}, toValidUTF8(raw) AS raw`,
+    ndjson: `load_id AS load, chunk, file, ${place}, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event`,
+    json: `load_id AS load, chunk, file, ${place}, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event`,
   }[format];
   return write(
     store,
     out,
     `SELECT ${columns} FROM rejected_rows AS r FINAL
      WHERE ${openRejects} AND (empty({loads:Array(String)}) OR ${ofLoads})
-     ORDER BY load_id, file, line`,
+     ORDER BY load_id, file, ${fileOrder('r.line')}`,
     { loads },
     format,
   );

@@ -22,6 +22,8 @@ export interface ByteSource extends InputReader {
 export interface TextReading {
   /** Of JSON: where an array of records is, if there is one. Absent: the text is no JSON. */
   readonly records?: RecordsPath;
+  /** Is shown what is read, and nothing at the end. */
+  readonly onText?: (bytes: Buffer) => void;
 }
 
 /** What is looked at to see what a file is. The first line must end within it for CR line ends to be seen. */
@@ -51,8 +53,14 @@ export async function openBytes(
     const opened = await openText(counted(raw, onBytes), compressionNamed(input), reading);
     const { text, bytesBefore, unit } = opened;
     const { size, read, close } = text;
+    const { onText } = reading;
+    const shown = async (target: Buffer) => {
+      const bytes = await read(target).catch(named);
+      onText?.(target.subarray(0, bytes));
+      return bytes;
+    };
     return {
-      read: (target) => read(target).catch(named),
+      read: onText ? shown : (target) => read(target).catch(named),
       close,
       unit,
       ...(size !== undefined && {

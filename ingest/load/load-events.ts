@@ -53,8 +53,8 @@ export interface EventLoadOptions extends ChunkSize {
   readonly signal?: AbortSignal;
   /** Called after every step; the object changes as the load goes on. */
   readonly onProgress?: (counts: Readonly<LoadCounts>) => void;
-  /** Called with the first rejected rows of each chunk, and what a person is told of each. */
-  readonly onRejected?: (row: RejectedRow, text: string) => void;
+  /** Called with the first rejected rows of each chunk, what a person is told of each, and the name of the input. */
+  readonly onRejected?: (row: RejectedRow, text: string, file: string) => void;
   /** Called in a dry run with the first events of each chunk as a table. */
   readonly onSample?: (table: string) => void;
   /** A load that has been started already; it is finished here. Without it a new one is started. */
@@ -117,7 +117,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       counts.rejectedRows += sent.rejectedRows;
       counts.duplicateRows += sent.duplicates;
       counts.leftOutRows += sent.leftOut;
-      for (const row of sent.rejects) options.onRejected?.(row, describeRejected(file, chunk.unit, row));
+      for (const row of sent.rejects) {
+        options.onRejected?.(row, describeRejected(file, chunk.unit, row), file);
+      }
       if (sent.sample) options.onSample?.(sent.sample);
     }
     chunk.release();

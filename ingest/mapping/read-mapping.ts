@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { z } from 'zod';
 import { type EventField, eventFields, isEventField } from '../../catalog/events.ts';
-import { type FieldSource, MappingError, type MappingSpec } from '../event/mapping.ts';
+import { type EventSpec, type FieldSource, MappingError, type MappingSpec } from '../event/mapping.ts';
 import { fileError } from '../input/input-error.ts';
 
 export interface MappingFlags {
@@ -34,11 +34,16 @@ const flag = z.boolean('must be true or false');
 const delimiters = [',', ';', '|', ':', '~', '^', '#', '!', '\t', '\u0001'] as const;
 
 /** Each message completes the sentence that begins with the member. */
-const mappingFile = z.strictObject({
+const event = {
   map: z.record(z.string(), text, 'must be an object of fields and their columns').default({}),
   set: z.record(z.string(), text, 'must be an object of fields and their constants').default({}),
   expressions: z.record(z.string(), text, 'must be an object of fields and their expressions').default({}),
   where: text.optional(),
+};
+const twoToEight = 'must be a list of two to eight events, each with map, set, expressions or where';
+const mappingFile = z.strictObject({
+  ...event,
+  events: z.array(z.strictObject(event), twoToEight).min(2, twoToEight).max(8, twoToEight).optional(),
   timezone: text.optional(),
   delimiter: text.optional(),
   escapes: flag.optional(),
@@ -61,8 +66,15 @@ const members = Object.keys(mappingFile.shape);
 export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
   const file = flags.mapping === undefined ? undefined : await readMappingFile(flags.mapping);
   const sources = new Map<EventField, FieldSource>(file?.sources);
-  for (const [field, source] of flagSources(flags)) sources.set(field, source);
+  const own = flagSources(flags);
+  for (const [field, source] of own) sources.set(field, source);
   const where = flags.where === undefined ? file?.where : whereOf(flags.where, '--where');
+  // What a flag says holds for every event.
+  const events = file?.events?.map((event) => ({
+    ...event,
+    sources: new Map([...event.sources, ...own]),
+    ...(flags.where !== undefined && where && { where }),
+  }));
   const timezone =
     flags.timezone === undefined ? file?.timezone : { name: flags.timezone, place: '--timezone' };
   const delimiter =
@@ -70,6 +82,7 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
   return {
     sources,
     ...(where && { where }),
+    ...(events && { events }),
     ...(timezone && { timezone }),
     ...(delimiter !== undefined && { delimiter }),
     escapes: flags.escapes ?? file?.escapes ?? false,
@@ -107,19 +120,23 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
     throw fileError(path, error);
   });
   const source = content.replace(/^\uFEFF/, '');
-  const { map, set, expressions, where, timezone, ...rest } = parsed(name, source);
-  const sources = new Map<EventField, FieldSource>();
-  const at = (member: string) => `${name}: ${member}`;
-  for (const [field, column] of Object.entries(map))
-    addSource(sources, field, { kind: 'column', column, place: at(`map.${field}`) });
-  for (const [field, constant] of Object.entries(set))
-    addSource(sources, field, { kind: 'constant', text: constant, place: at(`set.${field}`) });
-  for (const [field, expression] of Object.entries(expressions))
-    addSource(sources, field, { kind: 'expression', expression, place: at(`expressions.${field}`) });
+  const { timezone, events, ...rest } = parsed(name, source);
   requireOnce(name, source);
+  const at = (member: string) => `${name}: ${member}`;
+  const all = eventOf(rest, at);
   return {
-    sources,
-    ...(where !== undefined && { where: whereOf(where, at('where')) }),
+    ...all,
+    ...(events && {
+      events: events.map((event, n) => {
+        const own = eventOf(event, (member) => at(`events[${n}].${member}`));
+        // A condition of all events and one of this event hold together.
+        const where =
+          all.where && own.where
+            ? { ...own.where, expression: `(${all.where.expression}\n) AND (${own.where.expression}\n)` }
+            : (own.where ?? all.where);
+        return { sources: new Map([...all.sources, ...own.sources]), ...(where && { where }) };
+      }),
+    }),
     ...(timezone !== undefined && { timezone: { name: timezone, place: at('timezone') } }),
     ...(rest.delimiter !== undefined && { delimiter: checkedDelimiter(rest.delimiter, at('delimiter')) }),
     ...(rest.escapes !== undefined && { escapes: rest.escapes }),
@@ -129,6 +146,20 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
     ...(rest.ignore_unknown !== undefined && { ignoreUnknown: rest.ignore_unknown }),
     ...(rest.round_money !== undefined && { roundMoney: rest.round_money }),
   };
+}
+
+type EventOfFile = Pick<z.infer<typeof mappingFile>, 'map' | 'set' | 'expressions' | 'where'>;
+
+/** @param at says where in the file a member stands */
+function eventOf({ map, set, expressions, where }: EventOfFile, at: (member: string) => string): EventSpec {
+  const sources = new Map<EventField, FieldSource>();
+  for (const [field, column] of Object.entries(map))
+    addSource(sources, field, { kind: 'column', column, place: at(`map.${field}`) });
+  for (const [field, constant] of Object.entries(set))
+    addSource(sources, field, { kind: 'constant', text: constant, place: at(`set.${field}`) });
+  for (const [field, expression] of Object.entries(expressions))
+    addSource(sources, field, { kind: 'expression', expression, place: at(`expressions.${field}`) });
+  return { sources, ...(where !== undefined && { where: whereOf(where, at('where')) }) };
 }
 
 function whereOf(expression: string, place: string): NonNullable<MappingSpec['where']> {
@@ -160,15 +191,17 @@ function parsed(name: string, source: string): z.infer<typeof mappingFile> {
   );
 }
 
-/** JSON.parse keeps the last of two members of one name. No field is called like a member, so each stands once. */
+/** JSON.parse keeps the last of two members of one name. */
 function requireOnce(name: string, source: string): void {
-  const seen = new Set<string>();
-  for (const [, key, colon] of source.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?/g)) {
+  const open: Set<string>[] = [];
+  for (const [bracket, key, colon] of source.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?|[{}]/g)) {
+    if (bracket === '{') open.push(new Set());
+    else if (bracket === '}') open.pop();
     if (!key || !colon) continue;
     const member = String(JSON.parse(key));
-    if (seen.has(member))
+    if (open.at(-1)?.has(member))
       throw new MappingError(`${name}: ${member} stands there twice; leave one of them out`);
-    seen.add(member);
+    open.at(-1)?.add(member);
   }
 }
 

@@ -2,7 +2,14 @@ import { ClickHouseError } from '@clickhouse/client';
 import { type EventField, fieldSpecs } from '../../catalog/events.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import type { CheckedExpression } from '../event/expressions.ts';
-import { compileMapping, MappingError, type MappingSpec, type ValidMapping } from '../event/mapping.ts';
+import {
+  compileMapping,
+  type EventSpec,
+  MappingError,
+  type MappingSpec,
+  type ValidEvent,
+  type ValidMapping,
+} from '../event/mapping.ts';
 import { quoted } from '../event/sql.ts';
 import { readText } from '../event/values.ts';
 import { checkCondition, checkExpression } from './check-expression.ts';
@@ -21,17 +28,30 @@ export async function validateMapping(
 ): Promise<ValidMapping> {
   const zone = spec.timezone;
   if (zone) await checkTimezone(store, zone.name, zone.place);
+  const own = await validEvent(store, spec, spec);
+  const events = spec.events && (await inOrder(spec.events, (event) => validEvent(store, spec, event)));
+  const { events: _, ...rest } = spec;
+  const valid: ValidMapping = { ...rest, ...own, ...(events && { events }) };
+  if (columns) compileMapping(valid, columns);
+  return valid;
+}
+
+async function inOrder<From, To>(all: readonly From[], work: (each: From) => Promise<To>): Promise<To[]> {
+  const done: To[] = [];
+  for (const each of all) done.push(await work(each));
+  return done;
+}
+
+async function validEvent(store: Store, spec: MappingSpec, event: EventSpec): Promise<ValidEvent> {
   const expressions = new Map<EventField, CheckedExpression>();
-  for (const [field, source] of spec.sources) {
+  for (const [field, source] of event.sources) {
     if (source.kind === 'constant') await checkConstant(store, spec, field, source.text, source.place);
     if (source.kind === 'expression')
       expressions.set(field, await checkExpression(store, source.expression, source.place));
   }
-  const { where } = spec;
+  const { where } = event;
   const condition = where && (await checkCondition(store, where.expression, where.place));
-  const valid = { ...spec, expressions, ...(condition && { condition }) };
-  if (columns) compileMapping(valid, columns);
-  return valid;
+  return { ...event, expressions, ...(condition && { condition }) };
 }
 
 async function checkTimezone(store: Store, name: string, place: string): Promise<void> {

@@ -25,6 +25,12 @@ export function parquetSource(columns: readonly ParquetColumn[], mapping: Mappin
     const found = column(name);
     return found && `ifNull(toString(${found.sql}), '')`;
   };
+  // Of a time the text names its zone, where a field has it of several columns and so as text.
+  const fieldText: ColumnText = (name) => {
+    const found = column(name);
+    if (found?.kind !== 'time') return columnText(name);
+    return `ifNull(concat(toString(${found.sql}), 'Z'), '')`;
+  };
   const isValue = (field: EventField) => {
     const kinds = typedFor[fieldSpecs[field].kind];
     const found = column(mapping.columnOf(field));
@@ -46,26 +52,27 @@ export function parquetSource(columns: readonly ParquetColumn[], mapping: Mappin
       FROM input(${quoted(structure)})`,
       columnText,
     ),
-    textOf: mapped(mapping, columnText),
+    textOf: mapped(mapping, fieldText),
     typedOf: (field, kind) => {
       const found = column(mapping.columnOf(field));
       return found?.kind === kind ? found.sql : undefined;
     },
     rules: [],
     textRules: (field) => {
-      const found = column(mapping.columnOf(field));
-      return found && !found.kind
-        ? [
-            {
-              broken: `NOT texts_valid AND NOT isValidUTF8(t_${field}) OR position(t_${field}, '\\0') > 0`,
-              reason: 'must be valid UTF-8 without NUL',
-            },
-          ]
-        : mapping.rulesOf(field);
+      const isText = mapping.columnsOf(field).some(({ column: name }) => !column(name)?.kind);
+      if (!isText) return mapping.rulesOf(field);
+      return [
+        ...mapping.rulesOf(field),
+        {
+          broken: `NOT texts_valid AND NOT isValidUTF8(t_${field}) OR position(t_${field}, '\\0') > 0`,
+          reason: 'must be valid UTF-8 without NUL',
+        },
+      ];
     },
     // Half the time of toJSONString of a map.
     raw: `concat(${[quoted('{'), ...members, quoted('}')].join(', ')})`,
     columns: mapping.columns,
+    events: mapping.events,
     condition: mapping.condition,
     settings: {
       input_format_parquet_allow_missing_columns: 1,

@@ -1,6 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import { describePlace } from '../event/record-place.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { deleteChunks } from '../ledger/delete-chunks.ts';
 
@@ -13,6 +14,7 @@ export interface Fault {
 
 /** A record that is no event: where it is, and why. */
 export interface RejectedRow {
+  /** See record-place.ts. */
   readonly line: number;
   readonly faults: readonly Fault[];
 }
@@ -27,14 +29,16 @@ export const openRejects = 'replayed_at = 0 AND dismissed_at = 0';
 export const ofLoads = `(r.load_id IN {loads:Array(String)}
   OR r.chunk IN (SELECT chunk FROM load_chunks WHERE load_id IN {loads:Array(String)}))`;
 
-/** `events.csv line 7: quantity must be …; device must be …` */
+/** `events.csv line 7: quantity must be …; device, site_id must be …`: a reason is said once. */
 export function describeRejected(
   file: string,
   unit: SendableChunk['unit'],
   { line, faults }: RejectedRow,
 ): string {
-  const what = faults.map(({ field, reason }) => (field ? `${field} ${reason}` : reason)).join('; ');
-  return `${file} ${unit} ${line}: ${what}`;
+  const fields = new Map<string, string[]>();
+  for (const { field, reason } of faults) fields.set(reason, [...(fields.get(reason) ?? []), field]);
+  const what = [...fields].map(([reason, names]) => `${names.join(', ')} ${reason}`.trim());
+  return `${file} ${describePlace(unit, line)}: ${what.join('; ')}`;
 }
 
 /** How many rejected rows of some chunks are open. */

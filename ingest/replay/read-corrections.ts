@@ -2,6 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { z } from 'zod';
 import { eventFields } from '../../catalog/events.ts';
+import { placeAt } from '../event/record-place.ts';
 import { csv } from '../formats/csv.ts';
 import { formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
@@ -11,16 +12,20 @@ import { InputError } from '../input/input-error.ts';
 /** A row of a corrected export: which rejected row it is, and its fields now. */
 export interface Correction {
   readonly chunk: string;
+  /** See record-place.ts. */
   readonly line: number;
   readonly fields: Readonly<Record<string, string>>;
 }
 
-const ndjsonRow = z.object({
-  chunk: z.string(),
+const place = {
   line: z.coerce.number().int().positive(),
+  event_number: z.coerce.number().int().min(0).default(0),
+};
+const ndjsonRow = z.object({
+  ...{ chunk: z.string(), ...place },
   event: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)),
 });
-const csvRow = z.looseObject({ chunk: z.string().min(1), line: z.coerce.number().int().positive() });
+const csvRow = z.looseObject({ chunk: z.string().min(1), ...place });
 
 /** The rows of a corrected export. @throws {InputError} when the file is no corrected export */
 export async function readCorrections(input: Input): Promise<Correction[]> {
@@ -30,18 +35,18 @@ export async function readCorrections(input: Input): Promise<Correction[]> {
     if (format === csv) {
       const rows: unknown[] = parseCsv(text, { columns: true, bom: true, skip_empty_lines: true });
       return rows.map((row) => {
-        const { chunk, line, ...cells } = csvRow.parse(row);
+        const { chunk, line, event_number: number, ...cells } = csvRow.parse(row);
         return {
           chunk,
-          line,
+          line: placeAt(line, number),
           fields: Object.fromEntries(eventFields.map((name) => [name, String(cells[name] ?? '')])),
         };
       });
     }
     const lines = text.split('\n').filter((line) => line.trim() !== '');
     return lines.map((line) => {
-      const { chunk, line: row, event } = ndjsonRow.parse(JSON.parse(line));
-      return { chunk, line: row, fields: event };
+      const { chunk, line: row, event_number: number, event } = ndjsonRow.parse(JSON.parse(line));
+      return { chunk, line: placeAt(row, number), fields: event };
     });
   } catch (cause) {
     throw new InputError(

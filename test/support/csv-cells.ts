@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { sameNames } from '../../ingest/event/mapping.ts';
+import { plainReading } from '../../ingest/event/reading.ts';
 import { csv } from '../../ingest/formats/csv.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 
@@ -37,11 +38,7 @@ export async function cutCsv(
     query: 'CREATE OR REPLACE TABLE cells (line UInt32, cells Array(String)) ENGINE = Memory',
   });
   const { chunks, close } = await csv.open(new LocalFile(file), {
-    reading: {
-      ...{ ignoreUnknown: false, delimiter, escapes: false, header: false, skipLines: 0 },
-      ...{ records: [], fingerprint: '', salt: '' },
-      mappingOf: sameNames,
-    },
+    reading: { ...plainReading(file, false), delimiter, header: false, mappingOf: sameNames },
     ...{ chunkBytes, pieceBytes },
     onBytes: () => {},
   });

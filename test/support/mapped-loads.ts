@@ -75,7 +75,7 @@ export function useMappedLoads(): MappedLoads {
       mapping: await written(name, typeof mapping === 'string' ? mapping : JSON.stringify(mapping)),
     }),
     loadText: async (flags, text, fields, ending = 'csv') => {
-      const account = `account-${++made}`;
+      const account = `mapped-${++made}`;
       const set = [...(flags.set ?? []), `advertiser_id=${account}`, 'campaign_id=c'];
       return load({ ...flags, set }, await written(`${account}.${ending}`, text), fields);
     },

@@ -12,6 +12,7 @@ import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import { openTraces } from '../../observe/traces.ts';
 import { usage } from '../arguments.ts';
 import { config, counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
+import { FirstRejects, shownRejects } from './first-rejects.ts';
 import { moveInto, requireMoveTarget } from './move-loaded.ts';
 import { eventProgress } from './progress.ts';
 
@@ -30,8 +31,8 @@ export interface EventFlags extends MappingFlags {
   readonly json?: boolean;
 }
 
-/** How many rejected rows are printed; all of them are kept. */
-export const shownRejects = 10;
+/** More of them say the same of other files. */
+const mostWarnings = 10;
 
 /**
  * `ingest events`: loads files and stops at the first that fails. Returns the exit code.
@@ -57,7 +58,12 @@ export async function ingestEvents(
   const startedAt = performance.now();
   const loads: string[] = [];
   const total = noCounts();
-  let shown = 0;
+  const rejects = new FirstRejects(files);
+  const warnings = new Set<string>();
+  const warn = (text: string) => {
+    if (!warnings.has(text) && warnings.size < mostWarnings) progress.say(`warning: ${text}`);
+    warnings.add(text);
+  };
   let open = 0;
   let sampled = false;
   const traces = await openTraces(config());
@@ -68,7 +74,7 @@ export async function ingestEvents(
       ...size,
       ...loadFlags(flags),
       store,
-      readingOf: (file) => mappedReading(file, mapping),
+      readingOf: (file) => mappedReading(file, mapping, warn),
       roundMoney: mapping.roundMoney,
       ...(mapping.timezone && { timezone: mapping.timezone.name }),
       ...(rejectLimit && { rejectLimit }),
@@ -81,9 +87,7 @@ export async function ingestEvents(
       now: () => new Date(),
       signal: stop.signal,
       onProgress: progress.onProgress,
-      onRejected: (_row, text) => {
-        if (shown++ < shownRejects) progress.say(`rejected: ${text}`);
-      },
+      onRejected: rejects.add,
       onSample: (table) => {
         if (!sampled) progress.say(table.trimEnd());
         sampled = true;
@@ -107,6 +111,7 @@ export async function ingestEvents(
     if (!flags.dryRun) await untilReportsShowIt();
     stop.release();
     progress.stop();
+    for (const text of rejects.texts()) say(text);
     span?.end({ attributes: spanOf(total, files.length, loads), failed });
     await traces?.stop().catch((error) => say(`spans not sent: ${error}`));
   }

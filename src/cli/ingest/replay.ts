@@ -4,7 +4,8 @@ import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { describeRejected } from '../../../ingest/rejects/rejected-rows.ts';
 import { replay } from '../../../ingest/replay/replay.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
-import { exitRejected, shownRejects } from './events.ts';
+import { exitRejected } from './events.ts';
+import { shownRejects } from './first-rejects.ts';
 
 /** `replay`: loads the corrected rows of a load. Returns the exit code. */
 export async function replayRejects(

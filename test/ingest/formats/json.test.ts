@@ -144,3 +144,112 @@ describe('an answer of an API', () => {
     await expect(loadJson('{}', { records: 'a..b' })).rejects.toThrow('--records: give the names of members');
   });
 });
+
+describe('members of members', () => {
+  const nested = (impressions: number, more: object = {}) => ({
+    ts: 1767225600123,
+    campaign: { id: `c${impressions}` },
+    imp: impressions,
+    price: { amount: 0.0123, currency: 'USD' },
+    tags: ['a', { name: 'b' }],
+    ...more,
+  });
+  const map = ['event_time=ts', 'creative_id=campaign.id', 'impressions=imp'];
+  const lines = (...records: readonly object[]) =>
+    records.map((each) => `${JSON.stringify(each)}\n`).join('');
+  const load = (text: string, flags: object) => loadText(flags, text, fields, 'ndjson');
+  const fields = `${impressions}, creative_id, toString(spend), device`;
+
+  test('are columns by their path, in map, expressions and where; a number is a place in a list', async () => {
+    const file = await inFile({
+      map: { event_time: 'ts', impressions: 'imp', creative_id: 'campaign.id', device: 'tags.1.name' },
+      expressions: { spend: '{price.amount} * 2' },
+      where: "{price.currency} = 'USD'",
+    });
+    const other = nested(8, { price: { amount: 1, currency: 'EUR' } });
+    // A text of JSON is no object, an object no list, and what is not there is empty.
+    const odd = nested(2, { campaign: '{"id":"x"}', tags: { 0: {}, 1: { name: 'c' } } });
+    const { events, rejected, leftOut } = await load(lines(nested(1), odd, other), {
+      ...file,
+      ignoreUnknown: true,
+    });
+    expect({ events, rejected, leftOut }).toEqual({
+      events: [
+        [1, 'c1', '0.0246', 'b'],
+        [2, '', '0.0246', 'unknown'],
+      ],
+      rejected: [],
+      leftOut: 1,
+    });
+  });
+
+  test('what is read from within an object is no unknown member; a key with a dot comes first', async () => {
+    const flat = { ts: 1767225600123, imp: 4, 'campaign.id': 'flat', campaign: { id: 'deep' } };
+    const { events, rejected } = await load(lines(flat, nested(1, { price: undefined, tags: undefined })), {
+      map,
+    });
+    expect({ events, rejected }).toEqual({
+      events: [
+        [1, 'c1', '0', 'unknown'],
+        [4, 'flat', '0', 'unknown'],
+      ],
+      rejected: [],
+    });
+  });
+
+  test('money keeps its digits, and an object is no text', async () => {
+    const long = '{"ts":1767225600123,"imp":1,"campaign":{"id":"x"},"price":{"amount":123456789012.123456}}';
+    const other = '{"ts":1767225600123,"imp":2,"campaign":{"id":{}},"price":{"amount":1}}';
+    const twice =
+      '{"ts":1767225600123,"imp":3,"amount":1.5,"campaign":{},"price":{"amount":123456789012.123456}}';
+    const flags = { map: [...map, 'spend=price.amount'], ignoreUnknown: true };
+    expect(await load([long, other, twice, ''].join('\n'), flags)).toMatchObject({
+      events: [[1, 'x', '123456789012.123456', 'unknown']],
+      rejected: [
+        expect.stringContaining('2 creative_id must be text, not an object or a list'),
+        expect.stringContaining('3 spend has more digits than a JSON number keeps'),
+      ],
+    });
+  });
+
+  test.each([
+    [
+      'campain.id',
+      'campaign.id',
+      /--map creative_id: no record of .*\.ndjson has campain\.id; did you mean campaign\.id\?$/,
+    ],
+    ['Imp', 'imp', /no record of .* has Imp; did you mean imp\?$/],
+    ['price.currency.x', '', /no record of .* has price\.currency\.x; did you mean price\.currency\?$/],
+  ])('a column that no record has is refused: %s', async (name, _, message) => {
+    const text = lines(nested(1), nested(2));
+    const flags = { map: ['event_time=ts', 'impressions=imp', `creative_id=${name}`], ignoreUnknown: true };
+    await expect(load(text, flags)).rejects.toThrow(message);
+  });
+
+  test('one that some record has is not, however it is written', async () => {
+    const flags = { map: [...map, 'device=Gerät/x'], ignoreUnknown: true };
+    for (const key of ['"Gerät/x"', '"Ger\\u00e4t/x"', '"Gerät\\/x"']) {
+      const text = `${lines(nested(1), nested(2)).slice(0, -2)},${key}:"tv"}`;
+      expect((await load(text, flags)).events.map((event) => event[3])).toEqual(['unknown', 'tv']);
+    }
+  });
+
+  test('in a file of several chunks one that no record has is a warning, and the rest of the mapping holds', async () => {
+    const records = Array.from({ length: 50_000 }, (_, n) => ({
+      ...record(1),
+      advertiser_id: account,
+      campaign_id: `c${n}`,
+    }));
+    const path = await loader.file('e.ndjson', lines(...records));
+    const { stderr, stdout } = await loader.ingest('--map', 'spend=Cost', '--chunk-bytes', '1200000', path);
+    expect(stderr).toContain(`warning: --map spend: no record of ${path} has Cost`);
+    expect(JSON.parse(stdout)).toMatchObject({ rows: 50_000 });
+  });
+
+  test('unknown members of a record are named together, and what there is once', async () => {
+    const bad = { ...record(1), advertiser_id: account, campaign_id: 'c', ctr: 1, cpc: 2 };
+    const { stderr } = await loader.ingest(await loader.file('e.ndjson', lines(bad, bad, bad)));
+    expect(stderr).toContain('line 3: ctr, cpc is not a field of an event; --ignore-unknown leaves it out\n');
+    expect(stderr.match(/advertiser_id/g)).toHaveLength(1);
+  });
+});

@@ -113,7 +113,7 @@ describe('refused before anything is sent', () => {
     const mapping = await inFile({ expressions: { spend: '{Cost micro} / 100' } }, 'ads.json');
     const text = 'event_time,Cost micros,impressions\n';
     await expect(loadText(mapping, text, '1')).rejects.toThrow(
-      /^ads.json: expressions.spend: there is no column Cost micro; .*\.csv has event_time, Cost micros, impressions$/,
+      /^ads.json: expressions.spend: there is no column Cost micro; .*\.csv has event_time, Cost micros, impressions; did you mean Cost micros\?$/,
     );
   });
 });

@@ -1,0 +1,109 @@
+import { matches, quoted } from '../event/sql.ts';
+
+/** Names in `a.b.0.c` that lead to a value, one in the other; a number is a place in a list. None where there is no dot. */
+function pathOf(name: string): readonly string[] {
+  const path = name.split('.');
+  return path.length === 1 || path.includes('') ? [] : path;
+}
+
+const isPlace = (part: string) => /^[0-9]{1,9}$/.test(part);
+
+export function waysTo(name: string): string[][] {
+  const path = pathOf(name).filter((part) => !isPlace(part));
+  return [[name], ...(path.length > 0 ? [path] : [])];
+}
+
+/** Names of the members of a record, also of objects in it, as a mapping calls them. */
+export function namesIn(record: string): string[] {
+  const names = (value: unknown, before: string): string[] =>
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? Object.entries(value).flatMap(([name, inner]) => [
+          `${before}${name}`,
+          ...names(inner, `${before}${name}.`),
+        ])
+      : [];
+  try {
+    return names(JSON.parse(record), '');
+  } catch {
+    // It is rejected by the judge; there are no names to propose.
+    return [];
+  }
+}
+
+/** Members that are read because of what is in them. */
+export function headsOf(columns: readonly string[]): string[] {
+  return columns.flatMap((name) => pathOf(name).slice(0, 1));
+}
+
+/** A column of a record, whose number among the columns is n. */
+export class Member {
+  readonly name: string;
+  readonly #path: readonly string[];
+  readonly #n: number;
+  /** Its place among the keys of the record, 0 where it has no such key. */
+  readonly #at: string;
+
+  constructor(name: string, n: number) {
+    this.name = name;
+    this.#path = pathOf(name);
+    this.#n = n;
+    this.#at = `at_${n}`;
+  }
+
+  /** SQL of its text, where `computed` was. */
+  get text(): string {
+    return this.#path.length === 0 ? this.#own : `text_${this.#n}`;
+  }
+
+  get #own(): string {
+    return `texts[${this.#at}]`;
+  }
+
+  /** What a path leads to, computed once. A key that is called like the path comes before it. */
+  get computed(): string[] {
+    if (this.#path.length === 0) return [];
+    const lists = this.#path.flatMap((part, n) =>
+      isPlace(part) ? [`JSONType(record, ${argumentsOf(this.#path.slice(0, n))}) != 'Array', '', `] : [],
+    );
+    const inner = `JSONExtract(record, ${argumentsOf(this.#path)}, 'String')`;
+    return [`multiIf(${this.#at} > 0, ${this.#own}, ${lists.join('')}${inner}) AS ${this.text}`];
+  }
+
+  /** A function of the record and of where in it the member is. */
+  call(name: string): string {
+    const own = `${name}(record, ${quoted(this.name)})`;
+    if (this.#path.length === 0) return own;
+    return `if(${this.#at} > 0, ${own}, ${name}(record, ${argumentsOf(this.#path)}))`;
+  }
+
+  /** The digits of a number as they are written, of the first that has such a name. */
+  get digits(): string {
+    const found = (name: string) => {
+      const pattern = name.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
+      return `extract(record, ${quoted(`"${pattern}"\\s*:\\s*(-?[0-9][0-9.eE+-]*)`)})`;
+    };
+    const inner = this.#path.at(-1);
+    return inner === undefined
+      ? found(this.name)
+      : `if(${this.#at} > 0, ${found(this.name)}, ${found(inner)})`;
+  }
+
+  /** Whether it is a number that may have more digits than a double holds; as a double it would come out altered. */
+  isLong(text: string): string {
+    // Most long texts are times and ids; JSONType would read the whole record for each of them.
+    const manyDigits = `length(${text}) > 15 AND ${matches(text, '^-?[0-9][0-9.eE+-]*$')}`;
+    // 999999999999.999999 is read as 1000000000000: as text a rounded number is short again.
+    const large = `abs(toFloat64OrZero(${text})) >= 1000000000`;
+    return `length(${text}) > 9 AND (${manyDigits} OR ${large}) AND ${this.call('JSONType')} = 'Double'`;
+  }
+
+  /** Whether the digits that were found are not those of the number, but of one of the same name elsewhere. */
+  get losesDigits(): string {
+    return `${this.isLong(this.text)} AND toFloat64OrZero(${this.digits}) != ${this.call('JSONExtractFloat')}`;
+  }
+}
+
+/** A place in a list is a number from 1 in SQL. */
+function argumentsOf(path: readonly string[]): string {
+  return path.map((part) => (isPlace(part) ? Number(part) + 1 : quoted(part))).join(', ');
+}
