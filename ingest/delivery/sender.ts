@@ -11,6 +11,7 @@ import { together } from '../ledger/batch-calls.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
+import { inFuture, isEarly, type OddDays } from './odd-days.ts';
 import { dropStaged, heldBy, stagedCounts, stagedRejects, stagedSample } from './staging.ts';
 
 export interface SendOptions {
@@ -30,7 +31,7 @@ export interface SendOptions {
 type InTurn = (send: () => Promise<void>) => Promise<void>;
 
 /** What became of the records of a chunk. */
-export interface SentRows {
+export interface SentRows extends OddDays {
   /** Events stored. */
   readonly rows: number;
   readonly rejectedRows: number;
@@ -205,29 +206,33 @@ export class Sender {
   /** What ClickHouse has of a chunk: counted, not derived. */
   async #stored({ id }: SendableChunk): Promise<Omit<SentRows, 'duplicates' | 'leftOut'>> {
     const { store } = this.#options;
-    const { rows, rejectedRows } = await retrying(() => storedRows(store, id), this.#retries);
-    if (rejectedRows === 0) return { rows, rejectedRows, rejects: [] };
+    const stored = await retrying(() => storedRows(store, id), this.#retries);
+    if (stored.rejectedRows === 0) return { ...stored, rejects: [] };
     const first = `SELECT toFloat64(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk = {chunk:String} ORDER BY ${fileOrder('r.line')} LIMIT ${maxShown}`;
     const rejects = await retrying(() => select<RejectedRow>(store, first, { chunk: id }), this.#retries);
-    return { rows, rejectedRows, rejects };
+    return { ...stored, rejects };
   }
 }
 
-interface StoredRows {
+interface StoredRows extends OddDays {
   readonly rows: number;
   readonly rejectedRows: number;
 }
 
 const storedRows = together<string, StoredRows>(async (store, chunks) => {
   const query = `
-    SELECT chunk, toFloat64(sum(c.good)) AS rows, toFloat64(sum(c.bad)) AS rejectedRows FROM (
-      SELECT chunk, d.events AS good, 0 AS bad FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
+    SELECT chunk, toFloat64(sum(c.good)) AS rows, toFloat64(sum(c.bad)) AS rejectedRows,
+           toFloat64(sumIf(c.good, ${inFuture})) AS future, toFloat64(sumIf(c.good, ${isEarly})) AS early FROM (
+      SELECT chunk, day, d.events AS good, 0 AS bad FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
       UNION ALL
-      SELECT chunk, 0 AS good, uniqExact(line) AS bad FROM rejected_rows WHERE chunk IN {chunks:Array(String)} GROUP BY chunk
+      SELECT chunk, toDate('2000-01-01') AS day, 0 AS good, uniqExact(line) AS bad FROM rejected_rows WHERE chunk IN {chunks:Array(String)} GROUP BY chunk
     ) AS c GROUP BY chunk`;
   const stored = await select<StoredRows & { chunk: string }>(store, query, { chunks });
-  const none = { rows: 0, rejectedRows: 0 };
-  return chunks.map((chunk) => stored.find((each) => each.chunk === chunk) ?? none);
+  const none = { rows: 0, rejectedRows: 0, future: 0, early: 0 };
+  return chunks.map((id) => {
+    const { chunk: _, ...rows } = stored.find(({ chunk }) => chunk === id) ?? { ...none, chunk: id };
+    return rows;
+  });
 });
 
 function tooMany(

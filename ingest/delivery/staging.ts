@@ -6,9 +6,10 @@ import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
 import { fileOrder, lineIn } from '../event/record-place.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
+import { inFuture, isEarly, type OddDays } from './odd-days.ts';
 
 /** What is held back of a batch, which is one chunk or several. */
-export interface StagedCounts {
+export interface StagedCounts extends OddDays {
   /** Events that would be stored. */
   readonly rows: number;
   readonly rejectedRows: number;
@@ -44,16 +45,17 @@ export async function stagedCounts(
   const isNewEvent = `toFloat64(uniqExactIf((event_id, day), ${isEvent} AND ${isNew}))`;
   const query = `
     SELECT toFloat64(countIf(notEmpty(faults))) AS rejectedRows, toFloat64(countIf(${isEvent})) AS good,
-           toFloat64(countIf(left_out)) AS leftOut, ${dedupe === undefined ? 'good' : isNewEvent} AS rows
+           toFloat64(countIf(left_out)) AS leftOut,
+           toFloat64(countIf(${isEvent} AND ${inFuture})) AS future, toFloat64(countIf(${isEvent} AND ${isEarly})) AS early,
+           ${dedupe === undefined ? 'good' : isNewEvent} AS rows
     FROM incoming_staging WHERE ${held}`;
-  const [row] = await select<{ rejectedRows: number; good: number; leftOut: number; rows: number }>(
-    store,
-    query,
-    { batch, chunk: dedupe ?? '' },
-  );
+  const [row] = await select<Omit<StagedCounts, 'duplicates'> & { readonly good: number }>(store, query, {
+    batch,
+    chunk: dedupe ?? '',
+  });
   if (!row) throw new Error(`ClickHouse did not count what is held back of ${batch}`);
-  const { rejectedRows, good, leftOut, rows } = row;
-  return { rows, rejectedRows, duplicates: good - rows, leftOut };
+  const { good, ...counts } = row;
+  return { ...counts, duplicates: good - counts.rows };
 }
 
 /** The first held-back rejected rows, in the order of the file. */

@@ -9,6 +9,7 @@ import {
 import { type EventMapping, numberedEvents, severalEvents } from './several-events.ts';
 import { suggestion } from './similar-names.ts';
 import { quoted } from './sql.ts';
+import type { SheetDates } from './values.ts';
 
 /** Which column, constant or expression each field of an event is read from. */
 export interface Mapping extends EventMapping {
@@ -39,6 +40,10 @@ export interface MappingSpec extends EventSpec {
   readonly events?: readonly EventSpec[];
   /** IANA zone of times that name none; absent: UTC. */
   readonly timezone?: { readonly name: string; readonly place: string };
+  /** How the text is encoded, by the name of TextDecoder; absent: Unicode, which is seen. */
+  readonly encoding?: string;
+  /** How the numbers among times are serial dates of a sheet; absent: they are not. */
+  readonly dates?: SheetDates;
   /** Absent: the format's own. */
   readonly delimiter?: string;
   /** Cells have backslash escapes and no quotes. */
@@ -172,10 +177,11 @@ function requireColumn(name: string, columns: readonly string[], file: string, p
  * mapping. It is part of the identity of a chunk.
  */
 export function mappingFingerprint(spec: MappingSpec): string {
-  const { timezone, delimiter, escapes, header } = spec;
+  const { timezone, dates, delimiter, escapes, header } = spec;
   const rest = {
     ...(spec.events ? { events: spec.events.map(fingerprintOfEvent) } : fingerprintOfEvent(spec)),
     ...(timezone && timezone.name !== 'UTC' && { timezone: timezone.name }),
+    ...(dates && { dates }),
     ...(delimiter !== undefined && delimiter !== ',' && { delimiter }),
     ...(escapes && { escapes }),
     ...(!header && { header }),

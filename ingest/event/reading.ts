@@ -1,4 +1,4 @@
-import { countFields, type EventField, eventFields, isEventField } from '../../catalog/events.ts';
+import { countFields, type EventField, eventFields, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { InputError } from '../input/input-error.ts';
 import {
   compileMapping,
@@ -8,11 +8,14 @@ import {
   type ValidMapping,
 } from './mapping.ts';
 
+/** The delimiter that stands for one or more spaces or tabs. */
+export const blanks = 'blanks';
+
 /** How the columns of a file become the fields of events; the same for all its chunks. */
 export interface FileReading {
   /** Fields that no event has are left out instead of being a fault. */
   readonly ignoreUnknown: boolean;
-  /** Between the cells of CSV and TSV, one byte; absent: the format's own. */
+  /** Between the cells of CSV and TSV, one byte, or `blanks`; absent: the format's own. */
   readonly delimiter?: string;
   /** Cells have backslash escapes and no quotes, as databases dump them. */
   readonly escapes: boolean;
@@ -20,6 +23,8 @@ export interface FileReading {
   readonly header: boolean;
   /** Lines before the header. */
   readonly skipLines: number;
+  /** How the text is encoded; absent: Unicode, which is seen. */
+  readonly encoding?: string;
   /** JSON: the members that lead to the array of records; none where the text is the array, or has a record a line. */
   readonly records: readonly string[];
   /** How many events a record is. */
@@ -30,6 +35,8 @@ export interface FileReading {
   readonly salt: string;
   /** Says what a person should look at, though nothing is wrong in itself. */
   readonly warn: (text: string) => void;
+  /** Warns of columns that are read only because they are called like a field. */
+  readonly warnOfNames: (names: readonly string[]) => void;
   /** @param columns of the file; absent: any, as in NDJSON. @throws {InputError} when they do not fit */
   readonly mappingOf: (columns?: readonly string[]) => Mapping;
 }
@@ -45,9 +52,17 @@ export function mappedReading(
   valid: ValidMapping,
   warn: (text: string) => void = () => {},
 ): FileReading {
-  const { delimiter, escapes, header, skipLines, records, ignoreUnknown } = valid;
+  const { encoding, delimiter, escapes, header, skipLines, records, ignoreUnknown } = valid;
+  const warnOfNames = (names: readonly string[]) => {
+    for (const name of ignoreUnknown ? namedByChance(valid, names) : []) {
+      warn(
+        `${file}: column ${name} is read because events have a field of that name; the mapping does not name it. Is it the same (--map ${name}=${name}), or is it to be left out (--set ${name}=${noValue(name)})?`,
+      );
+    }
+  };
   return {
     ignoreUnknown,
+    ...(encoding !== undefined && { encoding }),
     ...(delimiter !== undefined && { delimiter }),
     escapes,
     header,
@@ -57,6 +72,7 @@ export function mappedReading(
     fingerprint: mappingFingerprint(valid),
     salt: '',
     warn,
+    warnOfNames,
     mappingOf: (columns) => {
       const mapping = compileMapping(valid, columns, file);
       // Without a header nobody has named the columns, so none is there by mistake.
@@ -67,10 +83,28 @@ export function mappedReading(
           columns.filter((name) => !known(name)),
         );
       }
-      if (columns) requireFields(file, mapping, columns);
+      if (columns) {
+        requireFields(file, mapping, columns);
+        warnOfNames(columns);
+      }
       return mapping;
     },
   };
+}
+
+/** Amounts of a file of others, whose time has another name, that the mapping does not name. */
+function namedByChance(valid: ValidMapping, names: readonly string[]): EventField[] {
+  const events = valid.events ?? [valid];
+  if (!events.every(({ sources }) => sources.has('event_time'))) return [];
+  const amounts = names.filter(isEventField).filter((name) => noValue(name) !== '');
+  return amounts.filter((name) => !events.every(({ sources }) => sources.has(name)));
+}
+
+/** What leaves an amount out; of other fields nothing does. */
+function noValue(field: EventField): string {
+  const { kind, range = [0, 0] } = fieldSpecs[field];
+  if (kind === 'flag') return 'false';
+  return kind === 'money' || (kind === 'count' && range[0] === 0) ? '0' : '';
 }
 
 /** @throws {InputError} that names all columns which nothing reads */

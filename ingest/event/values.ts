@@ -32,25 +32,37 @@ export interface ReadingOptions {
   readonly reportTimezone: string;
   /** IANA zone of times that name none. */
   readonly timezone: string;
+  /** How numbers among times are read that are serial dates of a sheet; absent: there are none. */
+  readonly dates?: SheetDates | undefined;
   /** Amounts with more than six decimal places are rounded, half away from zero. */
   readonly roundMoney: boolean;
 }
 
+/**
+ * The serial date of 1970-01-01. Excel and Google Sheets count from 1900, with a 29 February in that year, which was none; Excel
+ * for Mac counted from 1904. A Date32 begins in 1900, so no day before it can be what is counted from.
+ */
+const serialOf1970 = { excel: 25_569, 'excel-1904': 24_107 } as const;
+export type SheetDates = keyof typeof serialOf1970;
+export const sheetDates = Object.keys(serialOf1970) as readonly SheetDates[];
+
 // ClickHouse takes the year 0000 for this year.
 const date = '[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])';
-const clock = '([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?';
+const clock = '([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?';
 const offset = '(Z|[+-][01][0-9](:?[0-5][0-9])?)';
 const timePattern = `^${date}[T ]${clock} ?${offset}?$`;
 const datePattern = `^${date}$`;
 const secondsPattern = '^[0-9]{9,10}(\\.[0-9]{1,9})?$';
 const millisecondsPattern = '^[0-9]{12,13}$';
+/** Days, and what of a day has passed: five digits are from 1927 to 2177. */
+const serialPattern = '^[0-9]{5}([.,][0-9]{1,17})?$';
 /** 12 digits before the point, 6 after it; more places only if they are zeros. */
 const plainMoney = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
 const plainCount = '^[0-9]{1,15}$';
 
 export const truthReason = 'must be true or false';
 const timeReason =
-  'must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970';
+  'must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970 (--dates excel reads serial dates)';
 
 /** Reads the text of a field; `text` is a SQL expression of type String, empty where the record has no text. */
 export function readText(spec: FieldSpec, text: string, options: ReadingOptions): Reading {
@@ -120,7 +132,19 @@ function valueOfText(
   }
 }
 
-function timeOf(text: string, { reportTimezone, timezone }: ReadingOptions): Value {
+/** A whole number is a day, as a date without a time is; one with a fraction is a time in the zone of those that name none. */
+function serialTime(text: string, dates: SheetDates, { reportTimezone, timezone }: ReadingOptions): string {
+  const day = `addDays(toDate32('1970-01-01'), toInt32OrZero(extract(${text}, '^[0-9]+')) - ${serialOf1970[dates]})`;
+  const midnight = (zone: string) => `toDateTime64(${day}, 3, ${quoted(zone)})`;
+  // By the clock on the wall: on a day of 23 hours half a day is noon, too.
+  const passed = `toUInt64(round(toDecimal128OrZero(concat('0.', extract(${text}, '[.,]([0-9]+)$')), 17) * 86400000))`;
+  const wall = `formatDateTime(addMilliseconds(${midnight('UTC')}, ${passed}), '%F %T.%f')`;
+  const time = `parseDateTime64BestEffortOrNull(${wall}, 3, ${quoted(timezone)})`;
+  return `if(match(${text}, '[.,]'), toTimeZone(${time}, 'UTC'), toTimeZone(${midnight(reportTimezone)}, 'UTC'))`;
+}
+
+function timeOf(text: string, options: ReadingOptions): Value {
+  const { reportTimezone, timezone, dates } = options;
   const parsed = (value: string) => `parseDateTime64BestEffortOrNull(${value}, 3, ${quoted(timezone)})`;
   const time = firstOf(
     [
@@ -131,6 +155,7 @@ function timeOf(text: string, { reportTimezone, timezone }: ReadingOptions): Val
         `if(isNull(parseDateTime64BestEffortOrNull(concat(${text}, 'T00:00:00Z'), 3, 'UTC')), NULL,
             toTimeZone(toDateTime64(toDate32OrNull(${text}), 3, ${quoted(reportTimezone)}), 'UTC'))`,
       ],
+      ...(dates ? [[matches(text, serialPattern), serialTime(text, dates, options)] as const] : []),
       [matches(text, secondsPattern), `toDateTime64(toDecimal64OrNull(${text}, 3), 3, 'UTC')`],
       [matches(text, millisecondsPattern), `fromUnixTimestamp64Milli(toInt64OrZero(${text}), 'UTC')`],
     ],

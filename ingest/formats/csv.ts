@@ -1,7 +1,9 @@
 import { parse as parseCsv } from 'csv-parse/sync';
 import { openText } from '../chunks/text-chunks.ts';
+import { blanks } from '../event/reading.ts';
 import { matches, quoted } from '../event/sql.ts';
 import { InputError } from '../input/input-error.ts';
+import { blankCells, blankCellsOf } from './blank-cells.ts';
 import { type CellRules, cellsReader } from './cells.ts';
 import { escapedCells } from './escaped-cells.ts';
 import type { Format } from './format.ts';
@@ -20,15 +22,19 @@ function cellFormat(name: string, own: string): Format {
     text: { delimiter: own },
     open: (input, options) => {
       const { reading } = options;
-      const { delimiter = own, header, escapes } = reading;
+      const { delimiter = own, header, escapes, encoding } = reading;
+      const isPlain = escapes || delimiter === blanks;
       return openText(input, options, {
         header,
-        ...(!escapes && { quotedDelimiter: delimiter }),
+        ...(encoding !== undefined && { encoding }),
+        ...(!isPlain && { quotedDelimiter: delimiter }),
         readerOf: (line) => {
-          const names = escapes ? line.split(delimiter) : firstCells(input.name, line, delimiter);
+          const names = firstCells(input.name, line, delimiter, escapes);
           const sourceOf = cellsReader(input.name, reading, names);
-          return (framing, plainCells) =>
-            sourceOf(framing, escapes ? escapedCells(delimiter) : quotedCells(delimiter, plainCells));
+          return (framing, plainCells) => {
+            if (delimiter === blanks) return sourceOf(framing, blankCells);
+            return sourceOf(framing, escapes ? escapedCells(delimiter) : quotedCells(delimiter, plainCells));
+          };
         },
       });
     },
@@ -45,7 +51,9 @@ function quotedCells(delimiter: string, plainCells: boolean): CellRules {
   };
 }
 
-function firstCells(file: string, line: string, delimiter: string): string[] {
+function firstCells(file: string, line: string, delimiter: string, escapes: boolean): string[] {
+  if (delimiter === blanks) return blankCellsOf(line);
+  if (escapes) return line.split(delimiter);
   try {
     return (parseCsv(line, { delimiter, relax_quotes: true }) as string[][])[0] ?? [];
   } catch (cause) {
@@ -71,7 +79,8 @@ function plainCsvCells(select: string, delimiter: string): string {
  */
 function csvCells(select: string, delimiter: string): string {
   const d = delimiter.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&');
-  const blank = delimiter === '\t' ? ' ' : ' \\t';
+  // A blank that separates cells is none beside one.
+  const blank = ' \\t'.replace(delimiter === '\t' ? '\\t' : delimiter, '');
   const cell = `${d}([${blank}]*"(?:[^"]|"")*"[${blank}]*|[${blank}]*(?:[^"${d}${blank}][^${d}]*)?)`;
   const all = `extractAll(concat(${quoted(delimiter)}, record), ${quoted(cell)})`;
   const unquoted = `if(${matches('cell', `^[${blank}]*"`)}, replaceAll(substring(trim(BOTH ' \\t' FROM cell) AS inner, 2, length(inner) - 2), '""', '"'), cell)`;

@@ -9,7 +9,7 @@ import { suggestion } from '../event/similar-names.ts';
 import { matches, quoted } from '../event/sql.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
-import { membersOf } from '../input/json-records.ts';
+import { type Members, membersOf } from '../input/json-records.ts';
 import type { Format } from './format.ts';
 import { headsOf, Member, namesIn, waysTo } from './json-members.ts';
 import { NamesInText } from './names-in-text.ts';
@@ -25,7 +25,7 @@ export const ndjson: Format = {
 };
 
 async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
-  const { mappingOf, ignoreUnknown, records, warn } = options.reading;
+  const { mappingOf, ignoreUnknown, records, encoding, warn } = options.reading;
   const mapping = mappingOf();
   const { required } = mapping;
   const seen = new NamesInText(new Map([...required.keys()].map((name) => [name, waysTo(name)])));
@@ -33,10 +33,13 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
   const opened = await openText(input, options, {
     header: false,
     records,
+    ...(encoding !== undefined && { encoding }),
     onText: (bytes) => seen.read(bytes),
     readerOf: (line) => {
       first = line;
-      refuseAnswer(input.name, line, mapping);
+      const members = membersOf(Buffer.from(line.slice(0, 64 << 10)));
+      refuseAnswer(input.name, members, mapping);
+      options.reading.warnOfNames(members.names);
       return (framing) => jsonSource(framing, mapping, ignoreUnknown);
     },
   });
@@ -59,10 +62,8 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
 }
 
 /** @throws {InputError} for a record that gives no field but has an array, which is most likely that of the records */
-function refuseAnswer(file: string, line: string, { columns }: Mapping): void {
+function refuseAnswer(file: string, { names, arrays: [array] }: Members, { columns }: Mapping): void {
   const read = [...columns, ...headsOf(columns)];
-  const { names, arrays } = membersOf(Buffer.from(line.slice(0, 64 << 10)));
-  const [array] = arrays;
   if (array === undefined || names.some((name) => read.includes(name))) return;
   throw new InputError(
     `${file}: the first record has nothing that an event is read from, but an array: --records ${array} reads its elements`,

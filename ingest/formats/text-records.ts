@@ -11,6 +11,10 @@ export function records(framing: Framing): string {
 }
 
 export const unreadable: readonly Rule[] = [
-  { broken: 'NOT isValidUTF8(record)', reason: 'the record is not valid UTF-8' },
+  {
+    broken: 'NOT isValidUTF8(record)',
+    reason:
+      'the record is not valid UTF-8; if the file is encoded in another way, unload this load, then name it by --encoding',
+  },
   { broken: "position(record, '\\0') > 0", reason: 'the record holds a NUL byte' },
 ];

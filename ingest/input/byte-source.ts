@@ -1,5 +1,12 @@
 import { type Compression, compressionNamed } from './compression.ts';
-import { compressionOf, endsLinesWithCr, packingMark, refuseBinary, textEncodingOf } from './first-bytes.ts';
+import {
+  compressionOf,
+  endsLinesWithCr,
+  packingMark,
+  refuseBinary,
+  requireUtf8,
+  textEncodingOf,
+} from './first-bytes.ts';
 import type { Input, InputReader } from './input.ts';
 import { fileError, InputError } from './input-error.ts';
 import { beginsWithArray, type RecordsPath, recordsOfArray, refuseObjectOfLines } from './json-records.ts';
@@ -20,6 +27,8 @@ export interface ByteSource extends InputReader {
 
 /** How the text of an input is to be read. */
 export interface TextReading {
+  /** How it is encoded, by the name of TextDecoder; absent: Unicode, which is seen. */
+  readonly encoding?: string;
   /** Of JSON: where an array of records is, if there is one. Absent: the text is no JSON. */
   readonly records?: RecordsPath;
   /** Is shown what is read, and nothing at the end. */
@@ -104,6 +113,12 @@ function counted(raw: InputReader, onBytes: (bytes: number) => void): InputReade
   };
 }
 
+/** A byte order mark is one of the encoding that is named, or no mark. */
+function encodingAs(head: Buffer, encoding: string): { readonly name: string; readonly bomBytes: number } {
+  const { name, bomBytes } = textEncodingOf(head);
+  return { name: encoding, bomBytes: name === encoding ? bomBytes : 0 };
+}
+
 /** Its size is known only where the text is in the input as it is, behind so many bytes. */
 interface OpenedText {
   readonly text: InputReader;
@@ -114,7 +129,7 @@ interface OpenedText {
 async function openText(
   raw: InputReader,
   byName: Compression,
-  { records }: TextReading,
+  { encoding, records }: TextReading,
 ): Promise<OpenedText> {
   const packed = await peek(raw);
   const compression = compressionOf(packed.head, byName);
@@ -126,8 +141,10 @@ async function openText(
     }
   }
   refuseBinary(text.head);
-  const { name, bomBytes } = textEncodingOf(text.head);
+  const { name, bomBytes } =
+    encoding === undefined ? textEncodingOf(text.head) : encodingAs(text.head, encoding);
   text.skip(bomBytes);
+  if (encoding === undefined && name === 'utf-8') requireUtf8(text.head);
   if (name !== 'utf-8') text = await peek(readerOf(toUtf8(piecesOf(text), name), text.close));
   if (endsLinesWithCr(text.head)) text = await peek(readerOf(crToLf(piecesOf(text)), text.close));
   const head = name === 'utf-8' ? text.head.subarray(bomBytes) : text.head;

@@ -40,11 +40,11 @@ export function refuseBinary(head: Buffer): void {
  * @throws {InputError} without the file's name, for a `.gz` or `.zst` that is neither packed nor text
  */
 export function compressionOf(head: Buffer, byName: Compression): Compression {
+  // Nothing holds nothing, packed or not.
+  if (head.length === 0) return 'none';
   if (byName === 'brotli') return byName;
   const byContent = packingMark(head);
   if (byContent !== 'none' || byName === 'none') return byContent;
-  // An empty file is left to the unpacker, which reports it as truncated.
-  if (head.length === 0) return byName;
   if (isText(head)) return 'none';
   refuseBinary(head);
   throw new InputError(`it is named as ${byName}, but holds neither ${byName} data nor text`);
@@ -70,6 +70,18 @@ export function textEncodingOf(head: Buffer): TextEncoding {
     start.length === 8 && start.every((byte, n) => (byte === 0) === (n % 2 === odd));
   if (hasNuls(1)) return { name: 'utf-16le', bomBytes: 0 };
   return { name: hasNuls(0) ? 'utf-16be' : 'utf-8', bomBytes: 0 };
+}
+
+/** @throws {InputError} without the file's name, for a beginning that is not UTF-8 */
+export function requireUtf8(head: Buffer): void {
+  try {
+    // The last character may be cut off.
+    new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true });
+  } catch {
+    throw new InputError(
+      'the text is not UTF-8. Of events --encoding names what it is, such as windows-1252; --encoding utf-8 rejects only the records that are not UTF-8',
+    );
+  }
 }
 
 const lineFeed = 10;

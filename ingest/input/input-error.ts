@@ -22,9 +22,14 @@ function describeFileError({ code, message }: NodeJS.ErrnoException): string {
     case 'Z_DATA_ERROR':
       return 'the gzip data is damaged';
     case 'ERR_ENCODING_INVALID_ENCODED_DATA':
-      return 'the UTF-16 text is damaged or truncated; save it as UTF-8';
+      return `the ${nameIn(message)} text is damaged or truncated, or encoded in another way; save it as UTF-8`;
     default:
       // All error codes of brotli, whatever is wrong.
       return /^ERR_.*_ERROR_/.test(code ?? '') ? 'the brotli data is damaged' : message;
   }
+}
+
+/** The encoding that a message of TextDecoder names. */
+function nameIn(message: string): string {
+  return (/encoding (\S+)$/.exec(message)?.[1] ?? '').toUpperCase();
 }

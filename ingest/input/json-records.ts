@@ -245,11 +245,14 @@ export function refuseObjectOfLines(head: Buffer): void {
   );
 }
 
-/** Names of the members of the object that a line begins with, and which of them are arrays. */
-export function membersOf(line: Buffer): {
+/** Names of the members of an object, and which of them are arrays. */
+export interface Members {
   readonly names: readonly string[];
   readonly arrays: readonly string[];
-} {
+}
+
+/** Those of the object that a line begins with. */
+export function membersOf(line: Buffer): Members {
   return firstObject(line);
 }
 

@@ -3,14 +3,28 @@ const carriageReturn = 13;
 const oneLineFeed = Buffer.from('\n');
 const oneCarriageReturn = Buffer.from('\r');
 
+/** Encodings other than Unicode, by the names that TextDecoder knows them by. */
+export const encodings = [
+  ...Array.from({ length: 9 }, (_, n) => `windows-125${n}`),
+  ...[2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15].map((n) => `iso-8859-${n}`),
+  ...['windows-874', 'koi8-r', 'koi8-u', 'ibm866', 'macintosh', 'x-mac-cyrillic'],
+  ...['shift_jis', 'euc-jp', 'iso-2022-jp', 'gbk', 'gb18030', 'big5', 'euc-kr'],
+] as const;
+
+/** The name by which TextDecoder knows an encoding; undefined where it knows none: `latin1` is `windows-1252`. */
+export function encodingNamed(name: string): string | undefined {
+  try {
+    return new TextDecoder(name).encoding;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
- * UTF-16 as UTF-8. A character may be spread over two pieces.
- * @throws {TypeError} (`ERR_ENCODING_INVALID_ENCODED_DATA`) for half a character, in the text or at its end
+ * Text as UTF-8. A character may be spread over two pieces.
+ * @throws {TypeError} (`ERR_ENCODING_INVALID_ENCODED_DATA`) for bytes that are no character, or half of one
  */
-export async function* toUtf8(
-  pieces: AsyncIterable<Buffer>,
-  encoding: 'utf-16le' | 'utf-16be',
-): AsyncGenerator<Buffer> {
+export async function* toUtf8(pieces: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
   const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true });
   for await (const piece of pieces) yield Buffer.from(decoder.decode(piece, { stream: true }));
   yield Buffer.from(decoder.decode());

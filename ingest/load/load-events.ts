@@ -8,6 +8,7 @@ import { deliverChunk } from '../delivery/deliver-chunk.ts';
 import { Sender } from '../delivery/sender.ts';
 import type { JudgeOptions } from '../event/judge.ts';
 import { type FileReading, plainReading } from '../event/reading.ts';
+import type { SheetDates } from '../event/values.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
 import { together } from '../ledger/batch-calls.ts';
@@ -18,6 +19,7 @@ import type { LoadTimings } from '../ledger/load-timings.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { knownChunks } from './known-chunks.ts';
+import { describeMidnights, describeOddDays } from './odd-times.ts';
 import { atMost, inParallel } from './parallel.ts';
 import { repairRollupsOf } from './repair-rollups.ts';
 
@@ -40,6 +42,8 @@ export interface EventLoadOptions extends ChunkSize {
   readonly reading?: FileReading;
   /** IANA zone of times that name none; absent: UTC. */
   readonly timezone?: string;
+  /** How numbers among times are read that are serial dates; absent: there are none. */
+  readonly dates?: SheetDates;
   /** Amounts of more than six decimal places are rounded instead of rejected. */
   readonly roundMoney?: boolean;
   readonly dedupe?: boolean;
@@ -98,6 +102,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
 
   const unsettled: DeliveredChunk[] = [];
   const ids: string[] = [];
+  const stored: { readonly id: string; readonly firstLine: number }[] = [];
+  const odd = { future: 0, early: 0 };
   const finishChunk = async (sender: Sender, { chunk, claim, claimed }: ClaimedChunk): Promise<void> => {
     ids.push(chunk.id);
     if (claim.how === 'skip') counts.repeatedRows += claim.rows;
@@ -117,6 +123,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       counts.rejectedRows += sent.rejectedRows;
       counts.duplicateRows += sent.duplicates;
       counts.leftOutRows += sent.leftOut;
+      odd.future += sent.future;
+      odd.early += sent.early;
+      if (sent.rows > 0) stored.push({ id: chunk.id, firstLine: chunk.firstLine });
       for (const row of sent.rejects) {
         options.onRejected?.(row, describeRejected(file, chunk.unit, row), file);
       }
@@ -127,10 +136,11 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     options.onProgress?.(counts);
   };
 
+  const reading = options.reading ?? plainReading(file, options.ignoreUnknown ?? false);
   let opened: OpenInput | undefined;
   try {
     opened = await format.open(input, {
-      reading: options.reading ?? plainReading(file, options.ignoreUnknown ?? false),
+      reading,
       chunkBytes: options.chunkBytes,
       onBytes: (bytes) => {
         counts.bytes += bytes;
@@ -140,7 +150,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     });
     // No other load of what begins alike runs from here on.
     if (load && !options.load && opened.begins) await load.takeLock(opened.begins, options);
-    const sender = new Sender({ ...options, file, judge: await judgeOptions(options) });
+    const judge = await judgeOptions(options);
+    const sender = new Sender({ ...options, file, judge });
     const chunks = opened.chunks((head) => knownChunks(readLedger, head));
     const claims = claimChunks(chunks, readLedger, load, sender, { ...options, file });
     // One more than are sent: it waits with its claim, or has been sent and is looked after.
@@ -153,6 +164,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     }
     await load?.finish();
     const openRejects = load ? await countOpenRejects(store, ids) : counts.rejectedRows;
+    const sentFirst = stored.sort((a, b) => a.firstLine - b.firstLine).map(({ id }) => id);
+    const midnights = load && (await describeMidnights(store, { ...judge, file, chunks: sentFirst }));
+    for (const text of [describeOddDays(file, odd), midnights]) if (text) reading.warn(text);
     return { ...counts, openRejects, ...(load && { loadId: load.id }) };
   } catch (error) {
     const failure = loadFailure(error, file, signal);
@@ -195,10 +209,12 @@ async function judgeOptions({
   dedupe = false,
   roundMoney = false,
   timezone = 'UTC',
+  dates,
 }: EventLoadOptions): Promise<JudgeOptions> {
   return {
     reportTimezone: await reportTimezone(store, undefined),
     timezone,
+    dates,
     roundMoney,
     requireEventId: dedupe,
   };

@@ -3,7 +3,10 @@ import { basename } from 'node:path';
 import { z } from 'zod';
 import { type EventField, eventFields, isEventField } from '../../catalog/events.ts';
 import { type EventSpec, type FieldSource, MappingError, type MappingSpec } from '../event/mapping.ts';
+import { blanks } from '../event/reading.ts';
+import { type SheetDates, sheetDates } from '../event/values.ts';
 import { fileError } from '../input/input-error.ts';
+import { encodingNamed, encodings } from '../input/text.ts';
 
 export interface MappingFlags {
   /** Each `field=column`. */
@@ -15,6 +18,8 @@ export interface MappingFlags {
   /** Path of a mapping file. */
   readonly mapping?: string;
   readonly timezone?: string;
+  readonly encoding?: string;
+  readonly dates?: string;
   readonly delimiter?: string;
   readonly escapes?: boolean;
   readonly header?: boolean;
@@ -31,7 +36,7 @@ const text = z
   .min(1, 'is empty: leave it out')
   .refine(noNul, 'must not hold a NUL character');
 const flag = z.boolean('must be true or false');
-const delimiters = [',', ';', '|', ':', '~', '^', '#', '!', '\t', '\u0001'] as const;
+const delimiters = [',', ';', '|', ':', '~', '^', '#', '!', ' ', '\t', '\u0001', blanks] as const;
 
 /** Each message completes the sentence that begins with the member. */
 const event = {
@@ -45,6 +50,8 @@ const mappingFile = z.strictObject({
   ...event,
   events: z.array(z.strictObject(event), twoToEight).min(2, twoToEight).max(8, twoToEight).optional(),
   timezone: text.optional(),
+  encoding: text.optional(),
+  dates: text.optional(),
   delimiter: text.optional(),
   escapes: flag.optional(),
   header: flag.optional(),
@@ -77,6 +84,9 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
   }));
   const timezone =
     flags.timezone === undefined ? file?.timezone : { name: flags.timezone, place: '--timezone' };
+  const encoding =
+    flags.encoding === undefined ? file?.encoding : checkedEncoding(flags.encoding, '--encoding');
+  const dates = flags.dates === undefined ? file?.dates : checkedDates(flags.dates, '--dates');
   const delimiter =
     flags.delimiter === undefined ? file?.delimiter : checkedDelimiter(flags.delimiter, '--delimiter');
   return {
@@ -84,6 +94,8 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
     ...(where && { where }),
     ...(events && { events }),
     ...(timezone && { timezone }),
+    ...(encoding !== undefined && { encoding }),
+    ...(dates && { dates }),
     ...(delimiter !== undefined && { delimiter }),
     escapes: flags.escapes ?? file?.escapes ?? false,
     header: flags.header === false ? false : (file?.header ?? true),
@@ -138,6 +150,8 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
       }),
     }),
     ...(timezone !== undefined && { timezone: { name: timezone, place: at('timezone') } }),
+    ...(rest.encoding !== undefined && { encoding: checkedEncoding(rest.encoding, at('encoding')) }),
+    ...(rest.dates !== undefined && { dates: checkedDates(rest.dates, at('dates')) }),
     ...(rest.delimiter !== undefined && { delimiter: checkedDelimiter(rest.delimiter, at('delimiter')) }),
     ...(rest.escapes !== undefined && { escapes: rest.escapes }),
     ...(rest.header !== undefined && { header: rest.header }),
@@ -220,7 +234,7 @@ function checkedDelimiter(given: string, place: string): string {
   const delimiter = given === '\\t' || given === 'tab' ? '\t' : given;
   if (delimiters.some((each) => each === delimiter)) return delimiter;
   throw new MappingError(
-    `${place}: ${JSON.stringify(given)} cannot separate cells; give one of , ; | : ~ ^ # ! or \\t for a tab`,
+    `${place}: ${JSON.stringify(given)} cannot separate cells; give one of , ; | : ~ ^ # !, a space, \\t for a tab, or ${blanks} for one or more of either`,
   );
 }
 
@@ -230,4 +244,18 @@ function checkedPath(given: string, place: string): readonly string[] {
   throw new MappingError(
     `${place}: give the names of members, one in the other, such as data or report.rows`,
   );
+}
+
+function checkedEncoding(given: string, place: string): string {
+  const encoding = encodingNamed(given);
+  if (encoding !== undefined) return encoding;
+  throw new MappingError(
+    `${place}: ${given} is no encoding; there are ${['utf-8', 'utf-16le', 'utf-16be', ...encodings].join(', ')}`,
+  );
+}
+
+function checkedDates(given: string, place: string): SheetDates {
+  const dates = sheetDates.find((each) => each === given);
+  if (dates) return dates;
+  throw new MappingError(`${place}: ${given} is no kind of serial dates; there are ${sheetDates.join(', ')}`);
 }

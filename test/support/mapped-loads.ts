@@ -55,6 +55,7 @@ export function useMappedLoads(): MappedLoads {
       again: true,
       reading: mappedReading(file, valid),
       ...(valid.timezone && { timezone: valid.timezone.name }),
+      ...(valid.dates && { dates: valid.dates }),
       roundMoney: valid.roundMoney,
       now: () => new Date(),
       onRejected: ({ line, faults }) =>

@@ -77,7 +77,7 @@ export function scanRecords(
   // One cell a turn; the loops within it look at a byte each and nothing else.
   for (let at = start; at < limit; at++) {
     const cell = at;
-    while (at < limit && (buffer[at] === space || (buffer[at] === tab && delimiter !== tab))) at++;
+    while (at < limit && buffer[at] !== delimiter && (buffer[at] === space || buffer[at] === tab)) at++;
     if (buffer[at] === quote) {
       const opened = at;
       if (plainCells && opened > cell) cellIsOther();

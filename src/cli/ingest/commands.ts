@@ -28,7 +28,12 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     .option('--where <expression>', "leave out records for which this is false, such as {Day} != 'Total'")
     .option('--mapping <file>', 'a JSON file with columns, constants and expressions, see examples/')
     .option('--timezone <zone>', 'the IANA time zone of times that name none')
-    .option('--delimiter <character>', 'between cells, if it is no comma (CSV) and no tab (TSV)')
+    .option('--dates <kind>', 'numbers among times are serial dates: excel, or excel-1904 of old Macs')
+    .option('--encoding <name>', 'of text that is not Unicode, such as windows-1252')
+    .option(
+      '--delimiter <character>',
+      'between cells, if it is no comma (CSV) or tab (TSV); blanks: any number',
+    )
     .option('--escapes', 'cells have backslash escapes and no quotes, as databases dump them')
     .option('--no-header', 'the first line is a record; columns are called 1, 2, …')
     .option('--skip-lines <lines>', 'lines before the header', positiveInteger)

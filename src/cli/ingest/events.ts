@@ -76,6 +76,7 @@ export async function ingestEvents(
       store,
       readingOf: (file) => mappedReading(file, mapping, warn),
       roundMoney: mapping.roundMoney,
+      ...(mapping.dates && { dates: mapping.dates }),
       ...(mapping.timezone && { timezone: mapping.timezone.name }),
       ...(rejectLimit && { rejectLimit }),
       ...(moveTo !== undefined && {

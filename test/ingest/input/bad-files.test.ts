@@ -63,7 +63,6 @@ describe('a packed file that is broken loads nothing and says so', () => {
     ['gzip, cut off', 'e.ndjson.gz', () => cut(gzipSync(text())), /ends too early: the file is truncated/],
     // What the damaged bytes say may also be that more should come.
     ['gzip, damaged', 'e.ndjson.gz', () => damaged(gzipSync(text())), /gzip data is damaged|truncated/],
-    ['gzip, empty', 'e.ndjson.gz', () => Buffer.alloc(0), /truncated/],
     ['not gzip at all', 'e.ndjson.gz', noise, /holds neither gzip data nor text/],
     [
       'brotli, cut off',
@@ -84,7 +83,6 @@ describe('a packed file that is broken loads nothing and says so', () => {
     ['zstd, cut off', 'e.ndjson.zst', () => cut(zstd()), /truncated/],
     ['zstd, damaged', 'e.ndjson.zst', () => damaged(zstd()), /zstd data is damaged/],
     ['zstd, wrong checksum', 'e.ndjson.zst', () => wrongChecksum(zstd()), /zstd data is damaged/],
-    ['zstd, empty', 'e.ndjson.zst', () => Buffer.alloc(0), /truncated/],
     ['not zstd at all', 'e.ndjson.zst', noise, /holds neither zstd data nor text/],
     ['not Parquet at all', 'e.parquet', text, /is not a Parquet file, or it is cut off/],
     ['Parquet, empty', 'e.parquet', () => Buffer.alloc(0), /is not a Parquet file, or it is cut off/],

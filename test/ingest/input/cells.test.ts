@@ -11,7 +11,7 @@ const db = useStore();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-cells-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const delimiters = [',', ';', '|', '\t'] as const;
+const delimiters = [',', ';', '|', '\t', ' '] as const;
 
 /** A record as two programs read it: csv-parse knows no blanks outside quotes, the loader leaves them out. */
 interface Written {
@@ -24,7 +24,7 @@ function randomRecords(delimiter: string, count: number, multiLine: boolean): Wr
   const random = seededRandom(seed);
   const one = <T>(...choices: readonly [T, ...T[]]): T =>
     choices[Math.floor(random() * choices.length)] ?? choices[0];
-  const blanks = delimiter === '\t' ? ' ' : one(' ', '\t');
+  const blanks = delimiter === '\t' ? ' ' : delimiter === ' ' ? '\t' : one(' ', '\t');
   const ends = multiLine ? (['\n', '\r\n', '\n\n'] as const) : ([''] as const);
   const text = () =>
     Array.from({ length: Math.floor(random() * 5) }, () =>
@@ -123,19 +123,28 @@ test('a record whose first quote lies behind the size of a chunk is not cut at a
   }
 });
 
-test.each(delimiters)('broken quotes spoil the record they are in and no other: %j', async (d) => {
-  const broken = ['"a"b', '"a" b"', '"a""', `"a"${d}"b" x`, `x${d}"a"b"c"`, ` "a" "b"`];
-  const records = broken.flatMap((record) => [`good${d}"1"`, record]);
-  // An open quote goes on to the next one, as csv-parse reads it too; these close on their own line.
-  const lines = [...records.filter((record) => record !== '"a""'), `good${d}2`, `"never closed${d}3`, 'last'];
-  for (const chunkBytes of [1 << 20, 30]) {
-    const found = await cutCsv(db.store, folder, lines.join('\n'), { delimiter: d, chunkBytes });
-    expect(found.counted).toBe(lines.length);
-    const good = found.records.filter(({ cells }) => cells.length > 0).map(({ line }) => line);
-    const isGood = (line: string) => line.startsWith('good') || line === 'last';
-    expect(good).toEqual(lines.flatMap((line, n) => (isGood(line) ? [n + 1] : [])));
-  }
-});
+// A space between quotes is no fault where it separates cells.
+test.each(delimiters.filter((each) => each !== ' '))(
+  'broken quotes spoil the record they are in and no other: %j',
+  async (d) => {
+    const broken = ['"a"b', '"a" b"', '"a""', `"a"${d}"b" x`, `x${d}"a"b"c"`, ` "a" "b"`];
+    const records = broken.flatMap((record) => [`good${d}"1"`, record]);
+    // An open quote goes on to the next one, as csv-parse reads it too; these close on their own line.
+    const lines = [
+      ...records.filter((record) => record !== '"a""'),
+      `good${d}2`,
+      `"never closed${d}3`,
+      'last',
+    ];
+    for (const chunkBytes of [1 << 20, 30]) {
+      const found = await cutCsv(db.store, folder, lines.join('\n'), { delimiter: d, chunkBytes });
+      expect(found.counted).toBe(lines.length);
+      const good = found.records.filter(({ cells }) => cells.length > 0).map(({ line }) => line);
+      const isGood = (line: string) => line.startsWith('good') || line === 'last';
+      expect(good).toEqual(lines.flatMap((line, n) => (isGood(line) ? [n + 1] : [])));
+    }
+  },
+);
 
 test('a quote that is not closed within 1 MiB spoils its own line, however the file is cut', async () => {
   const filler = Array.from({ length: 24_000 }, (_, n) => `filler-${n},${'x'.repeat(40)}`);

@@ -72,7 +72,7 @@ describe('the first bytes tell packed data under any name', () => {
   );
 
   test('but only its name tells brotli', async () => {
-    expect(await read('e.ndjson', brotliCompressSync(whole))).not.toBe(whole);
+    await expect(read('e.ndjson', brotliCompressSync(whole))).rejects.toThrow('the text is not UTF-8');
   });
 });
 
@@ -102,11 +102,6 @@ describe('text that is named as packed data', () => {
     await refused('e.csv.gz', noise, 'it is named as gzip, but holds neither gzip data nor text');
     await refused('e.csv.zst', noise, 'it is named as zstd, but holds neither zstd data nor text');
     await refused('e.csv.br', whole, '(the brotli data is damaged|the file is truncated)');
-  });
-
-  test('is refused where it is empty, as packed data never is', async () => {
-    for (const name of ['e.csv.gz', 'e.csv.zst', 'e.csv.br'])
-      await refused(name, '', 'the file is truncated');
   });
 });
 

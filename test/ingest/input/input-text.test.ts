@@ -26,8 +26,8 @@ async function read(content: string | Buffer): Promise<Buffer> {
 }
 
 /** As the loader reads it, into targets of that size. */
-async function readInto(path: string, targetBytes: number): Promise<Buffer> {
-  const source = await openBytes(new LocalFile(path), () => {});
+async function readInto(path: string, targetBytes: number, reading = {}): Promise<Buffer> {
+  const source = await openBytes(new LocalFile(path), () => {}, undefined, reading);
   const parts: Buffer[] = [];
   for (;;) {
     const target = Buffer.alloc(targetBytes);
@@ -79,7 +79,7 @@ describe.each(orders)('%s', (order) => {
     ['lost a byte', (whole) => Buffer.concat([whole.subarray(0, 9_001), whole.subarray(9_002), whole])],
   ])('that %s is refused, not repaired', async (_, damage) => {
     await expect(read(damage(utf16(`\ufeff${sheet}`, order)))).rejects.toThrow(
-      `${join(folder, 'e.csv')}: the UTF-16 text is damaged or truncated; save it as UTF-8`,
+      `${join(folder, 'e.csv')}: the ${order.toUpperCase()} text is damaged or truncated`,
     );
     await expect(read(damage(utf16(`\ufeff${sheet}`, order)))).rejects.toBeInstanceOf(InputError);
   });
@@ -89,7 +89,10 @@ test('UTF-8 is read as it is, without its byte order mark', async () => {
   expect((await read(`\ufeff${sheet}`)).toString()).toBe(sheet);
   // Every byte but the CR, which may be the first line end.
   const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, n) => (n % 242) + 14));
-  expect((await read(bytes)).equals(bytes)).toBe(true);
+  const path = join(folder, 'bytes.csv');
+  await writeFile(path, bytes);
+  expect((await readInto(path, 1_000, { encoding: 'utf-8' })).equals(bytes)).toBe(true);
+  await expect(readInto(path, 1_000)).rejects.toThrow(`${path}: the text is not UTF-8`);
 });
 
 describe('line ends', () => {

@@ -23,7 +23,7 @@ describe.each(['ndjson', 'csv', 'tsv'] as const)('%s lines that are no text', (k
   ])('%s is rejected with its line, the others are loaded', async (_, byte, reason) => {
     const content = Buffer.from(writers[kind]([line(), line({ device: '~' }), line()]));
     content[content.indexOf('~')] = byte;
-    const { code, stderr } = await ingest(await file(`e.${kind}`, content));
+    const { code, stderr } = await ingest('--encoding', 'utf-8', await file(`e.${kind}`, content));
     expect(code).toBe(4);
     expect(stderr).toMatch(reason);
     expect(await counted()).toBe(2);
