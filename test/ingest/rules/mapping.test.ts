@@ -74,7 +74,7 @@ describe('fields from columns and constants', () => {
 describe('refused before anything is sent', () => {
   test.each<[unknown, string]>([
     ['{"map": {"spend": "A",}}', 'ads.json: is not JSON'],
-    [[], 'ads.json: must be a JSON object with map, set, expressions, where, timezone'],
+    [[], 'ads.json: must be a JSON object with map, set, expressions, where, events, timezone'],
     [{ maps: {} }, 'ads.json: maps is no member of a mapping; there are map, set, expressions'],
     [{ map: { cost: 'Cost' } }, 'ads.json: map.cost: cost is no field of an event; there are event_id'],
     [{ map: { spend: 5 } }, 'ads.json: map.spend must be text'],
