@@ -54,6 +54,8 @@ export interface MappingSpec extends EventSpec {
   readonly skipLines: number;
   /** JSON: the members that lead to the array of records. */
   readonly records: readonly string[];
+  /** JSON: columns that no record of a file need have. */
+  readonly optional: readonly string[];
   readonly ignoreUnknown: boolean;
   readonly roundMoney: boolean;
 }
@@ -78,6 +80,7 @@ export const defaultMapping: ValidMapping = {
   header: true,
   skipLines: 0,
   records: [],
+  optional: [],
   ignoreUnknown: false,
   roundMoney: false,
   expressions: new Map(),
@@ -98,11 +101,12 @@ export function compileMapping(valid: ValidMapping, columns?: readonly string[],
   const events = (valid.events ?? [valid]).map((event, n) => compileEvent(event, n, columns));
   const required = new Map(events.flatMap((event) => [...event.required]));
   if (columns) for (const [name, place] of required) requireColumn(name, columns, file, place);
+  else for (const name of valid.optional) required.delete(name);
   const all = new Map(events.flatMap(({ computed }) => [...computed]));
   const compute = (select: string, columnText: ColumnText) =>
     computeExpressions(all, select, columnText, valid.roundMoney);
   const [first] = events;
-  if (events.length === 1 && first) return { ...first, events: 1, compute };
+  if (events.length === 1 && first) return { ...first, required, events: 1, compute };
   return {
     ...severalEvents(events),
     required,

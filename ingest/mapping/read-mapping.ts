@@ -61,6 +61,7 @@ const mappingFile = z.strictObject({
     .max(1000, 'must be at most 1000')
     .optional(),
   records: text.optional(),
+  optional: z.array(text, 'must be a list of columns').optional(),
   ignore_unknown: flag.optional(),
   round_money: flag.optional(),
 });
@@ -101,6 +102,7 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
     header: flags.header === false ? false : (file?.header ?? true),
     skipLines: flags.skipLines ?? file?.skipLines ?? 0,
     records: flags.records === undefined ? (file?.records ?? []) : checkedPath(flags.records, '--records'),
+    optional: file?.optional ?? [],
     ignoreUnknown: flags.ignoreUnknown ?? file?.ignoreUnknown ?? false,
     roundMoney: flags.roundMoney ?? file?.roundMoney ?? false,
   };
@@ -157,6 +159,7 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
     ...(rest.header !== undefined && { header: rest.header }),
     ...(rest.skip_lines !== undefined && { skipLines: rest.skip_lines }),
     ...(rest.records !== undefined && { records: checkedPath(rest.records, at('records')) }),
+    ...(rest.optional !== undefined && { optional: rest.optional }),
     ...(rest.ignore_unknown !== undefined && { ignoreUnknown: rest.ignore_unknown }),
     ...(rest.round_money !== undefined && { roundMoney: rest.round_money }),
   };

@@ -216,14 +216,29 @@ describe('members of members', () => {
     [
       'campain.id',
       'campaign.id',
-      /--map creative_id: no record of .*\.ndjson has campain\.id; did you mean campaign\.id\?$/,
+      /--map creative_id: no record of .*\.ndjson has campain\.id; did you mean campaign\.id\?/,
     ],
-    ['Imp', 'imp', /no record of .* has Imp; did you mean imp\?$/],
-    ['price.currency.x', '', /no record of .* has price\.currency\.x; did you mean price\.currency\?$/],
+    ['Imp', 'imp', /no record of .* has Imp; did you mean imp\?/],
+    ['price.currency.x', '', /no record of .* has price\.currency\.x; did you mean price\.currency\?/],
   ])('a column that no record has is refused: %s', async (name, _, message) => {
     const text = lines(nested(1), nested(2));
     const flags = { map: ['event_time=ts', 'impressions=imp', `creative_id=${name}`], ignoreUnknown: true };
     await expect(load(text, flags)).rejects.toThrow(message);
+  });
+
+  test('one that a mapping file calls optional is not', async () => {
+    const mapping = await loader.file(
+      'm.json',
+      JSON.stringify({ map: { event_time: 'ts', impressions: 'imp', spend: 'cost' }, optional: ['cost'] }),
+    );
+    const text = lines(nested(1), nested(2));
+    const path = await loader.file('e.ndjson', text);
+    const { code, stderr } = await loader.ingest('--mapping', mapping, '--ignore-unknown', '--dry-run', path);
+    expect(code, stderr).not.toBe(2);
+    expect(stderr).not.toContain('no record of');
+    await expect(load(text, { map: [...map, 'spend=cost'], ignoreUnknown: true })).rejects.toThrow(
+      /has cost\. If a file may be without it, say so in a mapping file: "optional": \["cost"\]$/,
+    );
   });
 
   test('one that some record has is not, however it is written', async () => {
