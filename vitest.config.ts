@@ -1,23 +1,29 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
-const thorough = 'test/**/*.thorough.test.ts';
+const thoroughOnly = 'test/**/*.thorough.test.ts';
+/** Tests whose sizes `test/support/mode.ts` decides. */
+const inBothModes = 'test/**/*.both.test.ts';
 
 /**
  * `npm test` tells within minutes whether a change is right. `npm run test:thorough` (`--mode thorough`) has what
  * takes long because it repeats: rounds, seeds, every moment of a kill, slow callers.
  */
-export default defineConfig(({ mode }) => ({
-  test: {
-    include: [mode === 'thorough' ? thorough : 'test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(mode === 'thorough' ? [] : [thorough])],
-    globalSetup: ['test/support/stores.ts'],
-    reporters: ['default', './test/support/repeat-reporter.ts'],
-    // End what hangs: several times what a test takes on two busy cores.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-    // Of two cores: while one file waits for the database or for a period, others go on.
-    maxWorkers: 4,
-    // Files that share a process load the modules once. The thorough ones are few, and take longer than that.
-    isolate: mode === 'thorough',
-  },
-}));
+export default defineConfig(({ mode }) => {
+  const thorough = mode === 'thorough';
+  return {
+    test: {
+      include: thorough ? [thoroughOnly, inBothModes] : ['test/**/*.test.ts'],
+      exclude: [...configDefaults.exclude, ...(thorough ? [] : [thoroughOnly])],
+      provide: { thorough },
+      globalSetup: ['test/support/stores.ts'],
+      reporters: ['default', './test/support/repeat-reporter.ts'],
+      // End what hangs: several times what a test takes on two busy cores.
+      testTimeout: 300_000,
+      hookTimeout: 300_000,
+      // Of two cores: while one file waits for the database or for a period, others go on.
+      maxWorkers: 4,
+      // Files that share a process load the modules once. The thorough ones are few, and take longer than that.
+      isolate: thorough,
+    },
+  };
+});

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createToken } from '../../src/accounts/tokens.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -127,24 +126,6 @@ test('ad units by site, for each month and each week: the sums are those of the 
     expect(rows.length).toBeGreaterThanOrEqual(2 * 3);
   }
   expect(browser.complaints).toEqual([]);
-});
-
-test('a token that expires while the page is open leads back to the door, with the reason', async () => {
-  const expires = new Date(Date.now() + 15_000);
-  const token = await createToken(db.store, { account, label: 'short', expires });
-  const page = await browser.open(`${service.url}/app#token=${token}`);
-  await whole(page);
-  await expect
-    .poll(
-      async () =>
-        (await service.post('/v1/campaigns', account, {}, { authorization: `Bearer ${token}` })).status,
-      {
-        timeout: 30_000,
-      },
-    )
-    .toBe(401);
-  await choose(page, 'Device');
-  await page.getByText('the token has expired or was revoked').waitFor();
 });
 
 test('the page is shown in a frame of the network that may, and of no other', async () => {

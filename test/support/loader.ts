@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, expect } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { useCommandRunners } from './command-runners.ts';
-import { type Command, type Ended, type Input, useCommands } from './process.ts';
+import { type Command, type Ended, environmentOf, type Input, useCommands } from './process.ts';
 import type { TestStore } from './store.ts';
 
 /** What a test has for itself: whose events it loads, and a folder. */
@@ -61,12 +61,7 @@ export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  const env = (): Record<string, string> => ({
-    CLICKHOUSE_URL: db.address.url,
-    CLICKHOUSE_USER: db.address.user,
-    CLICKHOUSE_PASSWORD: db.address.password,
-    CLICKHOUSE_DATABASE: db.address.database,
-  });
+  const env = () => environmentOf(db.address);
   const start = (args: readonly string[], input?: Input) => commands.start(args, env(), input);
   const run: TestLoader['run'] = (args, input) =>
     input === undefined ? runCommand(args, env()) : start(args, input).ended;

@@ -127,8 +127,12 @@ export function isAlive(pid: number): boolean {
 }
 
 /** The largest resident memory of a process up to now, in MB. */
-export function peakMemoryMb(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+) kB/m.exec(processStatus(pid))?.[1]) / 1024;
+export const peakMemoryMb = (pid: number): number => statusMb(pid, 'VmHWM');
+
+export const residentMemoryMb = (pid: number): number => statusMb(pid, 'VmRSS');
+
+function statusMb(pid: number, field: string): number {
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(processStatus(pid))?.[1]) / 1024;
 }
 
 function processStatus(pid: number): string {

@@ -4,6 +4,9 @@
  */
 export const testSeed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
 
+/** How often a test of chance repeats: as often as it says, or TEST_ROUNDS times as often. */
+export const testRounds = (rounds: number): number => rounds * Number(process.env.TEST_ROUNDS ?? 1);
+
 /** Numbers in [0, 1) that depend on the seed alone. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;

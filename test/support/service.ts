@@ -28,6 +28,13 @@ export interface TestService {
   report(path: string, account: string, start: string, end: string): Promise<Report>;
 }
 
+/** A figure of `/metrics`, by its name and labels as they are written there; 0: it is not there yet. */
+export async function metric(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const line = text.split('\n').find((each) => each.startsWith(`${name} `));
+  return Number(line?.split(' ').at(-1) ?? 0);
+}
+
 /** The service of one test file, over HTTP on a port of its own, on the store of that file. */
 export function useService(
   test: TestStore,

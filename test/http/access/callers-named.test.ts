@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { createToken, newToken, revokeTokens } from '../../../src/accounts/tokens.ts';
 import { callersBehind, networkOf } from '../../../src/http/access/caller-address.ts';
 import { openLog } from '../../../src/observe/log.ts';
-import { useService } from '../../support/service.ts';
+import { metric, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
 const lines: string[] = [];
@@ -37,12 +37,7 @@ describe('a refused login is logged with address and reason, counted by it, and 
       return authorization;
     },
   };
-  const count = async (reason: string) => {
-    const text = await (await fetch(`${service.url}/metrics`)).text();
-    return Number(
-      new RegExp(`^adtally_logins_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
-    );
-  };
+  const count = (reason: string) => metric(service.url, `adtally_logins_refused_total{reason="${reason}"}`);
   test.each(Object.entries(bearers))('%s', async (reason, bearer) => {
     const authorization = await bearer();
     const address = `198.51.100.${Object.keys(bearers).indexOf(reason) + 1}`;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { content, statusesOf, useCalledService } from '../../support/called-service.ts';
-import { receivedAnswers } from '../../support/received-answers.ts';
 import { useStore } from '../../support/store.ts';
+import { content, statusesOf, useCalledService } from '../called-service.ts';
+import { receivedAnswers } from '../received-answers.ts';
 
 const { exchange, message } = useCalledService(useStore());
 

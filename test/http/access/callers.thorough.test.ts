@@ -1,29 +1,19 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
-import { statusesOf, untilClosed, useCalledService } from '../../support/called-service.ts';
-import { openReport } from '../../support/process.ts';
+import { openReport, residentMemoryMb } from '../../support/process.ts';
+import { metric } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
+import { statusesOf, untilClosed, useCalledService } from '../called-service.ts';
+import { reportsRunning } from '../report-statements.ts';
 
 const db = useStore();
 const service = useCalledService(db);
 const { expectReport, message, raw } = service;
 service.onLog((lines) => expect(lines.filter(({ status }) => status === 499)).not.toEqual([]));
 
-async function reportsRunning(): Promise<number> {
-  const running = await select(
-    db.store,
-    `SELECT 1 FROM system.processes WHERE current_database = currentDatabase() AND query LIKE '%FORMAT Template%'
-       AND query NOT LIKE '%system.processes%'`,
-  );
-  return running.length;
-}
-
-function memoryMb(): number {
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${service.pid}/status`, 'utf8'))?.[1]) / 1024;
-}
+const memoryMb = () => residentMemoryMb(service.pid);
+const running = () => reportsRunning(db.store);
 
 test('20 callers that read nothing are cut off, and neither their statements nor their memory stay', async () => {
   const before = memoryMb();
@@ -34,7 +24,7 @@ test('20 callers that read nothing are cut off, and neither their statements nor
     answers.push(answer);
   }
   await expectReport();
-  await expect.poll(reportsRunning, { timeout: 10_000, interval: 100 }).toBe(0);
+  await expect.poll(running, { timeout: 10_000, interval: 100 }).toEqual([]);
   for (const answer of answers) answer.resume();
   await expect.poll(() => answers.every(({ closed }) => closed), { timeout: 10_000 }).toBe(true);
   expect(answers.filter(({ complete }) => complete)).toEqual([]);
@@ -63,17 +53,12 @@ test('200 callers that disconnect, before the first byte or in the middle, leave
       }),
     );
   }
-  await expect.poll(reportsRunning, { timeout: 5_000, interval: 50 }).toBe(0);
-  await expect
-    .poll(
-      async () =>
-        /^adtally_reports_running (\d+)$/m.exec(await (await fetch(`${service.url}/metrics`)).text())?.[1],
-    )
-    .toBe('0');
+  await expect.poll(running, { timeout: 5_000, interval: 50 }).toEqual([]);
+  await expect.poll(() => metric(service.url, 'adtally_reports_running')).toBe(0);
   await expect.poll(memoryMb, { timeout: 10_000 }).toBeLessThan(before + 60);
 });
 
-test('callers that trickle their headers or their body are cut off, and others are served meanwhile', async () => {
+test.concurrent('callers that trickle their headers or their body are cut off, and others are served meanwhile', async () => {
   const startedAt = performance.now();
   const whole = [message(), message(['Transfer-Encoding: chunked'], '5\r\n{"sta\r\n')];
   const cuts = [60, (whole[0]?.length ?? 0) - 20, whole[1]?.length ?? 0];
@@ -92,7 +77,7 @@ test('callers that trickle their headers or their body are cut off, and others a
   expect(performance.now() - startedAt).toBeLessThan(45_000);
 });
 
-test('300 idle connections keep nobody out, and one that was idle for a while is still good', async () => {
+test.concurrent('300 idle connections keep nobody out, and one that was idle for a while is still good', async () => {
   const sockets = Array.from({ length: 300 }, raw);
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   await expectReport();

@@ -1,7 +1,19 @@
-import { afterAll, expect, inject, test, vi } from 'vitest';
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { freePort } from '../../../clickhouse/embedded/free-ports.ts';
 import { createToken } from '../../../src/accounts/tokens.ts';
-import { type Command, isAlive, listening, startProcess, useCommands } from '../../support/process.ts';
+import { openRedis } from '../../../src/http/access/redis.ts';
+import { openLog } from '../../../src/observe/log.ts';
+import {
+  type Command,
+  environmentOf,
+  isAlive,
+  listening,
+  startProcess,
+  useCommands,
+} from '../../support/process.ts';
+import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
@@ -16,20 +28,17 @@ afterAll(async () => {
   await redis?.kill('SIGKILL');
 });
 
-async function startRedis(port: number): Promise<Command> {
-  const server = startProcess('redis-server', ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '']);
+async function startRedis(port: number, ...more: string[]): Promise<Command> {
+  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', ...more];
+  const server = startProcess('redis-server', args);
   await server.said(/Ready to accept connections/);
   return server;
 }
 
 /** Two `serve` processes that share the Redis on that port. */
 async function startServices(port: number) {
-  const { url, user, password } = inject('clickhouse');
   const env = {
-    CLICKHOUSE_URL: url,
-    CLICKHOUSE_USER: user,
-    CLICKHOUSE_PASSWORD: password,
-    CLICKHOUSE_DATABASE: db.address.database,
+    ...environmentOf(db.address),
     PORT: '0',
     REDIS_URL: `redis://127.0.0.1:${port}`,
     RATE_LIMIT_REQUESTS: `${limit}`,
@@ -153,4 +162,48 @@ test('a service that starts without its Redis answers, holds the limit alone, an
   await redisIs(urls, 1);
   expect(await allowed(urls, 'in time')).toBe(limit);
   for (const service of processes) expect(await loggedOfRedis(service)).toEqual(failsAndReturns);
+});
+
+test('a password that Redis refuses is not in the log', async () => {
+  const port = await freePort();
+  await redis?.kill('SIGKILL');
+  redis = await startRedis(port, '--requirepass', 'the-new-secret');
+  const lines: string[] = [];
+  const log = openLog('info', { write: (line) => void lines.push(line) });
+  const client = openRedis(`redis://:the-old-secret@127.0.0.1:${port}`, log);
+  try {
+    await expect(client.connect()).rejects.toThrow();
+    await vi.waitUntil(() => lines.length > 0, { timeout: 20_000 });
+    expect(lines[0]).toMatch(/WRONGPASS.*Redis fails/);
+    expect(lines.join('')).not.toContain('the-old-secret');
+  } finally {
+    client.disconnect();
+  }
+});
+
+describe('a count in Redis', () => {
+  const service = useService(db, { REDIS_URL: inject('redisUrl'), RATE_LIMIT_REQUESTS: '2' });
+  const counts = new Redis(inject('redisUrl'));
+  const account = `counted-${randomBytes(6).toString('hex')}`;
+  const key = `adtally:requests:${account}`;
+  beforeAll(() => counts.ping());
+  afterAll(() => counts.disconnect());
+
+  async function askCounted(): Promise<[number, string | null, string | null]> {
+    const { status, headers } = await service.post('/v1/campaigns', account, '{');
+    return [status, headers.get('ratelimit'), headers.get('retry-after')];
+  }
+
+  test('beyond all limits is a limit, and no fault of the message', async () => {
+    await counts.set(key, '9007199254740995', 'EX', 600);
+    const [status, rateLimit, retryAfter] = await askCounted();
+    expect([status, retryAfter]).toEqual([429, expect.stringMatching(/^\d+$/)]);
+    expect(rateLimit).toMatch(/^"account";r=0;t=\d+$/);
+  });
+
+  test('below zero is not believed: this process counts by itself', async () => {
+    await counts.set(key, '-1000', 'EX', 600);
+    const statuses = [(await askCounted())[0], (await askCounted())[0], (await askCounted())[0]];
+    expect(statuses).toEqual([400, 400, 429]);
+  });
 });

@@ -88,10 +88,15 @@ test.each<[string, unknown]>([
   try {
     const answer = await ask(url, { method: 'GET' });
     expect(answer.status).toBe(500);
+    expect(answer.headers).toMatchObject({
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+    });
     const { code, request_id } = JSON.parse(answer.body);
-    expect(code).toBe('internal_error');
+    expect([code, request_id]).toEqual(['internal_error', answer.headers['x-request-id']]);
     expect(lines).toHaveLength(1);
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 50, request: request_id });
+    const logged = { level: 50, request: request_id, msg: 'request failed' };
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject(logged);
     expect(lines[0]).toContain('of our own');
     expect(answer.body).not.toContain('of our own');
   } finally {

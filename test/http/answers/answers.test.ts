@@ -6,7 +6,7 @@ import { reportFormats } from '../../../src/report/formats.ts';
 import { insertLarge } from '../../support/accounts.ts';
 import { event, load, loadRows } from '../../support/events.ts';
 import { openReport } from '../../support/process.ts';
-import { type TestService, useService } from '../../support/service.ts';
+import { metric, type TestService, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
@@ -182,17 +182,9 @@ test('log and metrics tell answers from memory, with their rows', async () => {
   await expect
     .poll(line, { timeout: 15_000 })
     .toMatchObject({ cache: 'hit', rows: 2, status: 200, complete: true, account: 'advertiser' });
-  const metrics = await (await fetch(`${service.url}/metrics`)).text();
-  const metric = (name: string) =>
-    Number(
-      metrics
-        .split('\n')
-        .find((each) => each.startsWith(`${name} `))
-        ?.split(' ')[1],
-    );
-  expect(metric('adtally_answers_total{cache="hit"}')).toBeGreaterThan(0);
-  expect(metric('adtally_answers_kept')).toBeGreaterThan(0);
-  expect(metric('adtally_answers_kept_bytes')).toBeGreaterThan(1_000);
+  expect(await metric(service.url, 'adtally_answers_total{cache="hit"}')).toBeGreaterThan(0);
+  expect(await metric(service.url, 'adtally_answers_kept')).toBeGreaterThan(0);
+  expect(await metric(service.url, 'adtally_answers_kept_bytes')).toBeGreaterThan(1_000);
 });
 
 describe('beside callers that read nothing', () => {

@@ -6,15 +6,16 @@ import { event, load } from '../../support/events.ts';
 import { useService } from '../../support/service.ts';
 import { type Passing, reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
 import { useStore } from '../../support/store.ts';
+import { isReport } from '../report-statements.ts';
 
 const db = useStore();
-/** Statements for reports of the account in question, in the order in which they were sent. */
+/** Statements that ask for a range of days, in the order in which they were sent. */
 let sent: Passing[] = [];
 let hold: Parameters<typeof useStatementsBetween>[1] = () => {};
 const between = useStatementsBetween(
   () => db.address.url,
   (passing) => {
-    if (!passing.query.includes('account_id = {account:String} AND day')) return;
+    if (!passing.settings.has('param_first')) return;
     sent.push(passing);
     return hold(passing);
   },
@@ -34,7 +35,6 @@ beforeEach(() => {
 });
 
 const finest = '/v1/campaigns/breakdowns/device_creative_date';
-const isReport = ({ query }: Passing) => /FORMAT (Template|CSV)/.test(query);
 const settingsOf = (name: string) => sent.filter(isReport).map(({ settings }) => settings.get(name));
 const priorities = () => settingsOf('priority');
 

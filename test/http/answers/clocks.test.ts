@@ -1,4 +1,4 @@
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { listLimits, setRequestLimit } from '../../../src/accounts/request-limits.ts';
 import {
   createToken,
@@ -9,7 +9,7 @@ import {
   revokeTokens,
 } from '../../../src/accounts/tokens.ts';
 import { heldAt } from '../../support/held.ts';
-import { useCommands } from '../../support/process.ts';
+import { environmentOf, useCommands } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
@@ -19,14 +19,7 @@ const commands = useCommands();
 const within5s = { timeout: 5_000, interval: 100 };
 
 function adtally(args: readonly string[], input?: string) {
-  const { url, user, password } = inject('clickhouse');
-  const env = {
-    CLICKHOUSE_URL: url,
-    CLICKHOUSE_USER: user,
-    CLICKHOUSE_PASSWORD: password,
-    CLICKHOUSE_DATABASE: db.address.database,
-  };
-  return commands.run(['token', ...args], env, input);
+  return commands.run(['token', ...args], environmentOf(db.address), input);
 }
 
 async function statusWith(token: string): Promise<number> {

@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import zlib from 'node:zlib';
 import { beforeAll, expect, test } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import {
   type Command,
+  environmentOf,
   listening,
   openReport,
   peakMemoryMb,
@@ -14,6 +14,7 @@ import {
   useCommands,
 } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
+import { reportsRunning } from '../report-statements.ts';
 
 const db = useStore();
 const commands = useCommands();
@@ -39,14 +40,7 @@ beforeAll(async () => {
             FROM numbers(${rows})`,
   });
   token = await createToken(db.store, { account: 'large', label: '' });
-  const { url: store, user, password, database } = db.address;
-  serve = commands.start(['serve'], {
-    PORT: '0',
-    CLICKHOUSE_URL: store,
-    CLICKHOUSE_USER: user,
-    CLICKHOUSE_PASSWORD: password,
-    CLICKHOUSE_DATABASE: database,
-  });
+  serve = commands.start(['serve'], { PORT: '0', ...environmentOf(db.address) });
   url = await listening(serve);
 });
 
@@ -102,13 +96,7 @@ test('the answer begins while the statement still runs', async () => {
   const answer = await openReport(url, { token });
   await once(answer, 'readable');
   // Nothing is read: the statement cannot end, because its answer is larger than every buffer on the way.
-  const running = await select<{ rows: number }>(
-    db.store,
-    `SELECT toUInt32(count()) AS rows FROM system.processes
-     WHERE current_database = currentDatabase() AND position(query, 'FORMAT Template') > 0
-       AND position(query, 'system.processes') = 0`,
-  );
-  expect(running).toEqual([{ rows: 1 }]);
+  expect(await reportsRunning(db.store)).toHaveLength(1);
   // All that has come; of a given length there may not be enough yet.
   expect(answer.read().toString()).toMatch(/^\{"result":\{"last_update_time":"/);
   expect((await buffer(answer)).length).toBeGreaterThan(50e6);

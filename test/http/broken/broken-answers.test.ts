@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { killedInAnAnswer, readAll, useEmbeddedStore } from '../../support/embedded-store.ts';
 import { isAlive, listening, openReport } from '../../support/process.ts';
+import { killedInAnAnswer, readAll, useEmbeddedStore } from '../embedded-store.ts';
+import { killReports } from '../report-statements.ts';
 
 const db = useEmbeddedStore();
 const { commands, env, engine, enginePid, withStore, reportsRunning, expectWholeReports } = db;
@@ -32,8 +33,7 @@ test('a statement that fails after the first byte breaks the transfer', async ()
     const answer = await openReport(url, { token: db.token, accept });
     expect(answer.statusCode).toBe(200);
     await once(answer, 'readable');
-    const kill = "KILL QUERY WHERE query LIKE '%FORMAT Template%' AND query NOT LIKE '%KILL QUERY%'";
-    await withStore((store) => store.command({ query: kill }));
+    await withStore(killReports);
     const { bytes, complete } = await readAll(answer);
     expect({ accept, complete, some: bytes > 0 }).toEqual({ accept, complete: false, some: true });
   }

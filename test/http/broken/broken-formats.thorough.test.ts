@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { connect, type Store, select } from '../../../clickhouse/client.ts';
+import { connect, type Store } from '../../../clickhouse/client.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { reportFormats } from '../../../src/report/formats.ts';
 import { embedded } from '../../support/compiled.ts';
 import { engineIn } from '../../support/embedded-processes.ts';
 import { type Command, listening, useCommands } from '../../support/process.ts';
+import { reportsRunning } from '../report-statements.ts';
 
 const commands = useCommands();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-broken-formats-'));
@@ -77,21 +78,11 @@ async function withStore<T>(work: (store: Store) => Promise<T>): Promise<T> {
   }
 }
 
-/** Ids of the report statements that the database works on and that were not killed. */
-function reportsRunning(): Promise<string[]> {
-  return ids(
-    `SELECT query_id FROM system.processes WHERE query LIKE '%campaigns_device_creative_date AS r%'
-     AND query NOT LIKE '%system.processes%' AND NOT is_cancelled`,
+const running = () => withStore(reportsRunning);
+const kill = (id: string) =>
+  withStore((store) =>
+    store.command({ query: 'KILL QUERY WHERE query_id = {id:String}', query_params: { id } }),
   );
-}
-
-const kill = (id: string) => ids(`KILL QUERY WHERE query_id = '${id}'`);
-
-function ids(query: string): Promise<string[]> {
-  return withStore(async (store) =>
-    (await select<{ query_id: string }>(store, query)).map((row) => row.query_id),
-  );
-}
 
 interface Asked {
   /** Format and coding. */
@@ -169,12 +160,12 @@ test('a statement killed before its first byte is a problem in every format', as
   const asked = askAll(undated);
   let settled = 0;
   for (const { answer } of asked) answer.finally(() => settled++).catch(() => undefined);
-  const kills: Promise<string[]>[] = [];
-  let running = await reportsRunning();
+  const kills: Promise<unknown>[] = [];
+  let ids = await running();
   // A report starts a second statement when it turns out to be large, so what is killed is not counted.
-  while (settled < asked.length || running.length > 0) {
-    kills.push(...running.map(kill));
-    running = await reportsRunning();
+  while (settled < asked.length || ids.length > 0) {
+    kills.push(...ids.map(kill));
+    ids = await running();
   }
   expectNoAnswer(await outcomes(asked));
   await Promise.all(kills);
@@ -183,11 +174,11 @@ test('a statement killed before its first byte is a problem in every format', as
 
 test('a statement killed in the middle breaks the transfer in every format', async () => {
   const asked = await begunAnswers();
-  const running = await reportsRunning();
-  expect(running).toHaveLength(asked.length);
+  const ids = await running();
+  expect(ids).toHaveLength(asked.length);
   // Not waited for: the engine ends some of them only once their caller reads on.
-  const kills = running.map(kill);
-  await expect.poll(reportsRunning, { timeout: 10_000 }).toEqual([]);
+  const kills = ids.map(kill);
+  await expect.poll(running, { timeout: 10_000 }).toEqual([]);
   expect(await outcomes(asked)).toEqual(all('broken'));
   await Promise.all(kills);
   await expectWholeAnswers();
@@ -199,8 +190,8 @@ test('ClickHouse killed before the first byte never makes an answer in any forma
   expect(before.filter((each) => !each.endsWith('whole'))).toEqual([]);
   const asked = askAll(undated);
   // None ends by itself: an answer that nobody reads does not fit into the buffers on its way.
-  const running = async () => (await reportsRunning()).length === asked.length;
-  await vi.waitUntil(running, { timeout: 20_000, interval: 10 });
+  const allRun = async () => (await running()).length === asked.length;
+  await vi.waitUntil(allRun, { timeout: 20_000, interval: 10 });
   killEngine();
   expectNoAnswer(await outcomes(asked));
   await expectWholeAnswers();

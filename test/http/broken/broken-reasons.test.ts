@@ -6,6 +6,7 @@ import { insertLarge } from '../../support/accounts.ts';
 import { openReport, startProcess } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
+import { killReports } from '../report-statements.ts';
 
 const lines: string[] = [];
 const log = openLog('info', { write: (line) => void lines.push(line) });
@@ -28,9 +29,7 @@ test.each(Object.keys(unpacked))(
     const answer = await openReport(service.url, { token: await service.token('large'), accept: coding });
     await once(answer, 'readable');
     const request = String(answer.headers['x-request-id']);
-    const kill = `KILL QUERY WHERE current_database = currentDatabase() AND query LIKE '%FORMAT Template%'
-                  AND query NOT LIKE '%KILL QUERY%'`;
-    await db.store.command({ query: kill });
+    await killReports(db.store);
     const pieces: Buffer[] = [];
     const broken = await (async () => {
       for await (const piece of answer as AsyncIterable<Buffer>) pieces.push(piece);

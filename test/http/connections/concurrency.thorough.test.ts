@@ -3,9 +3,9 @@ import { connect as dial } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { insertLarge } from '../../support/accounts.ts';
 import { openReport } from '../../support/process.ts';
-import { useService } from '../../support/service.ts';
-import { readAt } from '../../support/slow-callers.ts';
+import { metric, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
+import { readAt } from '../slow-callers.ts';
 
 const range = '{"start_time":"2026-01-01","end_time":"2026-12-31"}';
 
@@ -33,10 +33,7 @@ describe('with two places', () => {
       '',
       range,
     ].join('\r\n');
-  const gauge = async (name: string) => {
-    const metrics = await (await fetch(`${service.url}/metrics`)).text();
-    return Number(new RegExp(`^adtally_reports_${name} (\\d+)$`, 'm').exec(metrics)?.[1]);
-  };
+  const gauge = (name: string) => metric(service.url, `adtally_reports_${name}`);
   const openLarge = async (account: string) => {
     const answer = await openReport(service.url, { token: await service.token(account) });
     await once(answer, 'readable');

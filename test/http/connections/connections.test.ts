@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { receivedAnswers } from '../../support/received-answers.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
+import { receivedAnswers } from '../received-answers.ts';
 
 const most = 20;
 const service = useService(useStore(), { MAX_CONNECTIONS: `${most}`, SEND_TIMEOUT_SECONDS: '1' });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { HttpEnv } from '../../../src/http/env.ts';
 import { type Listening, listen } from '../../../src/http/server/listen.ts';
 import { openLog } from '../../../src/observe/log.ts';
-import { receivedAnswers } from '../../support/received-answers.ts';
+import { receivedAnswers } from '../received-answers.ts';
 
 /** What the app was given, in this order, and how it is told to answer the first. */
 let worked: string[] = [];

@@ -2,8 +2,8 @@ import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../../clickhouse/embedded/free-ports.ts';
-import { useEmbeddedStore } from '../../support/embedded-store.ts';
 import { type Command, listening, startProcess } from '../../support/process.ts';
+import { useEmbeddedStore } from '../embedded-store.ts';
 
 const db = useEmbeddedStore();
 const { commands, env, enginePid, expectWholeReports } = db;

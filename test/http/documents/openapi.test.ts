@@ -1,13 +1,39 @@
+import {
+  registerSchema,
+  setShouldValidateFormat,
+  unregisterSchema,
+  validate,
+} from '@hyperjump/json-schema/openapi-3-1';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints, familyOf } from '../../../catalog/breakdowns.ts';
 import { type Catalog, catalog } from '../../../catalog/catalog.ts';
 import { openApiDocument } from '../../../src/http/openapi/document.ts';
 import type { Content, OpenApiDocument, ResponseObject } from '../../../src/http/openapi/model.ts';
 import { event, load } from '../../support/events.ts';
-import { faults, readDocument } from '../../support/openapi-faults.ts';
 import { paths } from '../../support/oracle.ts';
 import { type Report, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
+
+const address = 'https://adtally.test/openapi.json';
+const dialect = 'https://spec.openapis.org/oas/3.1/schema-base';
+
+/** The document of a service, registered with an independent validator. */
+async function readDocument(url: string): Promise<OpenApiDocument> {
+  setShouldValidateFormat(true);
+  const text = await (await fetch(`${url}/openapi.json`)).text();
+  // Another file of the same process may have registered the document of its service.
+  unregisterSchema(address);
+  registerSchema(JSON.parse(text), address, dialect);
+  return JSON.parse(text);
+}
+
+/** What the validator finds wrong with a value, by a schema at some place of the document. */
+async function faults(value: unknown, ...place: string[]): Promise<unknown[]> {
+  const pointer = place.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
+  const schema = place.length ? `${address}#/${pointer}` : dialect;
+  const output = await validate(schema, JSON.parse(JSON.stringify(value)), 'BASIC');
+  return output.valid ? [] : (output.errors ?? []);
+}
 
 const db = useStore();
 // Before the service starts, so that it knows the time of the load from the beginning.
@@ -244,4 +270,64 @@ test('a made-up dimension of the catalog is in the document without further work
     'One row per campaign, device, browser and day',
   );
   expect(made.components.schemas.CampaignsBrowserRow?.required).toContain('browser');
+});
+
+const asked = {
+  ...body,
+  limit: 1,
+  totals: true,
+  compare_to: 'previous_period',
+  metrics: ['cpc', 'spent'],
+};
+test('answers with optional fields are what the document says', async () => {
+  const place = ['paths', path, 'post', 'responses', '200', 'content', 'application/json', 'schema'];
+  const answer = JSON.parse(await (await service.post(path, 'advertiser', asked)).text());
+  expect(Object.keys(answer.result)).toEqual(
+    expect.arrayContaining(['totals', 'row_count', 'compare_to', 'rows']),
+  );
+  expect(await faults(answer, ...place)).toEqual([]);
+  for (const wrong of [{ row_count: '1' }, { totals: { spent: '1' } }, { more: 1 }, { rows: [{}] }]) {
+    expect(await faults({ result: { ...answer.result, ...wrong } }, ...place)).not.toEqual([]);
+  }
+  const csv = await service.post(path, 'advertiser', asked, { accept: 'text/csv' });
+  expect(ofOptions.filter((name) => !csv.headers.has(name))).toEqual([]);
+  const documented = document.paths[path]?.post?.responses[200];
+  const headers = documented && 'headers' in documented ? documented.headers : {};
+  expect(Object.keys(headers ?? {})).toEqual(expect.arrayContaining(ofOptions));
+  await csv.text();
+});
+
+test('bodies with optional fields are accepted and refused as the document says', async () => {
+  const options = [
+    {
+      limit: 1,
+      totals: false,
+      filters: {},
+      order_by: [],
+      compare_to: 'previous_year',
+      time_grain: undefined,
+    },
+    { filters: { device: ['x'], campaign_id: [''] }, metrics: ['cpc'], order_by: [{ field: 'cpc' }] },
+    { compare_to: { start_time: '2025-01-01', end_time: '2025-12-31' } },
+    ...[
+      { limit: 0 },
+      { limit: '1' },
+      { limit: 1.5 },
+      { totals: 1 },
+      { filters: { site: ['x'] } },
+      { metrics: [] },
+    ],
+    ...[
+      { filters: { device: [] } },
+      { filters: { device: 'x' } },
+      { order_by: ['cpc'] },
+      { metrics: ['cost'] },
+    ],
+    ...[{ compare_to: 'yesterday' }, { compare_to: { start_time: '2025-01-01' } }, { filters: null }],
+  ].map((more) => ({ ...body, ...more }));
+  for (const request of options) {
+    const accepted = (await service.post(path, 'a', request)).status === 200;
+    const fits = await faults(request, 'components', 'schemas', 'CampaignsRequest');
+    expect({ request, fits: fits.length === 0 }).toEqual({ request, fits: accepted });
+  }
 });

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { openLog } from '../../../src/observe/log.ts';
 import { insertLarge } from '../../support/accounts.ts';
 import { openReport } from '../../support/process.ts';
-import { type TestService, useService } from '../../support/service.ts';
+import { metric, type TestService, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
@@ -31,12 +31,6 @@ function endOf(answer: IncomingMessage): Promise<string | undefined> {
   });
 }
 
-async function metric(service: TestService, name: string): Promise<number> {
-  const text = await (await fetch(`${service.url}/metrics`)).text();
-  const line = text.split('\n').find((each) => each.startsWith(`${name} `));
-  return Number(line?.split(' ').at(-1) ?? 0);
-}
-
 describe('callers of two accounts that read nothing', () => {
   const service = useService(db);
 
@@ -59,12 +53,12 @@ describe('callers of two accounts that read nothing', () => {
     console.info(`large and small reports of others began after ${waits} ms`);
     expect(Math.max(...waits)).toBeLessThan(4_000);
 
-    await expect.poll(() => metric(service, 'adtally_reports_held')).toBe(6);
-    expect(await metric(service, 'adtally_reports_running')).toBe(0);
+    await expect.poll(() => metric(service.url, 'adtally_reports_held')).toBe(6);
+    expect(await metric(service.url, 'adtally_reports_running')).toBe(0);
     const [first] = held;
     if (first) expect(await endOf(first)).toBe('whole');
     for (const answer of held) answer.destroy();
-    await expect.poll(() => metric(service, 'adtally_reports_held')).toBe(0);
+    await expect.poll(() => metric(service.url, 'adtally_reports_held')).toBe(0);
   });
 });
 
@@ -81,7 +75,7 @@ describe('a caller that is too slow', () => {
       rememberMs: 60_000,
     },
   );
-  const broken = () => metric(service, 'adtally_answers_broken_total{outcome="caller_too_slow"}');
+  const broken = () => metric(service.url, 'adtally_answers_broken_total{outcome="caller_too_slow"}');
 
   test('is cut off when somebody waits, and the operator is told why', async () => {
     const slow = await unread(service, 'a');
@@ -112,7 +106,7 @@ describe('a caller that is too slow', () => {
       opened.push(unread(service, account).catch(() => undefined));
     }
     await expect
-      .poll(() => metric(service, 'adtally_reports_held'), { timeout: 20_000 })
+      .poll(() => metric(service.url, 'adtally_reports_held'), { timeout: 20_000 })
       .toBeGreaterThanOrEqual(4);
     for (let round = 0; round < 3; round++) {
       for (const account of ['third', 'fourth']) {
@@ -121,8 +115,8 @@ describe('a caller that is too slow', () => {
         expect(await endOf(answer)).toBe('whole');
       }
     }
-    expect(await metric(service, 'adtally_reports_held')).toBeLessThanOrEqual(8);
+    expect(await metric(service.url, 'adtally_reports_held')).toBeLessThanOrEqual(8);
     for (const answer of await Promise.all(opened)) (answer as IncomingMessage | undefined)?.destroy();
-    await expect.poll(() => metric(service, 'adtally_reports_held')).toBe(0);
+    await expect.poll(() => metric(service.url, 'adtally_reports_held')).toBe(0);
   });
 });

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { openGate, useCountedStore } from '../../support/gate.ts';
-import { listening, useCommands } from '../../support/process.ts';
+import { environmentOf, listening, useCommands } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
@@ -41,14 +41,8 @@ test('800 questions of anybody cost no statement', async () => {
 
 test('readiness goes within seconds of ClickHouse, says nothing of it, and comes back', async () => {
   const gate = await openGate(db.address.url);
-  const { user, password, database } = db.address;
-  const serve = commands.start(['serve'], {
-    CLICKHOUSE_URL: gate.url,
-    CLICKHOUSE_USER: user,
-    CLICKHOUSE_PASSWORD: password,
-    CLICKHOUSE_DATABASE: database,
-    PORT: '0',
-  });
+  const env = { ...environmentOf({ ...db.address, url: gate.url }), PORT: '0' };
+  const serve = commands.start(['serve'], env);
   const url = await listening(serve);
   const ready = async () => (await fetch(`${url}/readyz`)).status;
   const up = async () =>

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect as dial, type Socket } from 'node:net';
-import { afterAll, beforeAll, beforeEach, expect, inject } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { insertLarge } from './accounts.ts';
-import { type Command, listening, useCommands } from './process.ts';
-import type { TestStore } from './store.ts';
+import { insertLarge } from '../support/accounts.ts';
+import { type Command, environmentOf, listening, useCommands } from '../support/process.ts';
+import type { TestStore } from '../support/store.ts';
 
 /** A service as a process of its own, with an account that has a large report, and callers that are no HTTP client. */
 export interface CalledService {
@@ -38,12 +38,8 @@ export function useCalledService(db: TestStore, env: Record<string, string> = {}
   beforeAll(async () => {
     await insertLarge(db.store, ['large']);
     token = await createToken(db.store, { account: 'large', label: '' });
-    const { url: clickhouse, user, password } = inject('clickhouse');
     serve = commands.start(['serve'], {
-      CLICKHOUSE_URL: clickhouse,
-      CLICKHOUSE_USER: user,
-      CLICKHOUSE_PASSWORD: password,
-      CLICKHOUSE_DATABASE: db.address.database,
+      ...environmentOf(db.address),
       PORT: '0',
       RATE_LIMIT_REQUESTS: '100000',
       MAX_CONCURRENT_REPORTS: '40',

@@ -1,6 +1,7 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { beforeAll, expect } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type EventLine, event, load } from '../support/events.ts';
+import { thorough } from '../support/mode.ts';
 import { seededRandom, testSeed } from '../support/random.ts';
 import { type TestService, useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -9,17 +10,16 @@ import { daysAgo, plain, settled, whole } from './pages.ts';
 
 /** Reads the figures off the page and compares each with the API's answer to the same question. */
 
-export const sizes = {
+const sizes = {
   desktop: { viewport: { width: 1440, height: 900 } },
   laptop: { viewport: { width: 1280, height: 720 } },
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true },
 } as const satisfies Record<string, BrowserContextOptions>;
-export type Size = keyof typeof sizes;
-export const sizeNames = Object.keys(sizes) as Size[];
+type Size = keyof typeof sizes;
 
-export type Each = 'day' | 'week' | 'month';
+type Each = 'day' | 'week' | 'month';
 
-export interface Question {
+interface Question {
   readonly account: string;
   readonly start: string;
   readonly end: string;
@@ -28,7 +28,7 @@ export interface Question {
   readonly by?: string;
 }
 
-export const questions: Record<string, Question> = {
+const questions: Record<string, Question> = {
   'four days of 28': { account: 'gaps', start: daysAgo(28), end: daysAgo(1), each: 'day' },
   'a new customer': { account: 'new', start: daysAgo(28), end: daysAgo(1), each: 'day' },
   'one day': { account: 'new', start: daysAgo(3), end: daysAgo(3), each: 'day' },
@@ -102,13 +102,13 @@ function events(): EventLine[] {
   return lines;
 }
 
-export interface FiguresOnPage {
-  open(name: string, size: Size, question: Question): Promise<Shown>;
+interface FiguresOnPage {
+  open(name: string, size: Size): Promise<Shown>;
   readonly browser: TestBrowser;
   readonly service: TestService;
 }
 
-export function useFigures(): FiguresOnPage {
+function useFigures(): FiguresOnPage {
   const db = useStore();
   const service = useService(db);
   const browser = useBrowser();
@@ -116,7 +116,9 @@ export function useFigures(): FiguresOnPage {
   return {
     browser,
     service,
-    open: async (_, size, question) => {
+    open: async (name, size) => {
+      const question = questions[name];
+      if (!question) throw new Error(`${name} is no question`);
       const { account, start, end, each, compare, by } = question;
       const fields = [
         `days=${start}/${end}`,
@@ -136,7 +138,7 @@ export function useFigures(): FiguresOnPage {
 
 type Row = Readonly<Record<string, string>>;
 
-export interface Shown {
+interface Shown {
   readonly page: Page;
   readonly size: Size;
   readonly question: Question;
@@ -168,7 +170,7 @@ function units(decimal: string): bigint {
 }
 
 /** The days, weeks (from Monday) or months of the question, cut to it: counted day by day. */
-export function periods({ start, end, each }: Question): { start: string; end: string }[] {
+function periods({ start, end, each }: Question): { start: string; end: string }[] {
   const made: { key: string; start: string; end: string }[] = [];
   for (let time = Date.parse(start); time <= Date.parse(end); time += 86_400_000) {
     const date = new Date(time);
@@ -260,7 +262,7 @@ async function places(
 }
 
 /** Points with the mouse, by jumps: what the tooltip says is what is under the pointer. */
-export async function comparePointed(shown: Shown, count = 50): Promise<void> {
+async function comparePointed(shown: Shown, count = 50): Promise<void> {
   const { page } = shown;
   const points = await pointsOf(shown);
   for (const { x, y, n } of await places(page, count, points.length)) {
@@ -272,7 +274,7 @@ export async function comparePointed(shown: Shown, count = 50): Promise<void> {
 }
 
 /** Taps, and moves a finger sideways. */
-export async function compareTouched(shown: Shown, count = 10): Promise<void> {
+async function compareTouched(shown: Shown, count = 10): Promise<void> {
   const { page } = shown;
   const points = await pointsOf(shown);
   const touched = await places(page, count, points.length);
@@ -294,7 +296,7 @@ export async function compareTouched(shown: Shown, count = 10): Promise<void> {
 }
 
 /** Goes from point to point with the keys: the tooltip, and what a screen reader is told. */
-export async function compareWithKeys(shown: Shown): Promise<void> {
+async function compareWithKeys(shown: Shown): Promise<void> {
   const { page } = shown;
   const points = await pointsOf(shown);
   const plot = page.locator('.plot[role=slider]');
@@ -348,7 +350,7 @@ function recordLabels(): void {
 }
 
 /** The axes: the days are those at their place, from the first that was asked for; no number is cut or like another. */
-export async function compareAxes({ page, question }: Shown): Promise<void> {
+async function compareAxes({ page, question }: Shown): Promise<void> {
   const all = periods(question);
   const { labels, left, width, names } = await page.evaluate(
     ({ all, each }) => {
@@ -387,7 +389,7 @@ export async function compareAxes({ page, question }: Shown): Promise<void> {
 }
 
 /** Where there is a row there is ink, and where none is there is no ink: neither a slope nor a zero. */
-export async function compareInk(shown: Shown): Promise<void> {
+async function compareInk(shown: Shown): Promise<void> {
   const { page } = shown;
   const points = await pointsOf(shown);
   const inked = await page.evaluate((count) => {
@@ -420,7 +422,7 @@ export async function compareInk(shown: Shown): Promise<void> {
 }
 
 /** Each card: its number in sight is that of the API, rounded to cents at most; whole on hover and for a screen reader. */
-export async function compareCards({ page, answer }: Shown): Promise<void> {
+async function compareCards({ page, answer }: Shown): Promise<void> {
   const cards = await page.evaluate(() =>
     [...document.querySelectorAll('.card')].map((card) => {
       const value = card.querySelector('.value') as HTMLElement;
@@ -555,7 +557,7 @@ async function scrollTo(page: Page, x: number, y: number): Promise<void> {
 }
 
 /** Every cell, at the ends and in the middle: its figure, whole, and beside it what the row is. */
-export async function compareTable({ page, question, answer }: Shown): Promise<void> {
+async function compareTable({ page, question, answer }: Shown): Promise<void> {
   await page.locator('.rows').scrollIntoViewIfNeeded();
   await page.evaluate(() => document.querySelector('.rows')?.scrollIntoView({ block: 'end' }));
   const naming = [
@@ -606,7 +608,7 @@ export async function compareTable({ page, question, answer }: Shown): Promise<v
 }
 
 /** The Columns menu: its boxes, names and arrows stand in line, and are as large as boxes are. */
-export async function compareMenu(page: Page): Promise<void> {
+async function compareMenu(page: Page): Promise<void> {
   await page.locator('.columns summary').click();
   const lines = await page.evaluate(() =>
     [...document.querySelectorAll('.metrics li')].map((line) =>
@@ -622,3 +624,61 @@ export async function compareMenu(page: Page): Promise<void> {
   expect(lines[0]?.[0]?.[1]).toBeGreaterThan(8);
   expect(lines[0]?.[0]?.[1]).toBeLessThan(30);
 }
+
+const figures = useFigures();
+
+/** Each question on one size at least, each size with days, weeks or months. */
+const some = [
+  ['four days of 28', 'desktop'],
+  ['one day', 'laptop'],
+  ['400 days by week', 'laptop'],
+  ['400 days by month', 'phone'],
+] as const;
+const others = [
+  ['four days of 28', 'phone'],
+  ['a new customer', 'desktop'],
+  ['one day', 'phone'],
+  ['400 days', 'laptop'],
+  ['400 days', 'phone'],
+  ['400 days by week', 'desktop'],
+  ['a comparison', 'desktop'],
+  ['a comparison', 'phone'],
+  ['corrections', 'laptop'],
+] as const;
+
+test.each<readonly [string, Size]>(thorough ? others : some)(
+  '%s on a %s: tooltip, axes, cards and table have the figures of the API, whole',
+  async (name, size) => {
+    const shown = await figures.open(name, size);
+    await compareAxes(shown);
+    if (shown.size === 'phone') await compareTouched(shown);
+    else await comparePointed(shown);
+    await compareWithKeys(shown);
+    await compareCards(shown);
+    await compareTable(shown);
+    await compareMenu(shown.page);
+    // Where a day has less than a few pixels its neighbours reach into it.
+    const { width } = (await shown.page.locator('.u-over').boundingBox()) ?? { width: 0 };
+    if (width / periods(shown.question).length > 6) await compareInk(shown);
+    expect(figures.browser.complaints).toEqual([]);
+  },
+);
+
+test.runIf(!thorough)('in a wide comparison, and on a phone, what a row is stays in sight', async () => {
+  await compareTable(await figures.open('a comparison', 'laptop'));
+  await compareTable(await figures.open('a comparison', 'phone'));
+});
+
+test.runIf(!thorough)('a value that is larger than the total has room', async () => {
+  await compareTable(await figures.open('corrections', 'phone'));
+});
+
+test.runIf(!thorough)('without rows the Columns menu has its boxes', async () => {
+  const { account } = questions['one day'] ?? { account: '' };
+  const token = await figures.service.token(account);
+  const page = await figures.browser.open(
+    `${figures.service.url}/app#token=${token}&days=2001-01-01/2001-01-02`,
+  );
+  await page.getByRole('heading', { name: 'No rows' }).waitFor();
+  await compareMenu(page);
+});

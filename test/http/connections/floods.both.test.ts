@@ -1,20 +1,27 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect } from 'vitest';
-import { type CalledService, content } from './called-service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { buildBundle } from '../../../src/http/page/build.ts';
+import { bundleFile } from '../../../src/http/page/bundle.ts';
+import { fileOf } from '../../support/compiled.ts';
+import { thorough } from '../../support/mode.ts';
+import { residentMemoryMb } from '../../support/process.ts';
+import { useStore } from '../../support/store.ts';
+import { type CalledService, content, useCalledService } from '../called-service.ts';
 
-export interface Flood {
+interface Flood {
   readonly connections: number;
   /** What each sends at once, and never reads an answer to. */
   readonly sends: string;
 }
 
 /** What others notice of a flood while it lasts. */
-export interface Harm {
+interface Harm {
   /** How much more memory the service takes at most. */
   readonly growthMb: number;
   /**
@@ -30,19 +37,15 @@ export interface Harm {
  * The environment of a service in 512 MiB, as the chart gives it: there Node.js takes half of it for its heap. As many
  * requests of an account as it likes, so that it is not their limit that holds.
  */
-export const inHalfAGibibyte = { NODE_OPTIONS: '--max-old-space-size=256', RATE_LIMIT_REQUESTS: '10000000' };
+const inHalfAGibibyte = { NODE_OPTIONS: '--max-old-space-size=256', RATE_LIMIT_REQUESTS: '10000000' };
 
 /** A flood of another address, for `ms`; its connections are opened before others ask. */
-export async function harmOf(
-  service: CalledService,
-  { connections, sends }: Flood,
-  ms: number,
-): Promise<Harm> {
-  const before = memoryMb(service.pid);
+async function harmOf(service: CalledService, { connections, sends }: Flood, ms: number): Promise<Harm> {
+  const before = residentMemoryMb(service.pid);
   const sockets: Socket[] = [];
   let most = before;
   const watch = setInterval(() => {
-    most = Math.max(most, memoryMb(service.pid));
+    most = Math.max(most, residentMemoryMb(service.pid));
   }, 20);
   try {
     const until = performance.now() + ms;
@@ -100,12 +103,8 @@ function workedMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
 }
 
-function memoryMb(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
-}
-
 /** Messages that a caller may send in a row, by what they ask for; all but the second kind need no token. */
-export function messages(token: string): Readonly<Record<string, string>> {
+function messages(token: string): Readonly<Record<string, string>> {
   const get = (path: string, version = '1.1', extra = '') =>
     `GET ${path} HTTP/${version}\r\nHost: x\r\n${extra}\r\n`;
   const bearer = `Authorization: Bearer ${token}\r\n`;
@@ -142,4 +141,69 @@ export function messages(token: string): Readonly<Record<string, string>> {
     'bodies of 15 kB where none is expected': post('/docs', '', 'x'.repeat(15_000)).replace('POST', 'GET'),
     'bodies that are too large': post('/v1/campaigns', bearer, 'x'.repeat(100_000)),
   };
+}
+
+const service = useCalledService(useStore(), { ...inHalfAGibibyte, SEND_TIMEOUT_SECONDS: '60' });
+
+/** Measured, for whoever compares. */
+function expectHarmless(what: string, { growthMb, slowestMs, slowestTimeMs }: Harm): void {
+  console.log(
+    `${what}: ${growthMb.toFixed()} MB more, others waited ${slowestMs.toFixed()} ms (${slowestTimeMs.toFixed()} here)`,
+  );
+  expect(growthMb).toBeLessThan(100);
+  expect(slowestMs).toBeLessThan(1_000);
+}
+
+beforeAll(async () => {
+  if (thorough) {
+    // As an installed build has it.
+    const beside = dirname(fileOf('src/http/page/bundle'));
+    writeFileSync(join(beside, bundleFile), JSON.stringify(await buildBundle()));
+  }
+  // What is made when it is first asked for.
+  for (const path of thorough ? ['/docs', '/openapi.json', '/app', '/metrics'] : ['/docs'])
+    await (await fetch(`${service.url}${path}`)).text();
+});
+
+const kinds = thorough
+  ? Object.keys(messages(''))
+  : ['/docs', 'reports with a token', 'the shortest request'];
+const floodMs = 2_000;
+
+test.each(kinds)(
+  '100 connections with 1,200 unread requests each harm nobody: %s',
+  async (what) => {
+    const message = messages(service.token)[what] ?? '';
+    const repeats = Math.min(1_200, Math.ceil(2_000_000 / message.length));
+    const sends = message.repeat(repeats);
+    expectHarmless(what, await harmOf(service, { connections: 100, sends }, floodMs));
+  },
+  60_000,
+);
+
+test.runIf(thorough).each<[string, number, () => string]>([
+  ['say nothing', 2_000, () => ''],
+  ['send the shortest requests', 2_000, () => 'GET / HTTP/1.1\r\n\r\n'.repeat(2_000)],
+  ['have as many requests wait as they may', 2_000, () => mostWaiting(service.token)],
+  ['ask for the documents', 2_000, () => 'GET /docs HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500)],
+  ['never end their headers', 2_000, () => `GET / HTTP/1.1\r\nX: ${'x'.repeat(15_000)}\r\n`],
+  ['never end their body', 2_000, () => slowBody(service.token, 16_000)],
+  ['never end a body that nobody may send', 2_000, () => slowBody('', 50_000_000)],
+])(
+  'connections that %s shut nobody out: %i of one address',
+  async (what, connections, sends) => {
+    expectHarmless(what, await harmOf(service, { connections, sends: sends() }, 2 * floodMs));
+  },
+  60_000,
+);
+
+/** The first is a report that nobody reads, the others have the longest headers that there may be. */
+function mostWaiting(token: string): string {
+  const [report = ''] = [messages(token)['reports with a token']];
+  return report + `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(15_000)}\r\n\r\n`.repeat(3);
+}
+
+function slowBody(token: string, bytes: number): string {
+  const head = `POST /v1/campaigns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;
+  return head + content.padEnd(Math.min(bytes - 1, 60_000));
 }

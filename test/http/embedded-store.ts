@@ -4,13 +4,14 @@ import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { connect, type Store, select } from '../../clickhouse/client.ts';
+import { connect, type Store } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { insertLarge } from './accounts.ts';
-import { embedded } from './compiled.ts';
-import { type EngineOfFile, engineIn } from './embedded-processes.ts';
-import { type Commands, listening, openReport, useCommands } from './process.ts';
+import { insertLarge } from '../support/accounts.ts';
+import { embedded } from '../support/compiled.ts';
+import { type EngineOfFile, engineIn } from '../support/embedded-processes.ts';
+import { type Commands, listening, openReport, useCommands } from '../support/process.ts';
+import { reportsRunning } from './report-statements.ts';
 
 /** An embedded store of its own with one large account, and what services on it need. */
 export interface EmbeddedStore {
@@ -75,14 +76,7 @@ export function useEmbeddedStore(): EmbeddedStore {
     engine,
     enginePid,
     withStore,
-    reportsRunning: () =>
-      withStore(async (store) => {
-        const running = await select(
-          store,
-          "SELECT 1 FROM system.processes WHERE query LIKE '%FORMAT Template%' AND query NOT LIKE '%system.processes%'",
-        );
-        return running.length;
-      }),
+    reportsRunning: () => withStore(async (store) => (await reportsRunning(store)).length),
     // Waits until reports come out whole again.
     expectWholeReports: async (url) => {
       const status = () =>

@@ -1,21 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { parse } from 'lossless-json';
 import { beforeAll, describe, expect, it, test } from 'vitest';
-import { type ReportFormatName, reportFormats } from '../../src/report/formats.ts';
-import { loadRows } from './events.ts';
-import { type JsonRow, type RowFormat, readers, type Table, tableOf } from './readers.ts';
-import { useService } from './service.ts';
-import { useStore } from './store.ts';
-
-/** What is asked of a format. */
-export interface AskedCodings {
-  /** For the path of that place in the list. */
-  ofPath(path: number): readonly string[];
-  /** The paths asked for a report without rows in the coding of that place in the list. */
-  withoutRows(coding: number): readonly string[];
-  /** The formats in which a large report is read. */
-  readonly large: readonly RowFormat[];
-}
+import { type ReportFormatName, reportFormats } from '../../../src/report/formats.ts';
+import { loadRows } from '../../support/events.ts';
+import { thorough } from '../../support/mode.ts';
+import { type JsonRow, type RowFormat, readers, type Table, tableOf } from '../../support/readers.ts';
+import { useService } from '../../support/service.ts';
+import { useStore } from '../../support/store.ts';
 
 const formats = (Object.keys(reportFormats) as ReportFormatName[]).filter(
   (name): name is RowFormat => name !== 'json',
@@ -64,18 +55,13 @@ const amounts = [
 ];
 const cycle = (values: readonly string[], n: number) => values[n % values.length] ?? '';
 
-/** Every path in every coding. */
-export const everyCoding: AskedCodings = { ofPath: () => codings, withoutRows: () => asked, large: formats };
+// Every path in every coding; or each path as it is and in one coding, each coding on one path of each family.
+const codingsOf = (path: number) =>
+  codings.filter((_, n) => thorough || n === 0 || n === 1 + (path % (codings.length - 1)));
+const emptyOnesIn = (coding: number) => asked.filter((_, n) => thorough || n >> 1 === coding % 3);
+const large: readonly RowFormat[] = thorough ? formats : ['arrow'];
 
-/** Each path as it is and in one coding, each coding on one path of each family. */
-export const someCodings: AskedCodings = {
-  ofPath: (path) => codings.filter((_, n) => n === 0 || n === 1 + (path % (codings.length - 1))),
-  withoutRows: (coding) => asked.filter((_, n) => n >> 1 === coding % 3),
-  large: ['arrow'],
-};
-
-/** Every format of rows against the JSON report of the same. */
-export function compareFormats({ ofPath, withoutRows, large }: AskedCodings): void {
+describe('a format of rows, against the JSON report of the same', () => {
   const db = useStore();
   const service = useService(db);
 
@@ -163,7 +149,7 @@ export function compareFormats({ ofPath, withoutRows, large }: AskedCodings): vo
     it.each(asked)('has the rows and columns of the JSON report, packed and not: %s', async (path) => {
       const table = await jsonReport(path, 'texts', march);
       expect(table.rows.length).toBeGreaterThanOrEqual(texts.length);
-      for (const coding of ofPath(asked.indexOf(path))) {
+      for (const coding of codingsOf(asked.indexOf(path))) {
         const body = await unpacked(await ask(path, 'texts', march, format, coding));
         expect(await readers[format](body), coding).toEqual(table);
       }
@@ -181,7 +167,7 @@ export function compareFormats({ ofPath, withoutRows, large }: AskedCodings): vo
     });
 
     it.each(codings)('without rows can be read and has its columns: %s', async (coding) => {
-      for (const path of withoutRows(codings.indexOf(coding))) {
+      for (const path of emptyOnesIn(codings.indexOf(coding))) {
         const response = await ask(path, 'nobody', year, format, coding);
         const table = await jsonReport(path, 'nobody', year);
         expect(table.rows).toEqual([]);
@@ -219,4 +205,4 @@ export function compareFormats({ ofPath, withoutRows, large }: AskedCodings): vo
     for (const text of texts) expect(values, JSON.stringify(text)).toContain(text);
     for (const value of [...counts, ...amounts.slice(0, 8), '2.5']) expect(values).toContain(value);
   });
-}
+});

@@ -1,4 +1,0 @@
-import { isolateAccounts } from '../../support/isolation-suite.ts';
-import { paths } from '../../support/oracle.ts';
-
-isolateAccounts(() => paths);

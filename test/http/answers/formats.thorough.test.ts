@@ -1,3 +1,0 @@
-import { compareFormats, everyCoding } from '../../support/formats-suite.ts';
-
-compareFormats(everyCoding);
