@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
+import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { embedded, fileOf } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
 import { adtally, makeNewer } from '../support/killed-commands.ts';
@@ -12,13 +13,14 @@ const folder = mkdtempSync(join(tmpdir(), 'adtally-older-'));
 const dataDir = join(folder, 'data');
 const current = fileOf('src/cli');
 let newer: string;
+/** Held until a test needs the engine to start: commands need not start one each. */
+let lease: EmbeddedLease;
 const run = (program: string, ...args: string[]) =>
   adtally(program, args, { DATA_DIR: dataDir, PORT: '0' }).ended;
 const lacks = 'the store lacks migration 9000_made_up: run adtally migrate';
 
 /** Definitions and rows of all tables, but for what a start of the engine changes: the password of dictionaries. */
 async function everything(): Promise<unknown> {
-  const lease = await (await embedded()).acquireEmbedded(dataDir);
   const store = connect({ ...lease.address, database: 'adtally' });
   try {
     return await select(
@@ -28,17 +30,18 @@ async function everything(): Promise<unknown> {
     );
   } finally {
     await store.close();
-    await lease.release();
   }
 }
 
 beforeAll(async () => {
+  lease = await (await embedded()).acquireEmbedded(dataDir);
   newer = makeNewer();
   const file = join(folder, 'events.ndjson');
   writeFileSync(file, ndjson([event({ spend: '1' })]));
   expect((await run(current, 'ingest', 'events', file)).code).toBe(0);
 });
-afterAll(() => {
+afterAll(async () => {
+  await lease.release();
   rmSync(folder, { recursive: true, maxRetries: 20 });
   rmSync(dirname(dirname(newer)), { recursive: true, maxRetries: 20 });
 });
@@ -89,6 +92,7 @@ test('a backup before the update is of the older version, which restores it', as
 });
 
 test('serve migrates the embedded store, and says so', async () => {
+  await lease.release();
   const service = adtally(newer, ['serve'], { DATA_DIR: dataDir, PORT: '0' });
   await listening(service);
   const { stderr } = await service.kill('SIGTERM');
