@@ -34,20 +34,15 @@ const results = z.object({
   ),
 });
 
-/** Scenarios that are run together, and a goal that they are measured against. */
-const runs: readonly (readonly [scenarios: readonly string[], goal: string])[] = [
-  [['edge', 'mix', 'reports'], 'largest report, identity'],
-  [['options', 'rollups', 'scale', 'memory'], 'ten times the events, same keys'],
-  [['ingest', 'shapes'], 'loader, CSV, against one plain INSERT'],
+const goals = [
+  'largest report, identity',
+  'ten times the events, same keys',
+  'loader, CSV, against one plain INSERT',
 ];
 
-it('every scenario of the benchmark is in one of the runs', () => {
-  expect(runs.flatMap(([together]) => together).sort()).toEqual([...scenarios].sort());
-});
-
-it.each(runs)('%j run to their end and write what they measured', async (together, goal) => {
+it('every scenario runs to its end and writes what it measured', async () => {
   const file = join(tmpdir(), `adtally-bench-${process.pid}.json`);
-  const args = [...together, '--quick', '--events', '2000', '--seed', '7', '--json', file];
+  const args = [...scenarios, '--quick', '--events', '2000', '--seed', '7', '--json', file];
   const { url: CLICKHOUSE_URL, user: CLICKHOUSE_USER, password: CLICKHOUSE_PASSWORD } = inject('clickhouse');
   const env = { CLICKHOUSE_URL, CLICKHOUSE_USER, CLICKHOUSE_PASSWORD };
   const bench = startProcess(process.execPath, ['--import', 'tsx', 'bench/main.ts', ...args], env);
@@ -55,10 +50,10 @@ it.each(runs)('%j run to their end and write what they measured', async (togethe
     const { code, stdout, stderr } = await bench.ended;
     expect(code, `${stderr}\n${stdout}`).toBe(0);
     const written = results.parse(JSON.parse(await readFile(file, 'utf8')));
-    expect(written.scenarios.map(({ scenario }) => scenario)).toEqual(together);
+    expect(written.scenarios.map(({ scenario }) => scenario)).toEqual(scenarios);
     for (const { what, wanted } of written.goals)
       expect(stdout).toMatch(new RegExp(`^${what} +${wanted}`, 'm'));
-    expect(stdout).toContain(goal);
+    for (const goal of goals) expect(stdout).toContain(goal);
   } finally {
     await rm(file, { force: true });
   }
