@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
-import { migrate, pendingMigrations } from '../../clickhouse/migrate/migrate.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { readMigrations, statementsForNode } from '../../clickhouse/migrate/migration-files.ts';
 import { describeSchema } from '../../clickhouse/migrate/write-schema.ts';
 
@@ -18,12 +18,6 @@ beforeEach(() => {
 afterEach(async () => {
   await store.command({ query: `DROP DATABASE ${address.database} SYNC` });
   await store.close();
-});
-
-it.each([1, 2, 3, 4, 5])('several calls at once end in one whole schema (attempt %i)', async () => {
-  await Promise.all([migrate(address), migrate(address), migrate(address)]);
-  expect(await checkSchema(store, catalog)).toEqual([]);
-  expect(await pendingMigrations(store)).toEqual([]);
 });
 
 it('every migration can be interrupted after every statement and run again', async () => {

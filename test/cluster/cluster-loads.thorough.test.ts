@@ -1,24 +1,70 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { select } from '../../clickhouse/client.ts';
+import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { confirmDays, unconfirmedDays } from '../../ingest/lists/confirmations.ts';
 import { listTokens } from '../../src/accounts/tokens.ts';
 import { useCluster } from '../support/cluster.ts';
-import { impressions, useClusterLoads } from '../support/cluster-loads.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
 import { type EventLine, event, load, loadRows, ndjson } from '../support/events.ts';
-import { type Command, environmentOf } from '../support/process.ts';
+import { type Command, environmentOf, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
-import { useClusterStore } from '../support/store.ts';
+import { addressOf, useClusterStore } from '../support/store.ts';
 
 const cluster = useCluster(3);
 const test = useClusterStore(cluster);
 const service = useService(test);
-const loads = useClusterLoads(cluster, test);
-const { commands, node, adtally, total, expectVerified, mutate } = loads;
+const commands = useCommands();
+const run = useCommandRunners();
+let nodes: Store[];
+let folder: string;
+beforeAll(async () => {
+  nodes = cluster.nodes.map((node) => connect(addressOf(node, test.store.address.database)));
+  folder = await mkdtemp(join(tmpdir(), 'adtally-cluster-loads-'));
+});
+afterAll(async () => {
+  await Promise.all(nodes.map((node) => node.close()));
+  await rm(folder, { recursive: true, force: true });
+});
+
+const node = (number: number): Store => nodes[number - 1] ?? test.store;
+const adtally = (number: number, ...args: string[]) => {
+  return run(args, environmentOf(node(number).address));
+};
+const total = async (prefix: string) => {
+  const [row] = await select<{ events: number; campaigns: number; ad_units: number }>(
+    test.store,
+    `SELECT toUInt32((SELECT count() FROM events WHERE startsWith(event_id, {prefix:String}))) AS events,
+          toUInt32((SELECT sum(r.impressions) FROM campaigns_date AS r WHERE startsWith(account_id, {prefix:String}))) AS campaigns,
+          toUInt32((SELECT sum(r.impressions) FROM ad_units_date AS r WHERE startsWith(account_id, {prefix:String}))) AS ad_units`,
+    { prefix },
+  );
+  return row;
+};
+const expectVerified = async () => expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
+const mutate = (query: string) =>
+  Promise.all(
+    test.shards.map((shard) => shard.command({ query, clickhouse_settings: { mutations_sync: '2' } })),
+  );
+
+/** Impressions of thirty advertisers and thirty publishers, whose ids and whose events' begin alike. */
+function impressions(prefix: string, count: number): EventLine[] {
+  return Array.from({ length: count }, (_, n) =>
+    event({
+      event_id: `${prefix}-${n}`,
+      event_time: `2026-0${1 + (n % 3)}-05T00:00:00Z`,
+      advertiser_id: `${prefix}-a${n % 30}`,
+      publisher_id: `${prefix}-p${(n * 7) % 30}`,
+      campaign_id: `campaign-${n % 4}`,
+      spend: '1',
+      revenue: '0.5',
+    }),
+  );
+}
 
 it('a chunk is counted once in both families, whichever nodes it is sent to and how often', async () => {
   const events = impressions('once', 900);
@@ -49,7 +95,7 @@ it('a load with too many faulty rows leaves nothing of the chunk on any shard', 
   const events = impressions('limit', 300).map((line, n) =>
     n === 299 ? { ...line, device: 'x'.repeat(40) } : line,
   );
-  const file = join(loads.folder, 'limit.ndjson');
+  const file = join(folder, 'limit.ndjson');
   await writeFile(file, ndjson(events));
   expect((await adtally(1, 'ingest', 'events', '--max-rejects', '0', file)).code).toBe(1);
   expect(await total('limit')).toEqual({ events: 0, campaigns: 0, ad_units: 0 });
@@ -66,7 +112,7 @@ it('names, tokens and confirmations given to one node hold on every other', asyn
     rows: [{ campaign: 'Second' }],
     unconfirmed_revenue_dates: ['2026-03-01'],
   });
-  for (const each of loads.nodes) {
+  for (const each of nodes) {
     expect(await select(each, "SELECT name FROM campaigns FINAL WHERE account_id = 'named'")).toEqual([
       { name: 'Second' },
     ]);
@@ -79,7 +125,7 @@ it('names, tokens and confirmations given to one node hold on every other', asyn
 });
 
 it('two loaders on two nodes load the same files at once, each event once', async () => {
-  const file = join(loads.folder, 'both.ndjson');
+  const file = join(folder, 'both.ndjson');
   await writeFile(file, ndjson(impressions('both', 6_000)));
   const runs = [1, 2].map((number) => {
     const env = environmentOf(node(number).address);
@@ -98,7 +144,7 @@ it('--dedupe counts an event_id once that is present on any shard', async () => 
   const events = impressions('dedupe', 600);
   await load(test.store, events.slice(0, 200));
   const moved = events.slice(0, 100).map((line) => ({ ...line, advertiser_id: 'dedupe-moved' }));
-  const file = join(loads.folder, 'dedupe.ndjson');
+  const file = join(folder, 'dedupe.ndjson');
   await writeFile(file, ndjson([...moved, ...events.slice(100), ...events.slice(500)]));
   const { code, stdout, stderr } = await adtally(2, 'ingest', 'events', '--dedupe', '--json', file);
   expect(code, stderr).toBe(0);
@@ -110,7 +156,7 @@ it('--dedupe counts an event_id once that is present on any shard', async () => 
 it('rejected rows are listed and replayed from any node, each once', async () => {
   const events = impressions('replay', 300);
   const faulty = events.map((line, n) => (n % 100 === 7 ? { ...line, device: 'x'.repeat(40) } : line));
-  const file = join(loads.folder, 'replay.ndjson');
+  const file = join(folder, 'replay.ndjson');
   await writeFile(file, ndjson(faulty));
   const { code, stdout, stderr } = await adtally(1, 'ingest', 'events', '--json', file);
   expect(code, stderr).toBe(4);
@@ -118,7 +164,7 @@ it('rejected rows are listed and replayed from any node, each once', async () =>
   const [id] = JSON.parse(stdout).loads;
   const { stdout: rejects } = await adtally(2, 'rejects', id, '--csv');
   expect(rejects.trim().split('\n')).toHaveLength(4);
-  const corrected = join(loads.folder, 'corrected.csv');
+  const corrected = join(folder, 'corrected.csv');
   await writeFile(corrected, rejects.replaceAll('x'.repeat(40), 'mobile'));
   for (const number of [3, 1]) expect((await adtally(number, 'replay', id, corrected)).code).toBe(0);
   expect(await total('replay')).toEqual({ events: 300, campaigns: 300, ad_units: 300 });

@@ -11,4 +11,4 @@ const useStore = (reportTimezone?: string) => useClusterStore(cluster, reportTim
 recountRandomEvents(useStore, seeds);
 recountInNewYork(useStore);
 nameIds(useStore);
-recountAskedReports(useStore, 1, someCombinations, { accounts: ['both', 'publisher', 'advertiser'] });
+recountAskedReports(useStore, 1, someCombinations, ['both', 'publisher', 'advertiser']);

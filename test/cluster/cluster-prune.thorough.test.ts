@@ -9,7 +9,7 @@ import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import { prune } from '../../src/cli/store/prune.ts';
 import { useCluster } from '../support/cluster.ts';
 import { event, load } from '../support/events.ts';
-import { testSeed as seed, seededRandom } from '../support/random.ts';
+import { testSeed as seed, seededRandom, testRounds } from '../support/random.ts';
 import { ofEach } from '../support/rebuilt.ts';
 import { useClusterStore } from '../support/store.ts';
 
@@ -50,7 +50,7 @@ async function agrees(): Promise<void> {
 test(`a shard that is killed while old months are folded loses and doubles nothing (seed ${seed})`, async () => {
   const random = seededRandom(seed);
   await load(db.store, lines(['2020-01-15', '2023-10-31', '2023-11-01', '2026-11-01']));
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < testRounds(2); round++) {
     await load(db.store, lines(['2020-01-15', '2021-02-03']));
     const before = await sums();
     const pruning = prune(db.store, { keep: 36 }, now).then(

@@ -1,105 +1,201 @@
-import { beforeAll, expect, it, vi } from 'vitest';
-import { createToken } from '../../src/accounts/tokens.ts';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { connect } from '../../clickhouse/client.ts';
+import { confirmDays } from '../../ingest/lists/confirmations.ts';
+import { createToken, listTokens, revokeTokens } from '../../src/accounts/tokens.ts';
 import { events, expectRecount, homes, year } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
-import { type EventLine, load } from '../support/events.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
+import { type EventLine, event, load } from '../support/events.ts';
 import { Oracle } from '../support/oracle.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
-import { useClusterStore } from '../support/store.ts';
+import { addressOf, useClusterStore } from '../support/store.ts';
 
 const cluster = useCluster(3);
-const test = useClusterStore(cluster);
-const service = useService(test);
-const commands = useCommands();
-const accounts = Array.from({ length: 12 }, (_, n) => `account-${n}`);
-const oracle = new Oracle();
-const loadBoth = async (some: EventLine[]) => {
-  await load(test.store, some, 50_000);
-  oracle.load(some);
-};
+const run = useCommandRunners();
 
-beforeAll(() => loadBoth(events(accounts, 1_200)));
+describe('what an operator sees', () => {
+  const db = useClusterStore(cluster);
 
-const post = async (base: string, path: string, account: string): Promise<Response> =>
-  fetch(`${base}${path}`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${await service.token(account)}`,
-      'content-type': 'application/json',
-    },
-    body: JSON.stringify({ start_time: year.start, end_time: year.end }),
+  it('status counts what all shards have', async () => {
+    const accounts = Array.from({ length: 30 }, (_, n) => `account-${n}`);
+    await load(db.store, [
+      ...accounts.map((account) =>
+        event({ advertiser_id: account, publisher_id: account, spend: '1', revenue: '1' }),
+      ),
+      event({ event_time: 'never' }),
+    ]);
+    for (const account of accounts.slice(0, 10))
+      await confirmDays(db.store, account, '2026-03-01', '2026-03-31');
+    const { code, stdout, stderr } = await run(['status', '--json'], {
+      ...environmentOf(db.address),
+      CLICKHOUSE_CLUSTER: cluster.name,
+    });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      migrations: [],
+      data: {
+        events: 30,
+        open: { rejectedRows: 1, chunksInDoubt: 0, unconfirmedDays: 40 },
+        loads: { failed: 0, running: 0 },
+      },
+    });
   });
 
-const aborts = () => cluster.nodes.reduce((sum, node) => sum + node.aborts, 0);
+  it('with a shard down status, loads and rejects say what the others know and which one is missing', async () => {
+    const env = { ...environmentOf(db.address), CLICKHOUSE_CLUSTER: cluster.name };
+    const last = cluster.nodes.at(-1);
+    await last?.kill();
+    try {
+      for (const command of [
+        ['status', '--json'],
+        ['loads', '--json'],
+        ['rejects', '--json'],
+      ]) {
+        const { code, stdout, stderr } = await run(command, env);
+        expect({ command, code }).toEqual({ command, code: 1 });
+        expect(stderr).toMatch(/shard 3 \(\S+\) cannot be reached: what is stored there is missing/);
+        if (command[0] !== 'status') continue;
+        const { events } = JSON.parse(stdout).data;
+        expect(events).toBeGreaterThan(0);
+        expect(events).toBeLessThan(30);
+      }
+    } finally {
+      await last?.restart();
+      await cluster.answers();
+    }
+  });
+});
 
-it('with a shard down the accounts of the others are served and its own get a 500, never some rows', async () => {
-  const home = await homes(test.store);
-  // Tokens are made before: every node keeps them.
-  for (const account of accounts) await service.token(account);
-  const refused: string[] = [];
-  const outcomes: string[] = [];
-  const [first, second, third] = cluster.nodes;
-  // All three are killed before two begin again, so that neither has a connection to the one that is gone.
-  for (const node of cluster.nodes) await node.kill();
-  try {
-    await first?.restart();
-    await second?.restart();
-    const near = accounts.find((account) => home.get(account) === 2) ?? '';
-    const served = async () => (await post(service.url, '/v1/campaigns', near)).status === 200;
-    await vi.waitUntil(served, { timeout: 60_000, interval: 200 });
-    const env = { ...environmentOf(test.address), PORT: '0' };
-    const started = commands.start(['serve'], env);
-    for (const base of [service.url, await listening(started)]) {
-      for (const account of accounts) {
-        for (const path of ['/v1/campaigns', '/v1/ad_units/breakdowns/device_site_date']) {
-          const ask = async () => {
-            const response = await post(base, path, account);
-            return { status: response.status, body: await response.text() };
-          };
-          if (home.get(account) === 3) {
-            const { status, body } = await ask();
-            expect([status, JSON.parse(body).code], account).toEqual([500, 'store_unavailable']);
-            expect(body).not.toContain('rows');
-          } else {
-            const { status, body } = await vi.waitFor(
-              async () => {
-                const answer = await ask();
-                if (answer.status !== 200) refused.push(answer.body);
-                expect(answer.status, account).toBe(200);
-                return answer;
-              },
-              { timeout: 60_000, interval: 500 },
-            );
-            expect([status, body.includes('"rows":[{')], account).toEqual([200, true]);
+describe('tokens', () => {
+  const test = useClusterStore(cluster);
+
+  it('a leaked token ends on the nodes that are up while another is down, and the command says where it did not', async () => {
+    const [up, down] = cluster.nodes;
+    if (!up || !down) throw new Error('there are three nodes');
+    const [first, second] = [up, down].map((node) => connect(addressOf(node, test.address.database)));
+    if (!first || !second) throw new Error('there are two clients');
+    const valid = async (store: typeof first) =>
+      (await listTokens(store, { account: 'leaky' })).filter(({ revoked }) => revoked === null).length;
+    try {
+      await createToken(first, { account: 'leaky', label: '' });
+      expect([await valid(first), await valid(second)]).toEqual([1, 1]);
+      await down.kill();
+      // The embedded ClickHouse that asks may end with its peer; it is started again.
+      const refusal = () =>
+        revokeTokens(first, { account: 'leaky' }).then(
+          () => 'revoked',
+          (error: Error) => error.message,
+        );
+      await expect
+        .poll(refusal, { timeout: 120_000, interval: 500 })
+        .toMatch(/^not revoked on 127\.0\.0\.1:\d+; repeat the command when all nodes respond$/);
+      expect(await valid(first)).toBe(0);
+      await down.restart();
+      await cluster.answers();
+      expect(await valid(second)).toBe(1);
+      expect(await revokeTokens(first, { account: 'leaky' })).toHaveLength(1);
+      expect([await valid(first), await valid(second)]).toEqual([0, 0]);
+    } finally {
+      await Promise.all([first.close(), second.close()]);
+    }
+  });
+});
+
+describe('reports', () => {
+  const test = useClusterStore(cluster);
+  const service = useService(test);
+  const commands = useCommands();
+  const accounts = Array.from({ length: 12 }, (_, n) => `account-${n}`);
+  const oracle = new Oracle();
+  const loadBoth = async (some: EventLine[]) => {
+    await load(test.store, some, 50_000);
+    oracle.load(some);
+  };
+
+  beforeAll(() => loadBoth(events(accounts, 1_200)));
+
+  const post = async (base: string, path: string, account: string): Promise<Response> =>
+    fetch(`${base}${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${await service.token(account)}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ start_time: year.start, end_time: year.end }),
+    });
+
+  const aborts = () => cluster.nodes.reduce((sum, node) => sum + node.aborts, 0);
+
+  it('with a shard down the accounts of the others are served and its own get a 500, never some rows', async () => {
+    const home = await homes(test.store);
+    // Tokens are made before: every node keeps them.
+    for (const account of accounts) await service.token(account);
+    const abortsBefore = aborts();
+    const refused: string[] = [];
+    const outcomes: string[] = [];
+    const [first, second, third] = cluster.nodes;
+    // All three are killed before two begin again, so that neither has a connection to the one that is gone.
+    for (const node of cluster.nodes) await node.kill();
+    try {
+      await first?.restart();
+      await second?.restart();
+      const near = accounts.find((account) => home.get(account) === 2) ?? '';
+      const served = async () => (await post(service.url, '/v1/campaigns', near)).status === 200;
+      await vi.waitUntil(served, { timeout: 60_000, interval: 200 });
+      const env = { ...environmentOf(test.address), PORT: '0' };
+      const started = commands.start(['serve'], env);
+      for (const base of [service.url, await listening(started)]) {
+        for (const account of accounts) {
+          for (const path of ['/v1/campaigns', '/v1/ad_units/breakdowns/device_site_date']) {
+            const ask = async () => {
+              const response = await post(base, path, account);
+              return { status: response.status, body: await response.text() };
+            };
+            if (home.get(account) === 3) {
+              const { status, body } = await ask();
+              expect([status, JSON.parse(body).code], account).toEqual([500, 'store_unavailable']);
+              expect(body).not.toContain('rows');
+            } else {
+              const { status, body } = await vi.waitFor(
+                async () => {
+                  const answer = await ask();
+                  if (answer.status !== 200) refused.push(answer.body);
+                  expect(answer.status, account).toBe(200);
+                  return answer;
+                },
+                { timeout: 60_000, interval: 500 },
+              );
+              expect([status, body.includes('"rows":[{')], account).toEqual([200, true]);
+            }
           }
         }
       }
+      // What is on shards that are up is still kept.
+      for (const account of accounts.filter((each) => home.get(each) !== 3).slice(0, 4)) {
+        const isKept = async () => {
+          await post(service.url, '/v1/campaigns', account);
+          const again = await post(service.url, '/v1/campaigns', account);
+          expect(again.headers.get('cache-status'), account).toBe('adtally; hit');
+        };
+        await vi.waitFor(isKept, { timeout: 60_000, interval: 200 });
+      }
+      // Where a server would go on, an embedded engine can end when its peer is gone; it is started again.
+      if (aborts() === abortsBefore) expect(refused).toEqual([]);
+      for (const body of refused) expect(body).not.toContain('rows');
+      await started.kill('SIGTERM');
+      const late = () =>
+        createToken(test.store, { account: 'late', label: '' }).then(
+          () => 'created',
+          (error: Error) => error.message,
+        );
+      const noted = async () => outcomes[outcomes.push(await late()) - 1];
+      await expect.poll(noted, { timeout: 60_000, interval: 500 }).toMatch(/refused/);
+      expect(outcomes).not.toContain('created');
+    } finally {
+      await third?.restart();
+      await cluster.answers();
     }
-    // What is on shards that are up is still kept.
-    for (const account of accounts.filter((each) => home.get(each) !== 3).slice(0, 4)) {
-      const isKept = async () => {
-        await post(service.url, '/v1/campaigns', account);
-        const again = await post(service.url, '/v1/campaigns', account);
-        expect(again.headers.get('cache-status'), account).toBe('adtally; hit');
-      };
-      await vi.waitFor(isKept, { timeout: 60_000, interval: 200 });
-    }
-    // Where a server would go on, an embedded engine can end when its peer is gone; it is started again.
-    if (aborts() === 0) expect(refused).toEqual([]);
-    for (const body of refused) expect(body).not.toContain('rows');
-    await started.kill('SIGTERM');
-    const late = () =>
-      createToken(test.store, { account: 'late', label: '' }).then(
-        () => 'created',
-        (error: Error) => error.message,
-      );
-    const noted = async () => outcomes[outcomes.push(await late()) - 1];
-    await expect.poll(noted, { timeout: 60_000, interval: 500 }).toMatch(/refused/);
-    expect(outcomes).not.toContain('created');
-  } finally {
-    await third?.restart();
-    await cluster.answers();
-  }
-  await expectRecount(service, oracle, accounts.slice(0, 2));
+    await expectRecount(service, oracle, accounts.slice(0, 2));
+  });
 });

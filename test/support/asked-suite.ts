@@ -52,7 +52,7 @@ export function recountAskedReports(
   useStore: UseStore,
   seed: number,
   combinations: (path: number) => OptionName[][],
-  { formatsOf = 1, accounts = ['both'] }: { formatsOf?: number; accounts?: string[] } = {},
+  accounts: readonly string[] = ['both'],
 ): void {
   describe(`optional fields about random events of seed ${seed}`, () => {
     const test = useStore();
@@ -82,9 +82,8 @@ export function recountAskedReports(
         for (const account of accounts) {
           const about = { service, path, account, range, options };
           const result = await expectRecount(oracle, about);
-          for (const format of formats.filter((_, f) => (f + n + m) % formats.length < formatsOf)) {
-            await expectSameRows(about, format, result);
-          }
+          const format = formats[(n + m) % formats.length];
+          if (format) await expectSameRows(about, format, result);
         }
       }
     });

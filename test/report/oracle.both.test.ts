@@ -1,0 +1,12 @@
+import { thorough } from '../support/mode.ts';
+import { nameIds, recountInNewYork, recountRandomEvents, somePairs } from '../support/oracle-suite.ts';
+import { useStore } from '../support/store.ts';
+
+if (thorough) {
+  recountRandomEvents(useStore, [2, 3]);
+  recountInNewYork(useStore);
+} else {
+  recountRandomEvents(useStore, [1], somePairs);
+  recountInNewYork(useStore, (path) => somePairs(path).filter((_, n) => n % 4 === path % 4));
+  nameIds(useStore);
+}
