@@ -155,33 +155,3 @@ test('the fingerprint is of what decides the events, however it was said', async
   ];
   expect(new Set(await Promise.all(others.map(print))).size).toBe(others.length);
 });
-
-describe('the examples', () => {
-  const sums =
-    'toUInt32(count()), toUInt32(sum(impressions)), toUInt32(sum(referrals)), toUInt32(sum(conversions)), toString(sum(spend)), toString(sum(revenue))';
-  const example = (name: string) => load({ mapping: `examples/${name}.json` }, `examples/${name}.csv`, sums);
-
-  test('Google Ads: the rows add up to the totals, which are left out', async () => {
-    expect(await example('google-ads')).toEqual({
-      events: [[6, 83292, 3439, 108, '1514.63', '0']],
-      rejected: [],
-      leftOut: 2,
-    });
-  });
-
-  test('Meta Ads Manager', async () => {
-    expect(await example('meta-ads')).toEqual({
-      events: [[4, 13656, 209, 13, '166.16', '0']],
-      rejected: [],
-      leftOut: 1,
-    });
-  });
-
-  test('one row with several counts, for both sides', async () => {
-    expect(await example('placements')).toEqual({
-      events: [[5, 52766, 369, 102, '69.1988', '48.50166']],
-      rejected: [],
-      leftOut: 2,
-    });
-  });
-});

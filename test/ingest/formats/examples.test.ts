@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { examples } from '../../support/examples.ts';
+import { useMappedLoads } from '../../support/mapped-loads.ts';
+import { useService } from '../../support/service.ts';
+
+const { db, load } = useMappedLoads();
+const service = useService(db);
+
+test.each(Object.entries(examples))(
+  '%s loads and gives the report of its rows',
+  async (name, { data, side, account = name, leftOut, rejected = [], rows }) => {
+    const flags = { mapping: `examples/${name}.json`, set: [`${side}=${account}`] };
+    expect(await load(flags, `examples/${data}`, '1')).toMatchObject({ leftOut, rejected });
+    const family = side === 'advertiser_id' ? 'campaigns' : 'ad_units';
+    const report = await service.report(`/v1/${family}/breakdowns/date`, account, '2026-09-01', '2026-09-30');
+    const columns =
+      family === 'campaigns'
+        ? ['start_time', 'campaign', 'impressions', 'referrals', 'conversions', 'spent']
+        : ['start_time', 'ad_unit', 'ad_requests', 'impressions', 'referrals', 'estimated_revenue'];
+    expect(report.rows.map((row) => columns.map((column) => row[column]))).toEqual(rows);
+  },
+);
+
+test('a row with several counts for both sides is in the reports of both', async () => {
+  const flags = { mapping: 'examples/placements.json', set: ['publisher_id=both-sides'] };
+  await load(flags, 'examples/placements.csv', '1');
+  const report = await service.report('/v1/ad_units', 'both-sides', '2026-09-01', '2026-09-02');
+  expect(
+    report.rows.map(({ ad_unit, impressions, estimated_revenue }) => [
+      ad_unit,
+      impressions,
+      estimated_revenue,
+    ]),
+  ).toEqual([
+    ['160x600', 34871, 40.56416],
+    ['300x250', 9875, 8.75],
+    ['728x90', 8020, -0.8125],
+  ]);
+});
+
+test('examples/README.md names each file, and each has a test', () => {
+  const mappingOf = (file: string) => file.replace(/(\.data)?\.[a-z]+$/, '');
+  const files = readdirSync('examples').filter((file) => file !== 'README.md');
+  const readme = readFileSync('examples/README.md', 'utf8');
+  expect(files.filter((file) => !readme.includes(`\`${file}\``))).toEqual([]);
+  expect([...new Set(files.map(mappingOf))].sort()).toEqual(Object.keys(examples).sort());
+  expect(Object.values(examples).map(({ data }) => data)).toEqual(
+    expect.arrayContaining(files.filter((file) => !file.endsWith('.json') || file.endsWith('.data.json'))),
+  );
+});
