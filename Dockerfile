@@ -30,6 +30,7 @@ WORKDIR /app
 COPY package.json README.md ./
 # For operators, as adtally --help says.
 COPY docs docs
+COPY examples examples
 COPY deploy deploy
 COPY clickhouse/config clickhouse/config
 COPY --from=dependencies /app/node_modules node_modules

@@ -8,6 +8,13 @@ import { type SheetDates, sheetDates } from '../event/values.ts';
 import { fileError } from '../input/input-error.ts';
 import { encodingNamed, encodings } from '../input/text.ts';
 
+/** A mapping that is in no file. */
+export interface MappingContent {
+  /** For messages. */
+  readonly name: string;
+  readonly content: string;
+}
+
 export interface MappingFlags {
   /** Each `field=column`. */
   readonly map?: readonly string[];
@@ -15,8 +22,8 @@ export interface MappingFlags {
   readonly set?: readonly string[];
   /** An expression: records for which it is false are left out. */
   readonly where?: string;
-  /** Path of a mapping file. */
-  readonly mapping?: string;
+  /** Path of a mapping file, or what would be in one. */
+  readonly mapping?: string | MappingContent;
   readonly timezone?: string;
   readonly encoding?: string;
   readonly dates?: string;
@@ -64,6 +71,7 @@ const mappingFile = z.strictObject({
   optional: z.array(text, 'must be a list of columns').optional(),
   ignore_unknown: flag.optional(),
   round_money: flag.optional(),
+  fill_in: z.record(z.string(), text, 'must be an object of fields and questions').optional(),
 });
 const members = Object.keys(mappingFile.shape);
 
@@ -72,24 +80,28 @@ const members = Object.keys(mappingFile.shape);
  * @throws {MappingError} that names the flag, or the file and its member; {InputError} for a file that cannot be read
  */
 export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
-  const file = flags.mapping === undefined ? undefined : await readMappingFile(flags.mapping);
-  const sources = new Map<EventField, FieldSource>(file?.sources);
+  const { fill_in = {}, ...file } = flags.mapping === undefined ? {} : await readMappingFile(flags.mapping);
+  const sources = new Map<EventField, FieldSource>(file.sources);
   const own = flagSources(flags);
   for (const [field, source] of own) sources.set(field, source);
-  const where = flags.where === undefined ? file?.where : whereOf(flags.where, '--where');
+  const where = flags.where === undefined ? file.where : whereOf(flags.where, '--where');
   // What a flag says holds for every event.
-  const events = file?.events?.map((event) => ({
+  const events = file.events?.map((event) => ({
     ...event,
     sources: new Map([...event.sources, ...own]),
     ...(flags.where !== undefined && where && { where }),
   }));
   const timezone =
-    flags.timezone === undefined ? file?.timezone : { name: flags.timezone, place: '--timezone' };
+    flags.timezone === undefined ? file.timezone : { name: flags.timezone, place: '--timezone' };
   const encoding =
-    flags.encoding === undefined ? file?.encoding : checkedEncoding(flags.encoding, '--encoding');
-  const dates = flags.dates === undefined ? file?.dates : checkedDates(flags.dates, '--dates');
+    flags.encoding === undefined ? file.encoding : checkedEncoding(flags.encoding, '--encoding');
+  const dates = flags.dates === undefined ? file.dates : checkedDates(flags.dates, '--dates');
   const delimiter =
-    flags.delimiter === undefined ? file?.delimiter : checkedDelimiter(flags.delimiter, '--delimiter');
+    flags.delimiter === undefined ? file.delimiter : checkedDelimiter(flags.delimiter, '--delimiter');
+  for (const [field, question] of Object.entries(fill_in)) {
+    const isGiven = field === 'timezone' ? timezone : isEventField(field) && sources.has(field);
+    if (!isGiven) throw new MappingError(`${fileNamed(flags.mapping)}: fill_in.${field}: ${question}`);
+  }
   return {
     sources,
     ...(where && { where }),
@@ -98,13 +110,13 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
     ...(encoding !== undefined && { encoding }),
     ...(dates && { dates }),
     ...(delimiter !== undefined && { delimiter }),
-    escapes: flags.escapes ?? file?.escapes ?? false,
-    header: flags.header === false ? false : (file?.header ?? true),
-    skipLines: flags.skipLines ?? file?.skipLines ?? 0,
-    records: flags.records === undefined ? (file?.records ?? []) : checkedPath(flags.records, '--records'),
-    optional: file?.optional ?? [],
-    ignoreUnknown: flags.ignoreUnknown ?? file?.ignoreUnknown ?? false,
-    roundMoney: flags.roundMoney ?? file?.roundMoney ?? false,
+    escapes: flags.escapes ?? file.escapes ?? false,
+    header: flags.header === false ? false : (file.header ?? true),
+    skipLines: flags.skipLines ?? file.skipLines ?? 0,
+    records: flags.records === undefined ? (file.records ?? []) : checkedPath(flags.records, '--records'),
+    optional: file.optional ?? [],
+    ignoreUnknown: flags.ignoreUnknown ?? file.ignoreUnknown ?? false,
+    roundMoney: flags.roundMoney ?? file.roundMoney ?? false,
   };
 }
 
@@ -128,11 +140,19 @@ function flagSources({ map = [], set = [] }: MappingFlags): Map<EventField, Fiel
   return sources;
 }
 
-async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
-  const name = basename(path);
-  const content = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw fileError(path, error);
-  });
+const fileNamed = (mapping: MappingFlags['mapping'] = '') =>
+  typeof mapping === 'string' ? basename(mapping) : mapping.name;
+
+type MappingOfFile = Partial<MappingSpec> & { readonly fill_in?: Readonly<Record<string, string>> };
+
+async function readMappingFile(mapping: string | MappingContent): Promise<MappingOfFile> {
+  const name = fileNamed(mapping);
+  const content =
+    typeof mapping === 'string'
+      ? await readFile(mapping, 'utf8').catch((error: unknown) => {
+          throw fileError(mapping, error);
+        })
+      : mapping.content;
   const source = content.replace(/^\uFEFF/, '');
   const { timezone, events, ...rest } = parsed(name, source);
   requireOnce(name, source);
@@ -140,6 +160,7 @@ async function readMappingFile(path: string): Promise<Partial<MappingSpec>> {
   const all = eventOf(rest, at);
   return {
     ...all,
+    ...(rest.fill_in && { fill_in: rest.fill_in }),
     ...(events && {
       events: events.map((event, n) => {
         const own = eventOf(event, (member) => at(`events[${n}].${member}`));

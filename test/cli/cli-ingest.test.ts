@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
@@ -87,3 +88,31 @@ test.each(['', '\n\n', columns.join(','), `${columns.join(',')}\r\n`])(
     if (!content.trim()) expect(await loaded([await file('e.ndjson', content)])).toMatchObject({ rows: 0 });
   },
 );
+
+test('--suggest prints a mapping that can be kept in a file, and what the file would be; it loads nothing', async () => {
+  const path = await file('tiktok.csv', await readFile('examples/tiktok-ads.csv'));
+  const suggested = await ingest(['events', '--suggest', path]);
+  expect(suggested).toMatchObject({ code: 0, stderr: expect.stringContaining('examples/tiktok-ads.json') });
+  expect(suggested.stderr).toContain(
+    `adtally ingest events --mapping mapping.json --set advertiser_id=… ${path}`,
+  );
+  // The three first events.
+  expect(suggested.stderr.match(/│ 2026-09-0\d/g)).toHaveLength(3);
+  expect(await counted()).toBe(0);
+  const mapping = await file('mapping.json', suggested.stdout);
+  expect(await ingest(['events', '--mapping', mapping, path])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('mapping.json: fill_in.advertiser_id: no column names the account'),
+  });
+  expect(
+    await loaded(['--mapping', mapping, '--set', `advertiser_id=${handed.account}`, path]),
+  ).toMatchObject({ rows: 3 });
+});
+
+test('--suggest goes with no mapping', async () => {
+  const path = await file('e.csv', csv(events(1)));
+  expect(await ingest(['events', '--suggest', '--map', 'spend=Cost', path])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('--suggest goes with --format and --encoding only, not with map'),
+  });
+});

@@ -38,6 +38,7 @@ export async function compile(mode: string): Promise<{ remove(): Promise<void> }
     await promisify(execFile)(tsc, ['-p', project, '--outDir', folder, '--noCheck']);
     for (const data of [
       'package.json',
+      'examples',
       'clickhouse/migrations',
       'clickhouse/config',
       'clickhouse/schema.sql',

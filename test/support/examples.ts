@@ -1,3 +1,5 @@
+import type { TestService } from './service.ts';
+
 /** A row of a report by day: the day, the campaign or ad unit, its counts, and its money. */
 type DayRow = readonly [day: string, name: string, ...figures: number[]];
 
@@ -177,3 +179,14 @@ export const examples: Readonly<Record<string, Example>> = {
     ],
   },
 };
+
+/** The rows of the report of an example's account. */
+export async function reportByDay(service: TestService, { side }: Example, account: string) {
+  const family = side === advertiser ? 'campaigns' : 'ad_units';
+  const { rows } = await service.report(`/v1/${family}/breakdowns/date`, account, '2026-09-01', '2026-09-30');
+  const columns =
+    side === advertiser
+      ? ['start_time', 'campaign', 'impressions', 'referrals', 'conversions', 'spent']
+      : ['start_time', 'ad_unit', 'ad_requests', 'impressions', 'referrals', 'estimated_revenue'];
+  return rows.map((row) => columns.map((column) => row[column]));
+}

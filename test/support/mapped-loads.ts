@@ -21,7 +21,7 @@ export interface MappedLoad {
 export interface MappedLoads {
   readonly db: TestStore;
   /** Flags with a mapping file of this content. */
-  inFile(mapping: unknown, name?: string): Promise<MappingFlags>;
+  inFile(mapping: unknown, name?: string): Promise<{ readonly mapping: string }>;
   /** Loads a file through a mapping. */
   load(flags: MappingFlags, file: string, fields: string): Promise<MappedLoad>;
   /** The same of text, which is CSV unless told otherwise, of an account of its own. */

@@ -7,6 +7,7 @@ import { withStore } from '../command.ts';
 import { addEventFields } from '../help/event-fields.ts';
 import { ingestEvents } from './events.ts';
 import { confirmAccount, ingestLists } from './lists.ts';
+import { suggestMappingOf } from './suggest.ts';
 
 /** `ingest` and `confirm`. */
 export function addIngestCommands(program: Command, size: ChunkSize): void {
@@ -21,6 +22,7 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     .argument('<file...>', 'files, folders, quoted patterns, or - for standard input')
     .optionsGroup('What is loaded:')
     .option('--dry-run', 'check everything and load nothing')
+    .option('--suggest', 'look at the beginning of a file and print a mapping for it; load nothing')
     .option('--max-rejects <N|P%>', 'stop before the chunk that exceeds this number or share', rejectLimit)
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
     .option('--again', 'also load what was loaded before through another mapping: it counts twice')
@@ -47,7 +49,8 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     .action((files: string[], flags) =>
       withStore(
         async (store) => {
-          process.exitCode = await ingestEvents(store, files, flags, size);
+          if (flags.suggest) await suggestMappingOf(store, files, flags);
+          else process.exitCode = await ingestEvents(store, files, flags, size);
         },
         { mayBeNew: true },
       ),

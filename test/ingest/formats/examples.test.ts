@@ -1,26 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { examples } from '../../support/examples.ts';
+import { examples, reportByDay } from '../../support/examples.ts';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 import { useService } from '../../support/service.ts';
 
 const { db, load } = useMappedLoads();
 const service = useService(db);
 
-test.each(Object.entries(examples))(
-  '%s loads and gives the report of its rows',
-  async (name, { data, side, account = name, leftOut, rejected = [], rows }) => {
-    const flags = { mapping: `examples/${name}.json`, set: [`${side}=${account}`] };
-    expect(await load(flags, `examples/${data}`, '1')).toMatchObject({ leftOut, rejected });
-    const family = side === 'advertiser_id' ? 'campaigns' : 'ad_units';
-    const report = await service.report(`/v1/${family}/breakdowns/date`, account, '2026-09-01', '2026-09-30');
-    const columns =
-      family === 'campaigns'
-        ? ['start_time', 'campaign', 'impressions', 'referrals', 'conversions', 'spent']
-        : ['start_time', 'ad_unit', 'ad_requests', 'impressions', 'referrals', 'estimated_revenue'];
-    expect(report.rows.map((row) => columns.map((column) => row[column]))).toEqual(rows);
-  },
-);
+test.each(Object.entries(examples))('%s loads and gives the report of its rows', async (name, example) => {
+  const { data, side, account = name, leftOut, rejected = [] } = example;
+  const flags = { mapping: `examples/${name}.json`, set: [`${side}=${account}`] };
+  expect(await load(flags, `examples/${data}`, '1')).toMatchObject({ leftOut, rejected });
+  expect(await reportByDay(service, example, account)).toEqual(example.rows);
+});
 
 test('a row with several counts for both sides is in the reports of both', async () => {
   const flags = { mapping: 'examples/placements.json', set: ['publisher_id=both-sides'] };

@@ -3,7 +3,7 @@ import { mappingFingerprint } from '../../../ingest/event/mapping.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 
-const { load, loadText, inFile, refusal } = useMappedLoads();
+const { loadText, inFile, refusal } = useMappedLoads();
 const day = 'event_time=Day';
 
 describe('fields from columns and constants', () => {

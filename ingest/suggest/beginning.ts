@@ -1,0 +1,219 @@
+import { type Info, parse as parseCsv } from 'csv-parse/sync';
+import { blankCellsOf } from '../formats/blank-cells.ts';
+import { type FormatName, formatOf } from '../formats/formats.ts';
+import { namesIn } from '../formats/json-members.ts';
+import { openBytes, type TextReading } from '../input/byte-source.ts';
+import type { Input } from '../input/input.ts';
+import { InputError } from '../input/input-error.ts';
+
+/** Members of a mapping that say how a file is written. */
+export interface Layout {
+  readonly encoding?: string;
+  readonly delimiter?: string;
+  readonly header?: false;
+  readonly skip_lines?: number;
+  readonly records?: string;
+}
+
+/** What the first lines of a file show. */
+export interface Beginning {
+  readonly columns: readonly string[];
+  /** Texts of the first records, in the order of the columns; also of totals, if they are among them. */
+  readonly rows: readonly (readonly string[])[];
+  readonly layout: Layout;
+  /** The first records alone, with all that is before them. */
+  readonly sample: Input;
+}
+
+const headBytes = 64 << 10;
+const sampleRecords = 3;
+
+/**
+ * Looks at the beginning of a file: for its shape, never at all of it.
+ * @throws {InputError} for what cannot be loaded either, has no record, or cannot be looked at more than once
+ */
+export async function readBeginning(
+  input: Input,
+  { format: forced, encoding }: { readonly format?: FormatName; readonly encoding?: string },
+): Promise<Beginning> {
+  const format = formatOf(input, forced);
+  if (!format.text)
+    throw new InputError(`${input.name}: --suggest looks at text, and this is ${format.name}`);
+  if (input.size() === undefined) throw new InputError(`${input.name}: --suggest needs a file`);
+  const reading = encoding === undefined ? {} : { encoding };
+  const text = await headOf(input, reading);
+  if (text.trim() === '') throw new InputError(`${input.name}: there is no record in it`);
+  const own = format.text.delimiter;
+  const found = own === undefined ? await jsonOf(input, text, reading) : tableOf(input, text, own);
+  return { ...found, layout: { ...(encoding !== undefined && { encoding }), ...found.layout } };
+}
+
+/** The whole lines of the first bytes. */
+async function headOf(input: Input, reading: TextReading): Promise<string> {
+  const source = await openBytes(input, () => {}, undefined, reading);
+  try {
+    const head = Buffer.alloc(headBytes);
+    let length = 0;
+    let bytes = -1;
+    for (; bytes !== 0 && length < head.length; length += bytes)
+      bytes = await source.read(head.subarray(length));
+    const whole = bytes === 0 ? length : head.lastIndexOf('\n', length - 1) + 1;
+    return head.subarray(0, whole || length).toString();
+  } finally {
+    await source.close();
+  }
+}
+
+type Found = Omit<Beginning, 'layout'> & { readonly layout: Omit<Layout, 'encoding'> };
+
+/** @param own what stands between the cells of that format */
+function tableOf(input: Input, text: string, own: string): Found {
+  const lines = text.split('\n').map((line) => line.replace(/\r+$/, ''));
+  const first = lines.find((line) => line !== '') ?? '';
+  if (/^\S+ \S+ \S+ \[[^\]]+\] "/.test(first)) {
+    const rows = lines.filter((line) => line !== '').map(blankCellsOf);
+    const columns = (rows[0] ?? []).map((_, n) => `${n + 1}`);
+    const sample = firstLines(input, lines, sampleRecords);
+    return { columns, rows, layout: { delimiter: 'blanks', header: false }, sample };
+  }
+  const readings = [own, ',', ';', '\t', '|'].map((delimiter) => ({
+    delimiter,
+    ...splitBy(text, delimiter),
+  }));
+  const { delimiter, records, width, header } = readings.reduce((best, each) =>
+    Number(each.header !== undefined) > Number(best.header !== undefined) ||
+    (Boolean(each.header) === Boolean(best.header) && each.weight > best.weight)
+      ? each
+      : best,
+  );
+  const begin = header ?? 0;
+  const rows = records
+    .slice(header === undefined ? 0 : begin + 1)
+    .filter(({ cells }) => cells.length === width);
+  const columns = records[begin]?.cells.map((name, n) => (header === undefined ? `${n + 1}` : name)) ?? [];
+  const before = (records[begin]?.line ?? 1) - 1;
+  const layout = {
+    ...(delimiter !== own && { delimiter }),
+    ...(header === undefined ? { header: false as const } : before > 0 && { skip_lines: before }),
+  };
+  const sample = firstLines(input, lines, rows[sampleRecords - 1]?.line ?? lines.length);
+  return { columns, rows: rows.map(({ cells }) => cells), layout, sample };
+}
+
+interface Split {
+  readonly records: readonly { readonly cells: string[]; readonly line: number }[];
+  /** Cells that most records have. */
+  readonly width: number;
+  /** Cells in records of that width. */
+  readonly weight: number;
+  /** The first record of that width, if it can name columns. */
+  readonly header: number | undefined;
+}
+
+function splitBy(text: string, delimiter: string): Split {
+  const options = {
+    delimiter,
+    relax_quotes: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    info: true,
+  };
+  let parsed: { record: string[]; info: Info }[];
+  try {
+    parsed = parseCsv(text, options) as unknown as typeof parsed;
+  } catch {
+    // A quote is not closed, at least not here.
+    return { records: [], width: 0, weight: 0, header: undefined };
+  }
+  const records = parsed.map(({ record, info }) => ({ cells: record, line: info.lines }));
+  const counts = new Map<number, number>();
+  for (const { cells } of records) counts.set(cells.length, (counts.get(cells.length) ?? 0) + 1);
+  const [width = 0, count = 0] =
+    [...counts].filter(([n]) => n > 1).sort(([a, m], [b, n]) => n - m || b - a)[0] ?? [];
+  const begin = records.findIndex(({ cells }) => cells.length === width);
+  return {
+    records,
+    width,
+    weight: width * count,
+    header: namesColumns(records[begin]?.cells) ? begin : undefined,
+  };
+}
+
+/** Delimiters at the end of a line name nothing. */
+function namesColumns(cells: readonly string[] = []): boolean {
+  const names = cells.slice(0, cells.findLastIndex((cell) => cell !== '') + 1);
+  return (
+    names.length > 1 && names.every((name) => /\p{L}/u.test(name)) && new Set(names).size === names.length
+  );
+}
+
+async function jsonOf(input: Input, text: string, reading: TextReading): Promise<Found> {
+  const path = pathToRecords(text);
+  const ndjson = path === undefined ? text : await headOf(input, { ...reading, records: path });
+  const lines = ndjson.split('\n').filter((line) => line.trim() !== '');
+  const all = [...new Set(lines.flatMap(namesIn))];
+  const names = all.filter((name) => !all.some((inner) => inner.startsWith(`${name}.`)));
+  if (names.length === 0) throw new InputError(`${input.name}: there is no record in it`);
+  const parsed = lines.flatMap((line) => {
+    try {
+      return [JSON.parse(line) as unknown];
+    } catch {
+      // The judge rejects it.
+      return [];
+    }
+  });
+  const rows = parsed.map((record) => names.map((name) => textAt(record, name)));
+  const layout = path && path.length > 0 ? { records: path.join('.') } : {};
+  const sample = firstLines(input, lines, sampleRecords);
+  return { columns: names, rows, layout, sample };
+}
+
+/** Where the records of a JSON text are; undefined where each is a line. */
+function pathToRecords(text: string): string[] | undefined {
+  if (text.trimStart().startsWith('[')) return [];
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  if (lines.length > 1 && namesIn(lines[0] ?? '').length > 0) return undefined;
+  const open: { readonly bracket: string; name: string }[] = [];
+  for (const [token, name] of text.matchAll(/"((?:[^"\\]|\\.)*)"\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    const inner = open.at(-1);
+    if (name !== undefined && inner) inner.name = name;
+    else if (
+      token === '{' &&
+      inner?.bracket === '[' &&
+      open.slice(0, -1).every(({ bracket }) => bracket === '{')
+    )
+      return open.slice(0, -1).map((each) => each.name);
+    else if (token === '{' || token === '[') open.push({ bracket: token, name: '' });
+    else if (token === '}' || token === ']') open.pop();
+  }
+  return undefined;
+}
+
+function textAt(record: unknown, name: string): string {
+  const own = (value: unknown, key: string): unknown =>
+    value !== null && typeof value === 'object' && Object.hasOwn(value, key)
+      ? Reflect.get(value, key)
+      : undefined;
+  const value = own(record, name) ?? name.split('.').reduce(own, record);
+  return value === null || value === undefined || typeof value === 'object' ? '' : String(value);
+}
+
+/** An input of the first lines of another. */
+function firstLines(input: Input, lines: readonly string[], count: number): Input {
+  const whole = Buffer.from(`${lines.slice(0, count).join('\n')}\n`);
+  return {
+    name: input.name,
+    endings: input.endings.filter((ending) => !['gz', 'zst', 'br'].includes(ending)),
+    size: () => whole.length,
+    readFrom: async (start) => {
+      let unread = whole.subarray(start);
+      const read = async (target: Buffer) => {
+        const bytes = unread.copy(target);
+        unread = unread.subarray(bytes);
+        return bytes;
+      };
+      return { whole: unread, size: unread.length, read, close: async () => {} };
+    },
+    readRange: async (target, start) => whole.subarray(start).copy(target),
+  };
+}

@@ -1,0 +1,195 @@
+import { countFields, type EventField, fieldSpecs, isEventField } from '../../catalog/events.ts';
+import { parseExpression } from '../mapping/expression.ts';
+import type { Beginning, Layout } from './beginning.ts';
+import { fieldsByName, type KnownExport, type MappingText, plainName, recognise } from './known-exports.ts';
+import { areNumbers, dateShape, numberShape, type Shape } from './shapes.ts';
+
+export interface Suggestion {
+  /** As a mapping file takes it. What nobody but a person can say is in `fill_in`: until then it is refused. */
+  readonly mapping: MappingText & { readonly fill_in?: Readonly<Record<string, string>> };
+  /** Why its members are as they are. */
+  readonly reasons: readonly string[];
+}
+
+const accounts = ['advertiser_id', 'publisher_id'] as const;
+const whichAccount = 'no column names the account: give it by --set';
+
+/** The mapping of a known export whose columns the file has, else one that is put together from the file's first rows. */
+export function suggestMapping(all: readonly KnownExport[], beginning: Beginning): Suggestion {
+  const known = recognise(all, beginning);
+  const { mapping, reasons } = known
+    ? fromExample(known, beginning.layout)
+    : fromColumns(fieldsByName(all), beginning);
+  const { skip_lines, delimiter, header, records, encoding } = beginning.layout;
+  const layout = [
+    ...(skip_lines === undefined ? [] : [`skip_lines: the columns are named in line ${skip_lines + 1}`]),
+    ...(delimiter === undefined
+      ? []
+      : [`delimiter: most lines have as many cells between ${JSON.stringify(delimiter)}`]),
+    ...(header === undefined ? [] : ['header: the first line names no columns, so they are called 1, 2, …']),
+    ...(records === undefined ? [] : [`records: the array of records is in ${records}`]),
+    ...(encoding === undefined ? [] : ['encoding: as --encoding says']),
+  ];
+  return { mapping, reasons: [...layout, ...reasons] };
+}
+
+/** The example itself, but for what is this file's own: how it is laid out, and whose it is. */
+function fromExample({ file, mapping }: KnownExport, layout: Layout): Suggestion {
+  const { skip_lines: _, delimiter: __, set = {}, ...rest } = mapping;
+  const asked = accounts.filter((account) => account in set);
+  const constants = Object.entries(set).filter(([field]) => !asked.some((account) => account === field));
+  return {
+    mapping: {
+      ...layout,
+      ...(asked.length > 0 && {
+        fill_in: Object.fromEntries(asked.map((account) => [account, whichAccount])),
+      }),
+      ...(constants.length > 0 && { set: Object.fromEntries(constants) }),
+      ...rest,
+    },
+    reasons: [`the columns are those of examples/${file}; days and numbers are read as there`],
+  };
+}
+
+type FieldsByName = ReadonlyMap<string, ReadonlySet<EventField>>;
+
+/** By the names of columns and by how the values of the first rows are written. */
+function fromColumns(fields: FieldsByName, beginning: Beginning): Suggestion {
+  const draft = new Draft(beginning);
+  draft.readNamed(beginning.layout.header === false ? new Map() : fields);
+  draft.readDays();
+  draft.askForTheRest();
+  return draft.suggestion(beginning.layout);
+}
+
+class Draft {
+  readonly #columns: readonly string[];
+  readonly #rows: Beginning['rows'];
+  readonly #map: Record<string, string> = {};
+  readonly #expressions: Record<string, string> = {};
+  readonly #fillIn: Record<string, string> = {};
+  readonly #others: Record<string, string> = {};
+  readonly #reasons: string[] = [];
+  /** Columns that may be the time of the event. */
+  #times: readonly string[] = [];
+
+  constructor({ columns, rows }: Beginning) {
+    this.#columns = columns;
+    this.#rows = rows;
+  }
+
+  /** Reads what columns are called. */
+  readNamed(fields: FieldsByName): void {
+    const candidates = new Map<EventField, string[]>();
+    for (const column of this.#columns) {
+      const meant = isEventField(column) ? [column] : [...(fields.get(plainName(column)) ?? [])];
+      if (meant.length === 1)
+        for (const field of meant) candidates.set(field, [...(candidates.get(field) ?? []), column]);
+      else
+        for (const field of meant)
+          this.#fillIn[field] =
+            `${column} may be ${meant.join(' or ')}: --map ${field}=…, or take this line out`;
+    }
+    this.#times = candidates.get('event_time') ?? [];
+    for (const [field, found] of candidates)
+      if (field !== 'event_time' && !this.#has(field)) this.#readOneOf(field, found);
+  }
+
+  #readOneOf(field: EventField, found: readonly string[]): void {
+    const own = found.filter((column) => column === field);
+    const ids = field.endsWith('_id') ? found.filter((column) => /id$/i.test(column)) : [];
+    const best = [own, ids, found].find(({ length }) => length > 0) ?? [];
+    const [column] = best;
+    if (column === undefined || best.length > 1) {
+      this.#fillIn[field] = `${best.join(' or ')}: give the column by --map`;
+      return;
+    }
+    const { kind } = fieldSpecs[field];
+    const isNumber = kind === 'count' || kind === 'money';
+    this.#read(field, column, isNumber ? numberShape(column, kind, this.#valuesOf(column)) : {});
+  }
+
+  /** Reads the day or time of the events, and what is no day as totals. */
+  readDays(): void {
+    const used = this.#used();
+    const dated = this.#columns.filter(
+      (column) => !used.has(column) && dateShape(column, this.#valuesOf(column)),
+    );
+    const times = this.#times.length > 0 ? this.#times : dated;
+    const [day] = times;
+    const shape = day === undefined ? undefined : dateShape(day, this.#valuesOf(day));
+    if (day === undefined) this.#fillIn.event_time = 'no column holds days or times: give one by --map';
+    else if (times.length > 1) this.#fillIn.event_time = `${times.join(' or ')}: give the column by --map`;
+    else if (!shape)
+      this.#fillIn.event_time = `${day} is written in an unknown way, such as ${this.#valuesOf(day)[0]}`;
+    else {
+      this.#read('event_time', day, shape);
+      if (shape.others.length === 0) return;
+      const texts = shape.others.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
+      this.#others.where = `{${day}} NOT IN (${texts})`;
+      this.#reasons.push(`where: records whose ${day} is ${texts} are totals`);
+    }
+  }
+
+  /** Asks for what an event needs and no column is known for, and for amounts. */
+  askForTheRest(): void {
+    if (!['event_type', ...countFields].some((field) => this.#has(field)))
+      this.#fillIn.impressions = 'no column is known as a count: give one by --map';
+    const used = this.#used();
+    const amounts = this.#columns.filter(
+      (column) =>
+        !used.has(column) &&
+        /amount|cost|earn|income|price|revenue|sales|spen[dt]|total/i.test(column) &&
+        areNumbers(this.#valuesOf(column)),
+    );
+    if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
+      this.#fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: --map spend=…, or take this line out`;
+    const isPublisher = this.#has('ad_unit_id');
+    if (!isPublisher && !this.#has('campaign_id'))
+      this.#fillIn.campaign_id = 'no column is known to hold ids of campaigns or ad units: give one by --map';
+    const account = isPublisher ? 'publisher_id' : 'advertiser_id';
+    if (!this.#has(account)) this.#fillIn[account] = whichAccount;
+  }
+
+  suggestion(layout: Layout): Suggestion {
+    const used = this.#used();
+    const left = this.#columns.filter((column) => column !== '' && !used.has(column));
+    const members = { fill_in: this.#fillIn, map: this.#map, expressions: this.#expressions };
+    return {
+      mapping: {
+        ...layout,
+        ...this.#others,
+        ...Object.fromEntries(Object.entries(members).filter(([, member]) => Object.keys(member).length > 0)),
+        ignore_unknown: true,
+      },
+      reasons: [
+        ...this.#reasons,
+        ...(left.length > 0 ? [`ignore_unknown: nothing is read from ${left.join(', ')}`] : []),
+      ],
+    };
+  }
+
+  #read(field: EventField, column: string, shape: Shape): void {
+    const { expression, reason, question, asks = field, dates } = shape;
+    if (dates) this.#others.dates = dates;
+    if (question !== undefined) this.#fillIn[asks] = question;
+    if (question !== undefined && asks === field) return;
+    if (expression === undefined) this.#map[field] = column;
+    else this.#expressions[field] = expression;
+    this.#reasons.push(`${field}: ${column}${reason ? `, ${reason}` : ''}`);
+  }
+
+  #valuesOf(column: string): string[] {
+    const at = this.#columns.indexOf(column);
+    return this.#rows.map((row) => row[at] ?? '');
+  }
+
+  #has(field: string): boolean {
+    return [this.#map, this.#expressions, this.#fillIn].some((fields) => field in fields);
+  }
+
+  #used(): ReadonlySet<string> {
+    const inExpressions = Object.values(this.#expressions).flatMap((text) => parseExpression(text).columns);
+    return new Set([...Object.values(this.#map), ...inExpressions]);
+  }
+}

@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import type { Store } from '../../../clickhouse/client.ts';
+import { mappedReading } from '../../../ingest/event/reading.ts';
+import type { FormatName } from '../../../ingest/formats/formats.ts';
+import { expandFiles } from '../../../ingest/input/expand-files.ts';
+import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { readMapping } from '../../../ingest/mapping/read-mapping.ts';
+import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
+import { readBeginning } from '../../../ingest/suggest/beginning.ts';
+import { knownExports } from '../../../ingest/suggest/known-exports.ts';
+import { suggestMapping } from '../../../ingest/suggest/suggest-mapping.ts';
+import { folderHere } from '../../version.ts';
+import { usage } from '../arguments.ts';
+import { print, say } from '../command.ts';
+
+interface SuggestFlags {
+  readonly suggest?: boolean;
+  readonly format?: FormatName;
+  readonly encoding?: string;
+  readonly [flag: string]: unknown;
+}
+
+/**
+ * `ingest events --suggest`: a mapping on standard output; on standard error its reasons, the command that loads with it,
+ * and the first events as they would be.
+ */
+export async function suggestMappingOf(
+  store: Store,
+  args: readonly string[],
+  { suggest: _, format, encoding, header: __, ...others }: SuggestFlags,
+): Promise<void> {
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw usage(`--suggest goes with --format and --encoding only, not with ${other}`);
+  const [file, ...more] = await expandFiles(args);
+  if (!file || more.length > 0) throw usage('--suggest looks at one file');
+  const reading = { ...(format && { format }), ...(encoding !== undefined && { encoding }) };
+  const beginning = await readBeginning(file, reading);
+  const { mapping, reasons } = suggestMapping(await knownExports(join(folderHere(), 'examples')), beginning);
+  const content = JSON.stringify(mapping, null, 2);
+  print(content);
+  for (const reason of reasons) say(reason);
+  const questions = Object.entries(mapping.fill_in ?? {});
+  for (const [field, question] of questions) say(`to fill in: ${field}: ${question}`);
+  const isAccount = (field: string) => field === 'advertiser_id' || field === 'publisher_id';
+  const accounts = questions.map(([field]) => field).filter(isAccount);
+  const answers = accounts.map((field) => ` --set ${field}=…`).join('');
+  const named = format ? ` --format ${format}` : '';
+  say(
+    `\nwith it in mapping.json: adtally ingest events${named} --mapping mapping.json${answers} ${quotedName(file.name)}\n`,
+  );
+  if (questions.some(([field]) => !isAccount(field))) return;
+  const set = accounts.map((field) => `${field}=…`);
+  const valid = await validateMapping(
+    store,
+    await readMapping({ mapping: { name: 'the suggestion', content }, set }),
+  );
+  const { encoding: ___, records: ____, ...asSampled } = valid;
+  await loadEvents({
+    store,
+    input: beginning.sample,
+    ...(format && { format }),
+    reading: mappedReading(file.name, { ...asSampled, records: [] }, say),
+    roundMoney: valid.roundMoney,
+    ...(valid.timezone && { timezone: valid.timezone.name }),
+    ...(valid.dates && { dates: valid.dates }),
+    dryRun: true,
+    now: () => new Date(),
+    onSample: (table) => say(table.trimEnd()),
+    onRejected: (_row, text) => say(text),
+  });
+}
+
+/** As a shell takes it. */
+const quotedName = (name: string) => (/^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`);

@@ -1,0 +1,171 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
+import { readBeginning } from '../../../ingest/suggest/beginning.ts';
+import { knownExports } from '../../../ingest/suggest/known-exports.ts';
+import { type Suggestion, suggestMapping } from '../../../ingest/suggest/suggest-mapping.ts';
+import { examples, reportByDay } from '../../support/examples.ts';
+import { useMappedLoads } from '../../support/mapped-loads.ts';
+import { useService } from '../../support/service.ts';
+
+const loads = useMappedLoads();
+const service = useService(loads.db);
+let folder = '';
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'adtally-suggest-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function suggestionFor(path: string, flags = {}): Promise<Suggestion['mapping']> {
+  const beginning = await readBeginning(new LocalFile(path), flags);
+  return suggestMapping(await knownExports('examples'), beginning).mapping;
+}
+
+async function suggestionOf(name: string, content: string | Buffer, flags = {}) {
+  const path = join(folder, name);
+  await writeFile(path, content);
+  return suggestionFor(path, flags);
+}
+
+test.each(Object.entries(examples))(
+  'the suggestion for an export such as %s loads it and gives its report',
+  async (name, example) => {
+    const suggestion = await suggestionFor(`examples/${example.data}`);
+    const { account = name, side, leftOut, rejected = [] } = example;
+    const asked = Object.keys(suggestion.fill_in ?? {});
+    expect(asked).toEqual(
+      example.account ? [] : name === 'placements' ? ['advertiser_id', 'publisher_id'] : [side],
+    );
+    const { mapping } = await loads.inFile(suggestion);
+    const set = [...new Set([...asked, side])].map((field) => `${field}=${account}`);
+    if (asked.length > 0) expect(await loads.refusal({ mapping })).toContain(`fill_in.${asked[0]}`);
+    expect(await loads.load({ mapping, set }, `examples/${example.data}`, '1')).toMatchObject({
+      ...{ leftOut, rejected },
+    });
+    expect(await reportByDay(service, example, account)).toEqual(example.rows);
+  },
+);
+
+const ask = expect.any(String);
+const account = { advertiser_id: ask };
+
+describe('a file of no known platform', () => {
+  const files: Record<string, [name: string, content: string | Buffer, suggestion: object]> = {
+    'days with points, decimal commas, a row of totals': [
+      'sheet.csv',
+      'Export\n\nTag;Campaign ID;Impr.;Clicks;Cost\n01.09.2026;7;1204;3;28,97\n02.09.2026;7;12;1;1.204,50\nSumme;;1216;4;1.233,47\n',
+      {
+        ...{ delimiter: ';', skip_lines: 2, fill_in: account, where: "{Tag} NOT IN ('Summe')" },
+        map: { campaign_id: 'Campaign ID', impressions: 'Impr.', referrals: 'Clicks' },
+        expressions: {
+          event_time: "toDate(parseDateTimeOrNull({Tag}, '%d.%m.%Y'))",
+          spend: "replaceOne(replaceRegexpAll({Cost}, '[^0-9,-]', ''), ',', '.')",
+        },
+      },
+    ],
+    'thousands, signs of a currency, parts of conversions, the month first': [
+      'us.csv',
+      'Date,Campaign ID,Impressions,Conversions,Cost\n9/13/2026,1,"1,204",0.50,$26.04\n9/2/2026,1,12,1.00,"$1,128.05"\n',
+      {
+        ...{ fill_in: account, map: { campaign_id: 'Campaign ID' } },
+        expressions: {
+          event_time: "toDate(parseDateTimeOrNull({Date}, '%c/%e/%Y'))",
+          impressions: "replaceAll({Impressions}, ',', '')",
+          conversions: 'round({Conversions})',
+          spend: "replaceRegexpAll({Cost}, '[^0-9.-]', '')",
+        },
+      },
+    ],
+    'UTF-16, serial dates, an account': [
+      'unicode.tsv',
+      Buffer.from('\ufeffDay\tAdvertiser ID\tCampaign ID\tImpressions\r\n46266\ta\t1\t5\r\n', 'utf16le'),
+      {
+        dates: 'excel',
+        map: {
+          ...{ event_time: 'Day', advertiser_id: 'Advertiser ID', campaign_id: 'Campaign ID' },
+          impressions: 'Impressions',
+        },
+      },
+    ],
+    'an array further inside, members of members, millionths': [
+      'api.json',
+      '{"status": "ok", "data": {"rows": [{"day": "2026-09-01", "campaign": {"id": 7}, "impressions": 3, "cost_micros": 1200000}]}}',
+      {
+        ...{ records: 'data.rows', fill_in: account },
+        map: { event_time: 'day', campaign_id: 'campaign.id', impressions: 'impressions' },
+        expressions: { spend: '{cost_micros} / 1000000' },
+      },
+    ],
+    'fields by their own names': [
+      'own.ndjson',
+      '{"event_time":"2026-09-01T10:00:00Z","publisher_id":"p","ad_unit_id":"u","impressions":1,"revenue":"2"}\n',
+      {
+        map: {
+          ...{ event_time: 'event_time', publisher_id: 'publisher_id', ad_unit_id: 'ad_unit_id' },
+          ...{ impressions: 'impressions', revenue: 'revenue' },
+        },
+      },
+    ],
+    'what is doubtful is asked for: day or month, spend or revenue, thousands or a fraction, a zone': [
+      'doubt.csv',
+      'Date,Campaign ID,Impressions,Revenue\n03/04/2026,1,1.204,2\n05/06/2026,1,1.100,3\n',
+      {
+        fill_in: { ...account, event_time: ask, impressions: ask, spend: ask, revenue: ask },
+        map: { campaign_id: 'Campaign ID' },
+      },
+    ],
+    'an amount that no example knows, and times without a zone': [
+      'amount.csv',
+      'Date,Campaign ID,Clicks,Amount\n2026-09-01 10:00:00,1,5,2\n',
+      {
+        fill_in: { ...account, timezone: ask, spend: ask },
+        map: { event_time: 'Date', campaign_id: 'Campaign ID', referrals: 'Clicks' },
+      },
+    ],
+    'no header': [
+      'bare.csv',
+      '2026-09-01,1,5\n2026-09-02,1,6\n',
+      {
+        header: false,
+        fill_in: { ...account, impressions: ask, campaign_id: ask },
+        map: { event_time: '1' },
+      },
+    ],
+  };
+  test.each(Object.entries(files))('%s', async (_, [name, content, suggestion]) => {
+    const found = await suggestionOf(name, content);
+    expect(found).toEqual({ ...suggestion, ignore_unknown: true });
+    // It is a mapping, and refused only while something is to be filled in.
+    const refusal = await loads.refusal(await loads.inFile(found));
+    if (found.fill_in) expect(refusal).toMatch(/fill_in\.\w+: /);
+    else expect(refusal).toBe('nothing');
+  });
+
+  test('another currency than that of the example', async () => {
+    const text =
+      'Date,Ad unit,Ad requests,Impressions,Clicks,Estimated earnings (USD)\n2026-09-01,a,5,4,1,0.5\n';
+    expect(await suggestionOf('usd.csv', text)).toMatchObject({
+      map: { ad_requests: 'Ad requests', revenue: 'Estimated earnings (USD)' },
+    });
+  });
+
+  test('--encoding is part of the mapping', async () => {
+    const text = Buffer.from('Day;Campaign ID;Clicks;Größe\n2026-09-01;1;5;x\n', 'latin1');
+    await expect(suggestionOf('latin.csv', text)).rejects.toThrow(/not UTF-8.*--encoding/);
+    expect(await suggestionOf('latin.csv', text, { encoding: 'windows-1252' })).toMatchObject({
+      encoding: 'windows-1252',
+    });
+  });
+
+  test.each([
+    ['empty.csv', '', /no record/],
+    ['sheet.csv', 'PK\x03\x04 [Content_Types].xml', /Excel workbook/],
+    ['sheet.xlsx', '', /Excel workbooks cannot be read/],
+    ['old.csv', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /Excel workbook/],
+    ['events.parquet', 'PAR1', /--suggest looks at text/],
+  ])('what cannot be loaded is refused: %s', async (name, content, message) => {
+    await expect(suggestionOf(name, content)).rejects.toThrow(message);
+  });
+});
