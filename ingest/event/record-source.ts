@@ -8,7 +8,7 @@ import type { Rule } from './values.ts';
 /** How the records of a chunk come into the statement, before anything is judged. */
 export interface RecordSource {
   /** ClickHouse's name of the format in which the bytes are sent. */
-  readonly format: 'LineAsString' | 'RowBinary' | 'Parquet';
+  readonly format: 'LineAsString' | 'RowBinary' | 'Parquet' | 'Avro';
   /**
    * A SELECT of `at_line`, `unknown` (names that no event has), and what the other members speak of. It leaves out
    * blank lines, which are no records.
@@ -22,7 +22,7 @@ export interface RecordSource {
   readonly rules: readonly Rule[];
   /** What else the text of a field must fulfil in this format. */
   readonly textRules: (field: EventField) => readonly Rule[];
-  /** The record as it came; of Parquet as JSON. */
+  /** The record as it came; of Parquet and Avro as JSON. */
   readonly raw: string;
   /** Names of the columns that are read. */
   readonly columns: readonly string[];

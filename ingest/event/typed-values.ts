@@ -8,7 +8,7 @@ import {
   type Value,
 } from './values.ts';
 
-/** A column that a Parquet file holds as values of a kind, not as text. */
+/** A column that a file of Parquet or Avro holds as values of a kind, not as text. */
 export type TypedKind = 'whole' | 'decimal' | 'time' | 'truth';
 
 /** Which kinds of values a field takes as they are; any other is read as text. */

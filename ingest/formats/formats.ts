@@ -1,12 +1,13 @@
 import { compressionNamed, compressions } from '../input/compression.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
+import { avro } from './avro.ts';
 import { csv, tsv } from './csv.ts';
 import type { Format } from './format.ts';
 import { ndjson } from './ndjson.ts';
 import { parquet } from './parquet.ts';
 
-export const formats = { ndjson, csv, tsv, parquet } as const satisfies Record<string, Format>;
+export const formats = { ndjson, csv, tsv, parquet, avro } as const satisfies Record<string, Format>;
 
 export type FormatName = keyof typeof formats;
 
@@ -23,7 +24,7 @@ const adviceFor: Readonly<Record<string, string>> = {
 
 /**
  * The format of an input by its name; `forced` wins over the name.
- * @throws {InputError} when the name does not tell the format and none is forced, and for packed Parquet
+ * @throws {InputError} when the name does not tell the format and none is forced, and for packed Parquet or Avro
  */
 export function formatOf(input: Input, forced?: FormatName): Format {
   const packed = compressionNamed(input) !== 'none';

@@ -2,12 +2,12 @@ import type { Hash } from 'node:crypto';
 import { parquetSchema } from 'hyparquet';
 import { ChunkChain } from '../chunks/chunk-chain.ts';
 import type { OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
+import { typedColumns } from '../event/typed-columns.ts';
 import type { Input } from '../input/input.ts';
 import { fileError, InputError } from '../input/input-error.ts';
 import { parquetColumns } from '../parquet/columns.ts';
 import { openParquet, type ParquetFile, type ParquetPart } from '../parquet/file.ts';
 import { magic } from '../parquet/footer.ts';
-import { parquetSource } from '../parquet/record-source.ts';
 import type { Format } from './format.ts';
 
 export const parquet: Format = {
@@ -26,7 +26,7 @@ async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Pr
   const opened = await openParquet(input);
   const schema = parquetSchema(opened.metadata).children.map(({ element }) => element);
   const mapping = reading.mappingOf(schema.map(({ name }) => name));
-  const source = parquetSource(parquetColumns(file, schema, mapping), mapping);
+  const source = typedColumns('Parquet', parquetColumns(file, schema, mapping), mapping);
   const chain = new ChunkChain(reading.salt, reading.fingerprint, Buffer.alloc(0));
   onBytes(bytesOutside(opened));
   return {

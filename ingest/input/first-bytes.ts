@@ -12,6 +12,7 @@ const saveAsCsv = 'save the sheet as "CSV UTF-8"';
 /** First bytes of files that hold no text, and what to do with such a file. */
 const binaryFiles: readonly (readonly [start: string, advice: string])[] = [
   ['PAR1', 'it is a Parquet file; name it .parquet or pass --format parquet (it cannot be standard input)'],
+  ['Obj\x01', 'it is an Avro file; name it .avro or pass --format avro'],
   ['PARE', 'it is an encrypted Parquet file; write it without encryption'],
   ['PK\x03\x04', 'it is a zip archive; unpack it first'],
   ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', `it is an Excel workbook; ${saveAsCsv}`],

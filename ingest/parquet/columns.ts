@@ -1,7 +1,7 @@
 import type { SchemaElement } from 'hyparquet';
 import type { Mapping } from '../event/mapping.ts';
+import type { TypedColumn } from '../event/typed-columns.ts';
 import { InputError } from '../input/input-error.ts';
-import type { ParquetColumn } from './record-source.ts';
 
 /**
  * How ClickHouse is to read the columns that fields come from. Whole numbers, amounts, times and truth values are read
@@ -12,7 +12,7 @@ export function parquetColumns(
   file: string,
   schema: readonly SchemaElement[],
   mapping: Mapping,
-): ParquetColumn[] {
+): TypedColumn[] {
   return mapping.columns.flatMap((name) => {
     const element = schema.find((each) => each.name === name);
     if (!element) return [];
@@ -32,7 +32,7 @@ function typeOf({
   type,
   converted_type: converted,
   logical_type: logical,
-}: SchemaElement): Omit<ParquetColumn, 'name'> {
+}: SchemaElement): Omit<TypedColumn, 'name'> {
   switch (logical?.type) {
     case 'TIMESTAMP':
       // A time without a zone is read as text, so that --timezone holds for it.

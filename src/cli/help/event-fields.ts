@@ -20,7 +20,7 @@ export function addEventFields(command: Command): void {
   command.addHelpText(
     'after',
     `
-Columns of CSV, TSV and Parquet, and members of NDJSON, have the names of the fields of an event:
+Columns of CSV, TSV, Parquet and Avro, and members of NDJSON, have the names of the fields of an event:
 ${lines.join('\n')}
 Every event needs event_time; event_type or a count; and advertiser_id with campaign_id, publisher_id with ad_unit_id,
 or both pairs. A field that is left out is empty, 0 or false; quantity is 1 then, and device is unknown.`,

@@ -1,0 +1,216 @@
+import type { Input, InputReader } from '../input/input.ts';
+import { fileError, InputError } from '../input/input-error.ts';
+
+/** Records that follow each other in a file, with their count and size before them and the sync marker behind them. */
+export interface AvroBlock {
+  /** All of it. */
+  readonly bytes: Buffer;
+  readonly rows: number;
+}
+
+const magic = Buffer.from('Obj\x01', 'latin1');
+/** Those that ClickHouse unpacks. */
+const codecs = ['null', 'deflate', 'snappy', 'zstandard'];
+const syncBytes = 16;
+/** Writers cut after some kilobytes. A block is held in memory. */
+const mostBlockBytes = 256 << 20;
+const mostHeaderBytes = 16 << 20;
+
+/**
+ * Reads an object container file from its beginning to its end, once, and never looks into a block.
+ * Source: Apache Avro's specification, "Object Container Files".
+ */
+export class AvroFile {
+  readonly #bytes: Bytes;
+  /** Magic bytes, metadata and sync marker: with any of its blocks behind it, it is a file. */
+  readonly header: Buffer;
+  readonly schema: string;
+  readonly #codec: string;
+
+  private constructor(bytes: Bytes, header: Buffer, metadata: ReadonlyMap<string, string>) {
+    this.#bytes = bytes;
+    this.header = header;
+    this.schema = metadata.get('avro.schema') ?? '';
+    this.#codec = metadata.get('avro.codec') || 'null';
+  }
+
+  /** @throws {InputError} for an input that cannot be read, is no Avro file or is packed in another way */
+  static async open(
+    input: Input,
+    onBytes: (bytes: number) => void,
+    signal: AbortSignal | undefined,
+  ): Promise<AvroFile> {
+    const bytes = await Bytes.open(input, onBytes, signal);
+    try {
+      const file = await AvroFile.#read(input.name, bytes);
+      if (!codecs.includes(file.#codec)) {
+        throw new InputError(
+          `${input.name}: is packed with ${file.#codec}, which cannot be read; write it with ${codecs.join(', ')}`,
+        );
+      }
+      return file;
+    } catch (error) {
+      await bytes.close();
+      throw error;
+    }
+  }
+
+  static async #read(name: string, bytes: Bytes): Promise<AvroFile> {
+    const start = await bytes.upTo(magic.length);
+    if (!start.equals(magic)) {
+      throw new InputError(
+        `${name}: is not an Avro file: its first bytes, from byte 0, are not those of one`,
+      );
+    }
+    const metadata = new Map<string, string>();
+    const sized = async () => {
+      const length = await bytes.long('the header');
+      if (length < 0 || length > mostHeaderBytes)
+        throw bytes.damaged(`the header is to hold ${length} bytes`);
+      return (await bytes.exactly(length, 'the header')).toString();
+    };
+    for (;;) {
+      let count = await bytes.long('the header');
+      if (count === 0) break;
+      if (count < 0) {
+        count = -count;
+        await bytes.long('the header');
+      }
+      for (; count > 0; count--) {
+        const key = await sized();
+        metadata.set(key, await sized());
+      }
+    }
+    await bytes.exactly(syncBytes, 'the header');
+    return new AvroFile(bytes, bytes.taken(), metadata);
+  }
+
+  /** The next block that has records; undefined at the end of the file. @throws {InputError} for a damaged one */
+  async next(): Promise<AvroBlock | undefined> {
+    const bytes = this.#bytes;
+    for (;;) {
+      if (await bytes.ended()) return undefined;
+      const what = `the block at byte ${bytes.position}`;
+      const rows = await bytes.long(what);
+      const size = await bytes.long(what);
+      if (rows < 0 || size < 0) throw bytes.damaged(`${what} is to have ${rows} records in ${size} bytes`);
+      if (size > mostBlockBytes) {
+        throw bytes.damaged(
+          `${what} is to have ${size} bytes; blocks of over ${mostBlockBytes} bytes cannot be read`,
+        );
+      }
+      if (this.#codec === 'null' && rows === 0 && size > 0) {
+        throw bytes.damaged(`${what} is to have no records in ${size} bytes`);
+      }
+      await bytes.exactly(size, what);
+      const syncAt = bytes.position;
+      const sync = await bytes.exactly(syncBytes, what);
+      if (!sync.equals(this.header.subarray(-syncBytes))) {
+        throw bytes.damaged(`${what} does not end with the sync marker of the file at byte ${syncAt}`);
+      }
+      const block = bytes.taken();
+      if (rows > 0) return { bytes: block, rows };
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#bytes.close();
+  }
+}
+
+const aheadBytes = 1 << 18;
+
+/** The bytes of an input, and where in it they are. */
+class Bytes {
+  readonly #file: string;
+  readonly #reader: InputReader;
+  readonly #onBytes: (bytes: number) => void;
+  #ahead = Buffer.alloc(0);
+  #taken: Buffer[] = [];
+  /** Bytes of the input that were taken. */
+  position = 0;
+
+  private constructor(file: string, reader: InputReader, onBytes: (bytes: number) => void) {
+    this.#file = file;
+    this.#reader = reader;
+    this.#onBytes = onBytes;
+  }
+
+  static async open(
+    input: Input,
+    onBytes: (bytes: number) => void,
+    signal: AbortSignal | undefined,
+  ): Promise<Bytes> {
+    try {
+      return new Bytes(input.name, await input.readFrom(0, signal), onBytes);
+    } catch (cause) {
+      throw fileError(input.name, cause);
+    }
+  }
+
+  /** All that was taken since the last call. */
+  taken(): Buffer {
+    const all = Buffer.concat(this.#taken);
+    this.#taken = [];
+    return all;
+  }
+
+  async ended(): Promise<boolean> {
+    return this.#ahead.length === 0 && !(await this.#read());
+  }
+
+  /** The next bytes, fewer where the input ends. */
+  async upTo(length: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for (let left = length; left > 0 && !(await this.ended()); ) {
+      const part = this.#ahead.subarray(0, left);
+      this.#ahead = this.#ahead.subarray(part.length);
+      parts.push(part);
+      left -= part.length;
+    }
+    const bytes = Buffer.concat(parts);
+    this.position += bytes.length;
+    this.#taken.push(bytes);
+    return bytes;
+  }
+
+  /** @throws {InputError} where the input ends before */
+  async exactly(length: number, what: string): Promise<Buffer> {
+    const bytes = await this.upTo(length);
+    if (bytes.length < length) throw this.damaged(`it ends at byte ${this.position}, within ${what}`);
+    return bytes;
+  }
+
+  /** A number in Avro's zigzag coding. */
+  async long(what: string): Promise<number> {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      const [byte = 0] = await this.exactly(1, what);
+      value |= BigInt(byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+      if (shift > 56n) throw this.damaged(`a number in ${what} has no end at byte ${this.position}`);
+    }
+    return Number(value & 1n ? -(value >> 1n) - 1n : value >> 1n);
+  }
+
+  damaged(what: string): InputError {
+    return new InputError(`${this.#file}: is a damaged Avro file: ${what}`);
+  }
+
+  close(): Promise<void> {
+    return this.#reader.close();
+  }
+
+  /** False at the end. */
+  async #read(): Promise<boolean> {
+    try {
+      const target = Buffer.allocUnsafeSlow(aheadBytes);
+      const length = await this.#reader.read(target);
+      this.#ahead = target.subarray(0, length);
+      this.#onBytes(length);
+      return length > 0;
+    } catch (cause) {
+      throw fileError(this.#file, cause);
+    }
+  }
+}

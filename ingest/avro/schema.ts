@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import type { Mapping } from '../event/mapping.ts';
+import type { TypedColumn } from '../event/typed-columns.ts';
+import { InputError } from '../input/input-error.ts';
+
+/** Of Avro's specification, what decides how a column is read. */
+type AvroType = string | AvroType[] | AvroObject;
+
+interface AvroObject {
+  readonly type: AvroType;
+  readonly logicalType?: string | undefined;
+  readonly name?: string | undefined;
+  readonly namespace?: string | undefined;
+  readonly precision?: number | undefined;
+  readonly scale?: number | undefined;
+  readonly fields?: { readonly name: string; readonly type: AvroType }[] | undefined;
+}
+
+const avroType: z.ZodType<AvroType> = z.lazy(() =>
+  z.union([
+    z.string(),
+    z.array(avroType),
+    z.object({
+      type: avroType,
+      logicalType: z.string().optional(),
+      name: z.string().optional(),
+      namespace: z.string().optional(),
+      precision: z.number().optional(),
+      scale: z.number().optional(),
+      fields: z.array(z.object({ name: z.string(), type: avroType })).optional(),
+    }),
+  ]),
+);
+
+/** A field of a record; `a.b` is field `b` of the record in field `a`. Absent a type: it cannot be read. */
+export interface AvroField {
+  readonly name: string;
+  readonly read: Omit<TypedColumn, 'name'> | undefined;
+  /** What its type is called, for messages. */
+  readonly called: string;
+}
+
+/** The fields of the records that a schema describes. @throws {InputError} for one that describes no records */
+export function avroFields(file: string, schema: string): AvroField[] {
+  const parsed = avroType.safeParse(jsonOf(file, schema));
+  if (!parsed.success) throw new InputError(`${file}: the schema in its header is no Avro schema`);
+  const root = parsed.data;
+  if (typeof root !== 'object' || Array.isArray(root) || root.type !== 'record') {
+    throw new InputError(`${file}: its values are not records, so they have no columns; write records`);
+  }
+  return fieldsOf(root, new Map(), '', '');
+}
+
+function jsonOf(file: string, schema: string): unknown {
+  try {
+    return JSON.parse(schema);
+  } catch (cause) {
+    throw new InputError(`${file}: the schema in its header is not JSON`, { cause });
+  }
+}
+
+/**
+ * How ClickHouse is to read the fields that a mapping names.
+ * @throws {InputError} for one that holds no plain values
+ */
+export function avroColumns(file: string, fields: readonly AvroField[], mapping: Mapping): TypedColumn[] {
+  return mapping.columns.flatMap((name) => {
+    const field = fields.find((each) => each.name === name);
+    if (!field) return [];
+    if (!field.read) {
+      throw new InputError(
+        `${file}: column ${name} is ${field.called}; write it as plain values of one type`,
+      );
+    }
+    return [{ name, ...field.read }];
+  });
+}
+
+/** Types by their full names, in the order in which the schema names them. */
+type Named = Map<string, AvroObject>;
+
+function fieldsOf(record: AvroObject, named: Named, space: string, path: string): AvroField[] {
+  const inner = define(record, named, space);
+  return (record.fields ?? []).flatMap(({ name, type }) => {
+    const nested = typeof type === 'object' && !Array.isArray(type) && type.type === 'record';
+    if (nested) return fieldsOf(type, named, inner, `${path}${name}.`);
+    return [{ name: path + name, ...readingOf(type, named, inner) }];
+  });
+}
+
+/** Notes a named type, and those within it; returns the namespace in it. */
+function define(type: AvroObject, named: Named, space: string): string {
+  const full = fullName(type.name ?? '', type.namespace ?? space);
+  named.set(full, type);
+  return full.slice(0, Math.max(0, full.lastIndexOf('.')));
+}
+
+const fullName = (name: string, space: string) => (name.includes('.') || !space ? name : `${space}.${name}`);
+
+const unreadable = (called: string) => ({ read: undefined, called });
+
+function readingOf(type: AvroType, named: Named, space: string): Omit<AvroField, 'name'> {
+  if (Array.isArray(type)) {
+    const readings = type.filter((each) => each !== 'null').map((each) => readingOf(each, named, space));
+    const [only, ...others] = readings;
+    if (!only) return unreadable('always null');
+    if (others.length > 0) return unreadable(`a union of ${readings.map(({ called }) => called).join(', ')}`);
+    if (!only.read || readings.length === type.length) return only;
+    return { ...only, read: { ...only.read, type: `Nullable(${only.read.type})` } };
+  }
+  if (typeof type === 'string') {
+    const found = named.get(fullName(type, space)) ?? named.get(type);
+    return found ? readingOf(found, named, space) : plain(type, undefined);
+  }
+  if (typeof type.type !== 'string') return readingOf(type.type, named, space);
+  if (type.name !== undefined) define(type, named, space);
+  if (type.type === 'record') {
+    // What is defined in it may be named behind it.
+    fieldsOf(type, named, space, '');
+    return unreadable('a record that may be null');
+  }
+  return plain(type.type, type);
+}
+
+const times: Readonly<Record<string, number>> = { millis: 3, micros: 6, nanos: 9 };
+
+function plain(name: string, type: AvroObject | undefined): Omit<AvroField, 'name'> {
+  const read = (as: string, kind?: TypedColumn['kind']) => ({ read: { type: as, kind }, called: name });
+  const { logicalType = '', precision = 0, scale = 0 } = type ?? {};
+  switch (name) {
+    case 'boolean':
+      return read('Bool', 'truth');
+    case 'int':
+      // As text, so that --timezone holds for it.
+      return logicalType === 'date' ? read('Date32') : read('Int64', 'whole');
+    case 'long': {
+      const places = times[logicalType.replace(/^(local-)?timestamp-/, '')];
+      if (places === undefined) return read('Int64', 'whole');
+      return read(`DateTime64(${places}, 'UTC')`, logicalType.startsWith('local-') ? undefined : 'time');
+    }
+    case 'float':
+      return read('Float32');
+    case 'double':
+      return read('Float64');
+    case 'bytes':
+    case 'fixed':
+      if (logicalType !== 'decimal') return read('String');
+      return precision <= 76
+        ? read(`Decimal(${precision}, ${scale})`)
+        : unreadable('a decimal of over 76 digits');
+    case 'string':
+    case 'enum':
+      return read('String');
+    default:
+      return unreadable(name === 'null' ? 'always null' : `of type ${name}`);
+  }
+}
