@@ -9,6 +9,7 @@ import { type Address, connect, type Store, select } from '../../clickhouse/clie
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { avroFile, recordOf } from './avro.ts';
 import { embedded, startOf } from './compiled.ts';
 import { type EventLine, ndjson } from './events.ts';
 import { type Command, environmentOf, startProcess } from './process.ts';
@@ -29,7 +30,7 @@ interface Totals {
   readonly revenue: string;
 }
 
-/** NDJSON, CSV and packed NDJSON, months apart, with a faulty line here and there. */
+/** NDJSON, CSV, packed NDJSON and Avro, months apart, with a faulty line here and there. */
 export async function writeInput(
   folder: string,
   random: () => number,
@@ -63,14 +64,16 @@ export async function writeInput(
       revenue: micros(revenue),
     };
   });
-  const third = events / 3;
+  const quarter = events / 4;
   const columns = Object.keys(lines[0] ?? {}) as (keyof EventLine)[];
-  const csv = lines.slice(third, 2 * third).map((line) => columns.map((name) => line[name]).join(','));
-  const files = ['a.ndjson', 'b.csv', 'c.ndjson.gz'].map((name) => join(folder, name));
+  const csv = lines.slice(quarter, 2 * quarter).map((line) => columns.map((name) => line[name]).join(','));
+  const types = Object.fromEntries(columns.map((name) => [name, name === 'quantity' ? 'long' : 'string']));
+  const files = ['a.ndjson', 'b.csv', 'c.ndjson.gz', 'd.avro'].map((name) => join(folder, name));
   const contents = [
-    ndjson(lines.slice(0, third)),
+    ndjson(lines.slice(0, quarter)),
     `${columns.join(',')}\n${csv.join('\n')}\n`,
-    gzipSync(ndjson(lines.slice(2 * third))),
+    gzipSync(ndjson(lines.slice(2 * quarter, 3 * quarter))),
+    await avroFile(recordOf(types), lines.slice(3 * quarter), { codec: 'deflate', blockSize: 1 << 16 }),
   ];
   await Promise.all(files.map((file, n) => writeFile(file, contents[n] ?? '')));
   const totals = Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, String(sum)]));
