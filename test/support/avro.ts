@@ -6,7 +6,12 @@ export async function avroFile(
   records: readonly object[],
   { codec = 'null', blockSize = 600 } = {},
 ): Promise<Buffer> {
-  const options = { codec, blockSize, syncMarker: Buffer.from('a marker of 16 b'), writeHeader: 'always' as const };
+  const options = {
+    codec,
+    blockSize,
+    syncMarker: Buffer.from('a marker of 16 b'),
+    writeHeader: 'always' as const,
+  };
   const encoder = new streams.BlockEncoder(schema, options);
   for (const record of records) encoder.write(record);
   encoder.end();
