@@ -50,7 +50,7 @@ export const knownAs = ({ id, candidates }: SendableChunk): KnownChunk | undefin
 export interface BundledRecords {
   readonly source: RecordSource;
   /** RowBinary: of each record its line with `mark` added, and its bytes. */
-  readonly records: (mark: bigint) => Buffer;
+  readonly records: (mark: bigint) => Iterable<Buffer>;
 }
 
 /** How one input is read into chunks. */

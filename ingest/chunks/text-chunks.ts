@@ -82,7 +82,7 @@ function sendable(
         get source() {
           return sourceOf('records', false);
         },
-        records: (mark) => Buffer.concat([...framedRecords(held, { ...framing, firstLine }, mark)]),
+        records: (mark) => framedRecords(held, { ...framing, firstLine }, mark),
       },
     }),
   };

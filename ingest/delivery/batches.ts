@@ -76,6 +76,10 @@ export const sendTogether = together<BatchedChunk, Batch>(async (store, chunks) 
   return chunks.map((chunk) => batches.get(chunk) as Batch);
 }, mostChunks);
 
+function* recordsOf(members: readonly BatchedChunk[]): Generator<Buffer> {
+  for (const [n, { bundled }] of members.entries()) yield* bundled.records(BigInt(n) << BigInt(lineBits));
+}
+
 async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promise<Batch> {
   const [first] = members as readonly [BatchedChunk, ...BatchedChunk[]];
   const hash = createHash('sha256');
@@ -95,7 +99,7 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
       select: `SELECT *, ${quoted(token)} AS batch, transform(chunk, [${ids.map(quoted).join(', ')}], [${heads.map(quoted).join(', ')}], '') AS head
         FROM (${judgeRecords(first.bundled.source, first.judge, originOf(members))})`,
       format: 'RowBinary',
-      data: members.map((member, n) => member.bundled.records(BigInt(n) << BigInt(lineBits))),
+      data: recordsOf(members),
       settings: { ...insertSettings(`staging ${token}`), max_query_size: `${mostQueryBytes}` },
     });
   await retrying(stage, retries);

@@ -8,7 +8,7 @@ interface Call<Item, Answer> {
 }
 
 /** How long calls are waited for where there were several before. */
-const gatherMs = 10;
+const gatherMs = 20;
 /** ClickHouse takes a parameter of 128 KiB; the name of a chunk has 64 characters. */
 const mostChunks = 1_000;
 
@@ -23,6 +23,8 @@ export function together<Item, Answer>(
   most = mostChunks,
 ): (store: Store, item: Item) => Promise<Answer> {
   const waiting = new WeakMap<Store, Call<Item, Answer>[]>();
+  /** How many calls were answered together lately. */
+  const recent = new WeakMap<Store, number>();
   const answersTo = async (store: Store, batch: readonly Call<Item, Answer>[]): Promise<() => void> => {
     try {
       const items = batch.map(({ item }) => item);
@@ -38,11 +40,12 @@ export function together<Item, Answer>(
     }
   };
   const answer = async (store: Store, calls: Call<Item, Answer>[]): Promise<void> => {
-    for (let before = 1; calls.length > 0; ) {
-      // As many as before are likely to call: a statement takes the engine longer than they need.
-      for (let waited = 0; calls.length < before && waited < gatherMs; waited++) await delay(1);
+    while (calls.length > 0) {
+      // About as many as before are likely to call: a statement takes the engine longer than they need.
+      const likely = recent.get(store) ?? 1;
+      for (let waited = 0; calls.length < likely && waited < gatherMs; waited++) await delay(1);
       const batch = calls.splice(0, most);
-      before = batch.length;
+      recent.set(store, Math.max(batch.length, Math.floor(likely / 2)));
       (await answersTo(store, batch))();
       // Those that go on from here may call at once.
       await new Promise(setImmediate);

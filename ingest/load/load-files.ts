@@ -21,7 +21,7 @@ const lookedAtTogether = 10_000;
 /** So many of them are read at a time: a thousand share a statement, and the next thousand are read meanwhile. */
 const mostReadAtOnce = 2_000;
 /** Fewer large ones: each is in memory. */
-const bytesAtOnce = 64 << 20;
+const bytesAtOnce = 128 << 20;
 
 /**
  * Loads files one after another and stops at the first that fails. A file without anything new makes no load. Small
