@@ -18,7 +18,7 @@ const whichAccount = 'no column names the account: give it by --set';
 export function suggestMapping(all: readonly KnownExport[], beginning: Beginning): Suggestion {
   const known = recognise(all, beginning);
   const { mapping, reasons } = known
-    ? fromExample(known, beginning.layout)
+    ? fromExample(known, beginning)
     : fromColumns(fieldsByName(all), beginning);
   const { skip_lines, delimiter, header, records, encoding } = beginning.layout;
   const layout = [
@@ -33,23 +33,37 @@ export function suggestMapping(all: readonly KnownExport[], beginning: Beginning
   return { mapping, reasons: [...layout, ...reasons] };
 }
 
-/** The example itself, but for what is this file's own: how it is laid out, and whose it is. */
-function fromExample({ file, mapping }: KnownExport, layout: Layout): Suggestion {
-  const { skip_lines: _, delimiter: __, set = {}, ...rest } = mapping;
+/** The example itself, but for what is this file's own: how it is laid out, whose it is, and in which order days are written. */
+function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: Beginning): Suggestion {
+  const { skip_lines: _, delimiter: __, set = {}, expressions, ...rest } = mapping;
   const asked = accounts.filter((account) => account in set);
   const constants = Object.entries(set).filter(([field]) => !asked.some((account) => account === field));
+  const { event_time: day, ...others } = expressions ?? {};
+  const [column = ''] = day !== undefined && dayBesideMonth.test(day) ? parseExpression(day).columns : [];
+  // Where a person lives decides it, not the platform.
+  const shape = dateShape(
+    column,
+    rows.map((row) => row[columns.indexOf(column)] ?? ''),
+  );
+  const read = { ...(day !== undefined && { event_time: shape?.expression ?? day }), ...others };
+  const open = {
+    ...Object.fromEntries(asked.map((account) => [account, whichAccount])),
+    ...(shape?.question !== undefined && { event_time: shape.question }),
+  };
   return {
     mapping: {
       ...layout,
-      ...(asked.length > 0 && {
-        fill_in: Object.fromEntries(asked.map((account) => [account, whichAccount])),
-      }),
+      ...(Object.keys(open).length > 0 && { fill_in: open }),
       ...(constants.length > 0 && { set: Object.fromEntries(constants) }),
       ...rest,
+      ...(expressions && { expressions: shape?.question === undefined ? read : others }),
     },
     reasons: [`the columns are those of examples/${file}; days and numbers are read as there`],
   };
 }
+
+/** An expression that reads a day and a month as numbers beside each other. */
+const dayBesideMonth = /%[cm][/-]%[de]|%[de][/-]%[cm]/;
 
 type FieldsByName = ReadonlyMap<string, ReadonlySet<EventField>>;
 
