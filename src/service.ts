@@ -62,30 +62,31 @@ export async function startService(
   const store = connect(opened.reporter, { idleTimeoutMs: shortMs, unlogged: true });
   const reader = new Reader(opened.reporter, idleTimeoutMs);
   const stopping = new AbortController();
-  const logError = (message: string) => {
-    const write = throttledErrorLog(log, message);
+  // The service goes on without what it could not read, so these are warnings.
+  const warnOf = (message: string) => {
+    const write = throttledErrorLog(log, message, 'warn');
     // What a stop breaks off is no fault.
     return (error: unknown) => {
       if (!stopping.signal.aborted) write(error);
     };
   };
-  const accounts = new AccountCache({ store, onError: logError('tokens and limits not refreshed') });
-  const lastLoad = new LastLoad({ store, onError: logError('time of the last load not refreshed') });
+  const accounts = new AccountCache({ store, onError: warnOf('tokens and limits not refreshed') });
+  const lastLoad = new LastLoad({ store, onError: warnOf('time of the last load not refreshed') });
   const placements = new AccountPlacements({
     store,
-    onError: logError('placements not refreshed: reports read all shards'),
+    onError: warnOf('placements not refreshed: reports read all shards'),
   });
   const readiness = new Readiness(store, () => reader.breakOff());
   const figures = new StoreFigures({
     store,
     alerts: config.alerts,
     now: () => new Date(),
-    onError: logError(
+    onError: warnOf(
       'a figure of the store not read; its user needs the grants of clickhouse/config/server/users.xml',
     ),
   });
   const outcomes = new ReportOutcomes(reader, {
-    onError: logError('outcomes of reports not read from system.query_log'),
+    onError: warnOf('outcomes of reports not read from system.query_log'),
   });
   const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
   const traces = await openTraces(config);
@@ -126,7 +127,7 @@ export async function startService(
         catalog,
         database: store.address.database,
         trustMs: config.answerTrustMs,
-        onError: logError('state of the store not read: every report is computed'),
+        onError: warnOf('state of the store not read: every report is computed'),
       }),
       maxBytes: config.answerCacheMegabytes * 2 ** 20,
     });

@@ -77,7 +77,8 @@ function judge(answer: ReceivedAnswer, { kind, pieces }: Conversation): string |
   if (leak) return `it leaks ${leak[0]}`;
   const old =
     kind === 'old' && pieces.some((piece) => /^[^\r\n]* HTTP\/1\.0\r?\n/.test(piece.toString('latin1')));
-  return old && isReport ? 'a report over HTTP/1.0' : undefined;
+  const isLink = body.startsWith('{"result":{"link":');
+  return old && isReport && !isLink ? 'a report over HTTP/1.0' : undefined;
 }
 
 /** Whether /mcp refuses a message in the way of its protocol, which has no problem details. */

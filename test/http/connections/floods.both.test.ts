@@ -26,11 +26,11 @@ interface Harm {
   readonly growthMb: number;
   /**
    * The longest answer to another caller: `/healthz` and a small report on new connections, again and again. What the
-   * service works meanwhile; the time that it takes is the same where the machine does nothing else.
+   * service works meanwhile, in ms of CPU.
    */
   readonly slowestMs: number;
-  /** The time that it took here. */
-  readonly slowestTimeMs: number;
+  /** The same in answers of `/healthz` to callers that are alone, which take longer on a slow machine, too. */
+  readonly slowestAnswers: number;
 }
 
 /**
@@ -41,6 +41,7 @@ const inHalfAGibibyte = { NODE_OPTIONS: '--max-old-space-size=256', RATE_LIMIT_R
 
 /** A flood of another address, for `ms`; its connections are opened before others ask. */
 async function harmOf(service: CalledService, { connections, sends }: Flood, ms: number): Promise<Harm> {
+  const aloneMs = await answerMs(service);
   const before = residentMemoryMb(service.pid);
   const sockets: Socket[] = [];
   let most = before;
@@ -55,18 +56,15 @@ async function harmOf(service: CalledService, { connections, sends }: Flood, ms:
       sockets.map((socket) => Promise.race([once(socket, 'connect'), once(socket, 'close')])),
     );
     let slowestMs = 0;
-    let slowestTimeMs = 0;
     do {
       for (const probe of [askHealth, askReport]) {
-        const startedAt = performance.now();
         const workedBefore = workedMs(service.pid);
         await probe(service);
         slowestMs = Math.max(slowestMs, workedMs(service.pid) - workedBefore);
-        slowestTimeMs = Math.max(slowestTimeMs, performance.now() - startedAt);
       }
       await delay(20);
     } while (performance.now() < until);
-    return { growthMb: most - before, slowestMs, slowestTimeMs };
+    return { growthMb: most - before, slowestMs, slowestAnswers: slowestMs / aloneMs };
   } finally {
     clearInterval(watch);
     for (const socket of sockets) socket.destroy();
@@ -96,6 +94,14 @@ async function ask({ url, token }: CalledService, method: string, path: string):
   const [answer] = await once(asked, 'response');
   await text(answer);
   expect(answer.statusCode).toBe(200);
+}
+
+/** What the service works for one `/healthz` on a new connection when nobody else asks, in ms of CPU. */
+async function answerMs(service: CalledService): Promise<number> {
+  const answers = 100;
+  const before = workedMs(service.pid);
+  for (let n = 0; n < answers; n++) await askHealth(service);
+  return (workedMs(service.pid) - before) / answers;
 }
 
 /** CPU time of the thread that answers. */
@@ -145,13 +151,15 @@ function messages(token: string): Readonly<Record<string, string>> {
 
 const service = useCalledService(useStore(), { ...inHalfAGibibyte, SEND_TIMEOUT_SECONDS: '60' });
 
-/** Measured, for whoever compares. */
-function expectHarmless(what: string, { growthMb, slowestMs, slowestTimeMs }: Harm): void {
+/** 2,000 hostile connections may cost others what three times as many honest ones would. */
+const mostAnswers = 6_000;
+
+function expectHarmless(what: string, { growthMb, slowestMs, slowestAnswers }: Harm): void {
   console.log(
-    `${what}: ${growthMb.toFixed()} MB more, others waited ${slowestMs.toFixed()} ms (${slowestTimeMs.toFixed()} here)`,
+    `${what}: ${growthMb.toFixed()} MB more, others waited ${slowestMs.toFixed()} ms (${slowestAnswers.toFixed()} answers)`,
   );
   expect(growthMb).toBeLessThan(100);
-  expect(slowestMs).toBeLessThan(1_000);
+  expect(slowestAnswers).toBeLessThan(mostAnswers);
 }
 
 beforeAll(async () => {
@@ -168,7 +176,7 @@ beforeAll(async () => {
 const kinds = thorough
   ? Object.keys(messages(''))
   : ['/docs', 'reports with a token', 'the shortest request'];
-const floodMs = thorough ? 4_000 : 2_000;
+const floodMs = 2_000;
 
 test.each(kinds)(
   '100 connections with 1,200 unread requests each harm nobody: %s',
@@ -192,7 +200,7 @@ test.runIf(thorough).each<[string, number, () => string]>([
 ])(
   'connections that %s shut nobody out: %i of one address',
   async (what, connections, sends) => {
-    expectHarmless(what, await harmOf(service, { connections, sends: sends() }, 6_000));
+    expectHarmless(what, await harmOf(service, { connections, sends: sends() }, 4_000));
   },
   60_000,
 );

@@ -147,6 +147,15 @@ const ask = (account: string, path?: string): Promise<IncomingMessage> =>
 
 const gauge = (name: string) => metric(url, `adtally_reports_${name}`);
 
+/** As a client does it: told that too many reports run, it asks once more when it may. */
+async function askPolitely(account: string, path?: string): Promise<IncomingMessage> {
+  const answer = await ask(account, path);
+  if (answer.statusCode !== 429) return answer;
+  answer.resume();
+  await delay(Number(answer.headers['retry-after']) * 1_000);
+  return await ask(account, path);
+}
+
 interface Asked {
   readonly what: string;
   /** From the request to the first byte. */
@@ -166,7 +175,7 @@ async function askHonestly(seed: number, ended: AbortSignal): Promise<Asked[]> {
     while (!ended.aborted) {
       const isLarge = large.includes(account);
       const startedAt = performance.now();
-      const answer = await ask(account, isLarge ? undefined : '/v1/campaigns');
+      const answer = await askPolitely(account, isLarge ? undefined : '/v1/campaigns');
       const waitMs = performance.now() - startedAt;
       const content = await text(answer).catch((error: Error) => error.message);
       const right = isLarge
