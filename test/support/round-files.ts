@@ -46,6 +46,8 @@ const columns = Object.fromEntries([...mapped, ...expressed].map((name) => [name
 export const roundMapping = {
   map: Object.fromEntries(mapped.map((name) => [name, columns[name]])),
   expressions: Object.fromEntries(expressed.map((name) => [name, `{${columns[name]}}`])),
+  // A file of a few records may be without any of them.
+  optional: Object.values(columns),
 };
 
 /** Writes a file of random format, packing and records whose accounts begin with a text; some of them grow. */
