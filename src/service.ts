@@ -23,7 +23,7 @@ import { createOperatorApp, Readiness } from './http/server/health.ts';
 import { listen } from './http/server/listen.ts';
 import { throttledErrorLog } from './observe/log.ts';
 import { Metrics } from './observe/metrics.ts';
-import { StoreFigures } from './observe/store-figures.ts';
+import { type FigureTimes, StoreFigures } from './observe/store-figures.ts';
 import { openTraces } from './observe/traces.ts';
 import { defaultHoldBackMs } from './report/changes/changed-until.ts';
 import { Changes } from './report/changes/changes.ts';
@@ -47,16 +47,22 @@ const shortMs = 10_000;
 /** How long running answers may take after a stop was asked for. */
 const stopSeconds = 30;
 
+/** What is not as usual. */
+export interface ServiceTimes {
+  /** How fast callers must take reports. */
+  readonly pace?: PaceRules;
+  readonly figureTimes?: FigureTimes;
+}
+
 /**
  * Wires the service to ClickHouse and listens; resolves once it accepts requests.
- * @param pace how fast callers must take reports; absent: the default
  * @throws when it cannot listen on HOST and PORT, or the schema does not fit
  */
 export async function startService(
   config: Config,
   opened: OpenStore,
   log: Logger,
-  pace?: PaceRules,
+  { pace, figureTimes }: ServiceTimes = {},
 ): Promise<Service> {
   const idleTimeoutMs = config.reportTimeoutSeconds * 1000;
   const store = connect(opened.reporter, { idleTimeoutMs: shortMs, unlogged: true });
@@ -81,6 +87,7 @@ export async function startService(
     store,
     alerts: config.alerts,
     now: () => new Date(),
+    times: figureTimes,
     onError: warnOf(
       'a figure of the store not read; its user needs the grants of clickhouse/config/server/users.xml',
     ),

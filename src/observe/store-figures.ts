@@ -12,10 +12,15 @@ import type { AlertLimits } from '../config.ts';
 import { Refreshed } from '../http/refreshed.ts';
 import type { Labelled, Metrics } from './metrics.ts';
 
-/** Statements over all accounts: often enough for an alert, too seldom to be felt. */
-const everyMs = 60_000;
-/** What takes longer in a large store is asked less often: no figure takes more than this part of the time. */
-const partOfTime = 0.01;
+/** How often statements over all accounts are asked. */
+export interface FigureTimes {
+  readonly everyMs: number;
+  /** What takes longer in a large store is asked less often: no figure takes more than this part of the time. */
+  readonly partOfTime: number;
+}
+
+/** Often enough for an alert, too seldom to be felt. */
+const usualTimes: FigureTimes = { everyMs: 60_000, partOfTime: 0.01 };
 
 /** Where and by which limits figures are read. */
 interface Asked {
@@ -148,11 +153,13 @@ export interface StoreFiguresOptions {
   readonly alerts: AlertLimits;
   readonly now: () => Date;
   readonly onError: (error: unknown) => void;
+  readonly times?: FigureTimes | undefined;
 }
 
 /** What the store as a whole has, asked once a minute. What ClickHouse does not tell is NaN and never a number. */
 export class StoreFigures {
   readonly #options: StoreFiguresOptions;
+  readonly #times: FigureTimes;
   readonly #values = new Map<string, readonly Labelled[]>();
   readonly #refreshed: Refreshed<void>;
   /** When a figure is asked again, by `performance.now()`. */
@@ -162,6 +169,8 @@ export class StoreFigures {
 
   constructor(options: StoreFiguresOptions) {
     this.#options = options;
+    this.#times = options.times ?? usualTimes;
+    const { everyMs } = this.#times;
     this.#refreshed = new Refreshed(() => this.#readAll(), { everyMs, onError: options.onError });
   }
 
@@ -207,7 +216,7 @@ export class StoreFigures {
           onError(error);
           return [];
         });
-      this.#due.set(group, begunAt + (performance.now() - begunAt) / partOfTime);
+      this.#due.set(group, begunAt + (performance.now() - begunAt) / this.#times.partOfTime);
       for (const [n, [name]] of group.metrics.entries()) {
         const value = values[n];
         this.#values.set(

@@ -16,7 +16,9 @@ import { onEveryShard, useStore } from '../support/store.ts';
  * their waits, which alerts.test.yml has.
  */
 const db = useStore();
-const service = useService(db, { ALERT_LOW_DAY_AFTER_HOURS: '0' });
+const service = useService(db, { ALERT_LOW_DAY_AFTER_HOURS: '0' }, undefined, {
+  figureTimes: { everyMs: 2_000, partOfTime: 1 },
+});
 const loader = useLoader(db, () => undefined);
 const folder = mkdtempSync(join(tmpdir(), 'adtally-alerts-'));
 const hourMs = 3_600_000;
@@ -31,7 +33,7 @@ const impressions = (days: number, account: string, quantity: number) =>
   ofDay(days, { advertiser_id: account, publisher_id: '', ad_unit_id: '', quantity });
 const usualDay = (days: number) => [impressions(days, 'large', 9_000), impressions(days, 'small', 1_000)];
 
-/** What is told of, by alert and severity; the figures are read once a minute. */
+/** What is told of, by alert and severity. */
 const firing = async () => {
   const rules = await prometheus.rules();
   return rules

@@ -2,8 +2,7 @@ import pino, { type Logger } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { PaceRules } from '../../src/http/report/gate/pace.ts';
-import { type Service, startService } from '../../src/service.ts';
+import { type Service, type ServiceTimes, startService } from '../../src/service.ts';
 import type { TestStore } from './store.ts';
 
 export interface ReportRow {
@@ -40,7 +39,7 @@ export function useService(
   test: TestStore,
   env: NodeJS.ProcessEnv = {},
   log: Logger = pino({ level: 'silent' }),
-  pace?: PaceRules,
+  times?: ServiceTimes,
 ): TestService {
   const tokens = new Map<string, Promise<string>>();
   let service: Service | undefined;
@@ -48,7 +47,7 @@ export function useService(
     const config = loadConfig({ PORT: '0', RATE_LIMIT_REQUESTS: '1000000', ANSWER_TRUST_MS: '0', ...env });
     const { address } = test;
     const opened = { address, reporter: address, lost: new Promise<void>(() => {}), close: async () => {} };
-    service = await startService(config, opened, log, pace);
+    service = await startService(config, opened, log, times);
   });
   afterAll(() => service?.stop());
 

@@ -69,10 +69,12 @@ describe('a caller that is too slow', () => {
     { MAX_CONCURRENT_REPORTS: '4' },
     openLog('info', { write: (line) => void lines.push(line) }),
     {
-      tickMs: 50,
-      held: { bytesPerSecond: 1024 * 1024, ms: 250 },
-      tooSlow: { bytesPerSecond: 64 * 1024, ms: 1_000 },
-      rememberMs: 60_000,
+      pace: {
+        tickMs: 50,
+        held: { bytesPerSecond: 1024 * 1024, ms: 250 },
+        tooSlow: { bytesPerSecond: 64 * 1024, ms: 1_000 },
+        rememberMs: 60_000,
+      },
     },
   );
   const broken = () => metric(service.url, 'adtally_answers_broken_total{outcome="caller_too_slow"}');
