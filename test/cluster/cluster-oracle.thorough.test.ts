@@ -1,6 +1,6 @@
 import { recountAskedReports, someCombinations } from '../support/asked-suite.ts';
 import { useCluster } from '../support/cluster.ts';
-import { nameIds, recountInNewYork, recountRandomEvents } from '../support/oracle-suite.ts';
+import { nameIds, recountInNewYork, recountRandomEvents, somePairs } from '../support/oracle-suite.ts';
 import { useClusterStore } from '../support/store.ts';
 
 // The same suite as on a single node. CLUSTER_SEEDS=1,2,3 recounts more than one seed.
@@ -9,6 +9,6 @@ const cluster = useCluster(3);
 const useStore = (reportTimezone?: string) => useClusterStore(cluster, reportTimezone);
 
 recountRandomEvents(useStore, seeds);
-recountInNewYork(useStore);
+recountInNewYork(useStore, somePairs);
 nameIds(useStore);
 recountAskedReports(useStore, 1, someCombinations, ['both', 'publisher', 'advertiser']);
