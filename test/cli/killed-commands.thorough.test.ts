@@ -47,7 +47,7 @@ const cases: Record<string, Case> = {
   replay: { args: () => ['replay', ground.rejected, ground.corrected], changes: true },
   migrate: { args: () => ['migrate'], program: () => ground.newer, changes: false },
 };
-const moments = testRounds(3);
+const moments = testRounds(2);
 let round = 0;
 
 test.each(Object.entries(cases))(
