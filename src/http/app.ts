@@ -61,8 +61,8 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   readonly log: Logger;
 }
 
-/** Larger than any sensible body: two dates and some unknown fields. */
-const maxBodyBytes = 16 * 1024;
+/** Ten thousand values of a filter fit into it, of fifty bytes each. */
+const maxBodyBytes = 512 * 1024;
 
 /**
  * The HTTP service: every route and middleware in the order they apply. Nothing runs on import or before the first

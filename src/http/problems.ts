@@ -16,7 +16,7 @@ interface ProblemKind {
 export const problems = {
   invalid_request: {
     status: 400,
-    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, the range is inverted, or an optional field has a value that it cannot have; or `changed_since` is missing or is not a time. `field` is the field at fault, `filters.device` one within another.',
+    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, the range is inverted, an optional field has a value that it cannot have, or an unknown one looks like a mistyped one; or `changed_since` is missing or is not a time. `field` is the field at fault, `filters.device` one within another.',
     detail: 'end_time must not be before start_time',
     field: 'end_time',
   },
@@ -59,7 +59,7 @@ export const problems = {
   body_too_large: {
     status: 413,
     when: 'The body is too large.',
-    detail: 'the body is larger than 16384 bytes',
+    detail: 'the body is larger than 524288 bytes',
   },
   unsupported_media_type: {
     status: 415,

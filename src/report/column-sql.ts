@@ -4,9 +4,13 @@ import type { FilterField } from './fields.ts';
 import type { ReportFormat } from './formats.ts';
 import type { Plan } from './plan.ts';
 
-/** A column of the rows as a SELECT has it, under its id. The statement fails where a count does not fit its type. */
+/**
+ * A column of the rows as a SELECT has it, under its id. The statement fails where a count does not fit its type.
+ * @param countType of a format with types, where days are dates; absent: days are text
+ */
 export function named(column: RowColumn, plan: Plan, countType?: ReportFormat['countType']): string {
-  const exact = expression(column, plan);
+  const isDate = countType && column.source.kind === 'range';
+  const exact = isDate ? dateOf(column.id, plan) : expression(column, plan);
   const value = countType && isCount(column) ? `accurateCast(${exact}, '${countType}')` : exact;
   return value === column.id ? value : `${value} AS ${column.id}`;
 }
@@ -35,6 +39,12 @@ export function expression({ id, source }: RowColumn, plan: Plan): string {
 }
 
 const edgeOf = (id: string) => `{${id === 'start_time' ? 'start' : 'end'}:String}`;
+
+/** As a number of days since 1970, because ClickHouse reads no text as a Date32 before 1900 or after 2299. */
+const dateOf = (id: string, plan: Plan) =>
+  plan.breakdown.day
+    ? `toDate32(${covered(id, plan)})`
+    : `toDate32(0) + {${id === 'start_time' ? 'start' : 'end'}:Int32}`;
 
 /** What a dated row is of: a day of the rollup, or one that is computed: the first one of a week or of a month. */
 export function dayKey({ options }: Plan): 'day' | 'period' {

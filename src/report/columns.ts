@@ -27,6 +27,11 @@ export function groupingDimensions(catalog: Catalog, breakdown: Breakdown): Dime
   return [entity, ...breakdown.dimensions].map((name) => dimensionOf(catalog, name));
 }
 
+/** The columns of a dimension, with its id behind the name where that is asked for. */
+function columnsOf({ key, columns }: Dimension, ids: boolean): readonly DimensionColumn[] {
+  return ids && !columns.some(({ id }) => id === key) ? [...columns, { id: key }] : columns;
+}
+
 /**
  * Row fields of a breakdown: the range, the entity, what the breakdown adds, then the family's columns, or those that
  * were chosen; each followed by its value of the other days and the change, where days are compared.
@@ -34,14 +39,18 @@ export function groupingDimensions(catalog: Catalog, breakdown: Breakdown): Dime
 export function rowColumns(
   catalog: Catalog,
   breakdown: Breakdown,
-  { metrics, compare_to }: ReportOptions = {},
+  {
+    metrics,
+    compare_to,
+    ids = false,
+  }: Pick<ReportOptions, 'metrics' | 'compare_to'> & { ids?: boolean } = {},
 ): RowColumn[] {
   const family = familyOf(catalog, breakdown.family);
   const range = ['start_time', 'end_time'].map(
     (id): RowColumn => ({ id, type: 'Date', source: { kind: 'range' } }),
   );
   const dimensions = groupingDimensions(catalog, breakdown).flatMap((dimension) =>
-    dimension.columns.map(
+    columnsOf(dimension, ids).map(
       (column): RowColumn => ({
         id: column.id,
         type: 'String',

@@ -3,6 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { dayKey, expression, named } from './column-sql.ts';
 import { isFigure, type RowColumn, rowColumns } from './columns.ts';
+import { daysBetween } from './days.ts';
 import { type ReportFormat, type ReportFormatName, reportFormats } from './formats.ts';
 import {
   dayParameters,
@@ -46,7 +47,7 @@ export function compileReport(
     template && options.totals ? `(${rows})\nUNION ALL\n${totalsOf(catalog, plan, columns)}` : rows;
   return {
     query: `${query}\nFORMAT ${clickhouse}`,
-    params: { ...sourceParameters(plan), ...rowParameters(plan, template !== undefined) },
+    params: { ...sourceParameters(plan), ...rowParameters(plan, reportFormats[format]) },
     settings: { ...readingSettings(plan), ...readSettings(plan), ...settings, ...template?.settings },
   };
 }
@@ -93,11 +94,12 @@ export function compileSummary(catalog: Catalog, plan: Plan): ReadStatement {
 }
 
 /** The values of the parameters that are not those of what is read. */
-function rowParameters(plan: Plan, isJson: boolean): Record<string, string> {
+function rowParameters(plan: Plan, { clickhouse, countType }: ReportFormat): Record<string, string> {
   const { breakdown, options, range } = plan;
-  const says = !breakdown.day && (!isJson || options.totals);
+  const says = !breakdown.day && (clickhouse !== 'Template' || options.totals);
+  const written = (day: string) => (countType ? `${daysBetween('1970-01-01', day)}` : day);
   return {
-    ...(says && { start: range.start, end: range.end }),
+    ...(says && { start: written(range.start), end: written(range.end) }),
     ...(options.time_grain && { until: range.end < lastDate32 ? range.end : lastDate32 }),
     ...(options.limit !== undefined && { limit: `${options.limit}` }),
   };

@@ -22,11 +22,20 @@ export function previousPeriod(range: DateRange): DateRange | undefined {
   return rangeOf(plusDays(range.start, -days), days);
 }
 
-/** As many days, from the same date a year before: of 29 February from the 28th. Undefined if that is before the year 0. */
-export function previousYear(range: DateRange): DateRange | undefined {
-  const year = `${Number(range.start.slice(0, 4)) - 1}`.padStart(4, '0');
-  const start = `${year}${range.start.slice(4)}`.replace(/-02-29$/, '-02-28');
-  return range.start.startsWith('0000') ? undefined : rangeOf(start, daysIn(range));
+/**
+ * As many days, from the same date a year before: of 29 February from the 28th. It does not go beyond the last day a year
+ * before, so that a leap year is not compared with a day of its own. Undefined if that is before the year 0.
+ */
+export function previousYear({ start, end }: DateRange): DateRange | undefined {
+  if (start.startsWith('0000')) return undefined;
+  const days = rangeOf(yearBefore(start), daysIn({ start, end }));
+  const last = yearBefore(end);
+  return days && { start: days.start, end: days.end < last ? days.end : last };
+}
+
+function yearBefore(day: string): string {
+  const year = `${Number(day.slice(0, 4)) - 1}`.padStart(4, '0');
+  return `${year}${day.slice(4)}`.replace(/-02-29$/, '-02-28');
 }
 
 function rangeOf(start: string | undefined, days: number): DateRange | undefined {

@@ -9,7 +9,7 @@ export interface ReportFormat {
   readonly clickhouse: 'Template' | 'JSONEachRow' | 'CSVWithNames' | 'ArrowStream' | 'Parquet';
   readonly settings: Readonly<Record<string, string | number>>;
   /**
-   * What its counts are written as; absent: in digits, as many as they have. The type that every reader has, which the
+   * What its counts are written as, where days are dates; absent: in digits, as many as they have. The type that every reader has, which the
    * 128 bits of a sum are not: a report with a count that does not fit is refused.
    */
   readonly countType?: 'Int64';
@@ -24,11 +24,11 @@ const json = {
   output_format_decimal_trailing_zeros: 0,
 };
 
-const binaryTypes = 'Days are text, counts signed 64-bit integers, money and ratios decimal.';
+const binaryTypes = 'Days are dates, counts signed 64-bit integers, money and ratios decimal.';
 
 /**
  * Every format a caller can ask for with `Accept`, the preferred one first. Only JSON has the envelope of the
- * contract; the others are the rows alone, with the same columns and text dates.
+ * contract; the others are the rows alone, with the same columns.
  */
 export const reportFormats = {
   json: {

@@ -70,7 +70,7 @@ export function orderedBy(
   catalog: Catalog,
   { breakdown, options: { metrics: _, ...others } }: Plan,
 ): { column: RowColumn; direction: Order['direction'] }[] {
-  const columns = rowColumns(catalog, breakdown, others).filter(
+  const columns = rowColumns(catalog, breakdown, { ...others, ids: true }).filter(
     ({ source }) => breakdown.day || source.kind !== 'range',
   );
   return (others.order_by ?? []).flatMap(({ field, direction }) =>

@@ -41,18 +41,18 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
       .describe('The figures that rows have, in this order; all of them if absent.'),
     order_by: z
       .array(
-        z.object(
+        z.strictObject(
           {
             field: oneOf([...ordered, ...compared]),
             direction: z.enum(['asc', 'desc'], { error: 'must be asc or desc' }).optional(),
           },
-          { error: 'must be an object with field and direction' },
+          { error: unlessUnknown('must be an object with field and direction', 'field and direction') },
         ),
         { error: 'must be a list of objects with field and direction' },
       )
       .optional()
       .describe(
-        'What orders the rows: texts, `start_time`, any metric, with `compare_to` also `…_compared` and `…_change`. `direction` is `asc` unless it says `desc`. Ties go by the grouping keys.',
+        'What orders the rows: texts and their ids, `start_time`, any metric, with `compare_to` also `…_compared` and `…_change`. `direction` is `asc` unless it says `desc`. Ties go by the grouping keys.',
       ),
     limit: z
       .int({ error: 'must be a whole number' })
@@ -66,6 +66,10 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
       .describe(
         '`true` adds `totals`: the figures of all rows together, also of those that `limit` leaves out. Ratios are those of the sums.',
       ),
+    ids: z
+      .boolean({ error: 'must be true or false' })
+      .optional()
+      .describe('`true` adds the ids behind names, `…_id`: two campaigns can have one name.'),
     time_grain: (breakdown.day
       ? z.enum(['day', 'week', 'month'], { error: 'must be day, week or month' })
       : z.never({ error: 'needs a breakdown by date' })
@@ -86,16 +90,27 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
       .union([
         z.enum(['previous_period', 'previous_year']),
         // The last one, because it says what is wrong.
-        z.object({ start_time: day, end_time: day }, { error: comparable }).refine(inOrder, inverted),
+        z
+          .strictObject(
+            { start_time: day, end_time: day },
+            { error: unlessUnknown(comparable, 'start_time and end_time') },
+          )
+          .refine(inOrder, inverted),
       ])
       .optional()
       .describe(
-        'Adds the same of other days to each figure, as `…_compared`, and the difference, as `…_change`. `previous_period`: as many days, right before the range. `previous_year`: as many days, from the same date a year earlier. Or two dates. By date the first days are compared, the second ones, and so on, so both must have as many. A row that only one of the two has is there, with 0 for the other.',
+        'Adds the same of other days to each figure, as `…_compared`, and the difference, as `…_change`. `previous_period`: as many days, right before the range. `previous_year`: as many days, from the same date a year earlier, and none beyond the last day a year earlier. Or two dates. By date the first days are compared, the second ones, and so on, so both must have as many. A row that only one of the two has is there, with 0 for the other.',
       ),
   };
 }
 
 const comparable = 'must be previous_period, previous_year, or an object with start_time and end_time';
+
+/** What is said of an object of another shape, and of a member that it cannot have. */
+const unlessUnknown =
+  (reason: string, members: string) =>
+  ({ code }: { readonly code?: string | undefined }) =>
+    code === 'unrecognized_keys' ? `is not known here: there are ${members}` : reason;
 
 const values = z
   .array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' })
@@ -104,7 +119,9 @@ const values = z
 /** What the fields of an option can be called. */
 function optionNames(catalog: Catalog, breakdown: Breakdown) {
   const metrics = metricsOf(catalog, breakdown);
-  const texts = rowColumns(catalog, breakdown).filter(({ source }) => source.kind === 'dimension');
+  const texts = rowColumns(catalog, breakdown, { ids: true }).filter(
+    ({ source }) => source.kind === 'dimension',
+  );
   return {
     filters: filterFields(catalog, breakdown.family).map(({ id }) => id),
     metrics,

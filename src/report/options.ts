@@ -10,6 +10,8 @@ export interface ReportOptions {
   readonly order_by?: readonly Order[];
   readonly limit?: number;
   readonly totals?: true;
+  /** Rows have the ids behind their names, too. */
+  readonly ids?: true;
   readonly time_grain?: Grain;
   /** Microseconds since 1970: only the rows of days that changed later. */
   readonly changed_since?: string;

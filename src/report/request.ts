@@ -4,6 +4,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { microsecondsOf } from './changed-since.ts';
 import { type DateRange, daysIn, previousPeriod, previousYear } from './days.ts';
 import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
+import { meant } from './near-miss.ts';
 import { day, inverted, optionFields } from './option-schema.ts';
 import type { ReportOptions } from './options.ts';
 import { everyDay } from './plan.ts';
@@ -16,7 +17,7 @@ export interface ReportRequest {
   readonly reads: readonly string[];
 }
 
-/** The request body of a breakdown with its optional fields; unknown fields are ignored. */
+/** The request body of a breakdown with its optional fields; unknown fields are ignored, unless they look mistyped. */
 export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
   const comparison = metricsOf(catalog, breakdown).flatMap((id) => [comparedId(id), changeId(id)]);
   return z
@@ -25,7 +26,9 @@ export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
       end_time: day.describe('Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.'),
       ...optionFields(catalog, breakdown),
     })
-    .describe('A range of days, and what else is asked for. Unknown fields are ignored.')
+    .describe(
+      'A range of days, and what else is asked for. Unknown fields are ignored; one that is nearly the name of an optional field is refused. A field that is `null` is not given.',
+    )
     .refine(({ start_time, end_time }) => start_time <= end_time, { ...inverted, abort: true })
     .superRefine(({ order_by = [], compare_to, changed_since, time_grain, ...range }, { addIssue }) => {
       if (changed_since !== undefined && (compare_to || (time_grain && time_grain !== 'day'))) {
@@ -44,7 +47,11 @@ export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
       } else if (breakdown.day && !isStorable(rangeOf(range))) {
         const message = `by date needs a range from ${everyDay.first} to ${everyDay.last}`;
         addIssue({ code: 'custom', path: ['compare_to'], message });
-      } else if (breakdown.day && daysIn(compared) !== daysIn(rangeOf(range))) {
+      } else if (
+        breakdown.day &&
+        typeof compare_to === 'object' &&
+        daysIn(compared) !== daysIn(rangeOf(range))
+      ) {
         const message = `must have ${daysIn(rangeOf(range))} days like the range: this breakdown compares day by day`;
         addIssue({ code: 'custom', path: ['compare_to'], message });
       }
@@ -82,8 +89,12 @@ export class RequestReader {
     return this.read(jsonOf(body));
   }
 
-  /** @throws {InvalidRequest} when it is not an object, a date is missing, or a field that is known has a wrong value */
+  /**
+   * @throws {InvalidRequest} when it is not an object, a date is missing, a field that is known has a wrong value, or one
+   * that is unknown looks like a mistyped one: without its filter a report would have the figures of others
+   */
   read(fields: unknown): ReportRequest {
+    refuseMistyped(Object.keys(this.#schema.shape), fields);
     const data = check(this.#schema, fields);
     const range = rangeOf(data);
     const options = optionsOf(data, range);
@@ -96,13 +107,24 @@ export function parseBody<Fields>(schema: z.ZodType<Fields>, body: string): Fiel
   return check(schema, jsonOf(body));
 }
 
+/** A field that is null is not given. */
 function jsonOf(body: string): unknown {
   try {
-    return JSON.parse(body);
+    return JSON.parse(body, (_, value) => value ?? undefined);
   } catch {
     throw new InvalidRequest(undefined, 'the body is not valid JSON');
   }
 }
+
+function refuseMistyped(names: readonly string[], fields: unknown): void {
+  const optional = names.filter((name) => !required.includes(name));
+  for (const given of Object.keys(Object(fields))) {
+    const name = names.includes(given) ? undefined : meant(given, optional);
+    if (name) throw new InvalidRequest(given.slice(0, 100), `is no field of a report: did you mean ${name}?`);
+  }
+}
+
+const required: readonly string[] = ['start_time', 'end_time'];
 
 function check<Fields>(schema: z.ZodType<Fields>, fields: unknown): Fields {
   const parsed = schema.safeParse(fields);
@@ -138,7 +160,7 @@ function comparedRange(range: DateRange, asked: RequestFields['compare_to']): Da
 
 /** The same text for requests that mean the same, as far as that is easily told. */
 function optionsOf(fields: RequestFields, range: DateRange): ReportOptions {
-  const { filters = {}, metrics, order_by = [], limit, totals, time_grain, changed_since } = fields;
+  const { filters = {}, metrics, order_by = [], limit, totals, ids, time_grain, changed_since } = fields;
   const filtered = Object.entries(filters).flatMap(([field, values]) =>
     values ? [[field, [...new Set(values)].sort()] as const] : [],
   );
@@ -151,6 +173,7 @@ function optionsOf(fields: RequestFields, range: DateRange): ReportOptions {
     }),
     ...(limit !== undefined && { limit }),
     ...(totals && { totals }),
+    ...(ids && { ids }),
     ...(time_grain && time_grain !== 'day' && { time_grain }),
     ...(changed_since !== undefined && { changed_since: microsecondsOf(changed_since) }),
     ...(compared && { compare_to: compared }),

@@ -113,6 +113,7 @@ function statementsOf(path: string): ReadStatement[] {
     order_by: [{ field: entity, direction: 'desc' }, { field: 'impressions' }],
     limit: 7,
     totals: true,
+    ids: true,
     time_grain: 'month',
     compare_to: 'previous_year',
   };

@@ -20,6 +20,7 @@ export interface Asked {
   order_by?: { field: string; direction?: 'asc' | 'desc' }[];
   limit?: number;
   totals?: boolean;
+  ids?: boolean;
   time_grain?: 'day' | 'week' | 'month';
   compare_to?: 'previous_period' | 'previous_year' | { start_time: string; end_time: string };
 }
@@ -75,7 +76,7 @@ export function recountAsked(
     .sort((a, b) => compareKeys(keys, a, b))
     .map((group) => ({
       ...dates(keys, group, range, asked.time_grain),
-      ...texts(oracle, path, account, keys, group),
+      ...texts(oracle, path, account, keys, group, asked.ids === true),
       ...figures(path, group, compared !== undefined),
     }));
   const ordered = inOrder(rows, asked.order_by ?? []);
@@ -98,9 +99,10 @@ function otherDays({ start, end }: Range, asked: Asked['compare_to']): Range | u
   if (typeof asked === 'object') return { start: asked.start_time, end: asked.end_time };
   const length = daysFrom(start, end);
   if (asked === 'previous_period') return { start: shifted(start, -length - 1), end: shifted(start, -1) };
-  const [year = '', ...date] = start.split('-');
-  const first = `${Number(year) - 1}-${date.join('-').replace('02-29', '02-28')}`;
-  return { start: first, end: shifted(first, length) };
+  const yearBefore = (day: string) =>
+    `${Number(day.slice(0, 4)) - 1}${day.slice(4)}`.replace('-02-29', '-02-28');
+  const ends = [shifted(yearBefore(start), length), yearBefore(end)].sort();
+  return { start: yearBefore(start), end: ends[0] ?? '' };
 }
 
 /** Of the week, from Monday, or of the month. */
@@ -134,21 +136,17 @@ function texts(
   account: string,
   keys: readonly Key[],
   { keys: of }: Group,
+  ids: boolean,
 ): Row {
   const shown = textsOf(oracle, account, of);
-  const {
-    campaign = '',
-    ad_unit = '',
-    device = '',
-    creative_headline = '',
-    creative_id = '',
-    site = '',
-  } = shown;
+  const some = (...fields: string[]) =>
+    Object.fromEntries(fields.map((field) => [field, shown[field] ?? '']));
+  const named = (name: string) => some(name, ...(ids ? [`${name}_id`] : []));
   return {
-    ...(path.startsWith('/v1/campaigns') ? { campaign } : { ad_unit }),
-    ...(keys.includes('device') && { device }),
-    ...(keys.includes('creative') && { creative_headline, creative_id }),
-    ...(keys.includes('site') && { site }),
+    ...named(path.startsWith('/v1/campaigns') ? 'campaign' : 'ad_unit'),
+    ...(keys.includes('device') && some('device')),
+    ...(keys.includes('creative') && some('creative_headline', 'creative_id')),
+    ...(keys.includes('site') && named('site')),
   };
 }
 

@@ -20,6 +20,7 @@ const optionNames = [
   'limit',
   'totals',
   'time_grain',
+  'ids',
   'compare_to',
 ] as const;
 export type OptionName = (typeof optionNames)[number];
@@ -133,6 +134,7 @@ function askedFor(path: string, options: readonly OptionName[], random: () => nu
     order_by: some(sortable, 2).map((field) => ({ field, direction: one(['asc', 'desc'] as const) })),
     limit: one([1, 3, 40, 1_000]),
     totals: true,
+    ids: true,
     time_grain: one(['week', 'month'] as const),
     compare_to: one(['previous_period', 'previous_year', other('2026-01-25'), other('2026-03-01')] as const),
   };

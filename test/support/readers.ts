@@ -73,6 +73,7 @@ export function tableOf(rows: readonly JsonRow[]): Table {
 
 function arrowText(type: DataType, value: unknown): string {
   if (type.typeId === Type.Utf8 && typeof value === 'string') return value;
+  if (type.typeId === Type.Date && typeof value === 'number') return dayText(new Date(value));
   if (type.typeId === Type.Int && typeof value === 'bigint') return `${value}`;
   if (type.typeId === Type.Decimal && value instanceof Uint32Array) {
     const whole = value.reduceRight((sum, word) => (sum << 32n) | BigInt(word), 0n);
@@ -83,10 +84,13 @@ function arrowText(type: DataType, value: unknown): string {
 
 function parquetText(value: unknown, scale: number | undefined): string {
   if (typeof value === 'string' || typeof value === 'bigint') return `${value}`;
+  if (value instanceof Date) return dayText(value);
   if (!(value instanceof Uint8Array)) throw new Error(`${typeof value} is no column of a report`);
   const whole = BigInt(`0x${Buffer.from(value).toString('hex')}`);
   return decimal(BigInt.asIntN(8 * value.length, whole), scale);
 }
+
+const dayText = (day: Date) => day.toISOString().slice(0, 10);
 
 function decimal(whole: bigint, scale = 0): string {
   const digits = `${whole < 0n ? -whole : whole}`.padStart(scale + 1, '0');

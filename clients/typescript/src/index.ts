@@ -32,6 +32,8 @@ export interface ReportRequest {
   readonly order_by?: readonly { readonly field: string; readonly direction?: 'asc' | 'desc' }[];
   readonly limit?: number;
   readonly totals?: boolean;
+  /** With it, rows have the ids behind their names, too. */
+  readonly ids?: boolean;
   /** Of reports by date. */
   readonly time_grain?: 'day' | 'week' | 'month';
   /** Of reports by date: the rows of days that changed after this time (RFC 3339), which `changes` lists. */

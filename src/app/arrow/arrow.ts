@@ -1,6 +1,6 @@
 import { decodeIPCStream, type Field, type RecordBatch } from '@uwdata/flechette/src/decode/decode-ipc.js';
 import { places } from '../rows/decimal.ts';
-import { type Column, NumberColumn, TextColumn } from './columns.ts';
+import { type Column, DayColumn, NumberColumn, TextColumn } from './columns.ts';
 
 /**
  * Reads an Arrow stream while it arrives: each record batch goes into the columns once it is whole.
@@ -93,6 +93,7 @@ export class ArrowRows {
 
 function columnOf({ name, type: { typeId, scale, bitWidth } }: Field): Column {
   if (typeId === utf8) return new TextColumn(name);
+  if (typeId === date && bitWidth !== 64) return new DayColumn(name);
   if (typeId === integer && bitWidth === 64) return new NumberColumn(name, 0);
   if (typeId === decimal && scale === places && bitWidth === 128) return new NumberColumn(name, places);
   throw new Error(`${name} has a type that this page does not know`);
@@ -102,6 +103,7 @@ function columnOf({ name, type: { typeId, scale, bitWidth } }: Field): Column {
 const integer = 2;
 const utf8 = 5;
 const decimal = 7;
+const date = 8;
 
 /** `bodyLength` of a Message of Arrow's Message.fbs: its fourth field. */
 function bodyLength(message: Uint8Array): number {

@@ -14,7 +14,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 export class TextColumn implements Column {
   readonly id: string;
-  readonly buffers = 3;
+  readonly buffers: number = 3;
   readonly dictionary = new Dictionary();
   codes = new Uint32Array(0);
 
@@ -38,6 +38,26 @@ export class TextColumn implements Column {
 
   text(row: number): string {
     return this.dictionary.texts[this.codes[row] ?? 0] ?? '';
+  }
+}
+
+/** Days as texts, `yyyy-mm-dd`, which come as numbers of days since 1970. */
+export class DayColumn extends TextColumn {
+  override readonly buffers = 2;
+  private readonly known = new Map<number, number>();
+
+  override add([values]: readonly Bytes[], rows: number, at: number): void {
+    const days = new Int32Array((values ?? new Uint8Array(0)).slice().buffer);
+    if (days.length < rows) throw new Error(`${this.id} is cut off`);
+    for (let n = 0; n < rows; n++) this.codes[at + n] = this.code(days[n] ?? 0);
+  }
+
+  private code(day: number): number {
+    const known = this.known.get(day);
+    if (known !== undefined) return known;
+    const code = this.dictionary.texts.push(new Date(day * 86_400_000).toISOString().slice(0, 10)) - 1;
+    this.known.set(day, code);
+    return code;
   }
 }
 

@@ -1,3 +1,4 @@
+import { meant } from '../../report/near-miss.ts';
 import { InvalidRequest } from '../../report/request.ts';
 
 /** A parameter that is given at most once: the value of the field of the body, and the text of that value. */
@@ -54,6 +55,7 @@ export const parameters: Readonly<Record<string, Single>> = {
   order_by: order,
   limit: wholeNumber,
   totals: flag,
+  ids: flag,
   time_grain: text,
   changed_since: text,
   compare_to: period,
@@ -78,7 +80,11 @@ export function fieldsOf(given: URLSearchParams): Record<string, unknown> {
       continue;
     }
     const known = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
-    if (!known) throw new InvalidRequest(name.slice(0, 100), 'is no parameter of an export');
+    if (!known) {
+      const near = meant(name, ['filters', ...Object.keys(parameters)]);
+      const hint = near ? `: did you mean ${near === 'filters' ? 'filters.FIELD' : near}?` : '';
+      throw new InvalidRequest(name.slice(0, 100), `is no parameter of an export${hint}`);
+    }
     if (Object.hasOwn(fields, name)) throw new InvalidRequest(name, 'is given more than once');
     fields[name] = known.read(text);
   }

@@ -55,8 +55,12 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
     nameReport('', z.strictObject(fields(plain)), plain);
     const all = rowColumns(catalog, breakdown, everyField);
     const figures = z.strictObject(fields(all.filter(isFigure))).partial();
-    const texts = fields(all.filter((column) => !isFigure(column)));
-    nameReport('Options', z.strictObject({ ...texts, ...figures.shape }), all, {
+    const isPlain = ({ id }: RowColumn) => plain.some((column) => column.id === id);
+    const texts = fields(all.filter((column) => !isFigure(column) && isPlain(column)));
+    const ids = z
+      .strictObject(fields(all.filter((column) => !isFigure(column) && !isPlain(column))))
+      .partial();
+    nameReport('Options', z.strictObject({ ...texts, ...ids.shape, ...figures.shape }), all, {
       totals: figures.optional().describe('With `totals`: the figures of all rows together.'),
       ...optionsEnvelope,
     });
@@ -76,7 +80,7 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
 const columnTypes = ['String', 'Date', 'Money', 'Numeric'] as const satisfies RowColumn['type'][];
 
 /** The options that add every field to a row that options can add. */
-const everyField: ReportOptions = { compare_to: { start: '', end: '' } };
+const everyField: ReportOptions = { compare_to: { start: '', end: '' }, ids: true };
 
 export const rowFormats = (Object.keys(reportFormats) as ReportFormatName[]).filter(
   (format) => format !== 'json',

@@ -79,7 +79,7 @@ function pipelined(random: () => number, token: string, id: string): Conversatio
     [{ headers: [own, json], body: '{"start_time":"2026-03-01"}' }, [400]],
     [{ headers: [json], body: range }, [401]],
     [{ headers: [own], body: range }, [415]],
-    [{ headers: [own, json], body: `{"x":"${'x'.repeat(20_000)}"}` }, [413]],
+    [{ headers: [own, json], body: `{"x":"${'x'.repeat(600_000)}"}` }, [413]],
     [{ method: 'GET', headers: [own] }, [405]],
     [{ headers: [own, json], body: range, path: '/v1/nothing' }, [404]],
     [{ method: 'GET', headers: [], path: '/healthz' }, [200]],

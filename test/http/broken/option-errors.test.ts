@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
@@ -13,7 +14,19 @@ type Case = readonly [fields: Record<string, unknown>, field: string, reason: st
 
 const everywhere: readonly Case[] = [
   [{ filters: [] }, 'filters', 'an object'],
-  [{ filters: null }, 'filters', 'an object'],
+  [{ filter: { device: ['mobile'] } }, 'filter', 'did you mean filters?'],
+  [{ 'filters.device': ['mobile'] }, 'filters.device', 'did you mean filters?'],
+  [{ metric: ['spent'] }, 'metric', 'did you mean metrics?'],
+  [{ orderBy: ['spent'] }, 'orderBy', 'did you mean order_by?'],
+  [{ order: ['spent'] }, 'order', 'did you mean order_by?'],
+  [{ Limit: 3 }, 'Limit', 'did you mean limit?'],
+  [{ total: true }, 'total', 'did you mean totals?'],
+  [{ grain: 'week' }, 'grain', 'did you mean time_grain?'],
+  [{ time_grian: 'week' }, 'time_grian', 'did you mean time_grain?'],
+  [{ since: '2026-01-01T00:00:00Z' }, 'since', 'did you mean changed_since?'],
+  [{ compare: 'previous_year' }, 'compare', 'did you mean compare_to?'],
+  [{ order_by: [{ field: 'spent', dir: 'desc' }] }, 'order_by.0.dir', 'field and direction'],
+  [{ compare_to: { ...dates('2026-09-01', '2026-10-01'), end: 1 } }, 'compare_to.end', 'end_time'],
   [
     { filters: { site: ['x'] } },
     'filters.site',
@@ -44,7 +57,8 @@ const everywhere: readonly Case[] = [
   [{ compare_to: 'last_week' }, 'compare_to', 'previous_period, previous_year'],
   [{ end_time: '\\', compare_to: 'previous_year' }, 'end_time', 'exists'],
   [{ start_time: '2026-02-30', compare_to: 'previous_period' }, 'start_time', 'exists'],
-  [{ compare_to: null }, 'compare_to', 'previous_period, previous_year'],
+  [{ filters: { device: [null] } }, 'filters.device.0', 'text'],
+  [{ start_time: null }, 'start_time', 'is required'],
   [{ compare_to: {} }, 'compare_to.start_time', 'is required'],
   [{ compare_to: dates('2026-09-31', '2026-10-01') }, 'compare_to.start_time', 'exists'],
   [{ compare_to: dates('2026-09-02', '2026-09-01') }, 'compare_to.end_time', 'before start_time'],
@@ -83,12 +97,38 @@ test('only a breakdown by date has time_grain', async () => {
 });
 
 test.each([
-  { more: 1, filter: { site: 1 }, offset: 'x', orderBy: 3 },
+  {
+    more: 1,
+    offset: 'x',
+    time: 3,
+    by: 4,
+    dimensions: [],
+    group_by: [],
+    sort: 'spent',
+
+    '': 1,
+    '.': 1,
+  },
   { filters: {}, order_by: [], totals: false },
-  { order_by: [{ field: 'spent', more: 1 }] },
+  {
+    filters: null,
+    metrics: null,
+    order_by: null,
+    limit: null,
+    totals: null,
+    time_grain: null,
+    compare_to: null,
+  },
+  { filters: { device: null }, order_by: [{ field: 'spent', direction: null }] },
   { filters: { campaign: ["it's \\ \n\t\0 '], 'x", '\ud800', '{x:String}', '$' + '{data}'] } },
   { compare_to: dates('0001-01-01', '9999-12-31') },
 ])('%j is accepted', async (fields) => {
   const response = await service.post(undated, 'account', { ...october, ...fields });
+  expect([response.status, JSON.parse(await response.text()).result.rows]).toEqual([200, []]);
+});
+
+test('a filter may have ten thousand values', async () => {
+  const campaign_id = Array.from({ length: 10_000 }, () => randomUUID());
+  const response = await service.post(dated, 'account', { ...october, filters: { campaign_id } });
   expect([response.status, JSON.parse(await response.text()).result.rows]).toEqual([200, []]);
 });

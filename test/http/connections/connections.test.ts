@@ -44,7 +44,7 @@ async function everyForm(): Promise<[message: string, status: number][]> {
     [`${post}Transfer-Encoding: chunked\r\n\r\n${chunk}0\r\nX-Trailer: y\r\n\r\n`, 200],
     [`${post}Expect: 100-continue\r\nContent-Length: ${content.length}\r\n\r\n${content}`, 200],
     [`GET /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n\r\n\r\n\r\n`, 404],
-    [`${post}Content-Length: 20000\r\n\r\n${' '.repeat(20_000)}`, 413],
+    [`${post}Content-Length: 600000\r\n\r\n${' '.repeat(600_000)}`, 413],
     ['\r\n\r\nGET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n', 200],
     ['GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 200],
   ];

@@ -143,7 +143,7 @@ test('token, family and limit are those of any request', async () => {
 test('only POST reaches it, with a small message', async () => {
   const headers = { authorization: `Bearer ${await service.token('advertiser')}` };
   expect((await fetch(`${service.url}/mcp`, { headers })).status).toBe(405);
-  expect((await service.post('/mcp', 'advertiser', 'x'.repeat(20_000))).status).toBe(413);
+  expect((await service.post('/mcp', 'advertiser', 'x'.repeat(600_000))).status).toBe(413);
   const accept = 'application/json, text/event-stream';
   for (const message of [
     '',

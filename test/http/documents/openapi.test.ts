@@ -52,7 +52,7 @@ const limited = useService(db, { RATE_LIMIT_REQUESTS: '1' });
 const limits = {
   requests: 120,
   windowSeconds: 60,
-  maxBodyBytes: 16_384,
+  maxBodyBytes: 524_288,
   timeoutSeconds: 300,
   reports: { most: 8, mostOfAccount: 4, waitSeconds: 5 },
   leastPace: { bytesPerSecond: 65_536, seconds: 10 },
@@ -323,7 +323,8 @@ test('bodies with optional fields are accepted and refused as the document says'
       { order_by: ['cpc'] },
       { metrics: ['cost'] },
     ],
-    ...[{ compare_to: 'yesterday' }, { compare_to: { start_time: '2025-01-01' } }, { filters: null }],
+    ...[{ compare_to: 'yesterday' }, { compare_to: { start_time: '2025-01-01' } }, { filters: 1 }],
+    ...[{ order_by: [{ field: 'cpc', dir: 'desc' }] }],
   ].map((more) => ({ ...body, ...more }));
   for (const request of options) {
     const accepted = (await service.post(path, 'a', request)).status === 200;

@@ -34,6 +34,7 @@ const requests: Readonly<Record<string, object>> = {
   },
   'limit and totals': { limit: 3, totals: true },
   'no totals': { totals: false },
+  ids: { ids: true, order_by: [{ field: 'campaign_id', direction: 'desc' }] },
   time_grain: { time_grain: 'week' },
   'changed_since, of all': { changed_since: '2001-01-01T00:00:00+01:00' },
   'changed_since, of none': { changed_since: '2101-01-01T00:00:00Z' },

@@ -73,13 +73,20 @@ test.each([
   ['a range that is missing', '', 'start_time'],
   ['a day that does not exist', 'start_time=2026-02-30&end_time=2026-03-01', 'start_time'],
   ['an inverted range', 'start_time=2026-03-02&end_time=2026-03-01', 'end_time'],
-  ['a parameter that is mistyped', `${search}&devise=mobile`, 'devise'],
+  ['a parameter that nobody knows', `${search}&devise=mobile`, 'devise', 'is no parameter of an export'],
+  [
+    'a parameter that is mistyped',
+    `${search}&filter.device=mobile`,
+    'filter.device',
+    'did you mean filters.FIELD?',
+  ],
   ['a parameter given twice', `${search}&end_time=2026-03-31`, 'end_time'],
   ['the name of something else', `${search}&__proto__=1`, '__proto__'],
-])('%s is refused and named', async (_, parameters, field) => {
+])('%s is refused and named', async (_, parameters, field, reason = '') => {
   const response = await ask(`/v1/export/campaigns.csv?${parameters}`, { headers: { 'if-none-match': '*' } });
   expect(response.status).toBe(400);
-  expect(JSON.parse(await response.text())).toMatchObject({ code: 'invalid_request', field });
+  const detail = expect.stringContaining(reason);
+  expect(JSON.parse(await response.text())).toMatchObject({ code: 'invalid_request', field, detail });
 });
 
 describe('HEAD', () => {
