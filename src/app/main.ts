@@ -1,7 +1,7 @@
 import { families } from './state/fields.ts';
 import { remembered } from './state/memory.ts';
 import { forgetToken, keepToken, keptToken, type Session, tokenOfLink } from './state/session.ts';
-import { fromHash, ofFamily, type State, toHash, withoutOptions } from './state/state.ts';
+import { fromHash, ofFamily, type State, toHash, unreadIn, withoutOptions } from './state/state.ts';
 import { text } from './text.ts';
 import { button, el, segments } from './view/dom.ts';
 import { header } from './view/header.ts';
@@ -44,6 +44,7 @@ function open(opened: Session): void {
   keepToken(opened.token);
   session = opened;
   const state = stateOf(opened);
+  const unread = unreadIn(location.hash, state);
   history.replaceState(null, '', toHash(state));
   bench?.close();
   const made = new Workbench(opened, state, leave);
@@ -64,6 +65,7 @@ function open(opened: Session): void {
     ),
     made.element,
   );
+  made.tellUnread(unread);
 }
 
 /** The address holds the state, so that a link to a part of the page would lose it. */
@@ -115,7 +117,11 @@ function tell(): Notice {
 
 addEventListener('popstate', () => {
   if (new URLSearchParams(location.hash.slice(1)).has('token')) void start();
-  else if (bench && session) bench.go(stateOf(session));
+  else if (bench && session) {
+    const state = stateOf(session);
+    bench.go(state);
+    bench.tellUnread(unreadIn(location.hash, state));
+  }
 });
 
 void start();

@@ -1,7 +1,7 @@
 import type { BreakdownId, DimensionColumnId, FamilyId, MetricId, RatioId } from '../../catalog/catalog.ts';
 
-/** Columns that every report has. */
-type Own = 'start_time' | 'first_day' | 'end_time';
+/** Columns that every report has, and ids behind names. */
+type Own = 'start_time' | 'first_day' | 'end_time' | 'campaign_id' | 'ad_unit_id' | 'site_id';
 
 /** What the page says before its script runs; not part of the script. */
 export const shellText = {
@@ -53,8 +53,10 @@ export const text = {
     string
   >,
   familiesLabel: 'Report',
+  unread: (parts: string) =>
+    `This page does not know these parts of the address, and shows the report without them: ${name(parts)}`,
   choose: 'Choose what to see',
-  by: 'Break down by',
+  by: 'Group by',
   dimensions: { device: 'Device', creative: 'Creative', site: 'Site' } satisfies Record<
     BreakdownId,
     string
@@ -90,11 +92,14 @@ export const text = {
     first_day: 'From',
     end_time: 'To',
     campaign: 'Campaign',
+    campaign_id: 'Campaign id',
     ad_unit: 'Ad unit',
+    ad_unit_id: 'Ad unit id',
     device: 'Device',
     creative_headline: 'Creative',
     creative_id: 'Creative id',
     site: 'Site',
+    site_id: 'Site id',
     impressions: 'Impressions',
     conversions: 'Conversions',
     referrals: 'Referrals',
@@ -137,12 +142,13 @@ export const text = {
     widths: 'Reset widths',
   },
   totals: 'Totals',
-  unchanged: 'as before',
+  unchanged: 'no change',
   chart: {
     overTime: (metric: string, each: string) => `${metric} by ${each.toLowerCase()}`,
     largest: (metric: string) => `Largest by ${metric}`,
     now: 'These days',
     before: 'Compared',
+    part: (each: string) => `part of a ${each.toLowerCase()}`,
     asTable: 'The chart as a table',
     unconfirmed: 'money may still change',
     noRows: 'No rows',
@@ -174,10 +180,12 @@ export const text = {
     asked: (when: string) => `asked ${when}`,
   },
   take: {
-    label: 'Take along',
+    label: 'Export',
     download: 'Download',
     formats: { csv: 'CSV', excel: 'CSV for Excel', parquet: 'Parquet', ndjson: 'NDJSON' },
     withShown: 'The chosen columns and filters, every row; for Excel with the totals as the last one.',
+    beyondFind: (found: string, all: string) =>
+      `These hold all ${all} rows, not only the ${found} that Find shows. A filter narrows them, too.`,
     copy: 'Copy',
     copies: { link: 'Link to this page', curl: 'curl', python: 'Python', duckdb: 'SQL for DuckDB' },
     linkHint: 'The link has no token: who opens it signs in.',
@@ -193,6 +201,7 @@ export const text = {
       title: 'No rows',
       detail:
         'Nothing was counted on these days with these filters. Choose other days, or take a filter off.',
+      unfiltered: 'Nothing was counted on these days. Choose other days.',
     },
     notFound: { title: 'No row has this', detail: 'Search for something else.' },
     limited: {

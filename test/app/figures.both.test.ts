@@ -6,7 +6,7 @@ import { seededRandom, testSeed } from '../support/random.ts';
 import { type TestService, useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { type TestBrowser, useBrowser } from './browser.ts';
-import { daysAgo, plain, settled, whole } from './pages.ts';
+import { daysAgo, plain, settled, shownDay, whole } from './pages.ts';
 
 /** Reads the figures off the page and compares each with the API's answer to the same question. */
 
@@ -184,9 +184,15 @@ function periods({ start, end, each }: Question): { start: string; end: string }
   return made;
 }
 
+/** What is in view of an amount: cents, rounded half away from zero; every digit of less than a tenth. */
+function inView(exact: bigint): bigint {
+  if (exact > -100_000n && exact < 100_000n) return exact;
+  return ((exact + (exact < 0n ? -5_000n : 5_000n)) / 10_000n) * 10_000n;
+}
+
 interface Said {
   readonly when: string;
-  /** In units of 10^-6; undefined where no row is of these days. */
+  /** As in view, in units of 10^-6; undefined where no row is of these days. */
   readonly spent: bigint | undefined;
   readonly before: bigint | undefined;
 }
@@ -200,13 +206,18 @@ async function pointsOf({ page, question, answer }: Shown): Promise<Said[]> {
       start === end ? days.format(Date.parse(start)) : days.formatRange(Date.parse(start), Date.parse(end)),
     );
   }, all);
-  const sum = (rows: readonly Row[], id: string) => rows.reduce((all, row) => all + units(row[id] ?? ''), 0n);
+  const sum = (rows: readonly Row[], id: string) =>
+    inView(rows.reduce((all, row) => all + units(row[id] ?? ''), 0n));
+  const begins = (day: Date) =>
+    question.each === 'month' ? day.getUTCDate() === 1 : question.each !== 'week' || day.getUTCDay() === 1;
+  const isPart = (start: string, end: string) =>
+    !begins(new Date(start)) || !begins(new Date(Date.parse(end) + 86_400_000));
   return all.map(({ start, end }, n) => {
     const rows = answer.rows.filter((row) => row.start_time === start);
     for (const row of rows) expect(row.end_time).toBe(end);
     const there = rows.length > 0;
     return {
-      when: names[n] ?? '',
+      when: `${names[n]}${isPart(start, end) ? ` (part of a ${question.each})` : ''}`,
       spent: there ? sum(rows, 'spent') : undefined,
       before: there && question.compare ? sum(rows, 'spent_compared') : undefined,
     };
@@ -466,6 +477,8 @@ async function compareCards({ page, answer }: Shown): Promise<void> {
 interface SeenCell {
   readonly column: string;
   readonly text: string;
+  /** Of a number: every digit, on hover where they are not in view. */
+  readonly whole: string;
   readonly isNumber: boolean;
   /** Its text has room in it, or it says with three dots that it is shortened, and on hover what it is. */
   readonly isWhole: boolean;
@@ -497,7 +510,7 @@ function cells(page: Page): Promise<{ index: number; cells: SeenCell[] }[]> {
     const room = (element: HTMLElement) =>
       element.scrollWidth <= element.clientWidth ||
       (getComputedStyle(element).textOverflow === 'ellipsis' &&
-        element.title === element.textContent &&
+        element.title !== '' &&
         innerWidth < 400 &&
         element.clientWidth > 240);
     const read = (row: HTMLTableRowElement, index: number) => ({
@@ -509,6 +522,7 @@ function cells(page: Page): Promise<{ index: number; cells: SeenCell[] }[]> {
           return lines.map((line) => ({
             column: line.dataset.column ?? '',
             text: (line.textContent ?? '').replace('\u00a0', ''),
+            whole: '',
             isNumber,
             isWhole: room(line),
             isSeen: seen(line, cell),
@@ -518,6 +532,7 @@ function cells(page: Page): Promise<{ index: number; cells: SeenCell[] }[]> {
           {
             column: columns[n]?.[0] ?? '',
             text: cell.textContent ?? '',
+            whole: cell.title || (cell.textContent ?? ''),
             isNumber,
             isWhole: room(cell),
             isSeen: seen(cell, cell),
@@ -579,18 +594,18 @@ async function compareTable({ page, question, answer }: Shown): Promise<void> {
     for (const { index, cells } of rows) {
       const row = index < 0 ? answer.totals : answer.rows[index];
       const where = `row ${index} at ${x}, ${y}`;
-      for (const { column, text, isNumber, isWhole } of cells) {
+      for (const { column, text, whole, isNumber, isWhole } of cells) {
+        const value = row?.[column] ?? '';
         if (!isNumber) {
-          if (index >= 0) expect([where, column, text]).toEqual([where, column, row?.[column]]);
+          if (index < 0) continue;
+          const name = column.endsWith('_time') ? shownDay(value) : value;
+          expect([where, column, text]).toEqual([where, column, name]);
           continue;
         }
         met.add(column);
-        expect([where, column, units(plain(text)), isWhole]).toEqual([
-          where,
-          column,
-          units(row?.[column] ?? ''),
-          true,
-        ]);
+        const exact = units(value);
+        const said = [where, column, units(plain(text)), units(plain(whole)), isWhole];
+        expect(said).toEqual([where, column, inView(exact), exact, true]);
       }
       if (index >= 0) {
         const named = cells.filter(({ isNumber, isSeen }) => !isNumber && isSeen).map(({ column }) => column);

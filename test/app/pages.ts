@@ -27,19 +27,20 @@ export function choose(page: Page, label: string): Promise<void> {
   return page.locator('.segments label', { hasText: new RegExp(`^${label}$`) }).click();
 }
 
-/** The rows of the table in sight: what each cell says, by the label of its column. */
+/** The rows of the table in sight: what each cell says, of numbers every digit, by the label of its column. */
 export async function visibleRows(page: Page): Promise<Record<string, string>[]> {
   await settled(page);
   return page.evaluate(() => {
     const table = document.querySelector('regular-table table') as HTMLTableElement;
     const names = [...(table.tHead?.rows[0]?.cells ?? [])].map((cell) => cell.textContent ?? '');
+    const whole = (cell: HTMLElement) => (cell.matches('.number') && cell.title) || (cell.textContent ?? '');
     return [...(table.tBodies[0]?.rows ?? [])].map((row) =>
-      Object.fromEntries([...row.cells].map((cell, n) => [names[n] ?? '', cell.textContent ?? ''])),
+      Object.fromEntries([...row.cells].map((cell, n) => [names[n] ?? '', whole(cell)])),
     );
   });
 }
 
-/** The row of totals, by the label of the column. */
+/** The row of totals with every digit, by the label of the column. */
 export function totalsRow(page: Page): Promise<Record<string, string>> {
   return page.evaluate(() => {
     const [names, totals] =
@@ -47,10 +48,16 @@ export function totalsRow(page: Page): Promise<Record<string, string>> {
     return Object.fromEntries(
       [...(names?.cells ?? [])].map((cell, n) => [
         cell.textContent ?? '',
-        totals?.cells[n]?.textContent ?? '',
+        totals?.cells[n]?.title || (totals?.cells[n]?.textContent ?? ''),
       ]),
     );
   });
+}
+
+/** `yyyy-mm-dd` as the page writes it for an English reader. */
+export function shownDay(day: string): string {
+  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
+  return format.format(Date.parse(day));
 }
 
 /** A number as the page writes it for an English reader, with the digits that were given. */

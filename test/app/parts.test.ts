@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { decimalText, percentChange, ratio } from '../../src/app/rows/decimal.ts';
-import { presets } from '../../src/app/state/ranges.ts';
+import { isPart, presets } from '../../src/app/state/ranges.ts';
 import { bodyOf, pathOf } from '../../src/app/state/request.ts';
-import { fromHash, initialState, ofFamily, type State, toHash } from '../../src/app/state/state.ts';
+import {
+  comparedDaysOf,
+  fromHash,
+  initialState,
+  ofFamily,
+  type State,
+  toHash,
+  unreadIn,
+} from '../../src/app/state/state.ts';
 import { CellGuard } from '../../src/app/take/excel.ts';
 import { contrast, readableColours } from '../../src/http/page/branding.ts';
 
@@ -55,6 +63,18 @@ describe('the address', () => {
     expect(fromHash(nonsense, 'campaigns')).toEqual(initialState('campaigns'));
   });
 
+  test('tells which of its parts say nothing', () => {
+    expect(unreadIn(toHash(state), state)).toEqual([]);
+    const usual = '#report=campaigns&each=day&token=adt_x&find=&by=';
+    expect(unreadIn(usual, initialState('campaigns'))).toEqual([]);
+    for (const part of [
+      ...['filter.campaign=a', 'only.site=a', 'eahc=week', 'each=hour', 'by=device,site', 'report=x'],
+      ...['days=2026-02-30/2026-03-01', 'compare=1', 'show=spent,cost', 'chart=cost', 'sort=-cost'],
+    ]) {
+      expect(unreadIn(`#${part}`, fromHash(part, 'campaigns'))).toEqual([part]);
+    }
+  });
+
   test('becomes a request', () => {
     expect(pathOf(state)).toBe('/v1/campaigns/breakdowns/device_creative_date');
     expect(pathOf({ ...state, dimensions: [], grain: 'total' })).toBe('/v1/campaigns');
@@ -69,6 +89,17 @@ describe('the address', () => {
       start_time: '2026-10-25',
       end_time: '2026-11-21',
     });
+  });
+
+  test.each([
+    ['previous_year', '2028-01-01', '2028-12-31', '2027-01-01', '2027-12-31'],
+    ['previous_year', '2027-06-01', '2028-05-31', '2026-06-01', '2027-05-31'],
+    ['previous_year', '2029-01-01', '2029-12-31', '2028-01-01', '2028-12-30'],
+    ['previous_year', '2028-02-29', '2028-02-29', '2027-02-28', '2027-02-28'],
+    ['previous_period', '2026-10-01', '2026-10-31', '2026-08-31', '2026-09-30'],
+  ] as const)('%s of %s to %s is %s to %s', (compare, start, end, first, last) => {
+    const compared = comparedDaysOf({ ...state, compare, range: { start, end } }, '2030-01-01');
+    expect(compared).toEqual({ start: first, end: last });
   });
 
   test('of the other family keeps what that has, too', () => {
@@ -92,9 +123,21 @@ test.each([
   expect(presets[name](today)).toEqual({ start, end });
 });
 
+test.each([
+  ['day', '2026-11-03', '2026-11-03', false],
+  ['week', '2026-11-02', '2026-11-08', false],
+  ['week', '2026-11-03', '2026-11-08', true],
+  ['week', '2026-11-02', '2026-11-07', true],
+  ['month', '2028-02-01', '2028-02-29', false],
+  ['month', '2028-02-01', '2028-02-28', true],
+  ['month', '2028-02-02', '2028-02-29', true],
+] as const)('a %s from %s to %s is a part: %s', (each, start, end, part) => {
+  expect(isPart({ start, end }, each)).toBe(part);
+});
+
 describe('CSV for Excel', () => {
-  const guarded = (csv: string, cut = csv.length) => {
-    const guard = new CellGuard();
+  const guarded = (csv: string, cut = csv.length, commaDecimal = false) => {
+    const guard = new CellGuard(commaDecimal);
     let out = '';
     for (let at = 0; at < csv.length; at += cut) out += guard.push(csv.slice(at, at + cut));
     return out;
@@ -104,6 +147,12 @@ describe('CSV for Excel', () => {
     const csv = '"campaign","spent"\n"=1+1",-2.5\n"a ""=b"", +c","\n@d"\n"-5"\n"""=x"\n';
     const safe = '"campaign","spent"\n"\'=1+1",-2.5\n"a ""=b"", +c","\n@d"\n"\'-5"\n"""=x"\n';
     for (let cut = 1; cut <= csv.length; cut++) expect(guarded(csv, cut), `cut at ${cut}`).toBe(safe);
+  });
+
+  test('has the decimals of the locale, and semicolons between cells where those are commas', () => {
+    const csv = '"a, b.c","spent"\n"=1,5.",-2.5\n"say ""1.5, x""",1000\n';
+    const german = '"a, b.c";"spent"\n"\'=1,5.";-2,5\n"say ""1.5, x""";1000\n';
+    for (let cut = 1; cut <= csv.length; cut++) expect(guarded(csv, cut, true), `cut at ${cut}`).toBe(german);
   });
 });
 

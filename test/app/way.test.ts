@@ -9,7 +9,7 @@ import { startProcess } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
-import { choose, daysAgo, jumps, plain, tabTo, totalsRow, visibleRows, whole } from './pages.ts';
+import { choose, daysAgo, jumps, plain, shownDay, tabTo, totalsRow, visibleRows, whole } from './pages.ts';
 
 const db = useStore();
 const service = useService(db);
@@ -100,7 +100,11 @@ test('a person opens a link, chooses, reads totals that are those of the API, an
   expect(shown.length).toBeGreaterThan(5);
   for (const [n, row] of shown.entries()) {
     const same = rows[n];
-    expect([row.Day, row.Campaign, row.Device]).toEqual([same?.start_time, same?.campaign, same?.device]);
+    expect([row.Day, row.Campaign, row.Device]).toEqual([
+      shownDay(same?.start_time ?? ''),
+      same?.campaign,
+      same?.device,
+    ]);
     expect(Number(plain(row.Spent ?? ''))).toBe(Number(same?.spent));
     expect(Number(plain(row['Spent change'] ?? ''))).toBe(Number(same?.spent_change));
   }
@@ -124,9 +128,13 @@ test('a person opens a link, chooses, reads totals that are those of the API, an
     compressors,
   });
   // The reader of the test takes decimals for floats.
-  const value = (cell: unknown) => (typeof cell === 'string' ? cell : Number(Number(cell).toFixed(6)));
+  const value = (cell: number) => Number(cell.toFixed(6));
+  const text = (cell: unknown) => (cell instanceof Date ? cell.toISOString().slice(0, 10) : cell);
   const cells = (row: Record<string, unknown>, like: Record<string, unknown>) =>
-    Object.entries(row).map(([id, cell]) => [id, typeof like[id] === 'string' ? cell : value(Number(cell))]);
+    Object.entries(row).map(([id, cell]) => [
+      id,
+      typeof text(like[id]) === 'string' ? text(cell) : value(Number(cell)),
+    ]);
   expect(packed.map((row) => cells(row, row))).toEqual(
     rows.map(ordered).map((row, n) => cells(row, packed[n] ?? {})),
   );

@@ -1,13 +1,21 @@
 import { dimensionsOf } from '../state/fields.ts';
 import { type DayRange, isPreset, presets } from '../state/ranges.ts';
-import { type Comparison, comparisons, daysOf, type Grain, grains, type State } from '../state/state.ts';
+import {
+  type Comparison,
+  comparedDaysOf,
+  comparisons,
+  daysOf,
+  type Grain,
+  grains,
+  type State,
+} from '../state/state.ts';
 import { text } from '../text.ts';
 import { button, el, menu, segments, set } from '../view/dom.ts';
 import { rangeText } from '../view/locale.ts';
 
 export type Choose = (change: Partial<State>) => void;
 
-/** What the report is of: days, the comparison, and what rows are broken down by. */
+/** What the report is of: days, the comparison, and what rows are grouped by. */
 export class Controls {
   readonly element = el('div', { class: 'controls', role: 'group', 'aria-label': text.choose });
   private readonly choose: Choose;
@@ -15,6 +23,7 @@ export class Controls {
   private readonly dimensions = el('div');
   private readonly grain;
   private readonly compare;
+  private readonly comparedDays = el('output', { class: 'days', for: 'compare' });
   private readonly range;
   private family = '';
   private toggles = new Map<string, HTMLInputElement>();
@@ -37,11 +46,16 @@ export class Controls {
       { id: 'compare', onchange: () => choose({ compare: this.compare.value as Comparison }) },
       ...comparisons.map((name) => el('option', { value: name }, text.compare[name])),
     );
+    const compared = el(
+      'div',
+      { class: 'field compare' },
+      el('label', { for: 'compare' }, text.compare.label),
+      this.compare,
+      this.comparedDays,
+    );
     this.element.append(
       this.range.element,
-      ...(optional
-        ? [el('label', { class: 'field', for: 'compare' }, el('span', {}, text.compare.label), this.compare)]
-        : []),
+      ...(optional ? [compared] : []),
       this.grain.element,
       el('fieldset', { class: 'segments toggles' }, el('legend', {}, text.by), this.dimensions),
     );
@@ -53,8 +67,10 @@ export class Controls {
     this.compare.value = state.compare;
     if (state.family !== this.family) this.makeToggles(state.family);
     for (const [name, input] of this.toggles) input.checked = state.dimensions.includes(name);
-    const { start, end } = daysOf(state, this.today);
-    set(this.element, 'data-days', `${start}/${end}`);
+    const days = daysOf(state, this.today);
+    set(this.element, 'data-days', `${days.start}/${days.end}`);
+    const compared = comparedDaysOf(state, this.today);
+    this.comparedDays.textContent = compared ? rangeText(compared.start, compared.end) : '';
   }
 
   private makeToggles(family: string): void {

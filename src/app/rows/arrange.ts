@@ -1,5 +1,8 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
-import { type Column, NumberColumn, TextColumn } from '../arrow/columns.ts';
+import { type Column, DayColumn, NumberColumn, TextColumn } from '../arrow/columns.ts';
+import { type Metric, partOf } from '../state/fields.ts';
+import { dayText } from '../view/locale.ts';
+import { numbers } from './sums.ts';
 
 export interface Arrangement {
   /** A column, absent: the order of the service. */
@@ -8,23 +11,40 @@ export interface Arrangement {
   readonly find: string;
 }
 
-/** The rows to show, in their order. */
-export function arrange(rows: ArrowRows, { sort, find }: Arrangement, locale: string): Uint32Array {
-  const found = matching(rows, find.trim().toLocaleLowerCase(locale));
+/** The rows to show, in their order: at the end those that have no such ratio, because nothing was counted to divide by. */
+export function arrange(
+  rows: ArrowRows,
+  { sort, find }: Arrangement,
+  metrics: readonly Metric[],
+  locale: string,
+): Uint32Array {
+  const found = matching(rows, find.trim().toLocaleLowerCase(locale), locale);
   const column = sort && rows.columns.find(({ id }) => id === sort.column);
-  return column ? sorted(found, column, sort.descending, locale) : found;
+  if (!column) return found;
+  const ordered = sorted(found, column, sort.descending, locale);
+  const { metric, part } = partOf(column.id);
+  const denominator = metrics.find(({ id }) => id === metric)?.ratio?.denominator;
+  if (!denominator || part === 'change') return ordered;
+  const counted = numbers(rows).get(part === 'compared' ? `${denominator}_compared` : denominator);
+  const isThere = (row: number) => counted?.value(row) !== 0n;
+  const there = ordered.filter(isThere);
+  const others = ordered.filter((row) => !isThere(row));
+  ordered.set(there);
+  ordered.set(others, there.length);
+  return ordered;
 }
 
-function matching(rows: ArrowRows, wanted: string): Uint32Array {
+function matching(rows: ArrowRows, wanted: string, locale: string): Uint32Array {
   const all = Uint32Array.from({ length: rows.rows }, (_, row) => row);
   if (wanted === '') return all;
   // Each text is looked at once, however many rows have it.
   const hits = rows.columns
     .filter((column) => column instanceof TextColumn)
-    .map((column) => ({
-      codes: column.codes,
-      hit: column.dictionary.texts.map((text) => text.toLocaleLowerCase().includes(wanted)),
-    }));
+    .map((column) => {
+      const seen = (text: string) => (column instanceof DayColumn ? `${text} ${dayText(text)}` : text);
+      const has = (text: string) => seen(text).toLocaleLowerCase(locale).includes(wanted);
+      return { codes: column.codes, hit: column.dictionary.texts.map(has) };
+    });
   return all.filter((row) => hits.some(({ codes, hit }) => hit[codes[row] ?? 0]));
 }
 

@@ -13,10 +13,10 @@ export class Figures {
     this.metrics = new Map(metrics.map((metric) => [metric.id, metric]));
   }
 
-  /** @param digits behind the point at least, so that a column stands in line */
-  text(column: string, { units, scale }: Figure, digits = 0): string {
-    const format = this.format(column, `exact${digits}`, () => ({
-      minimumFractionDigits: digits,
+  /** Every digit. */
+  whole(column: string, { units, scale }: Figure): string {
+    const format = this.format(column, 'whole', () => ({
+      minimumFractionDigits: this.digits(column, scale),
       maximumFractionDigits: 6,
     }));
     // A string keeps every digit, which a number would not.
@@ -25,10 +25,8 @@ export class Figures {
 
   /** Of money the cents, of shares a tenth of a percent; every digit of less than a tenth of one, which would look like nothing. */
   short(column: string, { units, scale }: Figure): string {
-    const { metric } = partOf(column);
-    const isShare = this.isShare(metric);
-    const digits = scale === 0 ? 0 : isShare ? 1 : 2;
-    const tenth = scale > 0 ? 10n ** BigInt(isShare ? scale - 3 : scale - 1) : 0n;
+    const digits = this.digits(column, scale);
+    const tenth = scale > 0 ? 10n ** BigInt(scale - (digits === 1 ? 3 : 1)) : 0n;
     const isSmall = units < tenth && units > -tenth;
     const format = this.format(column, isSmall ? 'small' : 'short', () => ({
       minimumFractionDigits: digits,
@@ -59,6 +57,12 @@ export class Figures {
     });
     this.formats.set(key, made);
     return made;
+  }
+
+  /** Behind the point, so that a column stands in line. */
+  private digits(column: string, scale: number): number {
+    if (scale === 0) return 0;
+    return this.isShare(partOf(column).metric) ? 1 : 2;
   }
 
   /** A ratio of counts, such as a fill rate: shown in percent. */

@@ -48,10 +48,15 @@ export interface Arranged {
   readonly totals: Readonly<Record<string, Total>>;
 }
 
-export interface Total {
-  readonly text: string;
+/** A figure for people. */
+export interface Said {
   /** For a glance: without the last digits. */
-  readonly short: string;
+  readonly text: string;
+  /** With every digit. */
+  readonly whole: string;
+}
+
+export interface Total extends Said {
   /** Rounded to four digits with a unit: `1.994bn`. */
   readonly compact: string;
   /** The decimal as the service writes it. */
@@ -63,17 +68,22 @@ export interface Total {
 export interface ChartPoint {
   readonly start: string;
   readonly end: string;
-  readonly label: string;
-  /** Value and text are absent where no row is of these days. */
-  readonly value?: number;
-  readonly text?: string;
-  readonly before?: number;
-  readonly beforeText?: string;
+  /** What the row is, name by name. */
+  readonly labels: readonly string[];
+  /** Absent where no row is of these days. */
+  readonly now?: Drawn;
+  readonly before?: Drawn;
+}
+
+export interface Drawn extends Said {
+  readonly value: number;
 }
 
 export interface Slice {
   /** By column, then row: what the cells say. */
   readonly cells: readonly (readonly string[])[];
+  /** The same with every digit. */
+  readonly whole: readonly (readonly string[])[];
   /** By row: whether money of its days may still change. */
   readonly unconfirmed: readonly boolean[];
 }

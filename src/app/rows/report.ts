@@ -1,10 +1,11 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
-import { type Column, NumberColumn, TextColumn } from '../arrow/columns.ts';
-import { type Metric, metricsOf } from '../state/fields.ts';
+import { type Column, DayColumn, NumberColumn, TextColumn } from '../arrow/columns.ts';
+import { idsOf, type Metric, metricsOf } from '../state/fields.ts';
+import { dayText } from '../view/locale.ts';
 import { type Arrangement, arrange } from './arrange.ts';
 import { decimalText, percentChange } from './decimal.ts';
 import { Figures } from './figures.ts';
-import type { Arranged, ChartPoint, ColumnFacts, Facts, Methods, Slice, Total } from './protocol.ts';
+import type { Arranged, ChartPoint, ColumnFacts, Drawn, Facts, Methods, Slice, Total } from './protocol.ts';
 import { largest, overTime, type Point } from './series.ts';
 import { type Figure, totals } from './sums.ts';
 
@@ -16,22 +17,27 @@ export class Report {
   private readonly figures: Figures;
   private readonly locale: string;
   private order: Uint32Array | undefined;
-  private digits = new Map<string, number>();
   private shownTotals = new Map<string, Figure>();
+  private readonly family: string;
+  /** Columns that are not shown. */
+  private hidden: ReadonlySet<string>;
 
   constructor(rows: ArrowRows, facts: Facts, family: string, locale: string) {
     this.rows = rows;
     this.facts = facts;
     this.locale = locale;
+    this.family = family;
+    // Whether they are needed is known when all rows are there.
+    this.hidden = new Set(idsOf(family).values());
     this.metrics = metricsOf(family);
     this.figures = new Figures(locale, this.metrics);
   }
 
   /** Only of rows that have all arrived: totals of some would look like those of all. */
   arrange(arrangement: Arrangement): Arranged {
-    this.order = arrange(this.rows, arrangement, this.locale);
+    if (!this.order) this.hidden = this.needless();
+    this.order = arrange(this.rows, arrangement, this.metrics, this.locale);
     this.shownTotals = totals(this.rows, this.order, this.metrics);
-    this.measure();
     return {
       rows: this.order.length,
       columns: this.columns(),
@@ -41,11 +47,13 @@ export class Report {
 
   /** Every column and how wide it gets, as far as rows have come. */
   columns(): ColumnFacts[] {
-    return this.rows.columns.map((column) => ({
-      id: column.id,
-      kind: column instanceof TextColumn ? 'text' : 'number',
-      widest: this.widest(column),
-    }));
+    return this.rows.columns
+      .filter((column) => !this.hidden.has(column.id))
+      .map((column) => ({
+        id: column.id,
+        kind: column instanceof TextColumn ? 'text' : 'number',
+        widest: this.widest(column),
+      }));
   }
 
   slice({ from, to, columns }: { from: number; to: number; columns: readonly string[] }): Slice {
@@ -55,8 +63,10 @@ export class Report {
       (_, n) => this.order?.[from + n] ?? from + n,
     );
     const byId = new Map(this.rows.columns.map((column) => [column.id, column]));
+    const cells = columns.map((id) => rows.map((row) => this.cell(byId.get(id), row)));
     return {
-      cells: columns.map((id) => rows.map((row) => this.cell(byId.get(id), row))),
+      cells: cells.map((column) => column.map(({ text }) => text)),
+      whole: cells.map((column) => column.map(({ text, whole = text }) => whole)),
       unconfirmed: rows.map((row) => this.isUnconfirmed(byId, row)),
     };
   }
@@ -83,11 +93,32 @@ export class Report {
       .slice(0, most);
   }
 
-  private cell(column: Column | undefined, row: number): string {
-    if (column instanceof TextColumn) return column.text(row);
-    if (!(column instanceof NumberColumn)) return '';
-    const figure = { units: column.value(row), scale: column.scale };
-    return this.figures.text(column.id, figure, this.digits.get(column.id));
+  /** The ids that tell nothing more than the names before them: no two rows have one name and two ids. */
+  private needless(): Set<string> {
+    const byId = new Map(this.rows.columns.map((column) => [column.id, column]));
+    const isNeedless = ([name, id]: [string, string]) => {
+      const [names, ids] = [byId.get(name), byId.get(id)];
+      if (!(names instanceof TextColumn && ids instanceof TextColumn)) return true;
+      const known = new Map<number, number>();
+      for (let row = 0; row < this.rows.rows; row++) {
+        const [name, id] = [names.codes[row] ?? 0, ids.codes[row] ?? 0];
+        if ((known.get(name) ?? id) !== id) return false;
+        known.set(name, id);
+      }
+      return true;
+    };
+    return new Set([...idsOf(this.family)].filter(isNeedless).map(([, id]) => id));
+  }
+
+  private cell(column: Column | undefined, row: number): { text: string; whole?: string } {
+    if (column instanceof DayColumn) return { text: dayText(column.text(row)) };
+    if (column instanceof TextColumn) return { text: column.text(row) };
+    if (!(column instanceof NumberColumn)) return { text: '' };
+    return this.said(column.id, { units: column.value(row), scale: column.scale });
+  }
+
+  private said(column: string, figure: Figure): { text: string; whole: string } {
+    return { text: this.figures.short(column, figure), whole: this.figures.whole(column, figure) };
   }
 
   private isUnconfirmed(columns: ReadonlyMap<string, Column>, row: number): boolean {
@@ -96,28 +127,21 @@ export class Report {
     return this.facts.unconfirmed.some(([first, last]) => start.text(row) <= last && end.text(row) >= first);
   }
 
-  /** Digits behind the point, alike within a column, so that its points stand in line. */
-  private measure(): void {
-    this.digits = new Map();
-    for (const column of this.rows.columns) {
-      if (!(column instanceof NumberColumn) || column.scale === 0) continue;
-      const shared = sharedZeros(column, this.rows.rows, this.shownTotals.get(column.id)?.units ?? 0n);
-      const isShare = this.metrics.some(({ id, money }) => column.id.startsWith(id) && !money);
-      const used = column.scale - shared - (isShare ? 2 : 0);
-      this.digits.set(column.id, Math.max(isShare ? 0 : 2, used));
-    }
-  }
-
   private widest(column: Column): string {
     if (column instanceof TextColumn) {
-      return column.dictionary.texts.reduce((most, text) => (text.length > most.length ? text : most), '');
+      const { texts } = column.dictionary;
+      return (column instanceof DayColumn ? texts.map(dayText) : texts).reduce(
+        (most, text) => (text.length > most.length ? text : most),
+        '',
+      );
     }
     if (!(column instanceof NumberColumn)) return '';
-    const digits = this.digits.get(column.id) ?? column.scale;
     // A total can be shorter than a value: corrections are negative, and ratios have no sum. While rows arrive, a guess.
     const total = this.shownTotals.get(column.id)?.units ?? 10n ** 9n;
-    return [total, ...column.extent(this.rows.rows)]
-      .map((units) => this.figures.text(column.id, { units, scale: column.scale }, digits))
+    const [least, most] = column.extent(this.rows.rows);
+    // The smallest have the most digits.
+    return [total, least, most, least < 0n ? -1n : 1n]
+      .map((units) => this.figures.short(column.id, { units, scale: column.scale }))
       .reduce((most, text) => (text.length > most.length ? text : most), '');
   }
 
@@ -125,39 +149,24 @@ export class Report {
     const then = this.shownTotals.get(`${id}_compared`);
     const percent = then && percentChange(figure.units, then.units);
     return {
-      text: this.figures.text(id, figure, this.digits.get(id)),
-      short: this.figures.short(id, figure),
+      ...this.said(id, figure),
       compact: this.figures.compact(id, figure),
       exact: decimalText(figure.units, figure.scale),
       ...(percent !== undefined && { percent }),
     };
   }
 
-  private point(metric: string, { start, end, label, now, before }: Point): ChartPoint {
+  private drawn(metric: string, figure: Figure): Drawn {
+    return { value: Number(decimalText(figure.units, figure.scale)), ...this.said(metric, figure) };
+  }
+
+  private point(metric: string, { start, end, labels, now, before }: Point): ChartPoint {
     return {
       start,
       end,
-      label,
-      ...(now && {
-        value: Number(decimalText(now.units, now.scale)),
-        text: this.figures.text(metric, now, this.digits.get(metric)),
-      }),
-      ...(before && {
-        before: Number(decimalText(before.units, before.scale)),
-        beforeText: this.figures.text(metric, before, this.digits.get(metric)),
-      }),
+      labels,
+      ...(now && { now: this.drawn(metric, now) }),
+      ...(before && { before: this.drawn(metric, before) }),
     };
   }
-}
-
-/** How many zeros every value of the column ends with, of those behind the point. */
-function sharedZeros(column: NumberColumn, rows: number, total: bigint): number {
-  let zeros = column.scale;
-  let unit = 10 ** zeros;
-  const narrow = (value: bigint) => {
-    while (zeros > 0 && value % BigInt(unit) !== 0n) unit = 10 ** --zeros;
-  };
-  narrow(total);
-  for (let row = 0; row < rows && zeros > 0; row++) narrow(column.value(row));
-  return zeros;
 }

@@ -10,7 +10,7 @@ export interface Point {
   readonly start: string;
   readonly end: string;
   /** What the rows are of, where they are not of days. */
-  readonly label: string;
+  readonly labels: readonly string[];
   /** Absent: there is no row of these days. */
   readonly now?: Figure;
   readonly before?: Figure;
@@ -37,7 +37,7 @@ export function overTime(
   const points = periods.map((period) => {
     const group = byStart.get(period.start);
     byStart.delete(period.start);
-    return { ...period, label: '', ...(group && figures(rows, Uint32Array.from(group), metric, metrics)) };
+    return { ...period, labels: [], ...(group && figures(rows, Uint32Array.from(group), metric, metrics)) };
   });
   const [left] = byStart.keys();
   if (left !== undefined) throw new Error(`the chart has no place for ${left}`);
@@ -68,7 +68,7 @@ export function largest(
   return best.map((row) => ({
     start: '',
     end: '',
-    label: texts.map((each) => each.text(row)).join(' · '),
+    labels: texts.map((each) => each.text(row)),
     ...figures(rows, Uint32Array.of(row), metric, metrics),
   }));
 }

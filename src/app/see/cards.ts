@@ -36,9 +36,9 @@ export class Cards {
       card.input.checked = metric === state.chart;
       card.total = total;
       showTotal(card);
-      card.value.title = total?.text ?? '';
+      card.value.title = total?.whole ?? '';
       // What is short for the eye is whole for the ear.
-      set(card.value, 'aria-label', total?.text);
+      set(card.value, 'aria-label', total?.whole);
       const change = totals?.[`${metric}_change`];
       card.change.hidden = state.compare === 'none';
       card.change.textContent = !change
@@ -47,21 +47,21 @@ export class Cards {
           ? text.unchanged
           : Math.abs(total?.percent ?? 0) >= leastPercent
             ? changeText(total?.percent ?? 0)
-            : change.short;
-      card.change.title = change?.text ?? '';
+            : change.text;
+      card.change.title = change?.whole ?? '';
     }
   }
 }
 
-/** Shows the number whole, in smaller type where it is long; where there is no room for it, rounded with its unit. */
+/** Shows the number to its cents, in smaller type where it is long; where there is no room for it, rounded with its unit. */
 function showTotal({ value, total }: Card): void {
-  const whole = total?.short ?? '–';
+  const shown = total?.text ?? '–';
   const isWithin = (text: string, long: boolean) => {
     value.textContent = text;
     value.classList.toggle('long', long);
     return value.scrollWidth <= value.clientWidth;
   };
-  if (isWithin(whole, false) || isWithin(whole, true) || !total) return;
+  if (isWithin(shown, false) || isWithin(shown, true) || !total) return;
   if (!isWithin(total.compact, false)) isWithin(total.compact, true);
 }
 

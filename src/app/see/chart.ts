@@ -1,11 +1,13 @@
 import uPlot from 'uplot';
 import type { ChartPoint, Facts } from '../rows/protocol.ts';
+import { isPart } from '../state/ranges.ts';
 import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
 import { el, set } from '../view/dom.ts';
 import { columnLabel } from '../view/labels.ts';
-import { dayOfYearText, locale, monthText, rangeText, shortDayText } from '../view/locale.ts';
+import { dayOfYearText, locale, monthText, shortDayText } from '../view/locale.ts';
 import { bars } from './bars.ts';
+import { asTable, isOpen, said } from './chart-table.ts';
 import { hatch } from './hatch.ts';
 
 const height = 232;
@@ -27,6 +29,7 @@ export class Chart {
   });
   private plot: uPlot | undefined;
   private points: readonly ChartPoint[] = [];
+  private grain: State['grain'] = 'day';
   private shown: (() => void) | undefined;
 
   constructor() {
@@ -59,10 +62,10 @@ export class Chart {
     const dated = grain !== 'total';
     const name = columnLabel(state.chart);
     this.points = points;
-    this.heading.textContent = dated
-      ? text.chart.overTime(name, text.grains[grain])
-      : text.chart.largest(name);
-    this.table.append(asTable(name, points, dated, facts));
+    this.grain = grain;
+    const title = dated ? text.chart.overTime(name, text.grains[grain]) : text.chart.largest(name);
+    this.heading.replaceChildren(el('span', {}, title), ...legend(points, dated ? facts : undefined, grain));
+    this.table.append(asTable(name, points, grain, facts));
     this.shown = () => {
       this.plot?.destroy();
       this.plot = undefined;
@@ -75,14 +78,14 @@ export class Chart {
     set(this.canvas, 'aria-hidden', dated ? undefined : 'true');
     set(this.canvas, 'tabindex', dated ? 0 : undefined);
     set(this.canvas, 'role', dated ? 'slider' : undefined);
-    set(this.canvas, 'aria-label', dated ? this.heading.textContent : undefined);
+    set(this.canvas, 'aria-label', dated ? title : undefined);
     set(this.canvas, 'aria-valuemin', dated ? 0 : undefined);
     set(this.canvas, 'aria-valuemax', dated ? points.length - 1 : undefined);
     if (dated)
       this.say(
         Math.max(
           0,
-          points.findLastIndex(({ text }) => text),
+          points.findLastIndex(({ now }) => now),
         ),
       );
   }
@@ -92,7 +95,7 @@ export class Chart {
     const point = this.points[n];
     if (!point) return;
     set(this.canvas, 'aria-valuenow', n);
-    set(this.canvas, 'aria-valuetext', said(point).join(', '));
+    set(this.canvas, 'aria-valuetext', said(point, this.grain).join(', '));
   }
 
   private key(event: KeyboardEvent): void {
@@ -129,10 +132,14 @@ export class Chart {
     const style = getComputedStyle(this.element);
     const colour = (name: string) => style.getPropertyValue(name).trim();
     const axis = { stroke: colour('--soft'), font: `12px ${style.fontFamily}`, ticks: { show: false } };
-    const compared = points.some(({ before }) => before !== undefined);
-    const now = points.map(({ value }) => value ?? null);
-    const before = points.map(({ before }) => before ?? null);
-    const share = points.some(({ text }) => text?.includes('%'));
+    const compared = points.some(({ before }) => before);
+    const values = points.map(({ now }) => now?.value ?? null);
+    const before = points.map(({ before }) => before?.value ?? null);
+    const cut = points.map((point) => grain !== 'total' && isPart(point, grain));
+    // A week or month that is cut falls behind the others: its line is dashed, from its neighbour on.
+    const whole = values.map((value, n) => (cut[n] ? null : value));
+    const parts = values.map((value, n) => (cut[n] || cut[n - 1] || cut[n + 1] ? value : null));
+    const share = points.some(({ now }) => now?.text.includes('%'));
     const tick = (value: number) => (share ? `${compact.format(value * 100)} %` : compact.format(value));
     const isOfYears = points[0]?.start.slice(0, 4) !== points.at(-1)?.start.slice(0, 4);
     const name = grain === 'month' ? monthText : isOfYears ? dayOfYearText : shortDayText;
@@ -172,7 +179,7 @@ export class Chart {
             stroke: colour('--accent'),
             fill: colour('--accent-wash'),
             width: 2,
-            points: { show: few, size: 5, fill: colour('--accent'), filter: alone(now, few) },
+            points: { show: few, size: 5, fill: colour('--accent'), filter: alone(whole, few) },
           },
           {
             stroke: colour('--soft'),
@@ -181,19 +188,30 @@ export class Chart {
             points: { show: false, size: 5, fill: colour('--soft'), filter: alone(before, false) },
             show: compared,
           },
+          {
+            stroke: colour('--accent'),
+            width: 1.5,
+            dash: [2, 3],
+            points: {
+              show: true,
+              size: 6,
+              fill: colour('--raised'),
+              filter: () => [...cut.keys()].filter((n) => cut[n] && values[n] !== null),
+            },
+          },
         ],
         hooks: {
           drawClear: [(plot) => hatch(plot, points, facts, colour('--hatch'))],
           setCursor: [
             (plot) => {
               const { idx } = plot.cursor;
-              follow(tip, plot, typeof idx === 'number' ? points[idx] : undefined);
+              follow(tip, plot, typeof idx === 'number' ? said(points[idx], grain) : []);
               if (typeof idx === 'number') this.say(idx);
             },
           ],
         },
       },
-      [points.map((_, n) => n), now, before],
+      [points.map((_, n) => n), whole, before, parts],
       this.canvas,
     );
     made.over.append(tip);
@@ -214,20 +232,11 @@ function alone(values: readonly (number | null)[], shown: boolean): () => number
   return () => (shown ? null : found);
 }
 
-/** What there is to say of a point. */
-function said({ start, end, text: amount, beforeText }: ChartPoint): string[] {
-  return [
-    rangeText(start, end),
-    amount ?? text.chart.noRows,
-    ...(beforeText === undefined ? [] : [`${text.chart.before}: ${beforeText}`]),
-  ];
-}
-
 /** Shows what the cursor is on, beside it and within the chart. */
-function follow(tip: HTMLElement, plot: uPlot, point: ChartPoint | undefined): void {
-  tip.hidden = !point;
-  if (!point) return;
-  const [when = '', amount = '', ...more] = said(point);
+function follow(tip: HTMLElement, plot: uPlot, lines: readonly string[]): void {
+  const [when, amount = '', ...more] = lines;
+  tip.hidden = when === undefined;
+  if (when === undefined) return;
   tip.replaceChildren(
     el('span', {}, when),
     el('strong', {}, amount),
@@ -241,25 +250,19 @@ function follow(tip: HTMLElement, plot: uPlot, point: ChartPoint | undefined): v
   tip.style.transform = `translateX(${within}px)`;
 }
 
-function asTable(name: string, points: readonly ChartPoint[], dated: boolean, facts: Facts): HTMLElement {
-  const compared = points.some(({ beforeText }) => beforeText !== undefined);
-  const head = [dated ? text.chart.when : text.chart.what, name, ...(compared ? [text.chart.before] : [])];
-  const there = points.filter(({ text }) => text !== undefined);
-  const rows = there.map((point) => {
-    const open = facts.unconfirmed.some(([first, last]) => point.start <= last && point.end >= first);
-    const what = dated ? rangeText(point.start, point.end) : point.label;
-    return el(
-      'tr',
-      {},
-      el('th', { scope: 'row' }, open && dated ? `${what} (${text.chart.unconfirmed})` : what),
-      el('td', {}, point.text),
-      compared && el('td', {}, point.beforeText ?? ''),
-    );
-  });
-  return el(
-    'table',
-    {},
-    el('thead', {}, el('tr', {}, ...head.map((title) => el('th', { scope: 'col' }, title)))),
-    el('tbody', {}, ...rows),
-  );
+/** What lines and bars stand for, where there is more than one kind of them. */
+function legend(
+  points: readonly ChartPoint[],
+  facts: Facts | undefined,
+  grain: State['grain'],
+): HTMLElement[] {
+  const key = (name: string, label: string) => el('span', { class: `key ${name}` }, label);
+  const compared = points.some(({ before }) => before);
+  const part = grain !== 'total' && points.some((point) => point.now && isPart(point, grain));
+  const open = facts && points.some((point) => isOpen(point, facts));
+  return [
+    ...(compared ? [key('now', text.chart.now), key(facts ? 'before' : 'before solid', text.chart.before)] : []),
+    ...(part ? [key('part', text.chart.part(text.grains[grain]))] : []),
+    ...(open ? [key('open', text.chart.unconfirmed)] : []),
+  ];
 }

@@ -2,11 +2,12 @@ import type { Facts } from '../rows/protocol.ts';
 import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
 import { el } from '../view/dom.ts';
-import { dayText, momentText, rangeText } from '../view/locale.ts';
+import { dayText, momentText, rangeText, zonedText } from '../view/locale.ts';
 
 /** How fresh the figures are, and which days are not final. */
 export class Freshness {
-  readonly element = el('p', { class: 'fresh' });
+  /** Not there before it says something: the table above it gets as high as its rows. */
+  readonly element = el('p', { class: 'fresh', hidden: true });
 
   /** @param until the last day that has rows, where that is known */
   show(state: State, facts: Facts, until?: string): void {
@@ -14,7 +15,7 @@ export class Freshness {
     const said = [
       until && el('span', {}, text.fresh.until(dayText(until))),
       loadedAt !== undefined && el('span', {}, text.fresh.loaded(momentText(loadedAt))),
-      asked && el('span', {}, text.fresh.asked(asked)),
+      asked && el('span', {}, text.fresh.asked(zonedText(asked))),
       state.compare !== 'none' && comparedTo && el('span', {}, text.compare.with(rangeText(...comparedTo))),
     ];
     const open =
@@ -24,6 +25,7 @@ export class Freshness {
         { class: 'open-days' },
         text.fresh.unconfirmed(unconfirmed.map(([first, last]) => rangeText(first, last)).join(', ')),
       );
+    this.element.hidden = false;
     this.element.replaceChildren(...[open, ...said].filter((part) => part instanceof Node));
   }
 }

@@ -1,16 +1,14 @@
 import type uPlot from 'uplot';
 import type { ChartPoint, Facts } from '../rows/protocol.ts';
+import { isOpen } from './chart-table.ts';
 
 /** Hatches the days whose money may still change, behind the lines. */
 export function hatch(plot: uPlot, points: readonly ChartPoint[], facts: Facts, colour: string): void {
   const { ctx, bbox } = plot;
-  const open = points.map(({ start, end }) =>
-    facts.unconfirmed.some(([first, last]) => start <= last && end >= first),
-  );
   ctx.save();
   ctx.beginPath();
-  for (const [n, isOpen] of open.entries()) {
-    if (!isOpen) continue;
+  for (const [n, point] of points.entries()) {
+    if (!isOpen(point, facts)) continue;
     const left = plot.valToPos(n - 0.5, 'x', true);
     ctx.rect(left, bbox.top, plot.valToPos(n + 0.5, 'x', true) - left, bbox.height);
   }

@@ -14,7 +14,7 @@ const mostRows = 1000;
 export async function printRows(rows: Rows, state: State, arranged: Arranged | undefined): Promise<void> {
   if (arranged) {
     const columns = shownColumns(state, arranged.columns);
-    const { cells, unconfirmed } = await rows.call('slice', { from: 0, to: mostRows, columns });
+    const { whole: cells, unconfirmed } = await rows.call('slice', { from: 0, to: mostRows, columns });
     const count = cells[0]?.length ?? 0;
     const table = el(
       'table',
@@ -48,7 +48,7 @@ export async function printRows(rows: Rows, state: State, arranged: Arranged | u
           'tr',
           { class: 'total' },
           ...columns.map((id, n) =>
-            el(n === 0 ? 'th' : 'td', {}, arranged.totals[id]?.text ?? (n === 0 ? text.table.total : '')),
+            el(n === 0 ? 'th' : 'td', {}, arranged.totals[id]?.whole ?? (n === 0 ? text.table.total : '')),
           ),
         ),
       ),

@@ -2,8 +2,8 @@ import 'regular-table';
 import type { RegularTableElement } from 'regular-table/dist/esm/regular-table';
 import type { CellScalar, DataResponse } from 'regular-table/dist/esm/types';
 import type { Rows } from '../rows/client.ts';
-import type { Arranged, ColumnFacts } from '../rows/protocol.ts';
-import { textFields } from '../state/fields.ts';
+import type { Arranged, ColumnFacts, Slice } from '../rows/protocol.ts';
+import { idsOf, textFields } from '../state/fields.ts';
 import { remember, remembered } from '../state/memory.ts';
 import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
@@ -41,7 +41,9 @@ export class RowTable {
   private count = 0;
   private totals: Arranged['totals'] = {};
   private state: State | undefined;
-  private unconfirmed: readonly boolean[] = [];
+  /** What is in sight, from this row on, and the columns of its cells. */
+  private slice: Slice = { cells: [], whole: [], unconfirmed: [] };
+  private sliced: readonly string[] = [];
   private firstRow = 0;
   private readonly ruler = document.createElement('canvas');
   private given: Record<number, number> = {};
@@ -92,8 +94,19 @@ export class RowTable {
     this.given = this.widths();
     const { offsetWidth, clientWidth, parentElement } = this.element;
     parentElement?.style.setProperty('--scrollbar', `${offsetWidth - clientWidth}px`);
+    this.fitHeight();
     this.element.restoreColumnSizes(this.given);
     await this.element.draw({ invalid_viewport: true });
+  }
+
+  /** As high as the rows: while they arrive, as if there were many, so that nothing jumps. */
+  private fitHeight(): void {
+    const isWhole = Object.keys(this.totals).length > 0;
+    const height = (this.count + 1) * this.height() + rowHeight;
+    const scrollbar = 20;
+    const { style } = this.element.parentElement ?? this.element;
+    if (isWhole) style.setProperty('--all-rows', `${height + scrollbar}px`);
+    else style.removeProperty('--all-rows');
   }
 
   /** Back to the first row: another order, or other rows. */
@@ -196,8 +209,9 @@ export class RowTable {
     const slice =
       y1 > y0 && this.count > 0
         ? await this.rows.call('slice', { from: y0, to: y1, columns })
-        : { cells: columns.map(() => []), unconfirmed: [] };
-    this.unconfirmed = slice.unconfirmed;
+        : { cells: columns.map(() => []), whole: [], unconfirmed: [] };
+    this.slice = slice;
+    this.sliced = columns;
     this.firstRow = y0;
     const cells = new Map(columns.map((id, n) => [id, slice.cells[n] ?? []]));
     const name = (ids: readonly string[], row: number) =>
@@ -257,8 +271,8 @@ export class RowTable {
       const meta = first && this.element.getMeta(first);
       const y = meta && 'y' in meta ? (meta.y ?? 0) : 0;
       set(row, 'aria-rowindex', y + headRows + 1);
-      for (const cell of row.cells) this.dressCell(cell);
-      const open = this.unconfirmed[y - this.firstRow] ?? false;
+      for (const cell of row.cells) this.dressCell(cell, y - this.firstRow);
+      const open = this.slice.unconfirmed[y - this.firstRow] ?? false;
       row.classList.toggle('open', open);
       if (first && open) set(first, 'title', text.table.unconfirmed);
     }
@@ -286,7 +300,8 @@ export class RowTable {
     return 'x' in meta && meta.x !== undefined ? meta.x + this.names.length : undefined;
   }
 
-  private dressCell(cell: HTMLTableCellElement): void {
+  /** @param row of those in sight; absent: a head, or the totals */
+  private dressCell(cell: HTMLTableCellElement, row?: number): void {
     const n = this.columnOf(cell);
     if (n === undefined) return;
     set(cell, 'aria-colindex', n + 1);
@@ -296,10 +311,18 @@ export class RowTable {
     cell.classList.toggle('text', names !== undefined);
     const inBody = cell.closest('tbody') !== null;
     set(cell, 'scope', inBody && names ? 'row' : undefined);
-    const narrow = column !== undefined && this.narrow.has(column);
-    set(cell, 'title', narrow && !cell.querySelector('button') ? (cell.textContent ?? '') : undefined);
+    if (!cell.querySelector('button')) set(cell, 'title', this.hovered(cell, column ?? '', row));
     const sort = cell.querySelector('button.head[data-sort]')?.getAttribute('data-sort');
     set(cell, 'aria-sort', sort === 'up' ? 'ascending' : sort === 'down' ? 'descending' : undefined);
+  }
+
+  /** What a cell says on hover: every digit, and what there is no room for. */
+  private hovered(cell: HTMLTableCellElement, column: string, row: number | undefined): string | undefined {
+    const shown = cell.textContent ?? '';
+    const whole =
+      row === undefined ? this.totals[column]?.whole : this.slice.whole[this.sliced.indexOf(column)]?.[row];
+    const isMore = whole !== undefined && whole !== shown;
+    return isMore ? whole : this.narrow.has(column) ? shown : undefined;
   }
 
   private click({ target }: Event): void {
@@ -346,5 +369,7 @@ export function shownColumns(state: State, facts: readonly ColumnFacts[]): strin
     state.grain === 'total' ? [] : state.grain === 'day' ? ['start_time'] : ['start_time', 'end_time'];
   const figures = state.metrics.flatMap((metric) => [metric, `${metric}_compared`, `${metric}_change`]);
   const there = new Set(facts.map(({ id }) => id));
-  return [...days, ...textFields(state.family, state.dimensions), ...figures].filter((id) => there.has(id));
+  const ids = idsOf(state.family);
+  const names = textFields(state.family, state.dimensions).flatMap((name) => [name, ids.get(name) ?? '']);
+  return [...days, ...names, ...figures].filter((id) => there.has(id));
 }

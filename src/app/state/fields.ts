@@ -28,6 +28,16 @@ export function textFields(family: string, dimensions: readonly string[]): strin
   );
 }
 
+/** By the name of something, the id behind it where a report can have that beside the name. */
+export function idsOf(family: string): ReadonlyMap<string, string> {
+  const named = [entityOf(family), ...dimensionsOf(family)].flatMap((name) => {
+    const { key = '', columns = [] } = catalog.dimensions[name] ?? {};
+    const [first] = columns;
+    return first?.name && !columns.some(({ id }) => id === key) ? [[first.id, key] as const] : [];
+  });
+  return new Map(named);
+}
+
 /** Every figure of a family: its money, its counts, and what is computed from them. */
 export function metricsOf(family: string): Metric[] {
   const { columns, measures, ratios } = familyOf(catalog, family);

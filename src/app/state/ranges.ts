@@ -42,6 +42,12 @@ export function periodsOf({ start, end }: DayRange, each: keyof typeof following
   return periods;
 }
 
+/** Whether a week or month was cut, as `periodsOf` does at the edges of a range. */
+export function isPart({ start, end }: DayRange, each: keyof typeof following): boolean {
+  const before = addDays(start, -1);
+  return following[each](before) !== start || following[each](start) !== addDays(end, 1);
+}
+
 const lastDays = (today: string, days: number): DayRange => ({
   start: addDays(today, -days),
   end: addDays(today, -1),

@@ -1,4 +1,5 @@
-import { dimensionsOf, families, mainMetric, metricsOf, textFields } from './fields.ts';
+import { previousPeriod, previousYear } from '../../report/days.ts';
+import { dimensionsOf, families, idsOf, mainMetric, metricsOf, partOf, textFields } from './fields.ts';
 import { type DayRange, isDay, isPreset, type Preset, presets } from './ranges.ts';
 
 export const grains = ['total', 'day', 'week', 'month'] as const;
@@ -56,6 +57,13 @@ export function daysOf({ range }: State, today: string): DayRange {
   return typeof range === 'string' ? presets[range](today) : range;
 }
 
+/** The days that figures are compared with, as the service chooses them. */
+export function comparedDaysOf(state: State, today: string): DayRange | undefined {
+  const days = daysOf(state, today);
+  if (state.compare === 'none') return undefined;
+  return state.compare === 'previous_year' ? previousYear(days) : previousPeriod(days);
+}
+
 /** Whether the last day that has rows is the last one that there is data of. */
 export function reachesNow(state: State, today: string): boolean {
   const isWhole = state.grain === 'day' && Object.keys(state.filters).length === 0;
@@ -64,24 +72,42 @@ export function reachesNow(state: State, today: string): boolean {
 
 /** The state as the part of an address behind `#`; what is as at the start is left out. */
 export function toHash(state: State): string {
-  const initial = initialState(state.family);
+  const usual = fieldsOf(initialState(state.family));
   const fields = new URLSearchParams({ report: state.family });
-  const set = (name: string, value: string, usual: string) => {
-    if (value !== usual) fields.set(name, value);
-  };
-  set('by', state.dimensions.join(','), '');
-  set('each', state.grain, initial.grain);
-  const { range } = state;
-  set('days', typeof range === 'string' ? range : `${range.start}/${range.end}`, String(initial.range));
-  set('compare', state.compare, initial.compare);
-  for (const [field, values] of Object.entries(state.filters)) {
-    for (const value of values) fields.append(`only.${field}`, value);
+  for (const [name, value] of fieldsOf(state)) {
+    if (value !== usual.get(name)) fields.append(name, value);
   }
-  set('show', state.metrics.join(','), initial.metrics.join(','));
-  set('chart', state.chart, initial.chart);
-  set('sort', state.sort ? `${state.sort.descending ? '-' : ''}${state.sort.column}` : '', '');
-  set('find', state.find, '');
   return `#${fields}`;
+}
+
+function fieldsOf(state: State): URLSearchParams {
+  const { family, dimensions, grain, range, compare, metrics, chart, sort, find } = state;
+  return new URLSearchParams([
+    ['report', family],
+    ['by', dimensions.join(',')],
+    ['each', grain],
+    ['days', typeof range === 'string' ? range : `${range.start}/${range.end}`],
+    ['compare', compare],
+    ...Object.entries(state.filters).flatMap(([field, values]) =>
+      values.map((value) => [`only.${field}`, value]),
+    ),
+    ['show', metrics.join(',')],
+    ['chart', chart],
+    ['sort', sort ? `${sort.descending ? '-' : ''}${sort.column}` : ''],
+    ['find', find],
+  ]);
+}
+
+/** The parts of an address that the state does not have: mistyped ones, and those that it cannot have. */
+export function unreadIn(hash: string, state: State): string[] {
+  const read = fieldsOf(state);
+  const parts = (text: string) => text.split(',');
+  return [...new URLSearchParams(hash.replace(/^#/, ''))]
+    .filter(([name, value]) => {
+      const known = read.getAll(name).flatMap(parts);
+      return name !== 'token' && !parts(value).every((part) => known.includes(part));
+    })
+    .map(([name, value]) => `${name}=${value}`);
 }
 
 /** The state that an address holds; what cannot be read is as at the start. */
@@ -93,6 +119,9 @@ export function fromHash(hash: string, family: string): State {
   const metrics = metricsOf(initial.family).map(({ id }) => id);
   const shown = list('show').filter((id, n, all) => metrics.includes(id) && all.indexOf(id) === n);
   const [, sign = '', column = ''] = /^(-?)(\w+)$/.exec(fields.get('sort') ?? '') ?? [];
+  const names = textFields(initial.family, dimensionsOf(initial.family));
+  const sortable = ['start_time', 'end_time', ...names, ...idsOf(initial.family).values()];
+  const isSortable = sortable.includes(column) || metrics.includes(partOf(column).metric);
   const chart = fields.get('chart') ?? '';
   return {
     ...initial,
@@ -103,7 +132,7 @@ export function fromHash(hash: string, family: string): State {
     filters: filtersOf(fields, initial.family),
     metrics: shown.length ? shown : initial.metrics,
     chart: metrics.includes(chart) ? chart : initial.chart,
-    ...(column && { sort: { column, descending: sign === '-' } }),
+    ...(isSortable && { sort: { column, descending: sign === '-' } }),
     find: fields.get('find') ?? '',
   };
 }

@@ -1,26 +1,25 @@
 import { bodyOf, pathOf } from '../state/request.ts';
-import type { State } from '../state/state.ts';
-import { askedOf } from './download.ts';
+import { askedOf, type Shown } from './download.ts';
 
 /** The same report elsewhere. The token is never part of it: it stands in the variable TOKEN. */
 export const commands = { curl, python, duckdb };
 
-function curl(state: State, today: string, origin: string): string {
+function curl(shown: Shown, today: string, origin: string): string {
   return [
-    `curl -sS --fail --compressed ${shell(origin + pathOf(state))} \\`,
+    `curl -sS --fail --compressed ${shell(origin + pathOf(shown.state))} \\`,
     `  -H "authorization: Bearer $TOKEN" -H 'content-type: application/json' -H 'accept: text/csv' \\`,
-    `  -d ${shell(JSON.stringify(askedOf(state, today)))} -o report.csv`,
+    `  -d ${shell(JSON.stringify(askedOf(shown, today)))} -o report.csv`,
   ].join('\n');
 }
 
-function python(state: State, today: string, origin: string): string {
+function python(shown: Shown, today: string, origin: string): string {
   // JSON of texts, numbers and lists is a literal of Python, too.
   return [
     'import json, os, urllib.request',
     '',
-    `body = ${JSON.stringify(askedOf(state, today), null, 2)}`,
+    `body = ${JSON.stringify(askedOf(shown, today), null, 2)}`,
     'request = urllib.request.Request(',
-    `    ${JSON.stringify(origin + pathOf(state))},`,
+    `    ${JSON.stringify(origin + pathOf(shown.state))},`,
     '    json.dumps(body).encode(),',
     '    {"authorization": "Bearer " + os.environ["TOKEN"], "content-type": "application/json"},',
     ')',
@@ -30,9 +29,10 @@ function python(state: State, today: string, origin: string): string {
   ].join('\n');
 }
 
-function duckdb(state: State, today: string, origin: string): string {
+function duckdb({ state, ids }: Shown, today: string, origin: string): string {
   const { filters = {}, ...fields } = bodyOf(state, today);
   const parameters = new URLSearchParams({ ...fields, metrics: state.metrics.join(',') });
+  if (ids) parameters.set('ids', 'true');
   for (const [field, values] of Object.entries(filters)) {
     for (const value of values) parameters.append(`filters.${field}`, value);
   }

@@ -3,6 +3,7 @@ import type { Failure } from '../rows/protocol.ts';
 import { bodyOf, pathOf } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import type { State } from '../state/state.ts';
+import { locale } from '../view/locale.ts';
 import { excelSafe } from './excel.ts';
 
 export const downloadFormats = {
@@ -16,11 +17,19 @@ export type DownloadFormat = keyof typeof downloadFormats;
 
 type Outcome = { readonly name: string } | { readonly failure: Failure };
 
+/** What is taken along. */
+export interface Shown {
+  readonly state: State;
+  /** Whether rows show ids, because names do not tell them apart. */
+  readonly ids: boolean;
+}
+
 /** What a download or a command asks for: every row with the chosen columns, filters and order. */
-export function askedOf(state: State, today: string) {
+export function askedOf({ state, ids }: Shown, today: string) {
   return {
     ...bodyOf(state, today),
     metrics: state.metrics,
+    ...(ids && { ids }),
     ...(state.sort && {
       order_by: [{ field: state.sort.column, direction: state.sort.descending ? 'desc' : 'asc' }],
     }),
@@ -29,21 +38,21 @@ export function askedOf(state: State, today: string) {
 
 /** Saves the report as a file; one that breaks off is not saved. */
 export async function download(
-  state: State,
+  shown: Shown,
   session: Session,
   format: DownloadFormat,
   { onProgress, signal }: { onProgress: (bytes: number) => void; signal: AbortSignal },
 ): Promise<Outcome> {
   let response: Response;
   try {
-    response = await fetch(pathOf(state), {
+    response = await fetch(pathOf(shown.state), {
       method: 'POST',
       headers: {
         authorization: `Bearer ${session.token}`,
         'content-type': 'application/json',
         accept: downloadFormats[format],
       },
-      body: JSON.stringify({ ...askedOf(state, session.today), ...(format === 'excel' && { totals: true }) }),
+      body: JSON.stringify({ ...askedOf(shown, session.today), ...(format === 'excel' && { totals: true }) }),
       cache: 'no-store',
       credentials: 'omit',
       signal,
@@ -82,7 +91,7 @@ async function collect(
     },
   });
   const all = body.pipeThrough(counted);
-  return [await new Response(totals ? excelSafe(all, totals) : all).blob()];
+  return [await new Response(totals ? excelSafe(all, totals, locale) : all).blob()];
 }
 
 function save(file: Blob, name: string): void {

@@ -2,16 +2,16 @@ import type { Rows } from '../rows/client.ts';
 import type { Arranged } from '../rows/protocol.ts';
 import { printRows } from '../see/print.ts';
 import type { Session } from '../state/session.ts';
-import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
 import { button, el, menu } from '../view/dom.ts';
-import { locale } from '../view/locale.ts';
+import { countText, locale } from '../view/locale.ts';
 import { commands } from './commands.ts';
-import { type DownloadFormat, download, downloadFormats } from './download.ts';
+import { type DownloadFormat, download, downloadFormats, type Shown } from './download.ts';
 
-export interface Taken {
-  readonly state: State;
+export interface Taken extends Shown {
   readonly arranged: Arranged | undefined;
+  /** How many rows the report has. */
+  readonly all: number;
 }
 
 /** The menu for taking the report along: files, commands, the address, paper. */
@@ -28,6 +28,7 @@ export class TakeMenu {
     rows: 6,
     'aria-label': text.take.copy,
   });
+  private readonly beyondFind = el('p', { class: 'warning', hidden: true });
   private readonly ended = new AbortController();
   private running: AbortController | undefined;
 
@@ -43,6 +44,7 @@ export class TakeMenu {
       el(
         'div',
         {},
+        this.beyondFind,
         el('h3', {}, text.take.download),
         el(
           'div',
@@ -63,6 +65,7 @@ export class TakeMenu {
       ),
       'take',
     );
+    this.element.addEventListener('toggle', () => this.compare());
     addEventListener(
       'keydown',
       (event) => {
@@ -74,16 +77,23 @@ export class TakeMenu {
     );
   }
 
+  /** Find is of the page: a file, and a command, have the rows that it hides, too. */
+  private compare(): void {
+    const { arranged, all } = this.taken();
+    const found = arranged?.rows ?? all;
+    this.beyondFind.hidden = found === all;
+    this.beyondFind.textContent = text.take.beyondFind(countText(found), countText(all));
+  }
+
   private async download(format: DownloadFormat): Promise<void> {
     this.running?.abort();
     const running = new AbortController();
     this.running = running;
-    const { state } = this.taken();
     const onProgress = (bytes: number) => {
       this.said.textContent = text.take.loading(text.bytes(bytes, locale));
     };
     onProgress(0);
-    const result = await download(state, this.session, format, { onProgress, signal: running.signal });
+    const result = await download(this.taken(), this.session, format, { onProgress, signal: running.signal });
     if (running.signal.aborted) return;
     if ('name' in result) this.said.textContent = text.take.done(result.name);
     else if (result.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
@@ -95,9 +105,8 @@ export class TakeMenu {
   }
 
   private async copy(what: keyof typeof text.take.copies): Promise<void> {
-    const { state } = this.taken();
     const content =
-      what === 'link' ? location.href : commands[what](state, this.session.today, location.origin);
+      what === 'link' ? location.href : commands[what](this.taken(), this.session.today, location.origin);
     this.shown.hidden = true;
     try {
       await navigator.clipboard.writeText(content);

@@ -25,6 +25,11 @@ export function set(element: Element, name: string, value: string | number | boo
   else element.setAttribute(name, value === true ? '' : String(value));
 }
 
+/** Names side by side, each in a direction of its own: what turns the one turns nothing beside it. */
+export function named(names: readonly string[]): Child[] {
+  return names.flatMap((name, n) => [n > 0 && ' · ', el('bdi', {}, name)]);
+}
+
 /** A button for one action. */
 export function button(label: string, onclick: () => void, properties: Properties = {}): HTMLButtonElement {
   return el('button', { type: 'button', onclick, ...properties }, label);
@@ -38,6 +43,9 @@ export function menu(label: HTMLElement | string, panel: HTMLElement, name: stri
   const details = el('details', { class: `menu ${name}` }, summary, panel);
   panel.classList.add('panel');
   const fold = () => details.removeAttribute('open');
+  details.addEventListener('toggle', () => {
+    if (details.open) panel.scrollIntoView({ block: 'nearest' });
+  });
   details.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape' || !details.open) return;
     fold();

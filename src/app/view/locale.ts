@@ -11,6 +11,7 @@ const daysOfYears = new Intl.DateTimeFormat(locale, {
 });
 const months = new Intl.DateTimeFormat(locale, { month: 'short', year: 'numeric', timeZone: 'UTC' });
 const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
+const zoned = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
 const counts = new Intl.NumberFormat(locale);
 const changes = new Intl.NumberFormat(locale, {
   style: 'percent',
@@ -28,6 +29,12 @@ export const rangeText = (start: string, end: string): string =>
   start === end ? dayText(start) : days.formatRange(Date.parse(start), Date.parse(end));
 /** A moment where the reader is. */
 export const momentText = (time: number): string => moments.format(time);
+/** `yyyy-mm-dd hh:mm:ss TZ`, a moment where the days are counted. */
+export function zonedText(time: string): string {
+  const [day = '', clock = '', zone = ''] = time.split(' ');
+  const read = Date.parse(`${day}T${clock}Z`);
+  return Number.isNaN(read) ? time : `${zoned.format(read)} ${zone}`;
+}
 export const countText = (count: number): string => counts.format(count);
 /** @param percent of the compared period */
 export const changeText = (percent: number): string => changes.format(percent / 100);

@@ -8,7 +8,7 @@ import { Chart } from '../see/chart.ts';
 import { Freshness } from '../see/freshness.ts';
 import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
-import { dimensionOfField } from '../state/fields.ts';
+import { dimensionOfField, idsOf } from '../state/fields.ts';
 import { periodsOf } from '../state/ranges.ts';
 import { bodyOf, pathOf, sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
@@ -28,6 +28,7 @@ export class Workbench {
   private readonly onEnd: (reason: string) => void;
   private readonly rows = new Rows();
   private readonly notice = new Notice();
+  private readonly unread = el('p', { class: 'unread', role: 'status', hidden: true });
   private readonly chart = new Chart();
   private readonly freshness = new Freshness();
   private readonly cards: Cards;
@@ -59,7 +60,7 @@ export class Workbench {
     this.take = new TakeMenu(
       this.rows,
       session,
-      () => ({ state: this.state, arranged: this.arranged }),
+      () => ({ state: this.state, ids: this.showsIds(), arranged: this.arranged, all: this.all }),
       onEnd,
     );
     this.toolbar = new Toolbar((find) => this.choose({ find }, true));
@@ -81,6 +82,7 @@ export class Workbench {
     this.element.append(
       this.controls.element,
       this.filters.element,
+      this.unread,
       this.notice.element,
       this.figures,
       this.sheet,
@@ -113,7 +115,14 @@ export class Workbench {
     const hash = toHash(state);
     if (here) history.replaceState(null, '', hash);
     else if (hash !== location.hash) history.pushState(null, '', hash);
+    this.tellUnread([]);
     this.become(state);
+  }
+
+  /** What the address has and the report has not. */
+  tellUnread(parts: readonly string[]): void {
+    this.unread.hidden = parts.length === 0;
+    this.unread.textContent = text.unread(parts.join(', '));
   }
 
   private become(state: State): void {
@@ -179,7 +188,10 @@ export class Workbench {
     if (turn !== this.turn) return;
     this.arranged = arranged;
     this.reveal(arranged.rows > 0);
-    if (arranged.rows === 0) this.notice.say(this.all > 0 ? text.problems.notFound : text.problems.empty);
+    const { empty, notFound } = text.problems;
+    const isFiltered = Object.keys(this.state.filters).length > 0;
+    const nothing = isFiltered ? empty : { ...empty, detail: empty.unfiltered };
+    if (arranged.rows === 0) this.notice.say(this.all > 0 ? notFound : nothing);
     else this.notice.hide();
     const count = rowsText(arranged.rows);
     this.toolbar.say(
@@ -208,7 +220,12 @@ export class Workbench {
     if (turn !== this.turn || chart !== this.state.chart) return;
     this.chart.show(this.state, points, facts);
     const tellsEnd = this.arranged?.rows === this.all && reachesNow(this.state, this.session.today);
-    this.freshness.show(this.state, facts, tellsEnd ? points.findLast(({ text }) => text)?.end : undefined);
+    this.freshness.show(this.state, facts, tellsEnd ? points.findLast(({ now }) => now)?.end : undefined);
+  }
+
+  private showsIds(): boolean {
+    const ids = [...idsOf(this.state.family).values()];
+    return this.arranged?.columns.some(({ id }) => ids.includes(id)) ?? false;
   }
 
   private fail(failure: Failure): void {
@@ -233,7 +250,7 @@ export class Workbench {
     return {
       url: location.origin + pathOf(state),
       token: this.session.token,
-      body: bodyOf(state, this.session.today),
+      body: { ...bodyOf(state, this.session.today), ids: true },
       family: state.family,
       locale,
     };

@@ -1,0 +1,60 @@
+import type { ChartPoint, Facts } from '../rows/protocol.ts';
+import { isPart } from '../state/ranges.ts';
+import type { State } from '../state/state.ts';
+import { text } from '../text.ts';
+import { el, named } from '../view/dom.ts';
+import { rangeText } from '../view/locale.ts';
+
+/** Whether money of these days may still change. */
+export function isOpen({ start, end }: ChartPoint, facts: Facts): boolean {
+  return facts.unconfirmed.some(([first, last]) => start <= last && end >= first);
+}
+
+/** What there is to say of a point: its days, its figure, and that of the other period. */
+export function said(point: ChartPoint | undefined, grain: State['grain']): string[] {
+  if (!point) return [];
+  const { now, before } = point;
+  return [
+    when(point, grain),
+    now?.text ?? text.chart.noRows,
+    ...(before ? [`${text.chart.before}: ${before.text}`] : []),
+  ];
+}
+
+function when(point: ChartPoint, grain: State['grain']): string {
+  const days = rangeText(point.start, point.end);
+  return grain !== 'total' && isPart(point, grain)
+    ? `${days} (${text.chart.part(text.grains[grain])})`
+    : days;
+}
+
+/** The points that have rows, as a table. */
+export function asTable(
+  name: string,
+  points: readonly ChartPoint[],
+  grain: State['grain'],
+  facts: Facts,
+): HTMLElement {
+  const dated = grain !== 'total';
+  const compared = points.some(({ before }) => before);
+  const head = [dated ? text.chart.when : text.chart.what, name, ...(compared ? [text.chart.before] : [])];
+  const rows = points
+    .filter(({ now }) => now)
+    .map((point) => {
+      const { now, before } = point;
+      const open = dated && isOpen(point, facts) && ` (${text.chart.unconfirmed})`;
+      return el(
+        'tr',
+        {},
+        el('th', { scope: 'row' }, ...(dated ? [when(point, grain), open] : named(point.labels))),
+        el('td', { title: now?.whole }, now?.text),
+        compared && el('td', { title: before?.whole }, before?.text),
+      );
+    });
+  return el(
+    'table',
+    {},
+    el('thead', {}, el('tr', {}, ...head.map((title) => el('th', { scope: 'col' }, title)))),
+    el('tbody', {}, ...rows),
+  );
+}
