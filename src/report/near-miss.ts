@@ -7,7 +7,7 @@ export function meant(given: string, names: readonly string[]): string | undefin
   const asked = plain(head);
   return names.find((name) => {
     const errors = leven(asked, plain(name));
-    const most = name.length < 5 ? 0 : name.length < 8 ? 1 : 2;
+    const most = name.length < 5 ? 0 : name.length < 9 ? 1 : 2;
     return errors <= most || name.split('_').some((word) => isTelling(word) && word === asked);
   });
 }

@@ -6,7 +6,7 @@ import { seededRandom, testSeed } from '../support/random.ts';
 import { type Report, useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
-import { jumps, longTasks, plain, settled, totalsRow, whole } from './pages.ts';
+import { jumps, longTasks, plain, settled, shownDay, totalsRow, whole } from './pages.ts';
 
 const account = 'large';
 const path = '/v1/campaigns/breakdowns/device_creative_date';
@@ -106,14 +106,19 @@ async function compare(page: Page, place: number): Promise<number[]> {
     );
     return [...(table.tBodies[0]?.rows ?? [])].map((row) => ({
       index: Number(row.getAttribute('aria-rowindex')) - 3,
-      cells: [...row.cells].map((cell, n) => [ids[n] ?? '', cell.textContent ?? ''] as const),
+      cells: [...row.cells].map((cell, n) => {
+        // What is not in view of a number is there on hover.
+        const whole = cell.matches('.number') && cell.title;
+        return [ids[n] ?? '', whole || (cell.textContent ?? '')] as const;
+      }),
     }));
   });
   expect(seen.length).toBeGreaterThan(5);
   for (const { index, cells } of seen) {
     const row = report.rows[index];
     const shown = cells.map(([id, text]) => [id, typeof row?.[id] === 'number' ? Number(plain(text)) : text]);
-    expect(shown, `row ${index}`).toEqual(cells.map(([id]) => [id, row?.[id]]));
+    const asked = (id: string) => (id === 'start_time' ? shownDay(String(row?.[id])) : row?.[id]);
+    expect(shown, `row ${index}`).toEqual(cells.map(([id]) => [id, asked(id)]));
   }
   return seen.map(({ index }) => index);
 }

@@ -43,6 +43,8 @@ export interface ColumnFacts {
 
 export interface Arranged {
   readonly rows: number;
+  /** Whether ids are shown, because names do not tell rows apart. */
+  readonly ids: boolean;
   readonly columns: readonly ColumnFacts[];
   /** By column: as text for people, and exact in whole units of 10^-scale. */
   readonly totals: Readonly<Record<string, Total>>;

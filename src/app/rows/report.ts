@@ -40,6 +40,7 @@ export class Report {
     this.shownTotals = totals(this.rows, this.order, this.metrics);
     return {
       rows: this.order.length,
+      ids: idsOf(this.family).size > this.hidden.size,
       columns: this.columns(),
       totals: Object.fromEntries([...this.shownTotals].map(([id, figure]) => [id, this.total(id, figure)])),
     };

@@ -7,7 +7,7 @@ import { el, set } from '../view/dom.ts';
 import { columnLabel } from '../view/labels.ts';
 import { dayOfYearText, locale, monthText, shortDayText } from '../view/locale.ts';
 import { bars } from './bars.ts';
-import { asTable, isOpen, said } from './chart-table.ts';
+import { asTable, legend, said } from './chart-words.ts';
 import { hatch } from './hatch.ts';
 
 const height = 232;
@@ -248,21 +248,4 @@ function follow(tip: HTMLElement, plot: uPlot, lines: readonly string[]): void {
   const beside = left > clientWidth / 2 ? left - wide - 12 : left + 12;
   const within = Math.max(-offsetLeft, Math.min(beside, plot.width - offsetLeft - wide));
   tip.style.transform = `translateX(${within}px)`;
-}
-
-/** What lines and bars stand for, where there is more than one kind of them. */
-function legend(
-  points: readonly ChartPoint[],
-  facts: Facts | undefined,
-  grain: State['grain'],
-): HTMLElement[] {
-  const key = (name: string, label: string) => el('span', { class: `key ${name}` }, label);
-  const compared = points.some(({ before }) => before);
-  const part = grain !== 'total' && points.some((point) => point.now && isPart(point, grain));
-  const open = facts && points.some((point) => isOpen(point, facts));
-  return [
-    ...(compared ? [key('now', text.chart.now), key(facts ? 'before' : 'before solid', text.chart.before)] : []),
-    ...(part ? [key('part', text.chart.part(text.grains[grain]))] : []),
-    ...(open ? [key('open', text.chart.unconfirmed)] : []),
-  ];
 }

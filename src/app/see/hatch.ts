@@ -1,6 +1,6 @@
 import type uPlot from 'uplot';
 import type { ChartPoint, Facts } from '../rows/protocol.ts';
-import { isOpen } from './chart-table.ts';
+import { isOpen } from './chart-words.ts';
 
 /** Hatches the days whose money may still change, behind the lines. */
 export function hatch(plot: uPlot, points: readonly ChartPoint[], facts: Facts, colour: string): void {

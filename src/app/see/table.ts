@@ -2,24 +2,21 @@ import 'regular-table';
 import type { RegularTableElement } from 'regular-table/dist/esm/regular-table';
 import type { CellScalar, DataResponse } from 'regular-table/dist/esm/types';
 import type { Rows } from '../rows/client.ts';
-import type { Arranged, ColumnFacts, Slice } from '../rows/protocol.ts';
+import type { Arranged, ColumnFacts } from '../rows/protocol.ts';
 import { idsOf, textFields } from '../state/fields.ts';
 import { remember, remembered } from '../state/memory.ts';
 import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
 import { el, set } from '../view/dom.ts';
 import { columnLabel } from '../view/labels.ts';
+import { columnWidths, leastWidth } from './column-widths.ts';
+import { SeenRows } from './seen-rows.ts';
 
 /** Height of a row in px, and of each line of one that has several, as style.css has them. */
 const rowHeight = 32;
 const lineHeight = 19;
 const headRows = 2;
-const leastWidth = 76;
-/** Of texts; a number is as wide as it is. */
-const mostWidth = 320;
-const mostStretch = 1.6;
-/** A day: of what says what a row is, however little room its figures leave. */
-const leastNameText = 84;
+const sortSign = 16;
 
 export interface TableChoices {
   onsort(column: string): void;
@@ -41,10 +38,7 @@ export class RowTable {
   private count = 0;
   private totals: Arranged['totals'] = {};
   private state: State | undefined;
-  /** What is in sight, from this row on, and the columns of its cells. */
-  private slice: Slice = { cells: [], whole: [], unconfirmed: [] };
-  private sliced: readonly string[] = [];
-  private firstRow = 0;
+  private readonly seen = new SeenRows();
   private readonly ruler = document.createElement('canvas');
   private given: Record<number, number> = {};
   /** Columns that are too narrow for some of their cells. */
@@ -84,6 +78,7 @@ export class RowTable {
     this.kinds = new Map(facts.columns.map(({ id, kind }) => [id, kind]));
     this.count = facts.rows;
     this.totals = facts.totals ?? {};
+    this.seen.clear();
     this.facts = facts.columns;
     for (const column of columns) this.head(column);
     if (changed) this.element.scrollLeft = 0;
@@ -118,42 +113,25 @@ export class RowTable {
     remember('widths', {});
   }
 
-  /** Wide enough for every cell, and for the whole width where there is room; then they stay, so that nothing jumps. */
   private widths(): Record<number, number> {
-    const own = remembered<Record<string, number>>('widths', {});
-    const byId = new Map(this.facts.map((column) => [column.id, column]));
-    const style = getComputedStyle(this.element);
-    const padding = 2 * Number.parseFloat(style.getPropertyValue('--cell-padding'));
-    const needed = (id: string) => {
-      const label = this.measured(columnLabel(id, this.state?.grain)) + 16;
-      const content = this.measured(byId.get(id)?.widest ?? '');
-      return Math.max(leastWidth, Math.ceil(Math.max(label, content)) + padding + 1);
-    };
-    const isText = (id: string) => this.kinds.get(id) === 'text';
-    const named = this.columns.filter(isText);
-    const figures = this.columns.filter((id) => !isText(id));
-    const wanted = (id: string) => (isText(id) ? Math.min(mostWidth, needed(id)) : needed(id));
-    const sum = (widths: readonly number[]) => widths.reduce((all, width) => all + width, 0);
-
+    const padding = 2 * Number.parseFloat(getComputedStyle(this.element).getPropertyValue('--cell-padding'));
+    const texts = new Map(this.facts.map(({ id, widest }) => [id, widest]));
+    const columns = this.columns.map((id) => {
+      const label = this.measured(columnLabel(id, this.state?.grain)) + sortSign;
+      const content = this.measured(texts.get(id) ?? '');
+      return {
+        id,
+        isText: this.kinds.get(id) === 'text',
+        needed: Math.max(leastWidth, Math.ceil(Math.max(label, content)) + padding + 1),
+      };
+    });
     const room = this.element.clientWidth;
-    const stretch = Math.min(mostStretch, Math.max(1, room / sum(this.columns.map(wanted))));
-    // A whole figure stands beside the names, whichever one scrolls to; one for which a phone is too narrow is shortened.
-    const leastForNames = leastNameText + padding;
-    const mostFigure = Math.max(leastWidth, room - leastForNames - 1);
-    const given = (id: string) =>
-      Math.min(own[id] ?? Math.floor(wanted(id) * stretch), isText(id) ? room : mostFigure);
-    const forNames = Math.max(leastForNames, room - Math.max(0, ...figures.map(given)) - 1);
-    const least = named.map((id) => (isDayColumn(id) ? needed(id) : Math.min(leastWidth, given(id))));
-    const fits = sum(least) <= forNames;
-    this.names = fits || named.length < 2 ? named.map((id) => [id]) : [named];
-    const spare = Math.max(0, sum(named.map(given)) - forNames);
-    const loose = sum(named.map((id, n) => given(id) - (least[n] ?? 0))) || 1;
-    const ofNames = fits
-      ? named.map((id, n) => Math.floor(given(id) - (spare * (given(id) - (least[n] ?? 0))) / loose))
-      : [Math.min(forNames, Math.max(...named.map(given)))];
-    const all = [...ofNames, ...figures.map(given)];
-    this.narrow = new Set(this.columns.filter((id) => (all[this.place(id)] ?? 0) < needed(id)));
-    return Object.fromEntries(all.entries());
+    const { names, widths } = columnWidths(columns, { room, padding, own: ownWidths() });
+    this.names = names;
+    this.narrow = new Set(
+      columns.filter(({ id, needed }) => (widths[this.place(id)] ?? 0) < needed).map(({ id }) => id),
+    );
+    return Object.fromEntries(widths.entries());
   }
 
   /** Which column of the table has it. */
@@ -185,7 +163,7 @@ export class RowTable {
       ([n, width]) => this.given[Number(n)] !== undefined && this.given[Number(n)] !== width,
     );
     if (drawn.length === 0) return;
-    const own = remembered<Record<string, number>>('widths', {});
+    const own = ownWidths();
     const keys = [...this.names.map((ids) => ids.join()), ...this.figures()];
     for (const [n, width] of drawn) own[keys[Number(n)] ?? ''] = Math.round(width);
     remember('widths', own);
@@ -210,9 +188,7 @@ export class RowTable {
       y1 > y0 && this.count > 0
         ? await this.rows.call('slice', { from: y0, to: y1, columns })
         : { cells: columns.map(() => []), whole: [], unconfirmed: [] };
-    this.slice = slice;
-    this.sliced = columns;
-    this.firstRow = y0;
+    this.seen.add(slice, columns, y0);
     const cells = new Map(columns.map((id, n) => [id, slice.cells[n] ?? []]));
     const name = (ids: readonly string[], row: number) =>
       ids.length === 1 ? (cells.get(ids[0] ?? '')?.[row] ?? '') : this.lines(ids, cells, row);
@@ -271,8 +247,8 @@ export class RowTable {
       const meta = first && this.element.getMeta(first);
       const y = meta && 'y' in meta ? (meta.y ?? 0) : 0;
       set(row, 'aria-rowindex', y + headRows + 1);
-      for (const cell of row.cells) this.dressCell(cell, y - this.firstRow);
-      const open = this.slice.unconfirmed[y - this.firstRow] ?? false;
+      for (const cell of row.cells) this.dressCell(cell, y);
+      const open = this.seen.get(y)?.open ?? false;
       row.classList.toggle('open', open);
       if (first && open) set(first, 'title', text.table.unconfirmed);
     }
@@ -300,7 +276,7 @@ export class RowTable {
     return 'x' in meta && meta.x !== undefined ? meta.x + this.names.length : undefined;
   }
 
-  /** @param row of those in sight; absent: a head, or the totals */
+  /** @param row absent: a head, or the totals */
   private dressCell(cell: HTMLTableCellElement, row?: number): void {
     const n = this.columnOf(cell);
     if (n === undefined) return;
@@ -319,8 +295,7 @@ export class RowTable {
   /** What a cell says on hover: every digit, and what there is no room for. */
   private hovered(cell: HTMLTableCellElement, column: string, row: number | undefined): string | undefined {
     const shown = cell.textContent ?? '';
-    const whole =
-      row === undefined ? this.totals[column]?.whole : this.slice.whole[this.sliced.indexOf(column)]?.[row];
+    const whole = row === undefined ? this.totals[column]?.whole : this.seen.get(row)?.whole.get(column);
     const isMore = whole !== undefined && whole !== shown;
     return isMore ? whole : this.narrow.has(column) ? shown : undefined;
   }
@@ -361,7 +336,8 @@ export class RowTable {
   }
 }
 
-const isDayColumn = (id: string) => id === 'start_time' || id === 'end_time';
+/** As the reader has drawn them. */
+const ownWidths = () => remembered<Record<string, number>>('widths', {});
 
 /** Days first, then what the row is of, then the figures in the order chosen. */
 export function shownColumns(state: State, facts: readonly ColumnFacts[]): string[] {

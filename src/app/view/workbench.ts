@@ -8,7 +8,7 @@ import { Chart } from '../see/chart.ts';
 import { Freshness } from '../see/freshness.ts';
 import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
-import { dimensionOfField, idsOf } from '../state/fields.ts';
+import { dimensionOfField } from '../state/fields.ts';
 import { periodsOf } from '../state/ranges.ts';
 import { bodyOf, pathOf, sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
@@ -60,7 +60,7 @@ export class Workbench {
     this.take = new TakeMenu(
       this.rows,
       session,
-      () => ({ state: this.state, ids: this.showsIds(), arranged: this.arranged, all: this.all }),
+      () => ({ state: this.state, ids: this.arranged?.ids ?? false, arranged: this.arranged, all: this.all }),
       onEnd,
     );
     this.toolbar = new Toolbar((find) => this.choose({ find }, true));
@@ -221,11 +221,6 @@ export class Workbench {
     this.chart.show(this.state, points, facts);
     const tellsEnd = this.arranged?.rows === this.all && reachesNow(this.state, this.session.today);
     this.freshness.show(this.state, facts, tellsEnd ? points.findLast(({ now }) => now)?.end : undefined);
-  }
-
-  private showsIds(): boolean {
-    const ids = [...idsOf(this.state.family).values()];
-    return this.arranged?.columns.some(({ id }) => ids.includes(id)) ?? false;
   }
 
   private fail(failure: Failure): void {

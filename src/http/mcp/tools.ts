@@ -109,10 +109,10 @@ function reportsOf(catalog: Catalog): ListedReport[] {
     });
 }
 
-/** The body of the endpoint, checked loosely: the endpoint itself says what is wrong with it. */
+/** The body of the endpoint, checked loosely: the endpoint itself says what is wrong with it. Other fields are refused. */
 function reportInput(names: readonly string[]) {
   const day = z.string().describe('yyyy-mm-dd');
-  return z.object({
+  return z.strictObject({
     report: z.enum(names).describe('A name of list_reports.'),
     start_time: day,
     end_time: day.describe('yyyy-mm-dd, included'),
@@ -122,10 +122,11 @@ function reportInput(names: readonly string[]) {
       .describe('Values to keep for each field: {"device":["mobile"]}.'),
     metrics: z.array(z.string()).optional().describe('Metrics to return, in this order.'),
     order_by: z
-      .array(z.object({ field: z.string(), direction: z.enum(['asc', 'desc']).optional() }))
+      .array(z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']).optional() }))
       .optional(),
     limit: z.int().min(1).optional().describe('Most rows; row_count tells how many there are.'),
     totals: z.boolean().optional().describe('Adds the exact totals of all rows.'),
+    ids: z.boolean().optional().describe('Adds the ids behind names: two campaigns can have one name.'),
     time_grain: z.enum(['day', 'week', 'month']).optional().describe('Only for reports by date.'),
     compare_to: z
       .union([

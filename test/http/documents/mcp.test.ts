@@ -117,6 +117,8 @@ test('what is wrong with a request is said as the endpoint says it', async () =>
   const inverted = { report: 'campaigns', start_time: '2026-03-02', end_time: '2026-03-01' };
   const { isError, text } = await call('report', inverted);
   expect([isError, JSON.parse(text)]).toMatchObject([true, { code: 'invalid_request', field: 'end_time' }]);
+  const mistyped = await call('report', { ...march, report: 'campaigns', filter: { device: ['tv'] } });
+  expect([mistyped.isError, mistyped.text]).toEqual([true, expect.stringContaining('filter')]);
   expect((await call('report', { ...march, report: 'campaigns', filters: { site: ['x'] } })).text).toContain(
     'filters.site',
   );

@@ -58,3 +58,22 @@ export function asTable(
     el('tbody', {}, ...rows),
   );
 }
+
+/** What lines and bars stand for, where there is more than one kind of them. */
+export function legend(
+  points: readonly ChartPoint[],
+  facts: Facts | undefined,
+  grain: State['grain'],
+): HTMLElement[] {
+  const key = (name: string, label: string) => el('span', { class: `key ${name}` }, label);
+  const compared = points.some(({ before }) => before);
+  const part = grain !== 'total' && points.some((point) => point.now && isPart(point, grain));
+  const open = facts && points.some((point) => isOpen(point, facts));
+  return [
+    ...(compared
+      ? [key('now', text.chart.now), key(facts ? 'before' : 'before solid', text.chart.before)]
+      : []),
+    ...(part ? [key('part', text.chart.part(text.grains[grain]))] : []),
+    ...(open ? [key('open', text.chart.unconfirmed)] : []),
+  ];
+}

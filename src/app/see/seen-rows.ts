@@ -1,0 +1,37 @@
+import type { Slice } from '../rows/protocol.ts';
+
+/** Rows that are remembered: some screens of them. */
+const most = 500;
+
+interface SeenRow {
+  /** Whether its money may still change. */
+  readonly open: boolean;
+  /** By column: every digit. */
+  readonly whole: ReadonlyMap<string, string>;
+}
+
+/** What there is to say of rows in sight beside their cells; the next draw may have asked for others before one is done. */
+export class SeenRows {
+  private readonly rows = new Map<number, SeenRow>();
+
+  clear(): void {
+    this.rows.clear();
+  }
+
+  add({ whole, unconfirmed }: Slice, columns: readonly string[], from: number): void {
+    for (const [n, open] of unconfirmed.entries()) {
+      const known = this.rows.get(from + n)?.whole ?? [];
+      const texts = columns.map((id, column) => [id, whole[column]?.[n] ?? ''] as const);
+      this.rows.delete(from + n);
+      this.rows.set(from + n, { open, whole: new Map([...known, ...texts]) });
+    }
+    for (const row of this.rows.keys()) {
+      if (this.rows.size <= most) return;
+      this.rows.delete(row);
+    }
+  }
+
+  get(row: number): SeenRow | undefined {
+    return this.rows.get(row);
+  }
+}
