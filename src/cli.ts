@@ -2,4 +2,4 @@
 import { createProgram } from './cli/program.ts';
 import { run } from './cli/run.ts';
 
-await run(createProgram());
+await run(await createProgram(process.argv[2]));

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { LowDayRule } from '../ingest/history/low-day.ts';
 import { addNetwork } from './http/access/caller-address.ts';
 import type { PageDeps } from './http/page/routes.ts';

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
+import * as z from 'zod';
 import { pollFor } from '../poll.ts';
 import { type Access, accessVariables } from './access.ts';
 import { spawnModule } from './spawn.ts';

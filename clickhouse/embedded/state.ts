@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { accessSchema } from './access.ts';
 
 const port = z.int().min(1).max(65_535);

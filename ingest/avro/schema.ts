@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Mapping } from '../event/mapping.ts';
 import type { TypedColumn } from '../event/typed-columns.ts';
 import { InputError } from '../input/input-error.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type EventField, eventFields, isEventField } from '../../catalog/events.ts';
 import { type EventSpec, type FieldSource, MappingError, type MappingSpec } from '../event/mapping.ts';
 import { blanks } from '../event/reading.ts';

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { z } from 'zod';
+import * as z from 'zod';
 import { eventFields } from '../../catalog/events.ts';
 import { placeAt } from '../event/record-place.ts';
 import { csv } from '../formats/csv.ts';

@@ -1,5 +1,5 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Wrong usage that no single argument shows: ends the command with exit code 2. */
 export function usage(message: string): CommanderError {

@@ -1,13 +1,7 @@
 import { Command } from 'commander';
 import type { ChunkSize } from '../../ingest/load/load-events.ts';
 import { describeVersion, folderHere, runningVersion } from '../version.ts';
-import { addAccountCommands } from './accounts.ts';
 import { addExamples } from './help/examples.ts';
-import { addHistoryCommands } from './history/commands.ts';
-import { addIngestCommands } from './ingest/commands.ts';
-import { addServeCommands } from './serve.ts';
-import { addClusterCommands } from './store/cluster.ts';
-import { addMaintenanceCommands } from './store/maintenance.ts';
 
 const epilogue = `
 Settings are environment variables; most used are
@@ -20,23 +14,60 @@ These files are in ${folderHere()}
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 4 loaded but some rows were rejected.`;
 
+/** Commands that share their code, each with its heading in the help. */
+const groups: readonly {
+  readonly heading: string;
+  readonly commands: readonly string[];
+  readonly load: () => Promise<(program: Command, size: ChunkSize) => void>;
+}[] = [
+  {
+    heading: 'Serve:',
+    commands: ['serve', 'demo', 'clickhouse'],
+    load: async () => (await import('./serve.ts')).addServeCommands,
+  },
+  {
+    heading: 'Load:',
+    commands: ['ingest', 'confirm'],
+    load: async () => (await import('./ingest/commands.ts')).addIngestCommands,
+  },
+  {
+    heading: 'Inspect loads:',
+    commands: ['loads', 'rejects', 'replay', 'unload'],
+    load: async () => (await import('./history/commands.ts')).addHistoryCommands,
+  },
+  {
+    heading: 'Accounts:',
+    commands: ['token', 'limit'],
+    load: async () => (await import('./accounts.ts')).addAccountCommands,
+  },
+  {
+    heading: 'Maintain the database:',
+    commands: ['migrate', 'status', 'backup', 'restore', 'prune', 'check', 'verify', 'rebuild'],
+    load: async () => (await import('./store/maintenance.ts')).addMaintenanceCommands,
+  },
+  {
+    heading: 'Cluster:',
+    commands: ['place', 'grow'],
+    load: async () => (await import('./store/cluster.ts')).addClusterCommands,
+  },
+];
+
 /**
- * `adtally` with all of its commands; nothing runs before it parses a command line.
+ * `adtally`; nothing runs before it parses a command line.
+ * @param command the only one that is going to be called: code of others need not be read. If there is none of this name, all
  * @param size of the work of `ingest events`, for tests that interrupt it between two chunks of a small file
  */
-export function createProgram(size: ChunkSize = {}): Command {
+export async function createProgram(command = '', size: ChunkSize = {}): Promise<Command> {
   const program = new Command('adtally')
     .description('Ad performance reports from ClickHouse: exact, complete, streamed.')
     .version(describeVersion(runningVersion()), '-V, --version', 'print the version and the commit')
     .exitOverride()
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('after', epilogue);
-  addServeCommands(program.commandsGroup('Serve:'));
-  addIngestCommands(program.commandsGroup('Load:'), size);
-  addHistoryCommands(program.commandsGroup('Inspect loads:'));
-  addAccountCommands(program.commandsGroup('Accounts:'));
-  addMaintenanceCommands(program.commandsGroup('Maintain the database:'));
-  addClusterCommands(program.commandsGroup('Cluster:'));
+  const called = groups.filter(({ commands }) => commands.includes(command));
+  for (const { heading, load } of called.length > 0 ? called : groups) {
+    (await load())(program.commandsGroup(heading), size);
+  }
   addExamples(program);
   return program;
 }

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Context } from 'hono';
-import { z } from 'zod';
+import * as z from 'zod';
 
 interface ProblemKind {
   readonly status: number;

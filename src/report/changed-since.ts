@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A time as the body of a request has it. */
 export const changedSince = z.iso.datetime({

@@ -6,7 +6,7 @@ import { commandsOf, examples } from '../../src/cli/help/examples.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { useCommands } from '../support/process.ts';
 
-const program = createProgram();
+const program = await createProgram();
 const commands = useCommands();
 
 /** What `--help` of a command prints. */
@@ -37,6 +37,14 @@ test('the help of every command and group has examples, whose commands and optio
       const known = called?.command.options.map(({ long }) => long);
       expect(known, line).toEqual(expect.arrayContaining(used));
     }
+  }
+});
+
+test('a command is found although the code of others is not read', async () => {
+  for (const command of program.commands.map((each) => each.name())) {
+    const alone = (await createProgram(command)).commands;
+    expect(alone.map((each) => each.name())).toContain(command);
+    expect(alone.length).toBeLessThan(program.commands.length / 2);
   }
 });
 

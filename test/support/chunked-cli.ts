@@ -7,4 +7,5 @@ import { run } from '../../src/cli/run.ts';
 import { chunkBytes } from './chunk-options.ts';
 
 const at = process.argv.indexOf(chunkBytes);
-await run(createProgram(at < 0 ? {} : { chunkBytes: Number(process.argv.splice(at, 2)[1]) }));
+const size = at < 0 ? {} : { chunkBytes: Number(process.argv.splice(at, 2)[1]) };
+await run(await createProgram(process.argv[2], size));

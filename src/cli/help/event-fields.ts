@@ -13,16 +13,15 @@ const words: Readonly<Record<FieldKind, (spec: FieldSpec) => string>> = {
 
 /** Writes what an event may consist of below the help of the command that loads events. */
 export function addEventFields(command: Command): void {
-  const width = Math.max(...Object.keys(fieldSpecs).map((name) => name.length));
-  const lines = Object.entries(fieldSpecs).map(
-    ([name, spec]) => `  ${name.padEnd(width)}  ${words[spec.kind](spec)}`,
-  );
-  command.addHelpText(
-    'after',
-    `
+  command.addHelpText('after', () => {
+    const width = Math.max(...Object.keys(fieldSpecs).map((name) => name.length));
+    const lines = Object.entries(fieldSpecs).map(
+      ([name, spec]) => `  ${name.padEnd(width)}  ${words[spec.kind](spec)}`,
+    );
+    return `
 Columns of CSV, TSV, Parquet and Avro, and members of NDJSON, have the names of the fields of an event:
 ${lines.join('\n')}
 Every event needs event_time; event_type or a count; and advertiser_id with campaign_id, publisher_id with ad_unit_id,
-or both pairs. A field that is left out is empty, 0 or false; quantity is 1 then, and device is unknown.`,
-  );
+or both pairs. A field that is left out is empty, 0 or false; quantity is 1 then, and device is unknown.`;
+  });
 }

@@ -7,7 +7,6 @@ import { withStore } from '../command.ts';
 import { addEventFields } from '../help/event-fields.ts';
 import { ingestEvents } from './events.ts';
 import { confirmAccount, ingestLists } from './lists.ts';
-import { suggestMappingOf } from './suggest.ts';
 
 /** `ingest` and `confirm`. */
 export function addIngestCommands(program: Command, size: ChunkSize): void {
@@ -49,8 +48,10 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     .action((files: string[], flags) =>
       withStore(
         async (store) => {
-          if (flags.suggest) await suggestMappingOf(store, files, flags);
-          else process.exitCode = await ingestEvents(store, files, flags, size);
+          if (flags.suggest) {
+            const { suggestMappingOf } = await import('./suggest.ts');
+            await suggestMappingOf(store, files, flags);
+          } else process.exitCode = await ingestEvents(store, files, flags, size);
         },
         { mayBeNew: true },
       ),

@@ -1,4 +1,3 @@
-import { SingleBar } from 'cli-progress';
 import type { Input } from '../../../ingest/input/input.ts';
 import type { LoadCounts } from '../../../ingest/ledger/load.ts';
 
@@ -16,6 +15,7 @@ export interface Progress {
 export async function eventProgress(files: readonly Input[], quiet = false): Promise<Progress> {
   const say = (text: string): void => void process.stderr.write(`${text}\n`);
   if (quiet || !process.stderr.isTTY) return { onProgress: () => {}, say, stop: () => {} };
+  const { SingleBar } = await import('cli-progress');
   const total = files.reduce((sum, file) => sum + (file.size() ?? 0), 0);
   const bar = new SingleBar({
     format:

@@ -1,5 +1,5 @@
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Links } from '../../accounts/links.ts';
 import { InvalidRequest, RequestReader } from '../../report/request.ts';
 import type { HttpEnv } from '../env.ts';

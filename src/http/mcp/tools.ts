@@ -1,5 +1,5 @@
 import { type CallToolResult, McpServer } from '@modelcontextprotocol/server';
-import { z } from 'zod';
+import * as z from 'zod';
 import { changesPath, type Endpoint, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { rowColumns } from '../../report/columns.ts';

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { documentHeaders } from './headers.ts';
 import { basicLogin, bearerLogin, changesTag, exportTag, problemResponses, serviceTag } from './messages.ts';

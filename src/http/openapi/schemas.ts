@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type Breakdown, endpointName, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { changesAnswer, changesBody } from '../../report/changes/changes.ts';

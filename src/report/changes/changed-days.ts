@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { changesTable, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import { time } from '../changed-since.ts';

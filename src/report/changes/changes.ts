@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';

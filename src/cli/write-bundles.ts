@@ -1,0 +1,65 @@
+/**
+ * Writes the programs of a build below `dist`: the commands, which read their own code alone, and the two processes of the
+ * embedded engine. A command that opens its 300 modules and those of its packages one by one takes 0.4 s of CPU before it
+ * begins, and 0.15 s so.
+ */
+import { readFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+import manifest from '../../package.json' with { type: 'json' };
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Packages that every load needs; others stay where npm installs them. */
+const bundled: readonly string[] = [
+  '@clickhouse/client',
+  'commander',
+  'csv-parse',
+  'fzstd',
+  'hyparquet',
+  'tinyglobby',
+  'xxhash-wasm',
+  'zod',
+];
+const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }).filter(
+  (name) => !bundled.includes(name),
+);
+
+/** Modules find files beside them where they would lie if they were compiled one by one. */
+const inPlace = (folder: string): Plugin => ({
+  name: 'in-place',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const module = join(root, 'dist', relative(root, path)).replace(/ts$/, 'js');
+      const url = `new URL(${JSON.stringify(relative(folder, module))}, import.meta.url).href`;
+      const contents = await readFile(path, 'utf8');
+      return { contents: contents.replaceAll('import.meta.url', url), loader: 'ts' };
+    });
+  },
+});
+
+async function bundle(place: string, ...entries: readonly string[]): Promise<void> {
+  const folder = join(root, 'dist', place);
+  await build({
+    entryPoints: entries.map((entry) => join(root, place, entry)),
+    outdir: folder,
+    bundle: true,
+    splitting: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    external: [...external, 'esbuild'],
+    plugins: [inPlace(folder)],
+    // What a stack trace names stays as it is written.
+    minifySyntax: true,
+    // Packages of CommonJS ask for modules of Node.js.
+    banner: {
+      js: "import { createRequire as requireFor } from 'node:module'; const require = requireFor(import.meta.url);",
+    },
+    logLevel: 'warning',
+  });
+}
+
+await bundle('src', 'cli.ts');
+await bundle('clickhouse/embedded', 'supervisor.ts', 'engine.ts');
