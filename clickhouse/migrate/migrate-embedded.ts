@@ -14,10 +14,18 @@ export async function migrateEmbedded(
   address: Address,
   reportTimezone?: string,
 ): Promise<string[]> {
-  const file = join(dataDir, `clickhouse.dictionaries.${address.database}`);
-  const start = createHash('sha256').update(address.password).digest('hex');
-  const renewDictionaries = readIfExists(file) !== start;
+  const renewDictionaries = !dictionariesCanRead(dataDir, address);
   const applied = await migrate(address, reportTimezone, { renewDictionaries });
-  if (renewDictionaries) replaceFile(file, start);
+  if (renewDictionaries) replaceFile(fileOf(dataDir, address), startOf(address));
   return applied;
 }
+
+/** Whether dictionaries were made since the engine was started. */
+export function dictionariesCanRead(dataDir: string, address: Address): boolean {
+  return readIfExists(fileOf(dataDir, address)) === startOf(address);
+}
+
+const fileOf = (dataDir: string, { database }: Address): string =>
+  join(dataDir, `clickhouse.dictionaries.${database}`);
+
+const startOf = ({ password }: Address): string => createHash('sha256').update(password).digest('hex');

@@ -171,13 +171,21 @@ export async function appliedMigrations(
   return [];
 }
 
-/** Waits while a process is migrating. @throws {MigrationError} when the store lacks a migration, or as `migrate` does */
-export async function requireMigrated(store: Store): Promise<void> {
-  const isBegun = async () =>
-    (await pendingMigrations(store)).length > 0 && (await appliedMigrations(store)).length > 0;
-  if (await isBegun()) await oneAtATime(store, migrationTurn(store.address), async () => {});
-  const [next] = await pendingMigrations(store);
+/**
+ * Waits while a process is migrating.
+ * @returns whether the store has migrations: a new one, which has none, is let pass where `mayBeNew`
+ * @throws {MigrationError} when the store lacks a migration, or as `migrate` does
+ */
+export async function requireMigrated(store: Store, mayBeNew = false): Promise<boolean> {
+  let pending = await pendingMigrations(store);
+  if (pending.length === 0) return true;
+  if ((await appliedMigrations(store)).length > 0) {
+    await oneAtATime(store, migrationTurn(store.address), async () => {});
+    pending = await pendingMigrations(store);
+  } else if (mayBeNew) return false;
+  const [next] = pending;
   if (next) throw new MigrationError(`the store lacks migration ${next.name}: run adtally migrate`);
+  return true;
 }
 
 /** The time zone of the report day. @throws {MigrationError} when another one is configured */

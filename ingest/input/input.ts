@@ -26,3 +26,12 @@ export interface InputReader {
   /** Ends a read that waits, too. */
   close(): Promise<void>;
 }
+
+/** In bytes; undefined for what can be read only once, or is not there. */
+export function sizeOf(input: Input): number | undefined {
+  try {
+    return input.size();
+  } catch {
+    return undefined;
+  }
+}

@@ -36,6 +36,8 @@ export interface LoadDescription {
   readonly dedupe?: boolean;
   /** Loads of the same lock run one after another: those of inputs that begin alike, and the replays of one load. */
   readonly lock?: string;
+  /** Where it counts what it does; absent: in counts of its own. */
+  readonly counts?: LoadCounts;
 }
 
 export interface LoadOptions extends WaitOptions {
@@ -46,7 +48,7 @@ export interface LoadOptions extends WaitOptions {
 /** One row of the load history, kept current while the load runs. */
 export class Load {
   readonly id: string;
-  readonly counts: LoadCounts = noCounts();
+  readonly counts: LoadCounts;
   readonly #store: Store;
   readonly #description: LoadDescription;
   readonly #timings: LoadTimings;
@@ -70,6 +72,7 @@ export class Load {
     this.#store = store;
     this.#description = description;
     this.#lock = description.lock ?? '';
+    this.counts = description.counts ?? noCounts();
     this.#timings = timings;
     this.#startedAt = now;
   }

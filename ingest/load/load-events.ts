@@ -1,6 +1,6 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
-import type { OpenInput, SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
@@ -13,11 +13,12 @@ import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
-import { Load, type LoadCounts, noCounts } from '../ledger/load.ts';
+import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { loadFailure, Stopped } from '../ledger/load-error.ts';
 import type { LoadTimings } from '../ledger/load-timings.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
+import { beginLoad } from './begin-load.ts';
 import { knownChunks } from './known-chunks.ts';
 import { describeMidnights, describeOddDays } from './odd-times.ts';
 import { atMost, inParallel } from './parallel.ts';
@@ -71,6 +72,8 @@ export interface EventLoadOptions extends ChunkSize {
   readonly onRetry?: (error: Error) => void;
   /** Sends a chunk when it is its turn among those of other loads; absent: at once. */
   readonly inTurn?: (send: () => Promise<void>) => Promise<void>;
+  /** How many loads are under way, whose small chunks are stored together; absent: this one alone. */
+  readonly loads?: () => number;
 }
 
 export interface LoadResult extends Readonly<LoadCounts> {
@@ -90,8 +93,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const { store, input, dedupe = false, rejectLimit, now, signal } = options;
   const { name: file } = input;
   const format = formatOf(input, options.format);
-  const load = await beginLoad(options);
-  const counts = load?.counts ?? noCounts();
+  const counts = options.load?.counts ?? noCounts();
   const ledger = openLedger(store, options);
   const parallel = dedupe ? 1 : senders;
   // Ends the reading of chunks that will not be sent any more.
@@ -100,14 +102,29 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const readLedger = openLedger(store, { ...options, signal: readSignal });
   const inSlot = atMost(parallel, readSignal);
 
+  const reading = options.reading ?? plainReading(file, options.ignoreUnknown ?? false);
+  const opening = () =>
+    format.open(input, {
+      reading,
+      chunkBytes: options.chunkBytes,
+      onBytes: (bytes) => {
+        counts.bytes += bytes;
+        options.onProgress?.(counts);
+      },
+      signal: readSignal,
+    });
+  const { load, opened, failure } = await beginLoad(opening, options, counts);
+
   const unsettled: DeliveredChunk[] = [];
+  /** Chunks that may have open rejected rows. */
   const ids: string[] = [];
   const stored: { readonly id: string; readonly firstLine: number }[] = [];
   const odd = { future: 0, early: 0 };
   const finishChunk = async (sender: Sender, { chunk, claim, claimed }: ClaimedChunk): Promise<void> => {
-    ids.push(chunk.id);
-    if (claim.how === 'skip') counts.repeatedRows += claim.rows;
-    else {
+    if (claim.how === 'skip') {
+      ids.push(chunk.id);
+      counts.repeatedRows += claim.rows;
+    } else {
       const sent = await inSlot((onSent) =>
         deliverChunk({ store, ledger, sender, load, rejectLimit, onSent }, chunk, claim, claimed),
       );
@@ -125,6 +142,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       counts.leftOutRows += sent.leftOut;
       odd.future += sent.future;
       odd.early += sent.early;
+      if (sent.rejectedRows > 0) ids.push(chunk.id);
       if (sent.rows > 0) stored.push({ id: chunk.id, firstLine: chunk.firstLine });
       for (const row of sent.rejects) {
         options.onRejected?.(row, describeRejected(file, chunk.unit, row), file);
@@ -136,20 +154,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     options.onProgress?.(counts);
   };
 
-  const reading = options.reading ?? plainReading(file, options.ignoreUnknown ?? false);
-  let opened: OpenInput | undefined;
   try {
-    opened = await format.open(input, {
-      reading,
-      chunkBytes: options.chunkBytes,
-      onBytes: (bytes) => {
-        counts.bytes += bytes;
-        options.onProgress?.(counts);
-      },
-      signal: readSignal,
-    });
-    // No other load of what begins alike runs from here on.
-    if (load && !options.load && opened.begins) await load.takeLock(opened.begins, options);
+    if (!opened || failure) throw failure;
     const judge = await judgeOptions(options);
     const sender = new Sender({ ...options, file, judge });
     const chunks = opened.chunks((head) => knownChunks(readLedger, head));
@@ -163,7 +169,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       await repairRollupsOf(ledger, load, unsettled, now, options);
     }
     await load?.finish();
-    const openRejects = load ? await countOpenRejects(store, ids) : counts.rejectedRows;
+    const openRejects = load && ids.length > 0 ? await countOpenRejects(store, ids) : counts.rejectedRows;
     const sentFirst = stored.sort((a, b) => a.firstLine - b.firstLine).map(({ id }) => id);
     const midnights = load && (await describeMidnights(store, { ...judge, file, chunks: sentFirst }));
     for (const text of [describeOddDays(file, odd), midnights]) if (text) reading.warn(text);
@@ -174,19 +180,6 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     throw failure;
   } finally {
     await opened?.close();
-  }
-}
-
-/** The load of the options, or a new one; none for a dry run. */
-async function beginLoad(options: EventLoadOptions): Promise<Load | undefined> {
-  const { store, input, dedupe = false, now, signal } = options;
-  const { name: file } = input;
-  if (options.dryRun || options.load) return options.dryRun ? undefined : options.load;
-  try {
-    return await Load.begin(store, { kind: 'events', file, dedupe }, now(), options);
-  } catch (error) {
-    const failure = loadFailure(error, file, signal);
-    throw failure instanceof Stopped ? failure : error;
   }
 }
 

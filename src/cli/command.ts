@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Store } from '../../clickhouse/client.ts';
 import { missingShards } from '../../clickhouse/cluster/on-nodes.ts';
-import { appliedMigrations, requireMigrated } from '../../clickhouse/migrate/migrate.ts';
-import { migrateEmbedded } from '../../clickhouse/migrate/migrate-embedded.ts';
+import { requireMigrated, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
+import { dictionariesCanRead, migrateEmbedded } from '../../clickhouse/migrate/migrate-embedded.ts';
 import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { type Config, loadConfig } from '../config.ts';
@@ -69,10 +69,11 @@ export async function withStore(
     );
   }
   await withServer(async (store) => {
-    const isNew = embedded && mayBeNew && (await appliedMigrations(store)).length === 0;
-    if (!isNew) await requireMigrated(store);
+    const isMigrated = await requireMigrated(store, embedded && mayBeNew);
     // There is nothing left to migrate but a new store; each start of the engine has other passwords for dictionaries.
-    if (embedded) await migrateEmbedded(dataDir, store.address, reportTimezone);
+    if (embedded && !(isMigrated && dictionariesCanRead(dataDir, store.address))) {
+      await migrateEmbedded(dataDir, store.address, reportTimezone);
+    } else if (embedded && reportTimezone !== undefined) await requireTimezone(store, reportTimezone);
     await work(store);
   });
 }
