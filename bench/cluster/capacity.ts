@@ -9,9 +9,11 @@ import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
+import { plainReading } from '../../ingest/event/reading.ts';
 import { formats } from '../../ingest/formats/formats.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
+import { loadFiles } from '../../ingest/load/load-files.ts';
 import { compileReport } from '../../src/report/compile.ts';
 import { planReport } from '../../src/report/plan.ts';
 import { account, fillRollup, range, reportRows, writeEvents } from './input.ts';
@@ -50,9 +52,18 @@ try {
   );
   for (let n = 0; n < 5; n++) await text(await reader.stream(report, { queryId: `capacity-${n}` }));
   const reports = await cpuSeconds(store, "startsWith(query_id, 'capacity-')");
+  const small = await loadSmallFiles();
   console.table({
     'CPU of ClickHouse, s per million events': (inserts / millions).toFixed(2),
     'CPU of the loader, s per million events': ((user + system) / 1e6 / millions).toFixed(2),
+    'CPU of ClickHouse, ms more per file of 5,000 lines': (
+      (small.clickhouse - (inserts / millions) * small.millions) *
+      (1e3 / small.files)
+    ).toFixed(1),
+    'CPU of the loader, ms more per file of 5,000 lines': (
+      (small.loader - ((user + system) / 1e6 / millions) * small.millions) *
+      (1e3 / small.files)
+    ).toFixed(1),
     'events on disk, MB per million': (sizes.events / 1e6 / millions).toFixed(1),
     'rows of all rollups': sizes.rows,
     'rollups on disk, bytes per row': (sizes.rollups / sizes.rows).toFixed(1),
@@ -63,6 +74,32 @@ try {
   await store.close();
   await lease.release();
   await rm(folder, { recursive: true, force: true });
+}
+
+/** A million other events in files of 5,000 lines, loaded at once: the CPU seconds of all statements, and of the loader. */
+async function loadSmallFiles() {
+  const [files, lines] = [200, 5_000];
+  const database = 'capacity_small';
+  await migrate({ ...lease.address, database });
+  const own = connect({ ...lease.address, database });
+  const inputs: LocalFile[] = [];
+  for (let n = 0; n < files; n++) {
+    const file = join(folder, `small-${n}.ndjson`);
+    await writeEvents(own, file, formats.ndjson.clickhouse, lines, n * lines);
+    inputs.push(new LocalFile(file));
+  }
+  const statements = `current_database = '${database}' AND query_kind != 'Create'`;
+  const earlier = await cpuSeconds(own, statements);
+  const before = process.cpuUsage();
+  await loadFiles(inputs, {
+    store: own,
+    readingOf: (file) => plainReading(file, false),
+    now: () => new Date(),
+  });
+  const { user, system } = process.cpuUsage(before);
+  const clickhouse = (await cpuSeconds(own, statements)) - earlier;
+  await own.close();
+  return { files, millions: (files * lines) / 1e6, clickhouse, loader: (user + system) / 1e6 };
 }
 
 /** The CPU time of finished statements. */

@@ -22,8 +22,14 @@ export async function fillRollup(store: Store): Promise<void> {
   }
 }
 
-/** A file of events of one day: 20 advertisers, 240 campaigns, 20 publishers. */
-export async function writeEvents(store: Store, file: string, format: string, events: number): Promise<void> {
+/** A file of events of one day, from a number on: 20 advertisers, 240 campaigns, 20 publishers. */
+export async function writeEvents(
+  store: Store,
+  file: string,
+  format: string,
+  events: number,
+  first = 0,
+): Promise<void> {
   // Parquet carries a real time; text formats carry what exports usually do.
   const time = format === 'Parquet' ? 'time' : "concat(formatDateTime(time, '%Y-%m-%dT%H:%i:%S'), '.000Z')";
   const { stream } = await store.exec({
@@ -41,7 +47,7 @@ export async function writeEvents(store: Store, file: string, format: string, ev
         ['desktop', 'mobile', 'tablet'][1 + b % 3] AS device, toUInt32(1) AS quantity,
         toDecimal64(if(type = 'impression', a % 9000 / 1000000, 0), 6) AS spend,
         toDecimal64(if(type = 'impression', b % 7000 / 1000000, 0), 6) AS revenue, false AS confirmed
-      FROM numbers(${events}) FORMAT ${format}`,
+      FROM numbers(${first}, ${events}) FORMAT ${format}`,
     clickhouse_settings: { output_format_json_quote_decimals: 0, output_format_json_quote_64bit_integers: 0 },
   });
   await pipeline(stream, createWriteStream(file));

@@ -20,6 +20,8 @@ export interface BatchedChunk {
   readonly loadId: string;
   readonly file: string;
   readonly retries: RetryOptions;
+  /** How many loads are under way, this one included, that may have such a chunk. */
+  readonly loads: () => number;
   /**
    * Notes in the ledger under which token the chunk is going to be stored.
    * @throws when another load has gone on with it meanwhile
@@ -52,29 +54,37 @@ function originOf(chunks: readonly BatchedChunk[]): Origin {
 }
 
 /** As many files as are loaded at once. */
-const mostChunks = 64;
+const mostChunks = 256;
 /** So many paths of 4,096 bytes, and the statement that judges. */
-const mostQueryBytes = 512 << 10;
+const mostQueryBytes = 2 << 20;
+/**
+ * How long the chunks of all loads under way are waited for. A batch costs the engine some 150 ms beside its records, so two
+ * halves that take turns cost more than what is idle meanwhile.
+ */
+const gatherMs = 2_000;
 
 /**
  * Judges small chunks and stores them, many in one statement: to analyse it, and to bring it through all views, takes
  * ClickHouse longer than the records of such a chunk. They are held back in `incoming_staging` first, so that a batch can be
  * stored again under its token when the files it came from are gone.
  */
-export const sendTogether = together<BatchedChunk, Batch>(async (store, chunks) => {
-  // Those that are read and judged alike.
-  const alike = new Map<string, BatchedChunk[]>();
-  for (const chunk of chunks) {
-    const judged = judgeRecords(chunk.bundled.source, chunk.judge);
-    alike.set(judged, [...(alike.get(judged) ?? []), chunk]);
-  }
-  const batches = new Map<BatchedChunk, Batch>();
-  for (const members of alike.values()) {
-    const batch = await sendBatch(store, members);
-    for (const member of members) batches.set(member, batch);
-  }
-  return chunks.map((chunk) => batches.get(chunk) as Batch);
-}, mostChunks);
+export const sendTogether = together<BatchedChunk, Batch>(
+  async (store, chunks) => {
+    // Those that are read and judged alike.
+    const alike = new Map<string, BatchedChunk[]>();
+    for (const chunk of chunks) {
+      const judged = judgeRecords(chunk.bundled.source, chunk.judge);
+      alike.set(judged, [...(alike.get(judged) ?? []), chunk]);
+    }
+    const batches = new Map<BatchedChunk, Batch>();
+    for (const members of alike.values()) {
+      const batch = await sendBatch(store, members);
+      for (const member of members) batches.set(member, batch);
+    }
+    return chunks.map((chunk) => batches.get(chunk) as Batch);
+  },
+  { most: mostChunks, awaited: { count: ({ loads }) => loads(), ms: gatherMs } },
+);
 
 function* recordsOf(members: readonly BatchedChunk[]): Generator<Buffer> {
   for (const [n, { bundled }] of members.entries()) yield* bundled.records(BigInt(n) << BigInt(lineBits));

@@ -2,8 +2,15 @@ import { changesTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { fileOrder } from '../event/record-place.ts';
+import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
+import type { RejectedRow } from '../rejects/rejected-rows.ts';
+import { inFuture, isEarly, type OddDays } from './odd-days.ts';
+
+/** Rejected rows that are read back to be shown; all of them are kept. */
+export const shownRejects = 10;
 
 /** A chunk that ClickHouse has acknowledged, and what became of its records. */
 export interface DeliveredChunk {
@@ -75,3 +82,34 @@ export async function countEvents(
   if (!row) throw new Error(`ClickHouse did not count the events of chunk ${id}`);
   return row;
 }
+
+/** The first rejected rows of a chunk, in the order of the file. */
+export const firstRejects = together<string, readonly RejectedRow[]>(async (store, chunks) => {
+  const query = `
+    SELECT chunk, toFloat64(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk IN {chunks:Array(String)}
+    ORDER BY ${fileOrder('r.line')} LIMIT ${shownRejects} BY chunk`;
+  const rejects = await select<RejectedRow & { chunk: string }>(store, query, { chunks });
+  return chunks.map((id) => rejects.filter(({ chunk }) => chunk === id).map(({ chunk: _, ...row }) => row));
+});
+
+interface StoredRows extends OddDays {
+  readonly rows: number;
+  readonly rejectedRows: number;
+}
+
+/** What ClickHouse has of a chunk: counted, not derived. */
+export const storedRows = together<string, StoredRows>(async (store, chunks) => {
+  const query = `
+    SELECT chunk, toFloat64(sum(c.good)) AS rows, toFloat64(sum(c.bad)) AS rejectedRows,
+           toFloat64(sumIf(c.good, ${inFuture})) AS future, toFloat64(sumIf(c.good, ${isEarly})) AS early FROM (
+      SELECT chunk, day, d.events AS good, 0 AS bad FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
+      UNION ALL
+      SELECT chunk, toDate('2000-01-01') AS day, 0 AS good, uniqExact(line) AS bad FROM rejected_rows WHERE chunk IN {chunks:Array(String)} GROUP BY chunk
+    ) AS c GROUP BY chunk`;
+  const stored = await select<StoredRows & { chunk: string }>(store, query, { chunks });
+  const none = { rows: 0, rejectedRows: 0, future: 0, early: 0 };
+  return chunks.map((id) => {
+    const { chunk: _, ...rows } = stored.find(({ chunk }) => chunk === id) ?? { ...none, chunk: id };
+    return rows;
+  });
+});

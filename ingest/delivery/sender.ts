@@ -1,17 +1,16 @@
 import { eventColumns } from '../../catalog/events.ts';
-import { insertData, type Store, select } from '../../clickhouse/client.ts';
+import { insertData, type Store } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
-import { fileOrder } from '../event/record-place.ts';
 import { InputError } from '../input/input-error.ts';
-import { together } from '../ledger/batch-calls.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
-import { inFuture, isEarly, type OddDays } from './odd-days.ts';
+import { firstRejects, shownRejects, storedRows } from './chunk-outcome.ts';
+import type { OddDays } from './odd-days.ts';
 import { dropStaged, heldBy, stagedCounts, stagedRejects, stagedSample } from './staging.ts';
 
 export interface SendOptions {
@@ -26,6 +25,8 @@ export interface SendOptions {
   readonly onRetry?: ((error: Error) => void) | undefined;
   /** Sends a chunk when it is its turn among those of other loads; absent: at once. */
   readonly inTurn?: InTurn | undefined;
+  /** How many loads are under way, whose small chunks are stored together; absent: this one alone. */
+  readonly loads?: (() => number) | undefined;
 }
 
 type InTurn = (send: () => Promise<void>) => Promise<void>;
@@ -61,9 +62,6 @@ export interface Sending {
   readonly note: (token: string) => Promise<void>;
 }
 
-/** Rejected rows that are read back to be shown; all of them are kept. */
-const maxShown = 10;
-
 /** Sends chunks; each record of one becomes an event or a rejected row, in one statement. */
 export class Sender {
   readonly #options: SendOptions;
@@ -96,8 +94,9 @@ export class Sender {
    */
   async send(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
     if (this.counts || chunk.source.condition) return this.#sendHeldBack(chunk, sending);
-    if (sending.first && this.#options.inTurn && chunk.bundled) {
-      return this.#sendTogether({ ...chunk, bundled: chunk.bundled }, sending);
+    const { loads } = this.#options;
+    if (sending.first && loads && chunk.bundled) {
+      return this.#sendTogether({ ...chunk, bundled: chunk.bundled }, sending, loads);
     }
     await this.#insert('incoming', chunk, sending);
     if (await this.#inCluster()) await this.#insert('publisher_events', chunk, sending);
@@ -124,11 +123,12 @@ export class Sender {
   async #sendTogether(
     chunk: SendableChunk & Pick<BatchedChunk, 'bundled'>,
     { loadTime, loadId, note }: Sending,
+    loads: () => number,
   ): Promise<SentRows> {
     const { store, judge, file } = this.#options;
     const { id, head, bundled } = chunk;
     const batch = await sendTogether(store, {
-      ...{ id, head, bundled, judge, loadTime, loadId, file, note },
+      ...{ id, head, bundled, judge, loadTime, loadId, file, note, loads },
       retries: this.#retries,
     });
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0, batch };
@@ -148,7 +148,7 @@ export class Sender {
         throw tooMany(file, chunk, rejects, held.rejectedRows, rejectLimit);
       }
       if (dryRun) {
-        const rejects = await retrying(() => stagedRejects(store, batch, maxShown), this.#retries);
+        const rejects = await retrying(() => stagedRejects(store, batch, shownRejects), this.#retries);
         const sample = await retrying(() => stagedSample(store, batch), this.#retries);
         return { ...held, rejects, sample };
       }
@@ -208,32 +208,9 @@ export class Sender {
     const { store } = this.#options;
     const stored = await retrying(() => storedRows(store, id), this.#retries);
     if (stored.rejectedRows === 0) return { ...stored, rejects: [] };
-    const first = `SELECT toFloat64(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk = {chunk:String} ORDER BY ${fileOrder('r.line')} LIMIT ${maxShown}`;
-    const rejects = await retrying(() => select<RejectedRow>(store, first, { chunk: id }), this.#retries);
-    return { ...stored, rejects };
+    return { ...stored, rejects: await retrying(() => firstRejects(store, id), this.#retries) };
   }
 }
-
-interface StoredRows extends OddDays {
-  readonly rows: number;
-  readonly rejectedRows: number;
-}
-
-const storedRows = together<string, StoredRows>(async (store, chunks) => {
-  const query = `
-    SELECT chunk, toFloat64(sum(c.good)) AS rows, toFloat64(sum(c.bad)) AS rejectedRows,
-           toFloat64(sumIf(c.good, ${inFuture})) AS future, toFloat64(sumIf(c.good, ${isEarly})) AS early FROM (
-      SELECT chunk, day, d.events AS good, 0 AS bad FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
-      UNION ALL
-      SELECT chunk, toDate('2000-01-01') AS day, 0 AS good, uniqExact(line) AS bad FROM rejected_rows WHERE chunk IN {chunks:Array(String)} GROUP BY chunk
-    ) AS c GROUP BY chunk`;
-  const stored = await select<StoredRows & { chunk: string }>(store, query, { chunks });
-  const none = { rows: 0, rejectedRows: 0, future: 0, early: 0 };
-  return chunks.map((id) => {
-    const { chunk: _, ...rows } = stored.find(({ chunk }) => chunk === id) ?? { ...none, chunk: id };
-    return rows;
-  });
-});
 
 function tooMany(
   file: string,

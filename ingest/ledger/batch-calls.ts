@@ -12,15 +12,21 @@ const gatherMs = 20;
 /** ClickHouse takes a parameter of 128 KiB; the name of a chunk has 64 characters. */
 const mostChunks = 1_000;
 
+export interface Gathering<Item> {
+  /** Items of a statement. */
+  readonly most?: number;
+  /** How many calls are about to come, as far as one of them knows, and how long they are waited for; absent: see `gatherMs`. */
+  readonly awaited?: { readonly count: (item: Item) => number; readonly ms: number };
+}
+
 /**
  * Loads that run at once share their small statements: calls that come while one is under way are answered together by
  * the next. As with a statement of its own, all that a call does happens after the call and before its answer.
  * @param work answers each item, in order; a failure is that of all of them
- * @param most items of a statement
  */
 export function together<Item, Answer>(
   work: (store: Store, items: readonly Item[]) => Promise<readonly Answer[]>,
-  most = mostChunks,
+  { most = mostChunks, awaited }: Gathering<Item> = {},
 ): (store: Store, item: Item) => Promise<Answer> {
   const waiting = new WeakMap<Store, Call<Item, Answer>[]>();
   /** How many calls were answered together lately. */
@@ -43,7 +49,10 @@ export function together<Item, Answer>(
     while (calls.length > 0) {
       // About as many as before are likely to call: a statement takes the engine longer than they need.
       const likely = recent.get(store) ?? 1;
-      for (let waited = 0; calls.length < likely && waited < gatherMs; waited++) await delay(1);
+      const item = calls[0]?.item as Item;
+      const count = () => Math.min(most, awaited?.count(item) ?? likely);
+      const ms = awaited?.ms ?? gatherMs;
+      for (let waited = 0; calls.length < count() && waited < ms; waited++) await delay(1);
       const batch = calls.splice(0, most);
       recent.set(store, Math.max(batch.length, Math.floor(likely / 2)));
       (await answersTo(store, batch))();

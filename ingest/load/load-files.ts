@@ -1,12 +1,13 @@
 import type { FileReading } from '../event/reading.ts';
-import type { Input } from '../input/input.ts';
+import { type Input, sizeOf } from '../input/input.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { Stopped } from '../ledger/load-error.ts';
 import { alreadyLoaded } from './already-loaded.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents, senders } from './load-events.ts';
 import { inParallel } from './parallel.ts';
 
-export interface FileLoadOptions extends Omit<EventLoadOptions, 'input' | 'reading' | 'load' | 'inTurn'> {
+export interface FileLoadOptions
+  extends Omit<EventLoadOptions, 'input' | 'reading' | 'load' | 'loads' | 'inTurn'> {
   readonly readingOf: (file: string) => FileReading;
   /** Called for each input when the ledger says of all of it that it is loaded, also where it was so before. */
   readonly onLoaded?: (input: Input, result: LoadResult) => Promise<void>;
@@ -15,13 +16,13 @@ export interface FileLoadOptions extends Omit<EventLoadOptions, 'input' | 'readi
 /** A file of at most this size is loaded beside others. It is one piece: see `pieceBytes`. */
 const smallFileBytes = 4 << 20;
 /** So many share their small statements and take no more memory than a large file. */
-const smallFilesAtOnce = 64;
+const smallFilesAtOnce = 256;
 /** So many are looked at for what is loaded of them, before those that are new are loaded. */
 const lookedAtTogether = 10_000;
 /** So many of them are read at a time: a thousand share a statement, and the next thousand are read meanwhile. */
 const mostReadAtOnce = 2_000;
-/** Fewer large ones: each is in memory. */
-const bytesAtOnce = 128 << 20;
+/** Fewer large ones: each is in memory. With what is on its way a loader takes 270 MB. */
+const bytesAtOnce = 80 << 20;
 
 /**
  * Loads files one after another and stops at the first that fails. A file without anything new makes no load. Small
@@ -90,21 +91,15 @@ export async function loadFiles(
     }
     const alone = dedupe || dryRun || rejectLimit || next - from === 1;
     const atOnce = alone ? 1 : Math.max(1, Math.min(left.size, smallFilesAtOnce, fitting));
+    let loads = 0;
+    const shared = { inTurn: (send: Send) => inTurn(store, send), loads: () => loads };
     await each(left, atOnce, async (n, input) => {
-      const shared = atOnce > 1 && { inTurn: (send: Send) => inTurn(store, send) };
-      await settle(n, input, await loadEvents({ ...optionsOf(input), ...shared }));
+      loads++;
+      const load = loadEvents({ ...optionsOf(input), ...(atOnce > 1 && shared) });
+      await settle(n, input, await load.finally(() => loads--));
     });
   }
   return results;
-}
-
-/** In bytes; undefined for what can be read only once, or is not there. */
-function sizeOf(input: Input): number | undefined {
-  try {
-    return input.size();
-  } catch {
-    return undefined;
-  }
 }
 
 type Send = () => Promise<void>;

@@ -51,6 +51,22 @@ function breaking(when: 'before' | 'after'): Store {
   return store;
 }
 
+/** The store, and the statements that it was sent. */
+function counting(): { readonly store: Store; readonly statements: string[] } {
+  const statements: string[] = [];
+  const store: Store = Object.create(db.store);
+  const noted =
+    <Params extends { readonly query: string }, Answer>(send: (params: Params) => Answer) =>
+    (params: Params): Answer => {
+      statements.push(params.query);
+      return send(params);
+    };
+  store.command = noted(db.store.command);
+  store.exec = noted(db.store.exec.bind(db.store)) as Store['exec'];
+  store.query = noted(db.store.query.bind(db.store)) as Store['query'];
+  return { store, statements };
+}
+
 const whole = async (events: number) => {
   expect(await counted()).toBe(events);
   expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
@@ -63,21 +79,25 @@ const batchesOf = `SELECT toUInt32(uniqExact(batch)) AS batches, toUInt32(uniqEx
 
 test('small files are stored in a few statements, and nothing is held back afterwards', async () => {
   const paths = await filesOf(30);
-  const stored: string[] = [];
-  const store: Store = Object.create(db.store);
-  store.command = (params) => {
-    if (/^INSERT INTO incoming /.test(params.query)) stored.push(params.query);
-    return db.store.command(params);
-  };
+  const { store, statements } = counting();
   expect(await load(store, ...paths)).toEqual(
     paths.map(() => ({ rows: 20, repeatedRows: 0, rejectedRows: 1 })),
   );
-  expect(stored.length).toBeLessThan(6);
+  expect(statements.filter((query) => /^INSERT INTO incoming /.test(query)).length).toBeLessThan(3);
   expect(await select(db.store, batchesOf, { account })).toEqual([{ batches: 0, chunks: 0 }]);
   expect(await load(db.store, ...paths)).toEqual(
     paths.map(() => ({ rows: 0, repeatedRows: 20, rejectedRows: 0 })),
   );
   await whole(600);
+});
+
+test('what many small files cost beside their events is a statement for three of them', async () => {
+  const { store, statements } = counting();
+  await load(store, ...(await filesOf(100)));
+  expect(statements.length).toBeLessThan(34);
+  const { store: another, statements: ofOne } = counting();
+  await load(another, await file('one.ndjson', ndjson([event({ advertiser_id: account })])));
+  expect(ofOne.length).toBeLessThan(17);
 });
 
 test.each([
