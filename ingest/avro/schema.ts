@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import type { Mapping } from '../event/mapping.ts';
-import type { TypedColumn } from '../event/typed-columns.ts';
+import type { SchemaColumn, TypedColumn } from '../event/typed-columns.ts';
 import { InputError } from '../input/input-error.ts';
 
 /** Of Avro's specification, what decides how a column is read. */
@@ -32,16 +31,8 @@ const avroType: z.ZodType<AvroType> = z.lazy(() =>
   ]),
 );
 
-/** A field of a record; `a.b` is field `b` of the record in field `a`. Absent a type: it cannot be read. */
-export interface AvroField {
-  readonly name: string;
-  readonly read: Omit<TypedColumn, 'name'> | undefined;
-  /** What its type is called, for messages. */
-  readonly called: string;
-}
-
 /** The fields of the records that a schema describes. @throws {InputError} for one that describes no records */
-export function avroFields(file: string, schema: string): AvroField[] {
+export function avroFields(file: string, schema: string): SchemaColumn[] {
   const parsed = avroType.safeParse(jsonOf(file, schema));
   if (!parsed.success) throw new InputError(`${file}: the schema in its header is no Avro schema`);
   const root = parsed.data;
@@ -59,27 +50,10 @@ function jsonOf(file: string, schema: string): unknown {
   }
 }
 
-/**
- * How ClickHouse is to read the fields that a mapping names.
- * @throws {InputError} for one that holds no plain values
- */
-export function avroColumns(file: string, fields: readonly AvroField[], mapping: Mapping): TypedColumn[] {
-  return mapping.columns.flatMap((name) => {
-    const field = fields.find((each) => each.name === name);
-    if (!field) return [];
-    if (!field.read) {
-      throw new InputError(
-        `${file}: column ${name} is ${field.called}; write it as plain values of one type`,
-      );
-    }
-    return [{ name, ...field.read }];
-  });
-}
-
 /** Types by their full names, in the order in which the schema names them. */
 type Named = Map<string, AvroObject>;
 
-function fieldsOf(record: AvroObject, named: Named, space: string, path: string): AvroField[] {
+function fieldsOf(record: AvroObject, named: Named, space: string, path: string): SchemaColumn[] {
   const inner = define(record, named, space);
   return (record.fields ?? []).flatMap(({ name, type }) => {
     const nested = typeof type === 'object' && !Array.isArray(type) && type.type === 'record';
@@ -99,7 +73,7 @@ const fullName = (name: string, space: string) => (name.includes('.') || !space 
 
 const unreadable = (called: string) => ({ read: undefined, called });
 
-function readingOf(type: AvroType, named: Named, space: string): Omit<AvroField, 'name'> {
+function readingOf(type: AvroType, named: Named, space: string): Omit<SchemaColumn, 'name'> {
   if (Array.isArray(type)) {
     const readings = type.filter((each) => each !== 'null').map((each) => readingOf(each, named, space));
     const [only, ...others] = readings;
@@ -124,7 +98,7 @@ function readingOf(type: AvroType, named: Named, space: string): Omit<AvroField,
 
 const times: Readonly<Record<string, number>> = { millis: 3, micros: 6, nanos: 9 };
 
-function plain(name: string, type: AvroObject | undefined): Omit<AvroField, 'name'> {
+function plain(name: string, type: AvroObject | undefined): Omit<SchemaColumn, 'name'> {
   const read = (as: string, kind?: TypedColumn['kind']) => ({ read: { type: as, kind }, called: name });
   const { logicalType = '', precision = 0, scale = 0 } = type ?? {};
   switch (name) {

@@ -1,4 +1,5 @@
 import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
+import { InputError } from '../input/input-error.ts';
 import type { ColumnText } from './expressions.ts';
 import type { Mapping } from './mapping.ts';
 import { mapped, type RecordSource } from './record-source.ts';
@@ -11,6 +12,36 @@ export interface TypedColumn {
   readonly type: string;
   /** What its values are; undefined where they are read as text. */
   readonly kind: TypedKind | undefined;
+  /** SQL of the value, where it is not what the column is read as. */
+  readonly value?: (column: string) => string;
+}
+
+/** A column of a schema; `a.b` is member `b` of the structure `a`. Absent a way to read it: it holds no plain values. */
+export interface SchemaColumn {
+  readonly name: string;
+  readonly read: Omit<TypedColumn, 'name'> | undefined;
+  /** What its type is called, for messages. */
+  readonly called: string;
+}
+
+/**
+ * How the columns of a schema that a mapping names are read.
+ * @throws {InputError} for one that holds no plain values, or that there are two of
+ */
+export function readColumns(file: string, schema: readonly SchemaColumn[], mapping: Mapping): TypedColumn[] {
+  const columns = mapping.columns.flatMap((name) => {
+    const [column, other] = schema.filter((each) => each.name === name);
+    if (!column) return [];
+    if (other) throw new InputError(`${file}: column ${name} appears twice`);
+    if (!column.read) {
+      throw new InputError(
+        `${file}: column ${name} is ${column.called}; write it as plain values of one type`,
+      );
+    }
+    return [{ name, ...column.read }];
+  });
+  if (columns.length > 0) return columns;
+  throw new InputError(`${file}: no field is read from any of its columns; name one with --map`);
 }
 
 /** Formats with a schema: values of the file's own types, and text of every other. Parameter: `firstLine`. */
@@ -20,7 +51,7 @@ export function typedColumns(
   mapping: Mapping,
 ): RecordSource {
   const used = columns.filter(({ name }) => mapping.columns.includes(name));
-  const alias = new Map(used.map(({ name }, n) => [name, `${identifier(name)} AS p_${n}`]));
+  const alias = used.map(({ name, value = String }, n) => `${value(identifier(name))} AS p_${n}`);
   const column = (name: string | undefined) => {
     const n = used.findIndex((each) => each.name === name);
     return n < 0 ? undefined : { ...used[n], sql: `p_${n}` };
@@ -52,7 +83,7 @@ export function typedColumns(
     format,
     select: mapping.compute(
       // To look at each text by itself takes twice as long. Between line ends no halves of a character become a whole.
-      `SELECT ${['{firstLine:UInt64} + rowNumberInAllBlocks() AS at_line', 'emptyArrayString() AS unknown', ...alias.values(), `isValidUTF8(concat(${["''", ...texts].join(", '\\n', ")})) AS texts_valid`].join(', ')}
+      `SELECT ${['{firstLine:UInt64} + rowNumberInAllBlocks() AS at_line', 'emptyArrayString() AS unknown', ...alias, `isValidUTF8(concat(${["''", ...texts].join(", '\\n', ")})) AS texts_valid`].join(', ')}
       FROM input(${quoted(structure)})`,
       columnText,
     ),

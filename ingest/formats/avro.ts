@@ -1,8 +1,8 @@
 import { type AvroBlock, AvroFile } from '../avro/file.ts';
-import { avroColumns, avroFields } from '../avro/schema.ts';
+import { avroFields } from '../avro/schema.ts';
 import { ChunkChain } from '../chunks/chunk-chain.ts';
 import type { KnownChunk, OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
-import { typedColumns } from '../event/typed-columns.ts';
+import { readColumns, typedColumns } from '../event/typed-columns.ts';
 import type { Input } from '../input/input.ts';
 import type { Format } from './format.ts';
 
@@ -31,7 +31,7 @@ async function open(
     const { header, schema } = opened;
     const fields = avroFields(input.name, schema);
     const mapping = reading.mappingOf(fields.map(({ name }) => name));
-    const source = typedColumns('Avro', avroColumns(input.name, fields, mapping), mapping);
+    const source = typedColumns('Avro', readColumns(input.name, fields, mapping), mapping);
     const chain = new ChunkChain(reading.salt, reading.fingerprint, header);
     const headOf = ({ bytes }: AvroBlock) => chain.head(bytes.subarray(0, headBytes));
     const blocks = new BlocksAhead(opened);

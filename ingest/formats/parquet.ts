@@ -1,8 +1,7 @@
 import type { Hash } from 'node:crypto';
-import { parquetSchema } from 'hyparquet';
 import { ChunkChain } from '../chunks/chunk-chain.ts';
 import type { OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
-import { typedColumns } from '../event/typed-columns.ts';
+import { readColumns, typedColumns } from '../event/typed-columns.ts';
 import type { Input } from '../input/input.ts';
 import { fileError, InputError } from '../input/input-error.ts';
 import { parquetColumns } from '../parquet/columns.ts';
@@ -24,9 +23,9 @@ export const parquet: Format = {
 async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Promise<OpenInput> {
   const file = input.name;
   const opened = await openParquet(input);
-  const schema = parquetSchema(opened.metadata).children.map(({ element }) => element);
+  const schema = parquetColumns(opened.metadata);
   const mapping = reading.mappingOf(schema.map(({ name }) => name));
-  const source = typedColumns('Parquet', parquetColumns(file, schema, mapping), mapping);
+  const source = typedColumns('Parquet', readColumns(file, schema, mapping), mapping);
   const chain = new ChunkChain(reading.salt, reading.fingerprint, Buffer.alloc(0));
   onBytes(bytesOutside(opened));
   return {

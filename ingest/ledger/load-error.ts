@@ -10,23 +10,30 @@ export class LoadError extends Error {
 export class Stopped extends Error {}
 
 /**
- * What the caller of a load gets for a failure: `Stopped` if it comes of the signal, `InputError` if of what is in a block
- * of Avro, `LoadError` if of ClickHouse.
+ * What the caller of a load gets for a failure: `Stopped` if it comes of the signal, `InputError` if of what is in a
+ * file of Avro or Parquet, `LoadError` if of ClickHouse.
  */
 export function loadFailure(error: unknown, file: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted && comesOfAbort(error)) return new Stopped('stopped', { cause: error });
-  const undecoded =
-    error instanceof Error && /avro::Exception, e\.what\(\) = (.*?)(?: \(version|$)/m.exec(error.message);
-  if (undecoded) {
-    const what = `is a damaged Avro file: the records of a block cannot be decoded: ${undecoded[1]}`;
-    return new InputError(`${file}: ${what}. Rows already loaded are kept.`, { cause: error });
-  }
+  const unread = error instanceof Error && unreadable(error.message);
+  if (unread) return new InputError(`${file}: ${unread}. Rows already loaded are kept.`, { cause: error });
   if (!(error instanceof Error) || !comesOfClickHouse(error)) return error;
   const reason = (error.message.split('\n')[0] ?? '').trim().replace(/\.?$/, '.');
   return new LoadError(
     `${file}: ClickHouse failed: ${reason} Rows already loaded are kept. Run the same command again to continue.`,
     { cause: error },
   );
+}
+
+/** What the engine could not decode of a file with a schema. */
+function unreadable(message: string): string | undefined {
+  const [, avro] = /avro::Exception, e\.what\(\) = (.*?)(?: \(version|$)/m.exec(message) ?? [];
+  if (avro) return `is a damaged Avro file: the records of a block cannot be decoded: ${avro}`;
+  const [, reason, column] =
+    /^(?:Code: .*?Exception: )?(.*?): read stage: \w+: column: (.*?): While executing Parquet/.exec(
+      message,
+    ) ?? [];
+  return reason && `column ${column} cannot be read: ${reason}; write the file anew`;
 }
 
 function comesOfAbort(error: unknown): boolean {
