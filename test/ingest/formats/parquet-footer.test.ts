@@ -157,13 +157,18 @@ test.each<[string, RegExp, (file: Struct) => void]>([
   expect(await select(db.store, 'SELECT toUInt32(count()) AS events FROM events')).toEqual([{ events: 0 }]);
 });
 
-test('a footer that is only written anew is as good', async () => {
+test('a footer that is only written anew is as good, and a row group without rows is nothing', async () => {
   writeFileSync(
     path,
-    changedFooter(
-      honest,
-      inLastPages(() => undefined),
-    ),
+    changedFooter(honest, (file) => {
+      const groups = structsOf(field(file, 4));
+      const empty = integer(new Map(groups[0]), rowsOfGroup, 0);
+      const none = structsOf(field(empty, 1)).map((column) => {
+        const metadata = integer(fieldsOf(field(column, 3).bytes), valuesOfColumn, 0);
+        return new Map(column).set(3, structField(metadata));
+      });
+      file.set(4, listField([...groups, empty.set(1, listField(none))]));
+    }),
   );
   expect(await load()).toMatchObject({ rows: 60_000, chunks: 1 });
 });
