@@ -56,7 +56,7 @@ export interface BundledRecords {
 /** How one input is read into chunks. */
 export interface ReadOptions {
   readonly reading: FileReading;
-  /** What a chunk of text may have; absent: what is fastest. */
+  /** What a chunk of text or Avro may have; absent: what is fastest. */
   readonly chunkBytes?: number | undefined;
   /** What of a file that can be read again is looked at at a time; absent: that of production. */
   readonly pieceBytes?: number;

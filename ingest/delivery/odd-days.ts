@@ -9,3 +9,6 @@ export interface OddDays {
 /** SQL of their conditions. */
 export const inFuture = "day > toDate(now(), 'UTC') + 1";
 export const isEarly = "day < toDate('2000-01-01')";
+
+/** SQL: an event has another time than midnight. */
+export const hasTime = "formatDateTime(event_time, '%T', {timezone:String}) != '00:00:00'";

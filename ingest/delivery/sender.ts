@@ -11,7 +11,7 @@ import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts'
 import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
 import { firstRejects, shownRejects, storedRows } from './chunk-outcome.ts';
 import type { OddDays } from './odd-days.ts';
-import { dropStaged, heldBy, stagedCounts, stagedRejects, stagedSample } from './staging.ts';
+import { dropStaged, heldBy, stagedCounts, stagedRejects, stagedSample, stagedTimes } from './staging.ts';
 
 export interface SendOptions {
   readonly store: Store;
@@ -44,6 +44,8 @@ export interface SentRows extends OddDays {
   readonly rejects: readonly RejectedRow[];
   /** Of a dry run: the first events as a table. */
   readonly sample?: string;
+  /** Of a dry run: whether some event has another time than midnight. */
+  readonly hasTimes?: boolean;
   /** What it was stored with. */
   readonly batch?: Batch;
 }
@@ -150,7 +152,8 @@ export class Sender {
       if (dryRun) {
         const rejects = await retrying(() => stagedRejects(store, batch, shownRejects), this.#retries);
         const sample = await retrying(() => stagedSample(store, batch), this.#retries);
-        return { ...held, rejects, sample };
+        const times = () => stagedTimes(store, batch, this.#options.judge.timezone);
+        return { ...held, rejects, sample, hasTimes: await retrying(times, this.#retries) };
       }
       const staged = { batch, chunks: [id], token, loads: [sending.loadId] };
       await storeBatch(store, staged, this.#retries, deduped);

@@ -6,7 +6,7 @@ import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
 import { fileOrder, lineIn } from '../event/record-place.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
-import { inFuture, isEarly, type OddDays } from './odd-days.ts';
+import { hasTime, inFuture, isEarly, type OddDays } from './odd-days.ts';
 
 /** What is held back of a batch, which is one chunk or several. */
 export interface StagedCounts extends OddDays {
@@ -63,6 +63,12 @@ export function stagedRejects(store: Store, batch: string, max: number): Promise
   const query = `SELECT toFloat64(line) AS line, faults FROM incoming_staging AS s
     WHERE ${held} AND notEmpty(faults) ORDER BY ${fileOrder('s.line')} LIMIT {max:UInt32}`;
   return select<RejectedRow>(store, query, { batch, max });
+}
+
+/** Whether some held-back event has another time than midnight. */
+export async function stagedTimes(store: Store, batch: string, timezone: string): Promise<boolean> {
+  const query = `SELECT 1 FROM incoming_staging WHERE ${held} AND ${isEvent} AND ${hasTime} LIMIT 1`;
+  return (await select(store, query, { batch, timezone })).length > 0;
 }
 
 /** The first held-back events as a table for people; columns without a value are left out. */

@@ -21,6 +21,8 @@ export interface Condition {
   readonly holds: string;
   /** What must hold for the condition to have a result. */
   readonly rules: readonly Rule[];
+  /** What it is about. */
+  readonly columns: readonly string[];
 }
 
 /** How an expression calls the text of a column, as an identifier. */
@@ -78,6 +80,7 @@ export function conditionOf(name: string, expression: CheckedExpression): Condit
   return {
     holds: `(ifNull(r_${name}, false) != 0)`,
     rules: rules.map(({ broken, reason }) => ({ broken, reason: `where ${reason}` })),
+    columns: expression.columns,
   };
 }
 

@@ -72,6 +72,7 @@ export function severalEvents(events: readonly EventMapping[]): EventMapping & {
       condition: {
         holds: `(${choose(events.map(({ condition }) => condition?.holds ?? 'true'))})`,
         rules: rules(({ condition }) => condition?.rules ?? []),
+        columns: events.flatMap(({ condition }) => condition?.columns ?? []),
       },
     }),
   };

@@ -28,6 +28,10 @@ export function cellsReader(
     const n = columns.indexOf(name);
     return n < 0 ? undefined : `texts[${n + 1}]`;
   };
+  const { condition } = mapping;
+  // Below a table may stand what is no record, such as a copyright. A cell that is missing may be any but the first.
+  const tells = condition?.columns.every((name) => columns.indexOf(name) === 0) ? condition.holds : 'true';
+  const wanted = columns.length;
   return (framing, { cells, rule }) => ({
     format: framing === 'lines' ? 'LineAsString' : 'RowBinary',
     select: mapping.compute(
@@ -41,8 +45,8 @@ export function cellsReader(
       rule,
       {
         // Delimiters at the end of a record hold nothing.
-        broken: `length(cells) != ${columns.length} AND notEmpty(cells) AND (length(cells) < ${columns.length} OR arrayExists(cell -> cell != '', arraySlice(cells, ${columns.length + 1})))`,
-        reason: `the record must have as many cells as the header, ${columns.length}`,
+        broken: `length(cells) != ${wanted} AND notEmpty(cells) AND if(length(cells) < ${wanted}, ${tells}, arrayExists(cell -> cell != '', arraySlice(cells, ${wanted + 1})))`,
+        reason: `the record must have as many cells as the header, ${wanted}`,
         shown: 'toString(length(cells))',
       },
     ],
@@ -50,7 +54,7 @@ export function cellsReader(
     raw: 'record',
     columns: mapping.columns,
     events: mapping.events,
-    condition: mapping.condition,
+    condition,
   });
 }
 

@@ -87,9 +87,9 @@ export async function openBytes(
 export async function* readInput(
   input: Input,
   onBytes: (bytes: number) => void = () => {},
-  signal?: AbortSignal,
+  reading?: TextReading,
 ): AsyncGenerator<Buffer> {
-  const source = await openBytes(input, onBytes, signal);
+  const source = await openBytes(input, onBytes, undefined, reading);
   try {
     yield* piecesOf(source);
   } finally {

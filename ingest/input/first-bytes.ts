@@ -80,7 +80,7 @@ export function requireUtf8(head: Buffer): void {
     new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true });
   } catch {
     throw new InputError(
-      'the text is not UTF-8. Of events --encoding names what it is, such as windows-1252; --encoding utf-8 rejects only the records that are not UTF-8',
+      'the text is not UTF-8. --encoding names what it is, such as windows-1252; of events --encoding utf-8 rejects only the records that are not UTF-8',
     );
   }
 }

@@ -4,7 +4,7 @@ const oneLineFeed = Buffer.from('\n');
 const oneCarriageReturn = Buffer.from('\r');
 
 /** Encodings other than Unicode, by the names that TextDecoder knows them by. */
-export const encodings = [
+const encodings = [
   ...Array.from({ length: 9 }, (_, n) => `windows-125${n}`),
   ...[2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15].map((n) => `iso-8859-${n}`),
   ...['windows-874', 'koi8-r', 'koi8-u', 'ibm866', 'macintosh', 'x-mac-cyrillic'],
@@ -18,6 +18,11 @@ export function encodingNamed(name: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What is said of a name that is none of an encoding. */
+export function noEncoding(given: string): string {
+  return `${given} is no encoding; there are ${['utf-8', 'utf-16le', 'utf-16be', ...encodings].join(', ')}`;
 }
 
 /**

@@ -1,10 +1,9 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import type { FormatName } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
 import { confirmationTime } from './confirmation-time.ts';
-import { loadLookupList, lookupLists } from './lookup-lists.ts';
+import { type ListReading, loadLookupList, lookupLists } from './lookup-lists.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
 
 /** An account and its days; what is absent does not limit. */
@@ -53,11 +52,11 @@ export async function confirmDays(
 export async function confirmList(
   store: Store,
   input: Input,
-  format?: FormatName,
+  reading?: ListReading,
 ): Promise<{ days: number; changed: number; running?: string }> {
   const before = await unconfirmedDays(store);
   const { time, running } = await confirmationTime(store);
-  const days = await loadLookupList(store, lookupLists.confirmations, input, format, time);
+  const days = await loadLookupList(store, lookupLists.confirmations, input, reading, time);
   return { days, changed: before - (await unconfirmedDays(store)), ...(running && { running }) };
 }
 

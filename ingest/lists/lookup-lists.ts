@@ -92,6 +92,14 @@ export const lookupLists = {
   },
 } as const satisfies Record<string, LookupList>;
 
+/** How a list is written. */
+export interface ListReading {
+  /** Absent: by the name of the input. */
+  readonly format?: FormatName;
+  /** By the name of TextDecoder; absent: Unicode. */
+  readonly encoding?: string;
+}
+
 /**
  * Loads a list of names or confirmations from CSV or NDJSON: all of it, or nothing when a line is faulty. Returns the
  * number of lines. Loading the same list twice is the same as loading it once.
@@ -102,10 +110,10 @@ export async function loadLookupList(
   store: Store,
   list: LookupList,
   input: Input,
-  forced?: FormatName,
+  { format, encoding }: ListReading = {},
   confirmedAt?: string,
 ): Promise<number> {
-  const { clickhouse, text } = formatOf(input, forced);
+  const { clickhouse, text } = formatOf(input, format);
   if (!text) throw new InputError(`${input.name}: ${list.table} can be loaded from CSV or NDJSON only`);
   const columns = list.columns.map((name) => `${name} String`).join(', ');
   let rows: number;
@@ -124,7 +132,10 @@ export async function loadLookupList(
       into: `${target} (${[...list.columns, ...list.added].join(', ')})`,
       select: list.select(`input('${columns}')`, stored),
       format: clickhouse,
-      data: withoutEmptyLines(readInput(input), text.delimiter),
+      data: withoutEmptyLines(
+        readInput(input, undefined, encoding === undefined || encoding === 'utf-8' ? {} : { encoding }),
+        text.delimiter,
+      ),
       params,
       settings: {
         ...readerSettings,

@@ -29,7 +29,7 @@ export const senders = 2;
 
 /** What tests make small, to have several chunks of a small file. */
 export interface ChunkSize {
-  /** What a chunk of text may have; absent: what is fastest. */
+  /** What a chunk of text or Avro may have; absent: what is fastest. */
   readonly chunkBytes?: number | undefined;
 }
 
@@ -119,7 +119,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   /** Chunks that may have open rejected rows. */
   const ids: string[] = [];
   const stored: { readonly id: string; readonly firstLine: number }[] = [];
-  const odd = { future: 0, early: 0 };
+  const odd = { future: 0, early: 0, hasTimes: false };
   const finishChunk = async (sender: Sender, { chunk, claim, claimed }: ClaimedChunk): Promise<void> => {
     if (claim.how === 'skip') {
       ids.push(chunk.id);
@@ -142,6 +142,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       counts.leftOutRows += sent.leftOut;
       odd.future += sent.future;
       odd.early += sent.early;
+      odd.hasTimes ||= sent.hasTimes ?? false;
       if (sent.rejectedRows > 0) ids.push(chunk.id);
       if (sent.rows > 0) stored.push({ id: chunk.id, firstLine: chunk.firstLine });
       for (const row of sent.rejects) {
@@ -171,7 +172,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     await load?.finish();
     const openRejects = load && ids.length > 0 ? await countOpenRejects(store, ids) : counts.rejectedRows;
     const sentFirst = stored.sort((a, b) => a.firstLine - b.firstLine).map(({ id }) => id);
-    const midnights = load && (await describeMidnights(store, { ...judge, file, chunks: sentFirst }));
+    const mayBeDays = sentFirst.length > 0 && !odd.hasTimes;
+    const times = { ...judge, file, ...(load && { chunks: sentFirst }) };
+    const midnights = mayBeDays ? await describeMidnights(store, times) : undefined;
     for (const text of [describeOddDays(file, odd), midnights]) if (text) reading.warn(text);
     return { ...counts, openRejects, ...(load && { loadId: load.id }) };
   } catch (error) {

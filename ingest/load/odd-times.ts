@@ -1,15 +1,15 @@
 import { type Store, select } from '../../clickhouse/client.ts';
-import type { OddDays } from '../delivery/odd-days.ts';
+import { hasTime, type OddDays } from '../delivery/odd-days.ts';
 import { together } from '../ledger/batch-calls.ts';
 
 interface LoadedTimes {
   readonly file: string;
-  /** Chunks stored now, in the order of the file. */
-  readonly chunks: readonly string[];
   /** IANA zone of times that name none, */
   readonly timezone: string;
   /** and of the days of reports. */
   readonly reportTimezone: string;
+  /** Chunks stored now, in the order of the file; absent in a dry run, in which nothing is stored. */
+  readonly chunks?: readonly string[];
 }
 
 /** Events of days that are hardly right, in words; undefined where there are none. */
@@ -27,9 +27,9 @@ export async function describeMidnights(
   store: Store,
   { file, chunks, timezone, reportTimezone }: LoadedTimes,
 ): Promise<string | undefined> {
-  if (timezone === reportTimezone || chunks.length === 0) return undefined;
-  for (const chunk of chunks) if (await hasTimes(store, { chunk, timezone })) return undefined;
-  return `${file}: all times are 00:00:00 in ${timezone}, but the days of reports are those of ${reportTimezone}, so events may count on another day. If these are days: unload the load, and load the file with --timezone ${reportTimezone}`;
+  if (timezone === reportTimezone) return undefined;
+  for (const chunk of chunks ?? []) if (await hasTimes(store, { chunk, timezone })) return undefined;
+  return `${file}: all times are 00:00:00 in ${timezone}, but the days of reports are those of ${reportTimezone}, so events may count on another day. If these are days: ${chunks ? 'unload the load, and ' : ''}load the file with --timezone ${reportTimezone}`;
 }
 
 interface ChunkInZone {
@@ -44,7 +44,7 @@ const hasTimes = together<ChunkInZone, boolean>(async (store, asked) => {
     const chunks = asked.filter((each) => each.timezone === timezone).map(({ chunk }) => chunk);
     const query = `SELECT e.chunk AS chunk FROM events AS e
       WHERE day IN (SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)}) AND e.chunk IN {chunks:Array(String)}
-        AND formatDateTime(event_time, '%T', {timezone:String}) != '00:00:00'
+        AND ${hasTime}
       LIMIT 1 BY chunk LIMIT ${chunks.length}`;
     for (const row of await select<{ chunk: string }>(store, query, { chunks, timezone }))
       found.add(row.chunk);

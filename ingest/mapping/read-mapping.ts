@@ -6,7 +6,7 @@ import { type EventSpec, type FieldSource, MappingError, type MappingSpec } from
 import { blanks } from '../event/reading.ts';
 import { type SheetDates, sheetDates } from '../event/values.ts';
 import { fileError } from '../input/input-error.ts';
-import { encodingNamed, encodings } from '../input/text.ts';
+import { encodingNamed, noEncoding } from '../input/text.ts';
 
 /** A mapping that is in no file. */
 export interface MappingContent {
@@ -273,9 +273,7 @@ function checkedPath(given: string, place: string): readonly string[] {
 function checkedEncoding(given: string, place: string): string {
   const encoding = encodingNamed(given);
   if (encoding !== undefined) return encoding;
-  throw new MappingError(
-    `${place}: ${given} is no encoding; there are ${['utf-8', 'utf-16le', 'utf-16be', ...encodings].join(', ')}`,
-  );
+  throw new MappingError(`${place}: ${noEncoding(given)}`);
 }
 
 function checkedDates(given: string, place: string): SheetDates {

@@ -1,5 +1,6 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
 import * as z from 'zod';
+import { encodingNamed, noEncoding } from '../../ingest/input/text.ts';
 
 /** Wrong usage that no single argument shows: ends the command with exit code 2. */
 export function usage(message: string): CommanderError {
@@ -57,4 +58,11 @@ export function accountId(text: string): string {
 /** Of an option that may be given several times. */
 export function repeated(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
+}
+
+/** The name by which TextDecoder knows an encoding. */
+export function textEncoding(given: string): string {
+  const encoding = encodingNamed(given);
+  if (encoding === undefined) throw new InvalidArgumentError(noEncoding(given));
+  return encoding;
 }

@@ -1,8 +1,16 @@
 import { type Command, Option } from 'commander';
 import { formats } from '../../../ingest/formats/formats.ts';
-import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
+import { type ListReading, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import type { ChunkSize } from '../../../ingest/load/load-events.ts';
-import { accountId, eventDay, positiveInteger, rejectLimit, repeated, requireRange } from '../arguments.ts';
+import {
+  accountId,
+  eventDay,
+  positiveInteger,
+  rejectLimit,
+  repeated,
+  requireRange,
+  textEncoding,
+} from '../arguments.ts';
 import { withStore } from '../command.ts';
 import { addEventFields } from '../help/event-fields.ts';
 import { ingestEvents } from './events.ts';
@@ -15,6 +23,7 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     new Option('--format <format>', 'the format, if the file name does not end in it').choices(
       Object.keys(formats),
     );
+  const encoding = () => new Option('--encoding <name>', 'of text that is not Unicode, such as windows-1252');
   const events = ingest
     .command('events')
     .description('load events')
@@ -30,7 +39,7 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     .option('--json', 'print a summary as JSON')
     .optionsGroup('How the file is written:')
     .addOption(format())
-    .option('--encoding <name>', 'of text that is not Unicode, such as windows-1252')
+    .addOption(encoding())
     .option('--delimiter <character>', 'between cells, if no comma (CSV) or tab (TSV); blanks: any number')
     .option('--escapes', 'cells have backslash escapes and no quotes, as databases dump them')
     .option('--no-header', 'the first line is a record; columns are called 1, 2, …')
@@ -63,8 +72,9 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
       .description(`load ${name}: ${list.columns.join(', ')}`)
       .argument('<file...>', 'files, folders, quoted patterns, or - for standard input')
       .addOption(format())
-      .action((files: string[], options) =>
-        withStore((store) => ingestLists(store, list, files, options.format), { mayBeNew: true }),
+      .addOption(encoding().argParser(textEncoding))
+      .action((files: string[], reading: ListReading) =>
+        withStore((store) => ingestLists(store, list, files, reading), { mayBeNew: true }),
       );
   }
   program

@@ -1,8 +1,12 @@
 import type { Store } from '../../../clickhouse/client.ts';
-import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import { confirmDays, confirmList, isKnownAccount } from '../../../ingest/lists/confirmations.ts';
-import { type LookupList, loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
+import {
+  type ListReading,
+  type LookupList,
+  loadLookupList,
+  lookupLists,
+} from '../../../ingest/lists/lookup-lists.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 
 /** `ingest campaigns` and the other lists. */
@@ -10,15 +14,15 @@ export async function ingestLists(
   store: Store,
   list: LookupList,
   args: readonly string[],
-  format?: FormatName,
+  reading: ListReading,
 ): Promise<void> {
   for (const input of await expandFiles(args)) {
     if (list === lookupLists.confirmations) {
-      const { days, changed, running } = await confirmList(store, input, format);
+      const { days, changed, running } = await confirmList(store, input, reading);
       await untilReportsShowIt();
       sayConfirmed(input.name, days, changed, running);
     } else {
-      const lines = await loadLookupList(store, list, input, format);
+      const lines = await loadLookupList(store, list, input, reading);
       await untilReportsShowIt();
       say(`${input.name}: ${formatNumber(lines)} ${list.table} loaded`);
     }

@@ -42,11 +42,19 @@ describe('TSV', () => {
     expect(rejected).toEqual(['6  a backslash in the record begins no escape of a dump']);
   });
 
-  test('escapes between other delimiters, of any ending', async () => {
-    const dump = table('a\\nb').replaceAll('\t', '|');
-    expect(await loadText({ escapes: true, delimiter: '|' }, dump, creatives, 'csv')).toMatchObject({
-      events: [[1, 'a\nb']],
-      rejected: [],
-    });
-  });
+  test.each([
+    ['|', 'csv'],
+    ['\t', 'tsv'],
+  ])(
+    'escapes of MySQL between %s: of the delimiter itself, behind others, in a row',
+    async (delimiter, ending) => {
+      const d = `\\${delimiter}`;
+      const dump = table('a\\nb', `x${d}${d}y`, `x\\\\`, `\\\\${d}`, '"\u0001"').replaceAll('\t', delimiter);
+      const stored = ['a\nb', `x${delimiter}${delimiter}y`, 'x\\', `\\${delimiter}`, '"\u0001"'];
+      expect(await loadText({ escapes: true, delimiter }, dump, creatives, ending)).toMatchObject({
+        events: stored.map((text, n) => [2 ** n, text]),
+        rejected: [],
+      });
+    },
+  );
 });

@@ -10,7 +10,7 @@ import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 let account: string;
-const { counted, file, start } = useLoader(db, (own) => {
+const { counted, file, run, start } = useLoader(db, (own) => {
   ({ account } = own);
 });
 
@@ -96,6 +96,19 @@ test('names load from "CSV (Macintosh)" and from UTF-16', async () => {
       ),
     ).toBe(2);
   }
+});
+
+test('names load by --encoding, whose name is checked', async () => {
+  const names = Buffer.from(`account_id,campaign_id,name\n${account},w1,Frühling\n`, 'latin1');
+  const path = await file('names.csv', names);
+  const refused = await run(['ingest', 'campaigns', path]);
+  expect(refused.stderr).toMatch(/names\.csv: the text is not UTF-8\. --encoding names what it is/);
+  expect(await run(['ingest', 'campaigns', '--encoding', 'latin1', path])).toMatchObject({ code: 0 });
+  const query = "SELECT name FROM campaigns WHERE campaign_id = 'w1' AND account_id = {account:String}";
+  expect(await select(db.store, query, { account })).toEqual([{ name: 'Frühling' }]);
+  const wrong = await run(['ingest', 'confirmations', '--encoding', 'latin0', path]);
+  expect(wrong.code).toBe(2);
+  expect(wrong.stderr).toMatch(/latin0 is no encoding; there are utf-8, .*windows-1252/);
 });
 
 test('an empty line in a list of names is no record', async () => {

@@ -23,6 +23,11 @@ const warnings = async (file: string, ...flags: string[]) => {
 describe('days that are written as midnight', () => {
   test('of another zone than that of reports are said, with the zone to name', async () => {
     const path = await loader.file('e.csv', table('2019-06-30 00:00:00', '2019-07-01 00:00:00'));
+    expect(await warnings(path, '--dry-run')).toEqual([
+      expect.stringMatching(
+        /all times are 00:00:00 in UTC.* days: load the file with --timezone America\/New_York/,
+      ),
+    ]);
     const [warning, ...more] = await warnings(path);
     expect(warning).toContain(`${path}: all times are 00:00:00 in UTC`);
     expect(warning).toContain('--timezone America/New_York');
@@ -40,7 +45,9 @@ describe('days that are written as midnight', () => {
     expect(await warnings(days)).toEqual([]);
     const times = Array.from({ length: 40 }, () => '2019-06-30 00:00:00');
     const path = await loader.file('times.csv', table(...times, '2019-06-30 10:00:00'));
-    expect(await warnings(path, '--chunk-bytes', '300')).toEqual([]);
+    for (const flags of [['--dry-run'], []]) {
+      expect(await warnings(path, '--chunk-bytes', '300', ...flags)).toEqual([]);
+    }
     const all = await loader.file('all.csv', table('2019-08-30 00:00:00', ...times));
     expect(await warnings(all, '--chunk-bytes', '300')).toHaveLength(1);
   });

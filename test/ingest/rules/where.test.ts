@@ -67,10 +67,18 @@ describe('records for which a condition is false are left out and counted', () =
     const json = await loadText({ ...flags, where }, `${broken.join('\n')}\n`, sums, 'ndjson');
     expect(json).toMatchObject({ events: [[1, '0']], leftOut: 0 });
     expect(json.rejected).toEqual(['2  the record is not JSON', '3 Day appears twice']);
-    const cells = 'Day,impressions\n2026-03-01,1\n2026-03-02\n2026-03-02,"1\n2026-03-02,5\n';
+    const cells = 'Day,impressions\n2026-03-01,1\n2026-03-02,"1\n2026-03-01\n2026-03-02,5,6\n2026-03-02,5\n';
     const csv = await loadText({ ...flags, where }, cells, sums);
     expect(csv).toMatchObject({ events: [[1, '0']], leftOut: 1 });
-    expect(csv.rejected).toHaveLength(2);
+    expect(csv.rejected.map((each) => each.slice(0, 1))).toEqual(['3', '4', '5']);
+    // Which cell is missing cannot be told, so only the first tells that it is no record.
+    const below = `${cells}2026-03-02\n\n© of the platform\n`;
+    expect(await loadText({ ...flags, where }, below, sums)).toMatchObject({
+      leftOut: 3,
+      rejected: csv.rejected,
+    });
+    const other = await loadText({ ...flags, where: "{impressions} = '1'" }, below, sums);
+    expect(other.rejected).toHaveLength(5);
   });
 
   test('a faulty record that is left out is no rejected row', async () => {
