@@ -5,7 +5,7 @@ import { matches, quoted } from '../event/sql.ts';
 import { InputError } from '../input/input-error.ts';
 import { blankCells, blankCellsOf } from './blank-cells.ts';
 import { type CellRules, cellsReader } from './cells.ts';
-import { escapedCells } from './escaped-cells.ts';
+import { escapedCells, escapedCellsOf } from './escaped-cells.ts';
 import type { Format } from './format.ts';
 
 /** RFC 4180, with any delimiter of one byte. */
@@ -53,7 +53,7 @@ function quotedCells(delimiter: string, plainCells: boolean): CellRules {
 
 function firstCells(file: string, line: string, delimiter: string, escapes: boolean): string[] {
   if (delimiter === blanks) return blankCellsOf(line);
-  if (escapes) return line.split(delimiter);
+  if (escapes) return escapedCellsOf(line, delimiter);
   try {
     return (parseCsv(line, { delimiter, relax_quotes: true }) as string[][])[0] ?? [];
   } catch (cause) {

@@ -20,3 +20,9 @@ export function escapedCells(delimiter: string): CellRules {
     rule: { broken: "has(cells, '\\0')", reason: 'a backslash in the record begins no escape of a dump' },
   };
 }
+
+/** The cells of the first line. */
+export function escapedCellsOf(line: string, delimiter: string): string[] {
+  const behindPairs = '(?<=(?<!\\\\)(?:\\\\\\\\)*)';
+  return line.split(new RegExp(behindPairs + delimiter.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')));
+}

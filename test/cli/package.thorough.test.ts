@@ -78,6 +78,9 @@ beforeAll(async () => {
 test('the package has the size that the docs say, and neither sources nor tests', () => {
   expect(installing).toContain(`a package of ${(statSync(tarball).size / 1e6).toFixed(1)} MB`);
   const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
+  // What --suggest knows.
+  const examples = readdirSync(join(checkout, 'examples')).map((file) => `package/examples/${file}`);
+  expect(files).toEqual(expect.arrayContaining(examples));
   const wrong = files.filter(
     (file) =>
       !/^package\/((dist|clients|deploy|docs|examples|clickhouse\/config)\/|[^/]+\.(md|json)$|LICENSE$)/.test(

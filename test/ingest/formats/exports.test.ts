@@ -2,30 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 
 /** Files as sheets, ad platforms and databases write them. */
-const { loadText, inFile } = useMappedLoads();
+const { loadText } = useMappedLoads();
 
 describe('TSV', () => {
   const header = 'event_time\tcreative_id\timpressions';
   const table = (...cells: readonly string[]) =>
     `${[header, ...cells.map((cell, n) => `2026-09-01\t${cell}\t${2 ** n}`)].join('\n')}\n`;
   const creatives = 'toUInt32(impressions), creative_id';
-
-  test('"Unicode text" of Excel: quotes go, a comma of thousands is left to an expression', async () => {
-    const rows = ['2026-09-01\t"Shoes, winter"\t"1,204"\t"1,128.05"', '2026-09-02\t"19"" tyres"\t406\t6.96'];
-    const sheet = Buffer.from(`\ufeffDay\tCreative\tImpr.\tCost\r\n${rows.join('\r\n')}\r\n`, 'utf16le');
-    const flags = await inFile({
-      map: { event_time: 'Day', creative_id: 'Creative' },
-      expressions: { impressions: "replaceAll({Impr.}, ',', '')", spend: "replaceAll({Cost}, ',', '')" },
-    });
-    const fields = 'toUInt32(impressions), toString(spend), creative_id';
-    expect(await loadText(flags, sheet, fields, 'tsv')).toMatchObject({
-      events: [
-        [406, '6.96', '19" tyres'],
-        [1204, '1128.05', 'Shoes, winter'],
-      ],
-      rejected: [],
-    });
-  });
 
   test('a backslash is a backslash; a cell in quotes may hold tabs and line ends', async () => {
     const cells = ['C:\\temp\\new', 'ads\\banner', '50\\50', '"a\tb\nc"', 'say "hi"', '\\N'];
