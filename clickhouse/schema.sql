@@ -275,6 +275,20 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, creative_id)
 SETTINGS index_granularity = 8192;
 
+CREATE TABLE followed_files
+(
+    `reading` String,
+    `name` String,
+    `version` String,
+    `load_id` String,
+    `modified_at` DateTime64(3, 'UTC'),
+    `looked_at` DateTime64(6, 'UTC'),
+    `loaded_at` DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = ReplacingMergeTree(looked_at)
+ORDER BY (reading, name)
+SETTINGS index_granularity = 8192;
+
 CREATE TABLE incoming
 (
     `event_id` String,

@@ -1,6 +1,6 @@
 import type { Hash } from 'node:crypto';
 import type { ByteSource } from '../input/byte-source.ts';
-import { InputError } from '../input/input-error.ts';
+import { InputChanged } from '../input/input-error.ts';
 import { checksumOf } from './checksum.ts';
 import { isLineEnd } from './count-records.ts';
 import type { LineReader } from './line-reader.ts';
@@ -125,7 +125,7 @@ async function* piecesAgain(
     const bytes = (memories[n % memories.length] as Buffer).subarray(0, length);
     const found = await readAgain(bytes, start);
     if (found < length || checksumOf(bytes) !== checksum) {
-      throw new InputError(`${file}: was changed while it was loaded`);
+      throw new InputChanged(`${file}: was changed while it was loaded`);
     }
     yield { bytes, firstLine };
   }

@@ -3,7 +3,7 @@ import { ChunkChain } from '../chunks/chunk-chain.ts';
 import type { OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
 import { readColumns, typedColumns } from '../event/typed-columns.ts';
 import type { Input } from '../input/input.ts';
-import { fileError, InputError } from '../input/input-error.ts';
+import { fileError, InputChanged } from '../input/input-error.ts';
 import { parquetColumns } from '../parquet/columns.ts';
 import { openParquet, type ParquetFile, type ParquetPart } from '../parquet/file.ts';
 import { magic } from '../parquet/footer.ts';
@@ -76,7 +76,8 @@ async function* ownFile(
     hash.update(data);
     yield data;
   }
-  if (hash.digest('hex') !== content) throw new InputError(`${input.name}: was changed while it was loaded`);
+  if (hash.digest('hex') !== content)
+    throw new InputChanged(`${input.name}: was changed while it was loaded`);
   yield part.foot;
 }
 

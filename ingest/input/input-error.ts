@@ -1,9 +1,14 @@
 /** An input file cannot be used. The message names the file and says why. */
 export class InputError extends Error {}
 
+/** An input is not any more what it was: it has to be read anew, from its beginning. */
+export class InputChanged extends InputError {}
+
 /** What went wrong with a file, as an error that names it. Anything that is not an Error is returned as it is. */
 export function fileError(file: string, cause: unknown): unknown {
-  return cause instanceof Error ? new InputError(`${file}: ${describeFileError(cause)}`, { cause }) : cause;
+  if (!(cause instanceof Error)) return cause;
+  const Kind = cause instanceof InputChanged ? InputChanged : InputError;
+  return new Kind(`${file}: ${describeFileError(cause)}`, { cause });
 }
 
 /** What went wrong with a file, in words. */

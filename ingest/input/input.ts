@@ -13,11 +13,18 @@ export interface Input {
    * likes. Whether it has changed meanwhile is for the caller to see, by a checksum.
    */
   readRange(target: Buffer, start: number): Promise<number>;
+  /**
+   * What can be told of it without reading it: something that differs where its content may, and when it was written. Absent
+   * where all of it can be read only once.
+   */
+  look?(): { readonly version: string; readonly modified: Date };
+  /** Looks at it anew, after it was found to have changed; absent: it is not read again. */
+  renew?(): Promise<void>;
 }
 
 /** Bytes that follow each other, written where the caller wants them. */
 export interface InputReader {
-  /** How many bytes there are, of an input with a size. */
+  /** How many bytes there are; absent where text is not to be read once more by ranges, but held until it is sent. */
   readonly size?: number;
   /** All of them, where they are in memory already. */
   readonly whole?: Buffer;

@@ -29,6 +29,11 @@ export class LocalFile implements Input {
     return found.isFile() ? found.size : undefined;
   }
 
+  look(): { version: string; modified: Date } {
+    const { size, ino, mtime, mtimeNs, ctimeNs } = statSync(this.name, { bigint: true });
+    return { version: [size, ino, mtimeNs, ctimeNs].join(' '), modified: mtime };
+  }
+
   async readFrom(start: number, signal?: AbortSignal): Promise<InputReader> {
     // Use stat rather than open: opening and closing a pipe would break its writer.
     const found = statSync(this.name);

@@ -11,6 +11,7 @@ import { type FileReading, plainReading } from '../event/reading.ts';
 import type { SheetDates } from '../event/values.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
+import { InputChanged } from '../input/input-error.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
@@ -70,6 +71,8 @@ export interface EventLoadOptions extends ChunkSize {
   readonly timings?: LoadTimings;
   /** Called when ClickHouse does not answer and is tried again. */
   readonly onRetry?: (error: Error) => void;
+  /** Called with the load that has sent something of an input which was replaced while it was read. */
+  readonly onReplaced?: (load: string) => void;
   /** Sends a chunk when it is its turn among those of other loads; absent: at once. */
   readonly inTurn?: (send: () => Promise<void>) => Promise<void>;
   /** How many loads are under way, whose small chunks are stored together; absent: this one alone. */
@@ -180,6 +183,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   } catch (error) {
     const failure = loadFailure(error, file, signal);
     await load?.fail(failure instanceof Stopped ? failure : error);
+    if (load && ids.length > 0 && failure instanceof InputChanged) options.onReplaced?.(load.id);
     throw failure;
   } finally {
     await opened?.close();

@@ -1,5 +1,8 @@
+import { MappingError } from '../event/mapping.ts';
 import type { FileReading } from '../event/reading.ts';
 import { type Input, sizeOf } from '../input/input.ts';
+import { InputError } from '../input/input-error.ts';
+import { inOneVersion } from '../input/one-version.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { Stopped } from '../ledger/load-error.ts';
 import { alreadyLoaded } from './already-loaded.ts';
@@ -11,6 +14,10 @@ export interface FileLoadOptions
   readonly readingOf: (file: string) => FileReading;
   /** Called for each input when the ledger says of all of it that it is loaded, also where it was so before. */
   readonly onLoaded?: (input: Input, result: LoadResult) => Promise<void>;
+  /** Called for each input that cannot be loaded; the others are. Absent: the first such failure is thrown. */
+  readonly onFailed?: (input: Input, error: Error) => void;
+  /** Takes back what a load has sent of an input that was replaced meanwhile. */
+  readonly takeBack?: (load: string) => Promise<void>;
 }
 
 /** A file of at most this size is loaded beside others. It is one piece: see `pieceBytes`. */
@@ -65,7 +72,16 @@ export async function loadFiles(
         if (input) yield { n, input };
       }
     };
-    await inParallel(all(), atOnce, ({ n, input }) => work(n, input), new AbortController(), signal);
+    const { onFailed } = options;
+    const one = async ({ n, input }: { n: number; input: Input }) => {
+      try {
+        await work(n, input);
+      } catch (error) {
+        if (!onFailed || !comesOfInput(error)) throw error;
+        onFailed(input, error);
+      }
+    };
+    await inParallel(all(), atOnce, one, new AbortController(), signal);
     if (signal?.aborted) throw new Stopped('stopped');
   };
   for (let next = 0; next < inputs.length; ) {
@@ -94,12 +110,38 @@ export async function loadFiles(
     let loads = 0;
     const shared = { inTurn: (send: Send) => inTurn(store, send), loads: () => loads };
     await each(left, atOnce, async (n, input) => {
-      loads++;
-      const load = loadEvents({ ...optionsOf(input), ...(atOnce > 1 && shared) });
-      await settle(n, input, await load.finally(() => loads--));
+      const load = (own: EventLoadOptions) => {
+        loads++;
+        return loadEvents(own).finally(() => loads--);
+      };
+      const own = { ...optionsOf(input), ...(atOnce > 1 && shared) };
+      await settle(n, input, await loadWhole(own, load, options.takeBack));
     });
   }
-  return results;
+  return results.filter((result) => result !== undefined);
+}
+
+/** What was sent of an input that was replaced meanwhile is taken back: it would count beside the new version. */
+async function loadWhole(
+  options: EventLoadOptions,
+  load: (options: EventLoadOptions) => Promise<LoadResult>,
+  takeBack: FileLoadOptions['takeBack'],
+): Promise<LoadResult> {
+  const sentBy: string[] = [];
+  const onReplaced = (load: string) => void sentBy.push(load);
+  return inOneVersion(
+    options.input,
+    () => load({ ...options, onReplaced }),
+    async (error) => {
+      const sender = sentBy.pop();
+      if (sender !== undefined && !takeBack) throw error;
+      if (sender !== undefined) await takeBack?.(sender);
+    },
+  );
+}
+
+function comesOfInput(error: unknown): error is Error {
+  return error instanceof InputError || error instanceof MappingError;
 }
 
 type Send = () => Promise<void>;

@@ -55,6 +55,27 @@ export function accountId(text: string): string {
   return text;
 }
 
+const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Milliseconds. */
+export function duration(text: string): number {
+  const [, number, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  if (Number(number) > 0) return Number(number) * unitMs[unit as keyof typeof unitMs];
+  throw new InvalidArgumentError('Give a time such as 60s, 5m, 12h or 2d.');
+}
+
+/** The address of a server, without a password or a path behind a question mark. */
+export function endpoint(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (
+    url &&
+    /^https?:$/.test(url.protocol) &&
+    `${url.username}${url.password}${url.search}${url.hash}` === ''
+  )
+    return text;
+  throw new InvalidArgumentError('Give an address such as https://storage.example.com.');
+}
+
 /** Of an option that may be given several times. */
 export function repeated(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];

@@ -113,6 +113,8 @@ test('--suggest goes with no mapping', async () => {
   const path = await file('e.csv', csv(events(1)));
   expect(await ingest(['events', '--suggest', '--map', 'spend=Cost', path])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('--suggest goes with --format and --encoding only, not with map'),
+    stderr: expect.stringContaining(
+      '--suggest goes with --format, --encoding and --endpoint only, not with map',
+    ),
   });
 });

@@ -59,6 +59,7 @@ const wellStored: DataStatus = {
     last_ended: '',
   },
   failing: { files: 0, file: '', load: '', times: 0, error: '' },
+  followed: { files: 0, last_at: '', waited_seconds: 0 },
   longest: { seconds: 6 * 3600, load: '1', file: 'follow.ndjson' },
   last_events: '2026-11-19T00:00:00.000Z',
   low_day: [],

@@ -19,6 +19,11 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
     ['adtally ingest events events.ndjson.gz', 'one file; again it changes nothing'],
     ["adtally ingest events 'inbox/*.csv' --max-rejects 0.5%", 'many files, few bad rows'],
     ['adtally ingest events inbox --move-to done', 'a folder; files that are loaded leave it'],
+    ["adtally ingest events 's3://bucket/logs/*.parquet'", 'objects; with the keys that AWS tools find'],
+    [
+      "adtally ingest events 's3://bucket/{yyyy}/{MM}/{dd}/*.gz' --since 2d --follow 60s",
+      'what is new there, as it comes',
+    ],
     [
       'adtally ingest events google.csv --mapping google-ads.json --dry-run',
       'an export of others, only checked',

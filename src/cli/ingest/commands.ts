@@ -1,9 +1,11 @@
 import { type Command, Option } from 'commander';
 import { formats } from '../../../ingest/formats/formats.ts';
-import { type ListReading, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
+import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import type { ChunkSize } from '../../../ingest/load/load-events.ts';
 import {
   accountId,
+  duration,
+  endpoint,
   eventDay,
   positiveInteger,
   rejectLimit,
@@ -14,7 +16,7 @@ import {
 import { withStore } from '../command.ts';
 import { addEventFields } from '../help/event-fields.ts';
 import { ingestEvents } from './events.ts';
-import { confirmAccount, ingestLists } from './lists.ts';
+import { confirmAccount, ingestLists, type ListFlags } from './lists.ts';
 
 /** `ingest` and `confirm`. */
 export function addIngestCommands(program: Command, size: ChunkSize): void {
@@ -24,17 +26,29 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
       Object.keys(formats),
     );
   const encoding = () => new Option('--encoding <name>', 'of text that is not Unicode, such as windows-1252');
+  const places = 'files, folders, quoted patterns, s3://, gs:// or az:// addresses, or - for standard input';
+  const endpointOption = () =>
+    new Option('--endpoint <url>', 'of the objects: a store other than that of the provider').argParser(
+      endpoint,
+    );
   const events = ingest
     .command('events')
     .description('load events')
-    .argument('<file...>', 'files, folders, quoted patterns, or - for standard input')
+    .argument('<file...>', places)
     .optionsGroup('What is loaded:')
     .option('--dry-run', 'check everything and load nothing')
     .option('--suggest', 'look at the beginning of a file and print a mapping for it; load nothing')
     .option('--max-rejects <N|P%>', 'stop before the chunk that exceeds this number or share', rejectLimit)
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
     .option('--again', 'also load what was loaded before through another mapping: it counts twice')
+    .option('--follow <time>', 'go on looking for new files, this often: 60s, 5m', duration)
+    .option(
+      '--since <time>',
+      'of patterns with {yyyy}, {MM}, {dd}, {HH}: the days and hours since then, 2d',
+      duration,
+    )
     .option('--move-to <folder>', 'move files there that are loaded, also those that were loaded before')
+    .addOption(endpointOption())
     .option('--quiet', 'no progress bar')
     .option('--json', 'print a summary as JSON')
     .optionsGroup('How the file is written:')
@@ -70,11 +84,12 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     ingest
       .command(name)
       .description(`load ${name}: ${list.columns.join(', ')}`)
-      .argument('<file...>', 'files, folders, quoted patterns, or - for standard input')
+      .argument('<file...>', places)
       .addOption(format())
       .addOption(encoding().argParser(textEncoding))
-      .action((files: string[], reading: ListReading) =>
-        withStore((store) => ingestLists(store, list, files, reading), { mayBeNew: true }),
+      .addOption(endpointOption())
+      .action((files: string[], flags: ListFlags) =>
+        withStore((store) => ingestLists(store, list, files, flags), { mayBeNew: true }),
       );
   }
   program

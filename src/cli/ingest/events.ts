@@ -1,41 +1,23 @@
 import type { Store } from '../../../clickhouse/client.ts';
-import { mappedReading } from '../../../ingest/event/reading.ts';
-import { type FormatName, formatOf } from '../../../ingest/formats/formats.ts';
-import { expandFiles } from '../../../ingest/input/expand-files.ts';
-import { noCounts } from '../../../ingest/ledger/load.ts';
-import { Stopped } from '../../../ingest/ledger/load-error.ts';
+import { formatOf } from '../../../ingest/formats/formats.ts';
+import { InputError } from '../../../ingest/input/input-error.ts';
 import type { ChunkSize } from '../../../ingest/load/load-events.ts';
-import { loadFiles } from '../../../ingest/load/load-files.ts';
-import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
+import { readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
-import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
-import { openTraces } from '../../observe/traces.ts';
+import { dated, hasDate } from '../../../ingest/places/dated.ts';
+import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { usage } from '../arguments.ts';
-import { config, counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
-import { FirstRejects, shownRejects } from './first-rejects.ts';
-import { moveInto, requireMoveTarget } from './move-loaded.ts';
-import { eventProgress } from './progress.ts';
+import { say } from '../command.ts';
+import { follow } from './follow.ts';
+import { type EventFlags, type EventLoads, loadAll } from './load-all.ts';
+import { requireMoveTarget } from './move-loaded.ts';
+import { objectStores } from './object-stores.ts';
 
 /** Loaded, but some rows were rejected. */
 export const exitRejected = 4;
 
-export interface EventFlags extends MappingFlags {
-  readonly format?: FormatName;
-  readonly maxRejects?: { readonly rows?: number; readonly percent?: number };
-  readonly dedupe?: boolean;
-  readonly again?: boolean;
-  readonly dryRun?: boolean;
-  /** The folder for files that are loaded. */
-  readonly moveTo?: string;
-  readonly quiet?: boolean;
-  readonly json?: boolean;
-}
-
-/** More of them say the same of other files. */
-const mostWarnings = 10;
-
 /**
- * `ingest events`: loads files and stops at the first that fails. Returns the exit code.
+ * `ingest events`: loads files and stops at the first that fails, or follows places. Returns the exit code.
  * A signal stops it after the chunks in flight, a second one at once.
  */
 export async function ingestEvents(
@@ -44,139 +26,52 @@ export async function ingestEvents(
   flags: EventFlags,
   size: ChunkSize,
 ): Promise<number> {
-  const { moveTo } = flags;
-  if (moveTo !== undefined && flags.dryRun)
-    throw usage('--move-to: --dry-run loads nothing, so nothing is moved');
+  refuseContradictions(args, flags);
   const mapping = await validateMapping(store, await readMapping(flags));
-  const files = await expandFiles(args);
-  // A file name that does not show the format stops the run before its first file, not halfway.
-  for (const file of files) formatOf(file, flags.format);
-  if (moveTo !== undefined) await requireMoveTarget(moveTo, args, files);
-  const progress = await eventProgress(files, flags.quiet ?? false);
   const stop = stopOnSignal();
-  const rejectLimit = flags.maxRejects && new RejectLimit(flags.maxRejects);
-  const startedAt = performance.now();
-  const loads: string[] = [];
-  const total = noCounts();
-  const rejects = new FirstRejects(files);
-  const warnings = new Set<string>();
-  const warn = (text: string) => {
-    if (!warnings.has(text) && warnings.size < mostWarnings) progress.say(`warning: ${text}`);
-    warnings.add(text);
+  const { signal } = stop;
+  const loads: EventLoads = { store, flags, mapping, size, signal };
+  const stores = objectStores(flags.endpoint, say);
+  const find = async () => {
+    const { since, follow } = flags;
+    const mayBeEmpty = since !== undefined || follow !== undefined;
+    const files = await expandFiles(datedPlaces(args, since), stores, { mayBeEmpty, signal });
+    if (flags.moveTo !== undefined) await requireMoveTarget(flags.moveTo, args, files);
+    return files;
   };
-  let open = 0;
-  let sampled = false;
-  const traces = await openTraces(config());
-  const span = traces?.begin('ingest events', 'INTERNAL');
-  let failed = true;
   try {
-    const results = await loadFiles(files, {
-      ...size,
-      ...loadFlags(flags),
-      store,
-      readingOf: (file) => mappedReading(file, mapping, warn),
-      roundMoney: mapping.roundMoney,
-      ...(mapping.dates && { dates: mapping.dates }),
-      ...(mapping.timezone && { timezone: mapping.timezone.name }),
-      ...(rejectLimit && { rejectLimit }),
-      ...(moveTo !== undefined && {
-        onLoaded: async (input, { bytes }) => {
-          if (await moveInto(moveTo, input.name, bytes)) return;
-          progress.say(`${input.name} has grown since it was read, so it stays: run the same command again`);
-        },
-      }),
-      now: () => new Date(),
-      signal: stop.signal,
-      onProgress: progress.onProgress,
-      onRejected: rejects.add,
-      onSample: (table) => {
-        if (!sampled) progress.say(table.trimEnd());
-        sampled = true;
-      },
-      onWait: (other) => progress.say(`waiting for load ${other}`),
-      onRetry: (error) =>
-        progress.say(`ClickHouse does not respond: ${error.message}; retrying for two minutes`),
-    });
-    for (const result of results) {
-      if (result.loadId) loads.push(result.loadId);
-      open += result.openRejects;
-      for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += result[name];
+    if (flags.follow === undefined) {
+      const files = await find();
+      if (files.length === 0) throw new InputError(`${args.join(' ')}: no file there`);
+      // A file name that does not show the format stops the run before its first file, not halfway.
+      for (const file of files) formatOf(file, flags.format);
+      return (await loadAll(loads, files)) > 0 ? exitRejected : 0;
     }
-    failed = false;
-  } catch (error) {
-    if (!(error instanceof Stopped)) throw error;
-    throw new Error('stopped. Rows already loaded are kept; run the same command again to continue', {
-      cause: error,
-    });
+    await follow(loads, find, flags.follow);
+    return 0;
   } finally {
-    if (!flags.dryRun) await untilReportsShowIt();
     stop.release();
-    progress.stop();
-    for (const text of rejects.texts()) say(text);
-    span?.end({ attributes: spanOf(total, files.length, loads), failed });
-    await traces?.stop().catch((error) => say(`spans not sent: ${error}`));
   }
-  const seconds = Math.round(performance.now() - startedAt) / 1000;
-  report(total, { files: files.length, seconds, loads, open }, flags);
-  return open > 0 ? exitRejected : 0;
 }
 
-function spanOf(total: ReturnType<typeof noCounts>, files: number, loads: readonly string[]) {
-  return {
-    'adtally.files': files,
-    'adtally.loads': [...loads],
-    'adtally.rows': total.rows,
-    'adtally.repeated_rows': total.repeatedRows,
-    'adtally.rejected_rows': total.rejectedRows,
-    'adtally.bytes': total.bytes,
-  };
+/** Places with a date in them as those of all days since a time. */
+function datedPlaces(args: readonly string[], sinceMs: number | undefined): readonly string[] {
+  if (sinceMs === undefined) return args;
+  return args.flatMap((arg) => dated(arg, sinceMs, new Date()));
 }
 
-/** The flags that are no mapping. */
-function loadFlags({ format, dedupe, again, dryRun }: EventFlags) {
-  return {
-    ...(format && { format }),
-    ...(dedupe && { dedupe }),
-    ...(again && { again }),
-    ...(dryRun && { dryRun }),
-  };
-}
-
-function report(
-  total: ReturnType<typeof noCounts>,
-  run: { files: number; seconds: number; loads: string[]; open: number },
-  flags: EventFlags,
-): void {
-  const { rows, repeatedRows, rejectedRows, duplicateRows, leftOutRows, bytes } = total;
-  if (flags.json) {
-    process.stdout.write(
-      `${JSON.stringify({ loads: run.loads, files: run.files, rows, repeated_rows: repeatedRows, rejected_rows: rejectedRows, duplicate_rows: duplicateRows, left_out_rows: leftOutRows, open_rejects: run.open, bytes, seconds: run.seconds })}\n`,
-    );
-  }
-  const files = counted(run.files, 'file');
-  if (rows + rejectedRows + duplicateRows + leftOutRows === 0 && repeatedRows > 0) {
-    say(`nothing to do: all ${counted(repeatedRows, 'event')} of ${files} were already loaded`);
-    if (run.open > 0) {
-      say(
-        `${counted(run.open, 'rejected row')} of ${run.files === 1 ? 'it' : 'them'} ${run.open === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them. Other flags (--ignore-unknown, --round-money) change nothing of them: unload the load first, then load the file again`,
-      );
-    }
-    return;
-  }
-  const rate = formatNumber(Math.round(rows / Math.max(0.001, run.seconds)));
-  const parts = [
-    `${counted(rows, 'event')} ${flags.dryRun ? 'can be loaded' : 'loaded'} from ${files} in ${run.seconds} s (${rate}/s)`,
-    ...(repeatedRows ? [`${formatNumber(repeatedRows)} already loaded before`] : []),
-    ...(duplicateRows ? [`${formatNumber(duplicateRows)} skipped: their event_id is already loaded`] : []),
-    ...(leftOutRows ? [`${formatNumber(leftOutRows)} left out by where`] : []),
-    ...(rejectedRows ? [`${formatNumber(rejectedRows)} rejected`] : []),
-  ];
-  if (rejectedRows > shownRejects)
-    say(`… and ${formatNumber(rejectedRows - shownRejects)} more rejected rows`);
-  say(parts.join(', '));
-  if (rejectedRows && !flags.dryRun) {
-    say(`Rejected rows are kept; list them with: adtally rejects ${run.loads.join(' ')}`);
-  }
+/** @throws wrong usage */
+function refuseContradictions(args: readonly string[], { dryRun, moveTo, follow, since }: EventFlags): void {
+  if (moveTo !== undefined && dryRun) throw usage('--move-to: --dry-run loads nothing, so nothing is moved');
+  if (follow !== undefined && dryRun)
+    throw usage('--follow: --dry-run loads nothing, so nothing is followed');
+  if (follow !== undefined && args.includes('-')) throw usage('--follow: standard input (-) ends by itself');
+  const [withDate] = args.filter(hasDate);
+  if (since === undefined && withDate !== undefined)
+    throw usage(`${withDate} has a place for dates: --since 2d says which`);
+  const without = args.find((arg) => !hasDate(arg));
+  if (since !== undefined && without !== undefined)
+    throw usage(`--since: ${without} has no place for dates, such as {yyyy}/{MM}/{dd}`);
 }
 
 function stopOnSignal(): { signal: AbortSignal; release(): void } {

@@ -1,5 +1,5 @@
 import type { Store } from '../../../clickhouse/client.ts';
-import { expandFiles } from '../../../ingest/input/expand-files.ts';
+import { inOneVersion } from '../../../ingest/input/one-version.ts';
 import { confirmDays, confirmList, isKnownAccount } from '../../../ingest/lists/confirmations.ts';
 import {
   type ListReading,
@@ -7,22 +7,29 @@ import {
   loadLookupList,
   lookupLists,
 } from '../../../ingest/lists/lookup-lists.ts';
+import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
+import { objectStores } from './object-stores.ts';
+
+export interface ListFlags extends ListReading {
+  /** Of a store of objects; absent: that of its provider. */
+  readonly endpoint?: string;
+}
 
 /** `ingest campaigns` and the other lists. */
 export async function ingestLists(
   store: Store,
   list: LookupList,
   args: readonly string[],
-  reading: ListReading,
+  { endpoint, ...reading }: ListFlags,
 ): Promise<void> {
-  for (const input of await expandFiles(args)) {
+  for (const input of await expandFiles(args, objectStores(endpoint, say))) {
     if (list === lookupLists.confirmations) {
-      const { days, changed, running } = await confirmList(store, input, reading);
+      const { days, changed, running } = await inOneVersion(input, () => confirmList(store, input, reading));
       await untilReportsShowIt();
       sayConfirmed(input.name, days, changed, running);
     } else {
-      const lines = await loadLookupList(store, list, input, reading);
+      const lines = await inOneVersion(input, () => loadLookupList(store, list, input, reading));
       await untilReportsShowIt();
       say(`${input.name}: ${formatNumber(lines)} ${list.table} loaded`);
     }

@@ -4,7 +4,7 @@ import { copyFile, link, lstat, open, realpath, rename, rm, stat } from 'node:fs
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { isDynamicPattern } from 'tinyglobby';
 import type { Input } from '../../../ingest/input/input.ts';
-import { standardInput } from '../../../ingest/input/standard-input.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { usage } from '../arguments.ts';
 
 /**
@@ -19,6 +19,8 @@ export async function requireMoveTarget(
   const target = await realpath(folder).catch(() => undefined);
   if (target === undefined || !(await stat(target)).isDirectory())
     throw usage(`--move-to ${folder}: there is no such folder; make it first`);
+  for (const { name } of files.filter((file) => !(file instanceof LocalFile)))
+    throw usage(`--move-to: ${name === '-' ? 'standard input (-)' : name} cannot be moved`);
   const again = (arg: string) =>
     usage(
       `--move-to ${folder}: ${arg} reads that folder, so its files would be read again; name another folder`,
@@ -32,7 +34,6 @@ export async function requireMoveTarget(
   }
   const folders = new Map<string, string>();
   for (const input of files) {
-    if (input === standardInput) throw usage('--move-to: standard input (-) cannot be moved');
     const file = input.name;
     folders.set(dirname(resolve(file)), file);
   }

@@ -2,21 +2,23 @@ import { join } from 'node:path';
 import type { Store } from '../../../clickhouse/client.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
-import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
+import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { readBeginning } from '../../../ingest/suggest/beginning.ts';
 import { knownExports } from '../../../ingest/suggest/known-exports.ts';
 import { suggestMapping } from '../../../ingest/suggest/suggest-mapping.ts';
 import { folderHere } from '../../version.ts';
 import { usage } from '../arguments.ts';
 import { print, say } from '../command.ts';
+import { objectStores } from './object-stores.ts';
 
 interface SuggestFlags {
   readonly suggest?: boolean;
   readonly format?: FormatName;
   readonly encoding?: string;
+  readonly endpoint?: string;
   readonly [flag: string]: unknown;
 }
 
@@ -27,11 +29,12 @@ interface SuggestFlags {
 export async function suggestMappingOf(
   store: Store,
   args: readonly string[],
-  { suggest: _, format, encoding, header: __, ...others }: SuggestFlags,
+  { suggest: _, format, encoding, endpoint, header: __, ...others }: SuggestFlags,
 ): Promise<void> {
   const [other] = Object.keys(others);
-  if (other !== undefined) throw usage(`--suggest goes with --format and --encoding only, not with ${other}`);
-  const [file, ...more] = await expandFiles(args);
+  if (other !== undefined)
+    throw usage(`--suggest goes with --format, --encoding and --endpoint only, not with ${other}`);
+  const [file, ...more] = await expandFiles(args, objectStores(endpoint, say));
   if (!file || more.length > 0) throw usage('--suggest looks at one file');
   const reading = { ...(format && { format }), ...(encoding !== undefined && { encoding }) };
   const beginning = await readBeginning(file, reading);

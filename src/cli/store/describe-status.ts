@@ -2,6 +2,7 @@ import type { LoadsOfDay, OpenWork, StoreSize, UnconfirmedDays } from '../../../
 import type { InterruptedUnload } from '../../../ingest/history/interrupted-unloads.ts';
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { FailingFiles, LongestLoad } from '../../../ingest/history/troubled-loads.ts';
+import type { LatelyFollowed } from '../../../ingest/ledger/followed-files.ts';
 import { describeVersion, type Version } from '../../version.ts';
 import { counted, formatNumber } from '../command.ts';
 
@@ -37,6 +38,7 @@ export interface DataStatus {
   readonly loads: LoadsOfDay;
   readonly failing: FailingFiles;
   readonly longest: LongestLoad;
+  readonly followed: LatelyFollowed;
   /** When events were last newly counted, as ISO 8601 in UTC; empty: never. */
   readonly last_events: string;
   /** Counts of the last complete day that are far below those of the same weekdays before, of the network or of an account. */
@@ -80,6 +82,7 @@ function ofData({
   today,
   loads,
   last_events,
+  followed,
   open,
   unconfirmed,
 }: DataStatus): [string, string][] {
@@ -98,6 +101,14 @@ function ofData({
     ['', loads.last_ended ? `the last one ended ${loads.last_ended} UTC` : 'none has ended yet'],
     ...(last_events
       ? [['', `events came last ${last_events.slice(0, 19).replace('T', ' ')} UTC`] as [string, string]]
+      : []),
+    ...(followed.files > 0
+      ? [
+          [
+            'followed',
+            `${counted(followed.files, 'file')} in 24 hours, the last one ${followed.last_at} UTC, ${counted(followed.waited_seconds, 'second')} after it was written`,
+          ] as [string, string],
+        ]
       : []),
     [
       'open',

@@ -15,6 +15,7 @@ import {
 import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
 import { judgeDay } from '../../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
+import { latelyFollowed } from '../../../ingest/ledger/followed-files.ts';
 import type { AlertLimits } from '../../config.ts';
 import { runningVersion } from '../../version.ts';
 import { config, lackOf, print } from '../command.ts';
@@ -117,6 +118,7 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
     loads: await loadsOf(store, today, timezone),
     failing: await failingFiles(store, now),
     longest: await longestLoad(store),
+    followed: await latelyFollowed(store),
     last_events: lastEvents ? new Date(lastEvents * 1000).toISOString() : '',
     low_day: judged.filter(({ low, accounts }) => low || accounts > 0),
     open,

@@ -5,9 +5,10 @@ import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
+import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { startOf } from '../../support/compiled.ts';
 import { type EventLine, event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
@@ -15,6 +16,7 @@ import { type Ended, peakMemoryMb } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 import { zstd } from '../../support/zstd.ts';
 
+const stores = new ObjectStores({ env: {} });
 const db = useStore();
 let account: string;
 let home: string;
@@ -179,7 +181,7 @@ describe('a file that cannot be read', () => {
     ] as const)
       await chmod(place, mode);
     const loading = asNobody(async () => {
-      const [input = new LocalFile(path)] = await expandFiles([path]);
+      const [input = new LocalFile(path)] = await expandFiles([path], stores);
       await loadEvents({ store: db.store, input, chunkBytes: 1000, now: () => new Date() });
     });
     await expect(loading).rejects.toThrow(`${path}: no permission to read it`);

@@ -7,11 +7,13 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, test } from 'vitest';
 import { formatOf } from '../../../ingest/formats/formats.ts';
 import { openBytes, readInput } from '../../../ingest/input/byte-source.ts';
-import { expandFiles } from '../../../ingest/input/expand-files.ts';
 import { InputError } from '../../../ingest/input/input-error.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { crToLf, toUtf8 } from '../../../ingest/input/text.ts';
+import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
+import { expandFiles } from '../../../ingest/places/expand-files.ts';
 
+const stores = new ObjectStores({ env: {} });
 const folder = mkdtempSync(join(tmpdir(), 'adtally-text-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -130,16 +132,18 @@ describe('the files of an argument', () => {
     await Promise.all([...names, '.hidden', 'inner/x.csv'].map((name) => writeFile(join(home, name), '')));
     await symlink(join(home, 'inner'), join(home, 'link'));
     const paths = names.map((name) => join(home, name));
-    expect((await expandFiles([home])).map(({ name }) => name)).toEqual(paths);
-    const again = await expandFiles([`${home}/part-*.csv`, home, ...paths]);
+    expect((await expandFiles([home], stores)).map(({ name }) => name)).toEqual(paths);
+    const again = await expandFiles([`${home}/part-*.csv`, home, ...paths], stores);
     expect(again.map(({ name }) => name)).toEqual(paths);
     await symlink(join(home, 'missing'), join(home, 'broken.csv'));
-    await expect(expandFiles([home])).rejects.toThrow(`${join(home, 'broken.csv')}: there is no such file`);
+    await expect(expandFiles([home], stores)).rejects.toThrow(
+      `${join(home, 'broken.csv')}: there is no such file`,
+    );
   });
 
   test.each(['missing.csv', 'missing-*.csv', 'e.csv/x.csv'])('%s is named', async (name) => {
     await writeFile(join(folder, 'e.csv'), '');
-    await expect(expandFiles([join(folder, name)])).rejects.toThrow(`${join(folder, name)}: `);
+    await expect(expandFiles([join(folder, name)], stores)).rejects.toThrow(`${join(folder, name)}: `);
   });
 
   test('a folder in place of a file is named', async () => {

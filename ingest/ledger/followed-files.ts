@@ -1,0 +1,90 @@
+import { insertData, type Store, select } from '../../clickhouse/client.ts';
+import { together } from './batch-calls.ts';
+
+/** A file as a look found it. */
+export interface FoundFile {
+  readonly name: string;
+  /** What differs where the content may. */
+  readonly version: string;
+}
+
+export interface FollowedFile extends FoundFile {
+  readonly reading: string;
+  readonly load: string;
+  /** Milliseconds since 1970. */
+  readonly modifiedAt: number;
+  /** See `timeOfStore`. */
+  readonly lookedAt: string;
+}
+
+/** So many names are asked for at a time, at most. */
+const namesAtOnce = 10_000;
+
+/** Now, by the clock of the store: `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
+export async function timeOfStore(store: Store): Promise<string> {
+  const [row] = await select<{ now: string }>(store, "SELECT toString(now64(6, 'UTC')) AS now");
+  if (!row) throw new Error('ClickHouse did not tell the time');
+  return row.now;
+}
+
+/** Notes that all of a file is loaded. */
+export const noteFollowed = together<FollowedFile, void>(async (store, files) => {
+  await insertData(store, {
+    into: 'followed_files (reading, name, version, load_id, modified_at, looked_at)',
+    select: `SELECT reading, name, version, load, fromUnixTimestamp64Milli(modifiedAt, 'UTC'), toDateTime64(lookedAt, 6, 'UTC')
+      FROM input('reading String, name String, version String, load String, modifiedAt Int64, lookedAt String')`,
+    format: 'JSONEachRow',
+    data: [files.map((file) => JSON.stringify(file)).join('\n')],
+    settings: {},
+  });
+  return files.map(() => undefined);
+});
+
+/**
+ * Of files in the order of their names those that are not known to be loaded in this version. What was looked at before
+ * the last unload does not count as known, nor what was looked at shortly after it: servers have clocks of their own.
+ */
+export async function notFollowed<File extends FoundFile>(
+  store: Store,
+  reading: string,
+  files: readonly File[],
+): Promise<File[]> {
+  const left: File[] = [];
+  for (let at = 0; at < files.length; at += namesAtOnce) {
+    const some = files.slice(at, at + namesAtOnce);
+    const known = new Map(
+      (
+        await select<FoundFile>(
+          store,
+          `SELECT name, f.version AS version FROM followed_files AS f FINAL
+           WHERE reading = {reading:String} AND name BETWEEN {first:String} AND {last:String}
+             AND f.looked_at > (SELECT max(l.version) + toIntervalMinute(1) FROM loads AS l WHERE l.state = 'unloaded')`,
+          { reading, first: some[0]?.name ?? '', last: some.at(-1)?.name ?? '' },
+        )
+      ).map(({ name, version }) => [name, version]),
+    );
+    left.push(...some.filter(({ name, version }) => known.get(name) !== version));
+  }
+  return left;
+}
+
+/** What followers have loaded in the last 24 hours. */
+export interface LatelyFollowed {
+  readonly files: number;
+  /** When the last one was loaded, `yyyy-mm-dd hh:mm:ss` in UTC; empty: none was. */
+  readonly last_at: string;
+  /** For how long it had been there then. */
+  readonly waited_seconds: number;
+}
+
+/** @throws when ClickHouse does not tell */
+export async function latelyFollowed(store: Store): Promise<LatelyFollowed> {
+  const [row] = await select<LatelyFollowed>(
+    store,
+    `SELECT toFloat64(uniqExact(name)) AS files, if(files = 0, '', toString(toDateTime(max(loaded_at), 'UTC'))) AS last_at,
+       toFloat64(greatest(0, dateDiff('second', argMax(modified_at, loaded_at), max(loaded_at)))) AS waited_seconds
+     FROM followed_files WHERE loaded_at > now64(6) - toIntervalDay(1)`,
+  );
+  if (!row) throw new Error('ClickHouse did not count what was followed');
+  return row;
+}

@@ -1,0 +1,94 @@
+import type { Input, InputReader } from '../input/input.ts';
+import { readerOf } from '../input/pieces.ts';
+import type { Bucket } from './bucket.ts';
+import type { ObjectVersion } from './service.ts';
+
+/** All of an object of at most this size is asked for at once. */
+const smallBytes = 4 << 20;
+/** What is shown to the reader as a whole, as of a small file. */
+const wholeBytes = 64 << 10;
+/** The end of a larger one is asked for at once: it holds the footer of most Parquet files. */
+const tailBytes = 1 << 20;
+
+/** An object of a bucket, in the version in which it was found. */
+export class ObjectInput implements Input {
+  /** Its address. */
+  readonly name: string;
+  readonly #bucket: Bucket;
+  #object: ObjectVersion;
+
+  constructor(bucket: Bucket, object: ObjectVersion) {
+    // A key may hold what would end a line of a message.
+    this.name = bucket.name + object.key.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, encodeURIComponent);
+    this.#bucket = bucket;
+    this.#object = object;
+  }
+
+  get endings(): readonly string[] {
+    const { key } = this.#object;
+    return key
+      .slice(key.lastIndexOf('/') + 1)
+      .toLowerCase()
+      .split('.')
+      .slice(1);
+  }
+
+  look(): { version: string; modified: Date } {
+    return { version: this.#object.etag, modified: this.#object.modified };
+  }
+
+  size(): number {
+    return this.#object.size;
+  }
+
+  /** Its reader has no size: so text is held until it is sent, and comes over the network once. */
+  async readFrom(start: number, signal?: AbortSignal): Promise<InputReader> {
+    if (this.#object.size <= smallBytes) {
+      const small = (await this.#piece(0, signal)).subarray(start);
+      let unread = small;
+      const read = async (target: Buffer) => {
+        const length = unread.copy(target);
+        unread = unread.subarray(length);
+        return length;
+      };
+      return { ...(small.length <= wholeBytes && { whole: small }), read, close: async () => {} };
+    }
+    const stop = new AbortController();
+    const own = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
+    return readerOf(this.#bucket.bytes(this.#object, start, this.#object.size, own), async () =>
+      stop.abort(),
+    );
+  }
+
+  async readRange(target: Buffer, start: number): Promise<number> {
+    const { size } = this.#object;
+    const from = size <= smallBytes ? 0 : size - tailBytes;
+    if (start >= from) return (await this.#piece(from)).subarray(start - from).copy(target);
+    let length = 0;
+    for await (const piece of this.#bucket.bytes(this.#object, start, start + target.length)) {
+      length += piece.copy(target, length);
+    }
+    return length;
+  }
+
+  async renew(): Promise<void> {
+    const found = await this.#bucket.find(this.#object.key);
+    if (!found) throw new Error('there is no such object any more');
+    this.#object = found;
+  }
+
+  /** All of it from a place on. */
+  async #piece(start: number, signal?: AbortSignal): Promise<Buffer> {
+    const { key, etag, size } = this.#object;
+    const name = `${start} ${etag} ${key}`;
+    const known = this.#bucket.kept.get(name);
+    if (known) return known;
+    const piece = Buffer.allocUnsafeSlow(size - start);
+    let length = 0;
+    for await (const bytes of this.#bucket.bytes(this.#object, start, size, signal)) {
+      length += bytes.copy(piece, length);
+    }
+    this.#bucket.kept.set(name, piece);
+    return piece;
+  }
+}

@@ -1,0 +1,69 @@
+import type { Dirent } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { glob, isDynamicPattern } from 'tinyglobby';
+import type { Input } from '../input/input.ts';
+import { fileError, InputError } from '../input/input-error.ts';
+import { LocalFile } from '../input/local-file.ts';
+import { standardInput } from '../input/standard-input.ts';
+import { objectAddress } from '../objects/address.ts';
+import type { ObjectStores } from '../objects/object-stores.ts';
+
+export interface ExpandOptions {
+  /** Arguments that stand for nothing are no error. */
+  readonly mayBeEmpty?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The inputs that arguments stand for: a file itself, `-` for standard input, every file of a folder (without hidden
+ * files and folders in it), every match of a pattern; the same of objects, whose addresses begin with `s3://`, `gs://` or
+ * `az://`. Each once; those of a folder or pattern in the order of their names.
+ * @throws {InputError} for an argument that stands for nothing
+ */
+export async function expandFiles(
+  args: readonly string[],
+  stores: ObjectStores,
+  options: ExpandOptions = {},
+): Promise<Input[]> {
+  const inputs = new Map<string, Input>();
+  for (const arg of args) {
+    const address = objectAddress(arg);
+    const found = address ? await stores.expand(arg, address, options.signal) : await expand(arg);
+    if (found.length === 0 && !options.mayBeEmpty) throw new InputError(`${arg}: no file there`);
+    for (const input of found) if (!inputs.has(input.name)) inputs.set(input.name, input);
+  }
+  return [...inputs.values()];
+}
+
+async function expand(arg: string): Promise<Input[]> {
+  if (arg === '-') return [standardInput];
+  const found = await stat(arg).catch((cause: unknown) => {
+    if (isDynamicPattern(arg)) return undefined;
+    throw fileError(arg, cause);
+  });
+  if (found?.isFile() || found?.isFIFO()) return [new LocalFile(arg)];
+  const files = found
+    ? await filesIn(arg)
+    : await glob(arg, { expandDirectories: false, absolute: isAbsolute(arg) });
+  return files.sort().map((file) => new LocalFile(file));
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((cause: unknown) => {
+    throw fileError(folder, cause);
+  });
+  const visible = entries.filter(({ name }) => !name.startsWith('.'));
+  const areFolders = await Promise.all(visible.map((entry) => isFolder(folder, entry)));
+  return visible.filter((_, n) => !areFolders[n]).map(({ name }) => join(folder, name));
+}
+
+/** Follows links: one to a folder is not a file, one to nothing is an error. */
+async function isFolder(folder: string, entry: Dirent): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  const path = join(folder, entry.name);
+  const found = await stat(path).catch((cause: unknown) => {
+    throw fileError(path, cause);
+  });
+  return found.isDirectory();
+}

@@ -1,0 +1,187 @@
+import type { Store } from '../../../clickhouse/client.ts';
+import type { ValidMapping } from '../../../ingest/event/mapping.ts';
+import { mappedReading } from '../../../ingest/event/reading.ts';
+import type { FormatName } from '../../../ingest/formats/formats.ts';
+import { unload } from '../../../ingest/history/unload.ts';
+import type { Input } from '../../../ingest/input/input.ts';
+import { noCounts } from '../../../ingest/ledger/load.ts';
+import { Stopped } from '../../../ingest/ledger/load-error.ts';
+import type { ChunkSize } from '../../../ingest/load/load-events.ts';
+import { type FileLoadOptions, loadFiles } from '../../../ingest/load/load-files.ts';
+import type { MappingFlags } from '../../../ingest/mapping/read-mapping.ts';
+import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
+import { openTraces } from '../../observe/traces.ts';
+import { config, counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
+import { FirstRejects, shownRejects } from './first-rejects.ts';
+import { moveInto } from './move-loaded.ts';
+import { eventProgress } from './progress.ts';
+
+export interface EventFlags extends MappingFlags {
+  readonly format?: FormatName;
+  readonly maxRejects?: { readonly rows?: number; readonly percent?: number };
+  readonly dedupe?: boolean;
+  readonly again?: boolean;
+  readonly dryRun?: boolean;
+  /** Milliseconds between two looks for new files; absent: one look. */
+  readonly follow?: number;
+  /** Milliseconds; for places with a date in them. */
+  readonly since?: number;
+  /** The folder for files that are loaded. */
+  readonly moveTo?: string;
+  /** Of a store of objects; absent: that of its provider. */
+  readonly endpoint?: string;
+  readonly quiet?: boolean;
+  readonly json?: boolean;
+}
+
+/** More of them say the same of other files. */
+const mostWarnings = 10;
+
+/** What loads of one command have in common. */
+export interface EventLoads {
+  readonly store: Store;
+  readonly flags: EventFlags;
+  readonly mapping: ValidMapping;
+  readonly size: ChunkSize;
+  /** Ends the load after the chunks in flight. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Loads files and says what came of it. Returns how many rejected rows of them are open.
+ * @param callbacks of a follower
+ */
+export async function loadAll(
+  { store, flags, mapping, size, signal }: EventLoads,
+  files: readonly Input[],
+  callbacks: Pick<FileLoadOptions, 'onLoaded' | 'onFailed'> = {},
+): Promise<number> {
+  const { moveTo } = flags;
+  const progress = await eventProgress(files, (flags.quiet ?? false) || flags.follow !== undefined);
+  const rejectLimit = flags.maxRejects && new RejectLimit(flags.maxRejects);
+  const startedAt = performance.now();
+  const loads: string[] = [];
+  const total = noCounts();
+  const rejects = new FirstRejects(files);
+  const warnings = new Set<string>();
+  const warn = (text: string) => {
+    if (!warnings.has(text) && warnings.size < mostWarnings) progress.say(`warning: ${text}`);
+    warnings.add(text);
+  };
+  const now = () => new Date();
+  let open = 0;
+  let loaded = 0;
+  let sampled = false;
+  const traces = await openTraces(config());
+  const span = traces?.begin('ingest events', 'INTERNAL');
+  let failed = true;
+  try {
+    const results = await loadFiles(files, {
+      ...size,
+      ...loadFlags(flags),
+      store,
+      readingOf: (file) => mappedReading(file, mapping, warn),
+      roundMoney: mapping.roundMoney,
+      ...(mapping.dates && { dates: mapping.dates }),
+      ...(mapping.timezone && { timezone: mapping.timezone.name }),
+      ...(rejectLimit && { rejectLimit }),
+      ...(callbacks.onFailed && { onFailed: callbacks.onFailed }),
+      onLoaded: async (input, result) => {
+        await callbacks.onLoaded?.(input, result);
+        if (moveTo === undefined || (await moveInto(moveTo, input.name, result.bytes))) return;
+        progress.say(`${input.name} has grown since it was read, so it stays: run the same command again`);
+      },
+      takeBack: async (load) => void (await unload(store, load, now, { signal })),
+      now,
+      signal,
+      onProgress: progress.onProgress,
+      onRejected: rejects.add,
+      onSample: (table) => {
+        if (!sampled) progress.say(table.trimEnd());
+        sampled = true;
+      },
+      onWait: (other) => progress.say(`waiting for load ${other}`),
+      onRetry: (error) =>
+        progress.say(`ClickHouse does not respond: ${error.message}; retrying for two minutes`),
+    });
+    for (const result of results) {
+      loaded++;
+      if (result.loadId) loads.push(result.loadId);
+      open += result.openRejects;
+      for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += result[name];
+    }
+    failed = false;
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    throw new Error('stopped. Rows already loaded are kept; run the same command again to continue', {
+      cause: error,
+    });
+  } finally {
+    if (!flags.dryRun) await untilReportsShowIt();
+    progress.stop();
+    for (const text of rejects.texts()) say(text);
+    span?.end({ attributes: spanOf(total, files.length, loads), failed });
+    await traces?.stop().catch((error) => say(`spans not sent: ${error}`));
+  }
+  const seconds = Math.round(performance.now() - startedAt) / 1000;
+  if (loaded > 0) report(total, { files: loaded, seconds, loads, open }, flags);
+  return open;
+}
+
+function spanOf(total: ReturnType<typeof noCounts>, files: number, loads: readonly string[]) {
+  return {
+    'adtally.files': files,
+    'adtally.loads': [...loads],
+    'adtally.rows': total.rows,
+    'adtally.repeated_rows': total.repeatedRows,
+    'adtally.rejected_rows': total.rejectedRows,
+    'adtally.bytes': total.bytes,
+  };
+}
+
+/** The flags that are no mapping. */
+function loadFlags({ format, dedupe, again, dryRun }: EventFlags) {
+  return {
+    ...(format && { format }),
+    ...(dedupe && { dedupe }),
+    ...(again && { again }),
+    ...(dryRun && { dryRun }),
+  };
+}
+
+function report(
+  total: ReturnType<typeof noCounts>,
+  run: { files: number; seconds: number; loads: string[]; open: number },
+  flags: EventFlags,
+): void {
+  const { rows, repeatedRows, rejectedRows, duplicateRows, leftOutRows, bytes } = total;
+  if (flags.json) {
+    process.stdout.write(
+      `${JSON.stringify({ loads: run.loads, files: run.files, rows, repeated_rows: repeatedRows, rejected_rows: rejectedRows, duplicate_rows: duplicateRows, left_out_rows: leftOutRows, open_rejects: run.open, bytes, seconds: run.seconds })}\n`,
+    );
+  }
+  const files = counted(run.files, 'file');
+  if (rows + rejectedRows + duplicateRows + leftOutRows === 0 && repeatedRows > 0) {
+    say(`nothing to do: all ${counted(repeatedRows, 'event')} of ${files} were already loaded`);
+    if (run.open > 0) {
+      say(
+        `${counted(run.open, 'rejected row')} of ${run.files === 1 ? 'it' : 'them'} ${run.open === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them. Other flags (--ignore-unknown, --round-money) change nothing of them: unload the load first, then load the file again`,
+      );
+    }
+    return;
+  }
+  const rate = formatNumber(Math.round(rows / Math.max(0.001, run.seconds)));
+  const parts = [
+    `${counted(rows, 'event')} ${flags.dryRun ? 'can be loaded' : 'loaded'} from ${files} in ${run.seconds} s (${rate}/s)`,
+    ...(repeatedRows ? [`${formatNumber(repeatedRows)} already loaded before`] : []),
+    ...(duplicateRows ? [`${formatNumber(duplicateRows)} skipped: their event_id is already loaded`] : []),
+    ...(leftOutRows ? [`${formatNumber(leftOutRows)} left out by where`] : []),
+    ...(rejectedRows ? [`${formatNumber(rejectedRows)} rejected`] : []),
+  ];
+  if (rejectedRows > shownRejects)
+    say(`… and ${formatNumber(rejectedRows - shownRejects)} more rejected rows`);
+  say(parts.join(', '));
+  if (rejectedRows && !flags.dryRun) {
+    say(`Rejected rows are kept; list them with: adtally rejects ${run.loads.join(' ')}`);
+  }
+}

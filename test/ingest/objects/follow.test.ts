@@ -1,0 +1,143 @@
+import { appendFile, mkdir, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+import { dated } from '../../../ingest/places/dated.ts';
+import { event, ndjson } from '../../support/events.ts';
+import { useLoader } from '../../support/loader.ts';
+import { useObjectStorage } from '../../support/object-storage.ts';
+import { useCommands } from '../../support/process.ts';
+import { useStore } from '../../support/store.ts';
+
+/** Places that are followed: what is new there is loaded, once, whatever its name and however late. */
+
+const db = useStore();
+const storage = useObjectStorage('events');
+let account = '';
+let home = '';
+const loader = useLoader(db, (own) => {
+  ({ account, home } = own);
+});
+const commands = useCommands();
+beforeEach(() => storage.reset());
+
+const put = (path: string, content: string) => storage.put(`${account}/${path}`, content);
+const lines = (from: number, count: number) =>
+  ndjson(
+    Array.from({ length: count }, (_, n) =>
+      event({ event_id: `${account}-${from + n}`, advertiser_id: account }),
+    ),
+  );
+
+function following(...args: string[]) {
+  const env = { ...loader.env(), ...storage.keys };
+  const endpoint = ['--endpoint', storage.endpoint];
+  const command = commands.start(['ingest', 'events', ...args, '--follow', '1s', ...endpoint], env);
+  return {
+    ...command,
+    /** Resolves when so many events have come in one look. */
+    loaded: (events: number) => command.said(new RegExp(`^${events} events? loaded`, 'm')),
+    /** Resolves when so many events of the account are there. */
+    counted: (events: number) => expect.poll(loader.counted, { timeout: 120_000 }).toBe(events),
+    stopped: async () => {
+      const { code, stderr } = await command.kill('SIGTERM');
+      expect(code, stderr).toBe(0);
+      return stderr;
+    },
+  };
+}
+const s3 = () => `s3://${storage.bucket}/${account}/**`;
+const objectsRead = () =>
+  storage.asked.filter(({ method, headers }) => method === 'GET' && headers.range).map(({ path }) => path);
+
+test('new objects are loaded, also late ones with earlier names; what was loaded is not read again, also after a restart', async () => {
+  await put('b/1.ndjson', lines(0, 3));
+  const first = following(s3());
+  await first.loaded(3);
+  await put('a/0.ndjson', lines(10, 5));
+  await first.loaded(5);
+  await put('c/copy.ndjson', lines(10, 5));
+  await put('b/1.ndjson', lines(0, 9));
+  await first.loaded(6);
+  await first.stopped();
+  storage.reset();
+  await put('d.ndjson', lines(20, 7));
+  const second = following(s3());
+  await second.loaded(7);
+  await second.stopped();
+  expect(new Set(objectsRead())).toEqual(new Set([`/${storage.bucket}/${account}/d.ndjson`]));
+  expect(await loader.counted()).toBe(21);
+  expect((await loader.run(['status'])).stdout).toMatch(
+    /^followed +4 files in 24 hours, the last one .* UTC, \d+ seconds? after it was written$/m,
+  );
+});
+
+test('an object that cannot be loaded keeps no other out, and is loaded when it is mended', async () => {
+  await put('1.csv', 'no,columns\n1,2\n');
+  await put('2.txt', 'no format');
+  const running = following(s3());
+  await running.said(/1\.csv: .*; the other files are loaded, and this one is tried again later/);
+  await put('3.ndjson', lines(0, 4));
+  await running.loaded(4);
+  await put('1.csv', `event_time,event_type,advertiser_id,campaign_id\n2026-03-01,impression,${account},c\n`);
+  await running.loaded(1);
+  const said = await running.stopped();
+  expect(said.match(/2\.txt: /g)).toHaveLength(1);
+  expect(await loader.counted()).toBe(5);
+});
+
+test('a load that was taken back is loaded anew', async () => {
+  await put('1.ndjson', lines(0, 4));
+  const running = following(s3());
+  await running.loaded(4);
+  const [, load = ''] = (await loader.run(['loads', '--json'])).stdout.match(/"load_id":"([^"]+)"/) ?? [];
+  await loader.run(['unload', load]);
+  await put('2.ndjson', lines(10, 2));
+  await running.counted(6);
+  await running.stopped();
+});
+
+test('a store that is away for a while ends nothing; one that refuses the first look ends all', async () => {
+  await put('1.ndjson', lines(0, 2));
+  const running = following(s3());
+  await running.loaded(2);
+  storage.meet(() => ({ status: 403, code: 'AccessDenied' }));
+  await running.said(/do not give access to it \(403 AccessDenied\); trying again/);
+  const refused = await following(s3()).ended;
+  expect(refused).toMatchObject({ code: 1 });
+  expect(refused.stderr).toMatch(/^error: s3:\S+: the keys do not give access to it \(403 AccessDenied\)$/m);
+  storage.reset();
+  await put('2.ndjson', lines(10, 3));
+  await running.loaded(3);
+  await running.stopped();
+});
+
+test('files of a folder are followed when nobody writes to them any more', async () => {
+  const inbox = join(home, 'inbox');
+  await mkdir(inbox, { recursive: true });
+  const before = new Date(Date.now() - 60_000);
+  const write = async (name: string, content: string, at = before) => {
+    await writeFile(join(inbox, name), content);
+    await utimes(join(inbox, name), at, at);
+  };
+  const ahead = new Date(Date.now() + 600_000);
+  await write('written.ndjson', lines(0, 3), ahead);
+  const running = following(inbox);
+  await write('done.ndjson', lines(10, 2));
+  await running.loaded(2);
+  await appendFile(join(inbox, 'written.ndjson'), lines(3, 2));
+  await utimes(join(inbox, 'written.ndjson'), before, before);
+  await running.loaded(5);
+  await running.stopped();
+  expect(await loader.counted()).toBe(7);
+});
+
+test('dates of a pattern are those since a time, and a day ahead', () => {
+  const now = new Date('2026-03-01T01:30:00Z');
+  expect(dated('s3://b/{yyyy}/{MM}/{dd}/*.gz', 86_400_000, now)).toEqual([
+    's3://b/2026/02/28/*.gz',
+    's3://b/2026/03/01/*.gz',
+    's3://b/2026/03/02/*.gz',
+  ]);
+  expect(dated('{yyyy}-{MM}/{yyyy}{MM}{dd}{HH}', 3_600_000, now)).toHaveLength(26);
+  expect(() => dated('{yyyy}/{dd}', 3_600_000, now)).toThrow('{yyyy}/{dd}: has {dd} and no {MM}');
+});

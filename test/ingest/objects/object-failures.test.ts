@@ -1,0 +1,179 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { beforeEach, expect, test } from 'vitest';
+import { defaultMapping } from '../../../ingest/event/mapping.ts';
+import { mappedReading } from '../../../ingest/event/reading.ts';
+import { unload } from '../../../ingest/history/unload.ts';
+import { loadFiles } from '../../../ingest/load/load-files.ts';
+import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
+import { expandFiles } from '../../../ingest/places/expand-files.ts';
+import { event, ndjson } from '../../support/events.ts';
+import { useLoader } from '../../support/loader.ts';
+import { type Fault, useObjectStorage } from '../../support/object-storage.ts';
+import { parquetFile } from '../../support/parquet.ts';
+import { useStore } from '../../support/store.ts';
+
+/** Stores that refuse, throttle, break off and change while they are read. */
+
+const db = useStore();
+const storage = useObjectStorage('events');
+let account = '';
+const loader = useLoader(db, (own) => {
+  ({ account } = own);
+});
+beforeEach(() => storage.reset());
+
+const address = (path: string) => `s3://${storage.bucket}/${account}/${path}`;
+const put = (path: string, content: string | Buffer) => storage.put(`${account}/${path}`, content);
+const lines = (count: number, campaign = 'c') =>
+  ndjson(
+    Array.from({ length: count }, (_, n) =>
+      event({ event_id: `${account}-${n}`, advertiser_id: account, campaign_id: campaign.repeat(100) }),
+    ),
+  );
+
+const now = () => new Date();
+const failures: string[] = [];
+async function load(
+  args: string[],
+  { env = storage.keys, chunkBytes = 1 << 20, giveUpAfterMs = 20_000 } = {},
+) {
+  const stores = new ObjectStores({ env, endpoint: storage.endpoint, giveUpAfterMs });
+  return loadFiles(await expandFiles(args, stores), {
+    ...{ store: db.store, chunkBytes, now },
+    readingOf: (file) => mappedReading(file, defaultMapping),
+    onFailed: (_, { message }) => void failures.push(message),
+    takeBack: async (load) => void (await unload(db.store, load, now)),
+  });
+}
+
+test.each<[string, Record<string, string>, string, RegExp]>([
+  [
+    'a wrong secret',
+    { ...storage.keys, AWS_SECRET_ACCESS_KEY: 'hidden' },
+    'e.ndjson',
+    /does not accept the keys \(403 SignatureDoesNotMatch\)$/,
+  ],
+  [
+    'an unknown key',
+    { AWS_ACCESS_KEY_ID: 'unknown', AWS_SECRET_ACCESS_KEY: 'hidden' },
+    '*.ndjson',
+    /does not accept the keys \(403 InvalidAccessKeyId\)$/,
+  ],
+  ['half a key', { AWS_ACCESS_KEY_ID: 'unknown' }, '*.ndjson', /only one is set$/],
+  ['an object that is not there', storage.keys, 'nothing.ndjson', /no file there$/],
+  ['a pattern without a match', storage.keys, '*.csv', /no file there$/],
+])('%s is one line with the address, and nothing is loaded', async (_, env, path, message) => {
+  await put('e.ndjson', lines(1));
+  const failed = load([address(path)], { env });
+  await expect(failed).rejects.toThrow(message);
+  await expect(failed).rejects.toThrow(new RegExp(`^${address(path).replaceAll('*', '\\*')}: [^\\n]*$`));
+  await expect(failed).rejects.not.toThrow(/hidden/);
+});
+
+test('a bucket that is not there is named', async () => {
+  await expect(load(['s3://nowhere/a/*.csv'])).rejects.toThrow(
+    's3://nowhere/a/*.csv: there is no bucket s3://nowhere/',
+  );
+  await expect(load(['s3://nowhere/a.csv'])).rejects.toThrow(
+    's3://nowhere/a.csv: there is no bucket s3://nowhere/',
+  );
+});
+
+const busy: readonly Fault[] = [
+  { status: 503, code: 'SlowDown' },
+  { status: 429, code: 'TooManyRequests' },
+  { status: 500, code: 'InternalError' },
+  { cutAfter: 0 },
+];
+
+test('a store that throttles and breaks connections is asked again, and gives all of it', async () => {
+  await put('a.ndjson', lines(13_000));
+  await put('b.parquet', await parquetFile(db.store, account, 100_000, { group: 50_000 }));
+  let n = 0;
+  // Each request in turn meets one of them, and bodies break at other places each time.
+  storage.meet(() => (n++ % 3 === 2 ? undefined : (busy[n % busy.length] ?? undefined)));
+  const results = await load([address('*')]);
+  expect(results.map(({ rows }) => rows)).toEqual([13_000, 100_000]);
+  expect(await loader.counted()).toBe(113_000);
+});
+
+test('a body that breaks off is read on behind what has come', async () => {
+  await put('a.ndjson', lines(13_000));
+  storage.meet(({ method }) => (method === 'GET' ? { cutAfter: 1_500_000 } : undefined));
+  await load([address('a.ndjson')]);
+  expect(await loader.counted()).toBe(13_000);
+  const starts = storage.asked.map(({ headers }) => Number(/^bytes=(\d+)-/.exec(headers.range ?? '')?.[1]));
+  expect(starts.filter((start) => start > 1_000_000).length).toBeGreaterThan(1);
+});
+
+test('a store that does not recover is given up, with the reason', async () => {
+  await put('a.ndjson', lines(1));
+  storage.meet(() => ({ status: 503, code: 'SlowDown' }));
+  await expect(load([address('*')], { giveUpAfterMs: 100 })).rejects.toThrow(
+    `${address('*')}: the storage does not answer: 503 SlowDown`,
+  );
+});
+
+test.each(['listed', 'read'])(
+  'an object that is replaced after it was %s is read anew, whole',
+  async (when) => {
+    await put('a.ndjson', lines(13_000, 'a'));
+    const listing = { body: '' };
+    storage.meet(async ({ path, headers }) => {
+      const isRead = headers.range !== undefined;
+      if (isRead && listing.body === '') {
+        listing.body = 'replaced';
+        if (when === 'read') return { cutAfter: 3_000_000 };
+        await put('a.ndjson', lines(14_000, 'b'));
+      } else if (isRead && listing.body === 'replaced' && when === 'read') {
+        listing.body = 'read anew';
+        await put('a.ndjson', lines(14_000, 'b'));
+      }
+      return path === '' ? { status: 500, code: 'NoPath' } : undefined;
+    });
+    const results = await load([address('*')]);
+    expect(results.map(({ rows }) => rows)).toEqual([14_000]);
+    expect(await loader.counted()).toBe(14_000);
+  },
+);
+
+test('no redirect is followed, and nothing of a request goes to another address', async () => {
+  await put('a.ndjson', lines(1));
+  let reached = 0;
+  const elsewhere = createServer((_, response) => {
+    reached++;
+    response.end();
+  });
+  await new Promise<void>((resolve) => void elsewhere.listen(0, '127.0.0.1', resolve));
+  const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/latest/meta-data/`;
+  try {
+    for (const status of [301, 302, 307]) {
+      const headers = { location, 'x-amz-bucket-region': '127.0.0.1/' };
+      storage.meet(() => ({ status, code: 'TemporaryRedirect', headers }));
+      await expect(load([address('*')])).rejects.toThrow(/another address, which is not followed/);
+    }
+    expect(reached).toBe(0);
+  } finally {
+    elsewhere.close();
+  }
+});
+
+test('of more objects than a page has all are found', async () => {
+  const keys = Array.from({ length: 1_001 }, (_, n) => `${account}/many/${n}.ndjson`);
+  for (let at = 0; at < keys.length; at += 50) {
+    await Promise.all(keys.slice(at, at + 50).map((key) => storage.put(key, '')));
+  }
+  storage.reset();
+  const stores = new ObjectStores({ env: storage.keys, endpoint: storage.endpoint });
+  const names = (await expandFiles([address('many/')], stores)).map(({ name }) => name);
+  expect(names).toEqual(keys.map((key) => `s3://${storage.bucket}/${key}`).sort());
+  expect(storage.asked.length).toBe(2);
+});
+
+test.each(['s3://', 's3://-/x', 'az://account', 'gs:///x', 'az://user@host:80/c/x'])(
+  '%s is no address',
+  async (arg) => {
+    await expect(load([arg])).rejects.toThrow(`${arg}: is no address of objects; give ${arg.slice(0, 5)}`);
+  },
+);

@@ -1,0 +1,79 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { AwsClient } from 'aws4fetch';
+import { Command } from 'commander';
+import { checkout, startProcess } from '../support/process.ts';
+
+/** The same files from s3rver and from disk, each into a new store: `node --import tsx test/long/objects.ts --small 10000`. */
+const { small, rounds } = new Command('objects')
+  .option('--small <n>', 'small objects, of 20 events each', Number, 1_000)
+  .option('--rounds <n>', 'how often each is loaded', Number, 3)
+  .parse()
+  .opts<{ small: number; rounds: number }>();
+
+const root = mkdtempSync(join(tmpdir(), 'adtally-long-'));
+const bin = fileURLToPath(import.meta.resolve('s3rver/bin/s3rver.js'));
+const options = ['-d', join(root, 's3'), '-a', '127.0.0.1', '-p', '0', '--silent', '--no-vhost-buckets'];
+const legacy = '--openssl-legacy-provider';
+const server = startProcess(process.execPath, [legacy, bin, ...options, '--configure-bucket', 'bench']);
+const [, port] = await server.said(/listening on 127\.0\.0\.1:(\d+)/);
+const endpoint = `http://127.0.0.1:${port}`;
+const keys = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' };
+const client = new AwsClient({ ...keys, service: 's3', region: 'us-east-1' });
+
+let made = 0;
+const line = () => {
+  const n = ++made;
+  return JSON.stringify({
+    event_id: `e${n}`,
+    event_time: new Date(1_772_323_200_000 + (n % 172_800) * 1_000).toISOString(),
+    event_type: 'impression',
+    advertiser_id: `adv-${n % 20}`,
+    campaign_id: `campaign-${n % 300}`,
+    creative_id: `creative-${n % 900}`,
+    publisher_id: `pub-${n % 15}`,
+    ad_unit_id: `unit-${n % 200}`,
+    spend: ((n * 7_919) % 1_000) / 1_000,
+    revenue: ((n * 6_007) % 800) / 1_000,
+  });
+};
+const lines = (count: number) => Buffer.from(`${Array.from({ length: count }, line).join('\n')}\n`);
+const files = (count: number, ending: string, make: () => Buffer) =>
+  Array.from({ length: count }, (_, n) => ({ name: `${n}.${ending}`, content: make() }));
+const sets = {
+  plain: files(2, 'ndjson', () => lines(500_000)),
+  gzip: files(4, 'ndjson.gz', () => gzipSync(lines(200_000), { level: 1 })),
+  small: files(small, 'ndjson', () => lines(20)),
+};
+
+async function load(...args: string[]): Promise<number> {
+  const data = mkdtempSync(join(root, 'data-'));
+  const env = { DATA_DIR: data, AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
+  const command = ['--import', 'tsx', join(checkout, 'src/cli.ts'), 'ingest', 'events', '--json', ...args];
+  const { code, stdout, stderr } = await startProcess(process.execPath, command, env).ended;
+  if (code !== 0) throw new Error(stderr);
+  rmSync(data, { recursive: true });
+  return (JSON.parse(stdout) as { seconds: number }).seconds;
+}
+
+for (const [name, all] of Object.entries(sets)) {
+  const folder = join(root, name);
+  mkdirSync(folder);
+  for (const { name: file, content } of all) {
+    writeFileSync(join(folder, file), content);
+    await client.fetch(`${endpoint}/bench/${name}/${file}`, { method: 'PUT', body: content });
+  }
+  for (let round = 0; round < rounds; round++) {
+    const disk = await load(folder);
+    const s3 = await load(`s3://bench/${name}/`, '--endpoint', endpoint);
+    const each = ((s3 / all.length) * 1_000).toFixed(1);
+    process.stdout.write(
+      `${name}: disk ${disk} s, s3 ${s3} s (${(disk / s3).toFixed(2)} of the speed), ${each} ms an object\n`,
+    );
+  }
+}
+await server.kill('SIGKILL');
+rmSync(root, { recursive: true, force: true });
