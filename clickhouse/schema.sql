@@ -509,6 +509,7 @@ CREATE TABLE tokens
     `id` String,
     `account_id` String,
     `family` LowCardinality(String),
+    `purpose` LowCardinality(String) DEFAULT 'report',
     `hash` String,
     `label` String,
     `created_at` DateTime64(3, 'UTC'),

@@ -59,6 +59,13 @@ const environment = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).default(8080),
   ADMIN_PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).optional(),
+  RECEIVE_PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).default(8081),
+  RECEIVE_MEGABYTES: wholeNumber(
+    'is not a size: a whole number of megabytes, 128 or more',
+    128,
+    1_048_576,
+  ).default(256),
+  MAPPINGS_DIR: z.string().optional(),
   TRUSTED_PROXIES: z
     .string()
     .transform((text) => text.split(',').map((network) => network.trim()))
@@ -124,6 +131,12 @@ export type Config = Readonly<{
   port: number;
   /** Of `/readyz` and `/metrics`, on the same host; absent: they are on `port`. */
   adminPort?: number;
+  /** Of `receive`. */
+  receivePort: number;
+  /** For bodies of events that arrive or are being loaded. */
+  receiveMegabytes: number;
+  /** The folder of the mappings that bodies may name; absent: they may name none. */
+  mappingsDir?: string;
   /** Whose X-Forwarded-For is believed. */
   trustedProxies: readonly string[];
   dataDir: string;
@@ -206,6 +219,9 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     host: values.HOST,
     port: values.PORT,
     ...(values.ADMIN_PORT !== undefined && { adminPort: values.ADMIN_PORT }),
+    receivePort: values.RECEIVE_PORT,
+    receiveMegabytes: values.RECEIVE_MEGABYTES,
+    ...(values.MAPPINGS_DIR && { mappingsDir: values.MAPPINGS_DIR }),
     trustedProxies: Object.freeze(values.TRUSTED_PROXIES),
     dataDir: values.DATA_DIR,
     ...(values.REPORT_TIMEZONE && { reportTimezone: values.REPORT_TIMEZONE }),

@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
+import type { InputIdentity } from '../event/reading.ts';
 
 /**
  * Names the chunks of an input, each by its content and by all that is before it: equal records at two places are two
@@ -6,21 +7,21 @@ import { createHash, type Hash } from 'node:crypto';
  */
 export class ChunkChain {
   readonly #fingerprint: string;
+  /** How the first chunk is found; undefined behind it. */
+  #key: string | undefined;
   /** sha256 of the input up to here. */
   #before: Buffer;
 
-  /**
-   * @param salt what makes the same bytes other ones altogether
-   * @param fingerprint what tells chunks of the same bytes apart: how their columns are read
-   * @param header what belongs to every chunk
-   */
-  constructor(salt: string, fingerprint: string, header: Buffer) {
+  /** @param header what belongs to every chunk */
+  constructor({ salt, key, fingerprint }: InputIdentity, header: Buffer) {
     this.#fingerprint = fingerprint;
+    this.#key = key;
     this.#before = createHash('sha256').update(salt).update('\n').update(header).digest();
   }
 
   /** How the ledger finds the chunks that begin here: sha256, hex, of all that is before and of what comes first. */
   head(first: Buffer): string {
+    if (this.#key !== undefined) return createHash('sha256').update(`key ${this.#key}`).digest('hex');
     return this.begin().update(first).digest('hex');
   }
 
@@ -38,5 +39,6 @@ export class ChunkChain {
   /** Goes on behind a chunk of this content. */
   pass(content: string): void {
     this.#before = Buffer.from(content, 'hex');
+    this.#key = undefined;
   }
 }

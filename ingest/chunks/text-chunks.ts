@@ -35,7 +35,7 @@ export async function openText(
     });
     for (let n = 0; n < reading.skipLines; n++) await reader.skipLine();
     const names = header ? await reader.takeHeader() : Buffer.alloc(0);
-    const chain = new ChunkChain(reading.salt, reading.fingerprint, names);
+    const chain = new ChunkChain(reading, names);
     const first = (await reader.skipBlankLines()) ? await reader.peekLine() : undefined;
     const firstLine = names.length > 0 ? names : first;
     const chunked = {

@@ -3,7 +3,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { type Claim, claimChunk } from './chunk-claims.ts';
 import type { AttemptStart } from './deliver-chunk.ts';
-import { refuseLoadedOtherwise } from './loaded-otherwise.ts';
+import { refuseLoadedOtherwise, refuseOtherBytes } from './loaded-otherwise.ts';
 import type { Sender } from './sender.ts';
 
 export interface ClaimedChunk {
@@ -18,6 +18,7 @@ export interface ClaimedChunk {
  * that a load which continues after a crash cuts the file at the same places.
  * @param load absent for a dry run
  * @param again also bytes that were loaded before and read in another way
+ * @param key of the input; other bytes under it are refused
  * @throws {InputError} for such bytes otherwise
  */
 export async function* claimChunks(
@@ -25,10 +26,15 @@ export async function* claimChunks(
   ledger: Ledger,
   load: Load | undefined,
   sender: Sender,
-  { file, again = false }: { readonly file: string; readonly again?: boolean },
+  {
+    file,
+    key,
+    again = false,
+  }: { readonly file: string; readonly key?: string | undefined; readonly again?: boolean },
 ): AsyncGenerator<ClaimedChunk> {
   for await (const chunk of chunks) {
     const claimed = { interruptions: sender.interruptions, at: performance.now() };
+    if (key !== undefined) refuseOtherBytes(file, chunk);
     if (!again) await refuseLoadedOtherwise(ledger, file, chunk);
     yield { chunk, claimed, claim: await claimOf(ledger, load, chunk) };
   }

@@ -5,6 +5,18 @@ import { InputError } from '../input/input-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openRejects } from '../rejects/rejected-rows.ts';
 
+/** The bytes are loaded already, and would count twice. */
+export class LoadedOtherwise extends InputError {}
+
+/** The key of an input is that of other bytes. */
+export class KeyReused extends InputError {}
+
+/** @throws {KeyReused} when the ledger has other bytes under the key of an input */
+export function refuseOtherBytes(file: string, { candidates }: SendableChunk): void {
+  if (candidates.every(({ matches }) => matches)) return;
+  throw new KeyReused(`${file}: other bytes came under this key before`);
+}
+
 /**
  * Read in another way the same bytes are another chunk, and would count a second time.
  * @throws {InputError} when ClickHouse has events or open rejected rows of them; it names the load
@@ -30,7 +42,7 @@ export async function refuseLoadedOtherwise(
     SELECT chunk FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}`);
   const load = claims.find((claim) => stored.some((each) => each.chunk === claim.chunk))?.loadId;
   if (load === undefined) return;
-  throw new InputError(
+  throw new LoadedOtherwise(
     `${file}: what begins at ${chunk.unit} ${chunk.firstLine} was already loaded as load ${load}, but read in another way (mapping, time zone or delimiter), and would count twice. Take that load back first (adtally unload ${load}), or load it all the same with --again`,
   );
 }

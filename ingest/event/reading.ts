@@ -11,8 +11,18 @@ import {
 /** The delimiter that stands for one or more spaces or tabs. */
 export const blanks = 'blanks';
 
+/** What tells an input from others of the same bytes. */
+export interface InputIdentity {
+  /** What makes the same bytes other ones; empty but for replays and for what has a key. */
+  readonly salt: string;
+  /** What the ledger finds the input by, whatever it holds; absent: by what it begins with. */
+  readonly key?: string;
+  /** What tells chunks of the same bytes apart that are read in another way; empty for the usual one. */
+  readonly fingerprint: string;
+}
+
 /** How the columns of a file become the fields of events; the same for all its chunks. */
-export interface FileReading {
+export interface FileReading extends InputIdentity {
   /** Fields that no event has are left out instead of being a fault. */
   readonly ignoreUnknown: boolean;
   /** Between the cells of CSV and TSV, one byte, or `blanks`; absent: the format's own. */
@@ -29,10 +39,6 @@ export interface FileReading {
   readonly records: readonly string[];
   /** How many events a record is. */
   readonly eventsPerRecord: number;
-  /** What tells chunks apart that are read in another way; empty for the usual one. */
-  readonly fingerprint: string;
-  /** What makes the same bytes other ones; empty but for replays. */
-  readonly salt: string;
   /** Says what a person should look at, though nothing is wrong in itself. */
   readonly warn: (text: string) => void;
   /** Warns of columns that are read only because they are called like a field. */

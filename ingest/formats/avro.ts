@@ -10,6 +10,7 @@ import type { Format } from './format.ts';
 export const avro: Format = {
   name: 'avro',
   endings: ['avro'],
+  mediaTypes: ['application/avro', 'application/vnd.apache.avro'],
   clickhouse: 'Avro',
   open,
 };
@@ -32,7 +33,7 @@ async function open(
     const fields = avroFields(input.name, schema);
     const mapping = reading.mappingOf(fields.map(({ name }) => name));
     const source = typedColumns('Avro', readColumns(input.name, fields, mapping), mapping);
-    const chain = new ChunkChain(reading.salt, reading.fingerprint, header);
+    const chain = new ChunkChain(reading, header);
     const headOf = ({ bytes }: AvroBlock) => chain.head(bytes.subarray(0, headBytes));
     const blocks = new BlocksAhead(opened);
     const first = await blocks.at(0);

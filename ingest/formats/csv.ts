@@ -9,15 +9,16 @@ import { escapedCells, escapedCellsOf } from './escaped-cells.ts';
 import type { Format } from './format.ts';
 
 /** RFC 4180, with any delimiter of one byte. */
-export const csv = cellFormat('csv', ',');
+export const csv = cellFormat('csv', ',', 'text/csv');
 
 /** The same with a tab, as sheets and ad platforms write it. */
-export const tsv = cellFormat('tsv', '\t');
+export const tsv = cellFormat('tsv', '\t', 'text/tab-separated-values');
 
-function cellFormat(name: string, own: string): Format {
+function cellFormat(name: string, own: string, mediaType: string): Format {
   return {
     name,
     endings: [name],
+    mediaTypes: [mediaType],
     clickhouse: 'CSVWithNames',
     text: { delimiter: own },
     open: (input, options) => {

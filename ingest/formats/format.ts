@@ -6,6 +6,8 @@ export interface Format {
   readonly name: string;
   /** Endings of file names; each is of one format. */
   readonly endings: readonly string[];
+  /** What `Content-Type` calls it. */
+  readonly mediaTypes: readonly string[];
   /** The format's name in ClickHouse. */
   readonly clickhouse: string;
   /** Absent where it is not text: then it can be neither packed nor read as a small list. */

@@ -19,6 +19,7 @@ import { records, unreadable } from './text-records.ts';
 export const ndjson: Format = {
   name: 'ndjson',
   endings: ['ndjson', 'jsonl', 'json'],
+  mediaTypes: ['application/x-ndjson', 'application/ndjson', 'application/jsonl', 'application/json'],
   clickhouse: 'JSONEachRow',
   text: {},
   open,

@@ -12,6 +12,7 @@ import type { Format } from './format.ts';
 export const parquet: Format = {
   name: 'parquet',
   endings: ['parquet'],
+  mediaTypes: ['application/vnd.apache.parquet', 'application/parquet'],
   clickhouse: 'Parquet',
   open,
 };
@@ -26,7 +27,7 @@ async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Pr
   const schema = parquetColumns(opened.metadata);
   const mapping = reading.mappingOf(schema.map(({ name }) => name));
   const source = typedColumns('Parquet', readColumns(file, schema, mapping), mapping);
-  const chain = new ChunkChain(reading.salt, reading.fingerprint, Buffer.alloc(0));
+  const chain = new ChunkChain(reading, Buffer.alloc(0));
   onBytes(bytesOutside(opened));
   return {
     begins: opened.parts[0] ? chain.head(opened.parts[0].foot) : '',

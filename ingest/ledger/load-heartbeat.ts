@@ -23,6 +23,13 @@ export const stateColumn = `if(l.state = 'running' AND NOT ${fresh}, 'dead', toS
  * machines can share a host name.
  */
 export function machine(): string {
+  here ??= readMachine();
+  return here;
+}
+
+let here: string | undefined;
+
+function readMachine(): string {
   try {
     const start = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const own = createHash('sha256')

@@ -7,7 +7,7 @@ import { noCounts } from '../ledger/load.ts';
 import { loadFailure } from '../ledger/load-error.ts';
 import { countOpenRejects } from '../rejects/rejected-rows.ts';
 import { knownChunks } from './known-chunks.ts';
-import type { EventLoadOptions, LoadResult } from './load-events.ts';
+import { type ChunkPlace, type EventLoadOptions, type LoadResult, placeOf } from './load-events.ts';
 
 const notLoaded = new Error('some of it is not loaded');
 
@@ -16,13 +16,17 @@ const notLoaded = new Error('some of it is not loaded');
  * and each of its chunks asked for; neither name nor time of the file matters. Undefined where some of it may be new, where
  * the file is empty, or cannot be read: loading it tells.
  * @param options of an input with a size
+ * @param unreadable what is done with an input that cannot be read; absent: it is unknown
  * @throws {LoadError} when ClickHouse fails, {@link Stopped} after a signal
  */
-export async function alreadyLoaded(options: EventLoadOptions): Promise<LoadResult | undefined> {
+export async function alreadyLoaded(
+  options: EventLoadOptions,
+  unreadable: (error: InputError) => void = () => {},
+): Promise<LoadResult | undefined> {
   const { store, input, signal } = options;
   const ledger = openLedger(store, options);
   const counts = noCounts();
-  const ids: string[] = [];
+  const places: ChunkPlace[] = [];
   let opened: OpenInput | undefined;
   try {
     opened = await formatOf(input, options.format).open(input, {
@@ -42,16 +46,21 @@ export async function alreadyLoaded(options: EventLoadOptions): Promise<LoadResu
       chunk.release();
       const loadedRows = knownAs(chunk)?.loadedRows;
       if (loadedRows === undefined) return undefined;
-      ids.push(chunk.id);
+      places.push(placeOf(chunk));
       counts.repeatedRows += loadedRows;
       counts.chunks++;
     }
-    if (ids.length === 0) return undefined;
+    if (places.length === 0) return undefined;
+    const ids = places.map(({ id }) => id);
     const openRejects = await countOpenRejects(store, ids);
     options.onProgress?.(counts);
-    return { ...counts, openRejects };
+    return { ...counts, openRejects, places };
   } catch (error) {
-    if (error === notLoaded || error instanceof InputError) return undefined;
+    if (error === notLoaded) return undefined;
+    if (error instanceof InputError) {
+      unreadable(error);
+      return undefined;
+    }
     throw loadFailure(error, input.name, signal);
   } finally {
     await opened?.close();

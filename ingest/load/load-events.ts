@@ -79,11 +79,17 @@ export interface EventLoadOptions extends ChunkSize {
   readonly loads?: () => number;
 }
 
+export type ChunkPlace = Pick<SendableChunk, 'id' | 'head' | 'unit'>;
+
+export const placeOf = ({ id, head, unit }: SendableChunk): ChunkPlace => ({ id, head, unit });
+
 export interface LoadResult extends Readonly<LoadCounts> {
   /** Rejected rows of this file, also of earlier loads of it, that are neither replayed nor dismissed. */
   readonly openRejects: number;
   /** Absent for a dry run. */
   readonly loadId?: string;
+  /** How the ledger finds its chunks. */
+  readonly places: readonly ChunkPlace[];
 }
 
 /**
@@ -119,11 +125,13 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const { load, opened, failure } = await beginLoad(opening, options, counts);
 
   const unsettled: DeliveredChunk[] = [];
+  const places: ChunkPlace[] = [];
   /** Chunks that may have open rejected rows. */
   const ids: string[] = [];
   const stored: { readonly id: string; readonly firstLine: number }[] = [];
   const odd = { future: 0, early: 0, hasTimes: false };
   const finishChunk = async (sender: Sender, { chunk, claim, claimed }: ClaimedChunk): Promise<void> => {
+    places.push(placeOf(chunk));
     if (claim.how === 'skip') {
       ids.push(chunk.id);
       counts.repeatedRows += claim.rows;
@@ -163,7 +171,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     const judge = await judgeOptions(options);
     const sender = new Sender({ ...options, file, judge });
     const chunks = opened.chunks((head) => knownChunks(readLedger, head));
-    const claims = claimChunks(chunks, readLedger, load, sender, { ...options, file });
+    const claims = claimChunks(chunks, readLedger, load, sender, { ...options, file, key: reading.key });
     // One more than are sent: it waits with its claim, or has been sent and is looked after.
     await inParallel(claims, parallel + 1, (claim) => finishChunk(sender, claim), stopReading, signal);
     if (signal?.aborted) throw new Stopped('stopped');
@@ -179,7 +187,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     const times = { ...judge, file, ...(load && { chunks: sentFirst }) };
     const midnights = mayBeDays ? await describeMidnights(store, times) : undefined;
     for (const text of [describeOddDays(file, odd), midnights]) if (text) reading.warn(text);
-    return { ...counts, openRejects, ...(load && { loadId: load.id }) };
+    return { ...counts, openRejects, places, ...(load && { loadId: load.id }) };
   } catch (error) {
     const failure = loadFailure(error, file, signal);
     await load?.fail(failure instanceof Stopped ? failure : error);

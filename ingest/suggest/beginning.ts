@@ -3,6 +3,7 @@ import { blankCellsOf } from '../formats/blank-cells.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import { namesIn } from '../formats/json-members.ts';
 import { openBytes, type TextReading } from '../input/byte-source.ts';
+import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 
@@ -199,21 +200,7 @@ function textAt(record: unknown, name: string): string {
 }
 
 /** An input of the first lines of another. */
-function firstLines(input: Input, lines: readonly string[], count: number): Input {
-  const whole = Buffer.from(`${lines.slice(0, count).join('\n')}\n`);
-  return {
-    name: input.name,
-    endings: input.endings.filter((ending) => !['gz', 'zst', 'br'].includes(ending)),
-    size: () => whole.length,
-    readFrom: async (start) => {
-      let unread = whole.subarray(start);
-      const read = async (target: Buffer) => {
-        const bytes = unread.copy(target);
-        unread = unread.subarray(bytes);
-        return bytes;
-      };
-      return { whole: unread, size: unread.length, read, close: async () => {} };
-    },
-    readRange: async (target, start) => whole.subarray(start).copy(target),
-  };
+function firstLines({ name, endings }: Input, lines: readonly string[], count: number): Input {
+  const plain = endings.filter((ending) => !['gz', 'zst', 'br'].includes(ending));
+  return heldInput(name, plain, Buffer.from(`${lines.slice(0, count).join('\n')}\n`));
 }

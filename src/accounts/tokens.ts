@@ -5,10 +5,17 @@ import { everyCopyOf, insertTargetOnAllNodes, nodeTables } from '../../clickhous
 import { isTransient } from '../../clickhouse/retry.ts';
 import { digestOf, type Versioned, versionAfter } from './versions.ts';
 
+/** What a token is for, and how its text begins: it is refused elsewhere before anything is looked up. */
+const prefixes = { report: 'adt_', ingest: 'adi_' } as const;
+
+/** `report` opens the reports of an account; `ingest` sends events, and `account` is only the name of who sends. */
+export type TokenPurpose = keyof typeof prefixes;
+
 /** A login token as it is stored: never the token itself. Times are ISO 8601, UTC. */
 export interface StoredToken extends Versioned {
   readonly id: string;
   readonly account: string;
+  readonly purpose: TokenPurpose;
   /** The only family whose reports it opens; null: it opens all of the account. */
   readonly family: string | null;
   /** sha256 of the token, hex. */
@@ -20,18 +27,18 @@ export interface StoredToken extends Versioned {
 }
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const prefix = 'adt_';
 
-/** A new secret: `adt_`, 30 random base62 characters, 6 of checksum, so that typing errors are detected. */
-export function newToken(): string {
+/** A new secret: `adt_` or `adi_`, 30 random base62 characters, 6 of checksum, so that typing errors are detected. */
+export function newToken(purpose: TokenPurpose = 'report'): string {
   const secret = randomText(30);
-  return `${prefix}${secret}${checksum(secret)}`;
+  return `${prefixes[purpose]}${secret}${checksum(secret)}`;
 }
 
-/** Whether a text can be a token at all; ClickHouse is never asked about one that cannot. */
-export function isWellFormed(token: string): boolean {
-  const [, secret, sum] = /^adt_([0-9A-Za-z]{30})([0-9A-Za-z]{6})$/.exec(token) ?? [];
-  return secret !== undefined && checksum(secret) === sum;
+/** What a text is for, if it can be a token at all; ClickHouse is never asked about one that cannot. */
+export function purposeOf(token: string): TokenPurpose | undefined {
+  const [, prefix, secret, sum] = /^(ad[ti]_)([0-9A-Za-z]{30})([0-9A-Za-z]{6})$/.exec(token) ?? [];
+  if (secret === undefined || checksum(secret) !== sum) return undefined;
+  return prefix === prefixes.ingest ? 'ingest' : 'report';
 }
 
 export function hashToken(token: string): string {
@@ -41,16 +48,24 @@ export function hashToken(token: string): string {
 /** Stores the hash of a new token and returns the token; it cannot be shown again. */
 export async function createToken(
   store: Store,
-  options: { account: string; label: string; family?: string | undefined; expires?: Date },
+  options: {
+    account: string;
+    label: string;
+    purpose?: TokenPurpose | undefined;
+    family?: string | undefined;
+    expires?: Date;
+  },
 ): Promise<string> {
-  const token = newToken();
+  const { purpose = 'report' } = options;
+  const token = newToken(purpose);
   await store.command({
-    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')} (id, account_id, family, hash, label, created_at, expires_at)
-            SELECT {id:String}, {account:String}, {family:String}, {hash:String}, {label:String}, now64(3),
+    query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')} (id, account_id, purpose, family, hash, label, created_at, expires_at)
+            SELECT {id:String}, {account:String}, {purpose:String}, {family:String}, {hash:String}, {label:String}, now64(3),
                    fromUnixTimestamp64Milli({expires:Nullable(Int64)}, 'UTC')`,
     query_params: {
       id: randomText(10),
       account: options.account,
+      purpose,
       family: options.family ?? '',
       hash: hashToken(token),
       label: options.label,
@@ -69,7 +84,7 @@ export async function listTokens(
     `if(isNull(${column}), NULL, formatDateTime(${column}, '%Y-%m-%dT%H:%i:%SZ', 'UTC'))`;
   return select(
     store,
-    `SELECT id, account_id AS account, nullIf(toString(t.family), '') AS family, hash, label, ${iso('created_at')} AS created,
+    `SELECT id, account_id AS account, toString(t.purpose) AS purpose, nullIf(toString(t.family), '') AS family, hash, label, ${iso('created_at')} AS created,
             ${iso('expires_at')} AS expires, ${iso('revoked_at')} AS revoked, toString(t.version) AS version,
             ${digestOf('t.id, t.version')} AS digest
      FROM tokens AS t FINAL
@@ -135,8 +150,8 @@ async function revokeIn(
   const ids = await idsOf('true');
   await store.command({
     query: `INSERT INTO ${target}
-              (id, account_id, family, hash, label, created_at, expires_at, revoked_at, version)
-            SELECT t.id, t.account_id, t.family, t.hash, t.label, t.created_at, t.expires_at, ifNull(t.revoked_at, now64(3)),
+              (id, account_id, purpose, family, hash, label, created_at, expires_at, revoked_at, version)
+            SELECT t.id, t.account_id, t.purpose, t.family, t.hash, t.label, t.created_at, t.expires_at, ifNull(t.revoked_at, now64(3)),
                    ${versionAfter('t.version')}
             FROM ${copies} AS t WHERE ${column} = {value:String}
             ORDER BY t.id, t.version DESC, t.revoked_at IS NULL LIMIT 1 BY t.id`,

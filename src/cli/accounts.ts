@@ -4,7 +4,14 @@ import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { linksOf } from '../accounts/links.ts';
 import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
-import { createToken, isWellFormed, listTokens, restoredAt, revokeTokens } from '../accounts/tokens.ts';
+import {
+  createToken,
+  listTokens,
+  purposeOf,
+  restoredAt,
+  revokeTokens,
+  type TokenPurpose,
+} from '../accounts/tokens.ts';
 import { ConfigError } from '../config.ts';
 import { InvalidRequest } from '../report/request.ts';
 import { accountId, instant, positiveInteger, usage } from './arguments.ts';
@@ -22,7 +29,17 @@ export function addAccountCommands(program: Command): void {
   token
     .command('create')
     .description('create a token and print it; it cannot be shown again')
-    .argument('<account>', 'the account whose reports it opens', accountId)
+    .argument(
+      '<account>',
+      'the account whose reports it opens; of --for ingest a name for who sends',
+      accountId,
+    )
+    .addOption(
+      new Option(
+        '--for <purpose>',
+        'ingest: it sends events to adtally receive, and opens no report',
+      ).choices(['ingest']),
+    )
     .addOption(
       new Option('--family <family>', 'open only these reports of the account').choices(
         Object.keys(catalog.families),
@@ -33,7 +50,7 @@ export function addAccountCommands(program: Command): void {
     .action(createAndPrint);
   token
     .command('list')
-    .description('list tokens: id, account, label, created, expires, revoked, family')
+    .description('list tokens: id, account, label, created, expires, revoked, family, purpose')
     .argument('[account]', 'only those of this account')
     .option('--json', 'print JSON')
     .action((account: string | undefined, { json = false }: { json?: boolean }) =>
@@ -64,9 +81,10 @@ export function addAccountCommands(program: Command): void {
 
 async function createAndPrint(
   account: string,
-  flags: { family?: string; expires?: Date; label: string },
+  { for: purpose, ...flags }: { for?: TokenPurpose; family?: string; expires?: Date; label: string },
 ): Promise<void> {
-  await withStore(async (store) => print(await createToken(store, { account, ...flags })), {
+  if (purpose === 'ingest' && flags.family) throw usage('--family is for tokens that open reports');
+  await withStore(async (store) => print(await createToken(store, { account, purpose, ...flags })), {
     mayBeNew: true,
   });
   if (!flags.expires) say('this token never expires; --expires gives it an end');
@@ -77,7 +95,7 @@ async function printLink(id: string, address: string, flags: { expires?: Date })
   const links = linksOf(config());
   await withStore(async (store) => {
     const token = (await listTokens(store)).find((each) => each.id === id);
-    if (!token || token.revoked !== null) {
+    if (token?.purpose !== 'report' || token.revoked !== null) {
       throw new Error(`there is no valid token ${id}; list them with: adtally token list`);
     }
     const made = asUsage(() => linkOf({ links, catalog }, token, address, flags.expires));
@@ -100,7 +118,7 @@ function asUsage<T>(work: () => T): T {
 
 async function printTokens(store: Store, only: string | undefined, json: boolean): Promise<void> {
   const tokens = (await listTokens(store, only === undefined ? {} : { account: only })).map(
-    ({ id, account, label, created, expires, revoked, family }) => ({
+    ({ id, account, label, created, expires, revoked, family, purpose }) => ({
       id,
       account,
       label,
@@ -108,6 +126,7 @@ async function printTokens(store: Store, only: string | undefined, json: boolean
       expires,
       revoked,
       family,
+      purpose,
     }),
   );
   const restored = await restoredAt(store);
@@ -128,8 +147,8 @@ async function revoke(given: string | undefined, { account }: { account?: string
     throw usage('give a token or --account ACCOUNT: adtally token revoke TOKEN');
   }
   const named = given === '-' ? (await text(process.stdin)).trim() : (given ?? '');
-  const asToken = given === '-' || named.startsWith('adt_');
-  if (asToken && !isWellFormed(named)) throw usage('this is not a whole token, or it is mistyped');
+  const asToken = given === '-' || /^ad[ti]_/.test(named);
+  if (asToken && !purposeOf(named)) throw usage('this is not a whole token, or it is mistyped');
   await withStore(async (store) => {
     const choice =
       account !== undefined ? { account } : asToken ? { token: named } : ({ id: named } as const);

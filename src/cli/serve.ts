@@ -7,6 +7,7 @@ import { curlFile } from '../../clickhouse/embedded/state.ts';
 import { migrateEmbedded } from '../../clickhouse/migrate/migrate-embedded.ts';
 import type { Config } from '../config.ts';
 import { openLog } from '../observe/log.ts';
+import type { Receiver } from '../receive/service.ts';
 import type { Service } from '../service.ts';
 import { type OpenStore, openStore } from '../store.ts';
 import { commandHere } from '../version.ts';
@@ -24,6 +25,10 @@ export function addServeCommands(program: Command): void {
     .description('run the HTTP service on the embedded ClickHouse, with sample data if it is empty')
     .action(() => runDemo(config()));
   program
+    .command('receive')
+    .description('take events over HTTP: POST /v1/events on RECEIVE_PORT')
+    .action(() => runReceiver(config()));
+  program
     .command('clickhouse')
     .description('run the embedded ClickHouse by itself, for other commands to share')
     .action(() => runEmbedded(config()));
@@ -35,7 +40,16 @@ async function runService(config: Config): Promise<void> {
     const service = await serve(config, opened, log);
     log.info(`listening on ${service.url}`);
     if (service.adminUrl) log.info(`/readyz and /metrics on ${service.adminUrl}`);
-    await stopAtEnd(service, opened, log);
+    await stopAtEnd([service], opened, log);
+  });
+}
+
+/** `receive`: the same for the service that takes events. */
+async function runReceiver(config: Config): Promise<void> {
+  await withOpenStore(config, async (opened, log) => {
+    const receiver = await receive(config, opened, log);
+    log.info(`listening on ${receiver.url}`);
+    await stopAtEnd([receiver], opened, log);
   });
 }
 
@@ -44,11 +58,18 @@ async function runDemo(config: Config): Promise<void> {
   await withOpenStore(config, async (opened, log) => {
     // First of all, so that a port in use ends this before there are tokens, which are shown only once.
     const service = await serve(config, opened, log);
+    const services: { stop(): Promise<void> }[] = [service];
     const store = connect(opened.address);
-    const accounts = await loadDemo(store, { dataDir: config.dataDir, now: new Date(), say })
+    const work = async () => {
+      const receiver = await receive(config, opened, log);
+      services.push(receiver);
+      const accounts = await loadDemo(store, { dataDir: config.dataDir, now: new Date(), say });
+      return { receiver, accounts };
+    };
+    const { receiver, accounts } = await work()
       .finally(() => store.close())
       .catch(async (error: unknown) => {
-        await service.stop();
+        await Promise.all(services.map((each) => each.stop()));
         throw error;
       });
     // What there is to take along goes to standard output, and nothing else does.
@@ -60,9 +81,11 @@ async function runDemo(config: Config): Promise<void> {
     for (const { account, token } of accounts) print(line([account, token, pageLink(service.url, token)]));
     say('\nReports to try, in another terminal:\n');
     for (const curl of curlLines(service.url, accounts, new Date())) print(curl);
-    say('');
+    say(
+      `\nEvents are taken on ${receiver.url}/v1/events. For a token:\n\n  ${commandHere()} token create --for ingest my-server\n`,
+    );
     log.info(`listening on ${service.url}; Ctrl-C stops`);
-    await stopAtEnd(service, opened, log);
+    await stopAtEnd(services, opened, log);
   });
 }
 
@@ -70,6 +93,11 @@ async function runDemo(config: Config): Promise<void> {
 async function serve(config: Config, opened: OpenStore, log: Logger): Promise<Service> {
   const { startService } = await import('../service.ts');
   return startService(config, opened, log);
+}
+
+async function receive(config: Config, opened: OpenStore, log: Logger): Promise<Receiver> {
+  const { startReceiver } = await import('../receive/service.ts');
+  return startReceiver(config, opened, log);
 }
 
 /** `clickhouse`: says how its owner reaches it; passwords stay in files that only the owner can read. */
@@ -88,13 +116,17 @@ function quotedForShell(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Stops the service at a signal, and when its ClickHouse has ended for good, which is a failure. */
-async function stopAtEnd(service: Service, opened: OpenStore, log: Logger): Promise<void> {
+/** Stops services at a signal, and when its ClickHouse has ended for good, which is a failure. */
+async function stopAtEnd(
+  services: readonly { stop(): Promise<void> }[],
+  opened: OpenStore,
+  log: Logger,
+): Promise<void> {
   try {
     await untilStopped(opened.lost);
     log.info('stopping');
   } finally {
-    await service.stop();
+    await Promise.all(services.map((service) => service.stop()));
   }
 }
 

@@ -195,6 +195,11 @@ function cacheLabel(status: string): string {
   return status.split(/; |fwd=/).at(-1) ?? status;
 }
 
+const refusals: Partial<Record<Refusal, string>> = {
+  other_family: 'this login token does not open the reports of this family',
+  other_purpose: 'this token is for sending events, and opens no report',
+};
+
 function asProblem(error: unknown, refused?: Refusal): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof InvalidRequest) {
@@ -204,10 +209,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   // the other family are.
   if (error instanceof HTTPException) {
     const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
-    const detail =
-      refused === 'other_family'
-        ? 'this login token does not open the reports of this family'
-        : problems.unauthorized.detail;
+    const detail = (refused && refusals[refused]) ?? problems.unauthorized.detail;
     return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
   }
   if (error instanceof Error && 'type' in error && error.type === 'TIMEOUT_EXCEEDED') {

@@ -113,9 +113,46 @@ export const problems = {
   },
 } as const satisfies Record<string, ProblemKind>;
 
-export type ProblemCode = keyof typeof problems;
+/** Those of `adtally receive` alone. */
+export const receiveProblems = {
+  events_unreadable: {
+    status: 400,
+    when: 'The body cannot be read as events: `detail` says why. Of a body with several chunks what came before the fault may be loaded: `adtally loads` shows it. Or `Idempotency-Key` has more than 200 characters, or others than those of ASCII that can be printed.',
+    detail: 'column campaing is not a field of an event',
+  },
+  mapping_unknown: {
+    status: 400,
+    when: '`MAPPINGS_DIR` of this service has no mapping of the name in `mapping`.',
+    detail: 'there is no mapping exports',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    when: 'Other bytes came under this `Idempotency-Key` before, from a token of the same name. Nothing of this body is loaded.',
+    detail: 'other bytes came under this key before',
+  },
+  loaded_otherwise: {
+    status: 422,
+    when: 'The same bytes are loaded, but were read in another way (another mapping), and would count twice. Nothing of this body is loaded.',
+    detail: 'already loaded as load 20261101…, but read in another way',
+  },
+  too_many_bodies: {
+    status: 429,
+    when: 'The service holds as many bodies as it can, of this sender or of all, or ClickHouse has too many parts to merge. `Retry-After` says when to send the body again.',
+    detail: 'too many bodies are being loaded; send this one again in 1 s',
+  },
+  store_busy: {
+    status: 503,
+    when: 'ClickHouse cannot be reached or has too much to do, or the service stops. `Retry-After` says when to send the body again.',
+    detail: 'the store cannot take events now; send the body again in 5 s',
+  },
+} as const satisfies Record<string, ProblemKind>;
 
-export const problemCodes = Object.keys(problems) as ProblemCode[];
+const kinds = { ...problems, ...receiveProblems };
+
+export type ProblemCode = keyof typeof kinds;
+
+/** Of the service of reports. */
+export const problemCodes = Object.keys(problems) as (keyof typeof problems)[];
 
 export interface ProblemOptions {
   /** The field of the body at fault. */
@@ -130,7 +167,7 @@ export class Problem extends Error {
   readonly code: ProblemCode;
   readonly options: ProblemOptions;
 
-  constructor(code: ProblemCode, detail: string = problems[code].detail, options: ProblemOptions = {}) {
+  constructor(code: ProblemCode, detail: string = kinds[code].detail, options: ProblemOptions = {}) {
     super(detail, { cause: options.cause });
     this.code = code;
     this.options = options;
@@ -167,7 +204,7 @@ export const problemSchema = z
 
 /** A problem of this code as a caller may see it. */
 export function problemExample(code: ProblemCode) {
-  const { detail, field }: ProblemKind = problems[code];
+  const { detail, field }: ProblemKind = kinds[code];
   return details(new Problem(code, detail, { ...(field && { field }) }), exampleRequestId);
 }
 
@@ -190,7 +227,7 @@ function details({ code, message, options }: Problem, request_id: string) {
 }
 
 export function statusOf(code: ProblemCode) {
-  return problems[code].status;
+  return kinds[code].status;
 }
 
 /** The answer to a failed request. */

@@ -77,6 +77,11 @@ export class Metrics {
     return this.#text.value;
   }
 
+  /** What is counted up, by one label. */
+  counter(name: string, help: string, label: string): Counter {
+    return this.#add(new Counter({ name, help, labelNames: [label], registers: [] }));
+  }
+
   /** A value that is read when it is asked for. */
   gauge(name: string, help: string, read: () => number): void {
     this.gauges(name, help, [], () => [{ labels: {}, value: read() }]);

@@ -6,7 +6,18 @@ import { z } from 'zod';
 import { startProcess } from '../support/process.ts';
 
 // Peers may have to be installed first; the others need what the tests need.
-const scenarios = ['edge', 'mix', 'reports', 'options', 'rollups', 'scale', 'ingest', 'shapes', 'memory'];
+const scenarios = [
+  'edge',
+  'mix',
+  'reports',
+  'options',
+  'rollups',
+  'scale',
+  'ingest',
+  'shapes',
+  'push',
+  'memory',
+];
 
 const results = z.object({
   machine: z.object({ cpu: z.string(), cores: z.int(), memory_gb: z.int(), kernel: z.string() }),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { isWellFormed } from '../../src/accounts/tokens.ts';
+import { purposeOf } from '../../src/accounts/tokens.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { event, load } from '../support/events.ts';
 import { environmentOf, startProcess, useCommands } from '../support/process.ts';
@@ -87,7 +87,7 @@ describe('tokens', () => {
     expect(created.code, created.stderr).toBe(0);
     const token = created.stdout.trim();
     expect(created.stdout).toBe(`${token}\n`);
-    expect(isWellFormed(token)).toBe(true);
+    expect(purposeOf(token)).toBe('report');
 
     await adtallyAgain(`token create ${account} --expires 2031-01-31`);
     const listed = await adtally(`token list ${account} --json`);

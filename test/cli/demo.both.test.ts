@@ -39,7 +39,7 @@ const number = async (query: string): Promise<number> => {
   }
 };
 
-const startDemo = () => commands.start(['demo'], { DATA_DIR: dataDir, PORT: '0' });
+const startDemo = () => commands.start(['demo'], { DATA_DIR: dataDir, PORT: '0', RECEIVE_PORT: '0' });
 
 /** The sample is there once, in the raw events and in every rollup; no rollup may lag behind. */
 async function expectWholeSample(): Promise<void> {
@@ -124,7 +124,7 @@ test.runIf(!thorough)('a port in use is told before anything is loaded', async (
   await once(other, 'listening');
   const PORT = String((other.address() as AddressInfo).port);
   try {
-    const { code, stderr } = await commands.run(['demo'], { DATA_DIR: dataDir, PORT });
+    const { code, stderr } = await commands.run(['demo'], { DATA_DIR: dataDir, PORT, RECEIVE_PORT: '0' });
     expect(code).toBe(1);
     expect(stderr).toContain(`PORT=${PORT}: is in use on 127.0.0.1`);
     expect(stderr).not.toContain('ClickHouse is empty');

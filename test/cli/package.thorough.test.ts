@@ -152,7 +152,7 @@ test.each([
 );
 
 test('a user without rights loads, serves and asks for a report on nothing but what npm installed', async () => {
-  const env = { DATA_DIR: join(empty, 'data'), PORT: '0', LOG_LEVEL: 'info' };
+  const env = { DATA_DIR: join(empty, 'data'), PORT: '0', RECEIVE_PORT: '0', LOG_LEVEL: 'info' };
   const demo = start(adtally, ['demo'], env);
   const url = await listening(demo);
   const [, token = ''] = await demo.said(/^northwind-outdoor\t(adt_\w+)\t/m);

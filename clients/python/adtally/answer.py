@@ -56,32 +56,34 @@ def ask(
     url: str, token: str, body: Mapping[str, Any], accept: str, timeout: float, tries: int
 ) -> Answer:
     """Sends the request until it is answered, or refused for good."""
+    headers = {"content-type": "application/json", "accept": accept, "accept-encoding": "gzip"}
     tried = 0
     while True:
         tried += 1
         try:
-            return _ask_once(url, token, json.dumps(body).encode(), accept, timeout)
+            return ask_once(url, token, json.dumps(body).encode(), headers, timeout)
         except (AdtallyError, http.client.HTTPException, ConnectionError) as failure:
-            if tried >= tries or not _is_passing(failure):
+            if tried >= tries or not is_passing(failure):
                 raise
-            pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 1.5 ** (tried - 1)) * random.uniform(1, 1.25)
-            asked: Optional[float] = getattr(failure, "retry_after", None)
-            time.sleep(pause if asked is None else asked)
+            pause(tried, failure)
 
 
-def _ask_once(url: str, token: str, body: bytes, accept: str, timeout: float) -> Answer:
+def pause(tried: int, failure: Exception) -> None:
+    """Waits as long as the service says, or longer after each try."""
+    seconds = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 1.5 ** (tried - 1)) * random.uniform(1, 1.25)
+    asked: Optional[float] = getattr(failure, "retry_after", None)
+    time.sleep(seconds if asked is None else asked)
+
+
+def ask_once(url: str, token: str, body: bytes, headers: Mapping[str, str], timeout: float) -> Answer:
+    """Sends the request and returns the answer that has begun."""
     address = urlsplit(url)
     is_tls = address.scheme == "https"
     connect = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
     connection = connect(address.hostname or "", address.port, timeout=timeout)
     try:
-        headers = {
-            "authorization": f"Bearer {token}",
-            "content-type": "application/json",
-            "accept": accept,
-            "accept-encoding": "gzip",
-        }
-        connection.request("POST", address.path, body, headers)
+        path = f"{address.path}?{address.query}" if address.query else address.path
+        connection.request("POST", path, body, {**headers, "authorization": f"Bearer {token}"})
         response = connection.getresponse()
         if response.status == 200:
             return Answer(connection, response)
@@ -100,7 +102,7 @@ def _refusal(response: http.client.HTTPResponse) -> AdtallyError:
     )
 
 
-def _is_passing(failure: Exception) -> bool:
+def is_passing(failure: Exception) -> bool:
     """Whether the same request may succeed in a moment."""
     if not isinstance(failure, AdtallyError):
         return True

@@ -2,6 +2,7 @@ import { pieces } from './answer.ts';
 import { AdtallyError, IncompleteAnswer, TimeoutError } from './errors.ts';
 import type { ReportName, Rows } from './reports.ts';
 
+export { type Received, Sender, type SenderOptions, type SendOptions } from './sender.ts';
 export { AdtallyError, IncompleteAnswer, type ReportName, type Rows, TimeoutError };
 
 export interface AdtallyOptions {

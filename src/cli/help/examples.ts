@@ -7,6 +7,13 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
     ['PORT=9000 DATA_DIR=/var/lib/adtally adtally serve', 'on another port and folder'],
     ['CLICKHOUSE_URL=http://clickhouse:8123 adtally serve', 'on a ClickHouse server, after adtally migrate'],
   ],
+  receive: [
+    [
+      'adtally receive',
+      'POST /v1/events on port 8081, with a token of adtally token create --for ingest NAME',
+    ],
+    ['RECEIVE_PORT=9001 MAPPINGS_DIR=mappings adtally receive', 'bodies may name mappings/NAME.json'],
+  ],
   demo: [['adtally demo', 'a service with half a million events, and curl commands to paste']],
   clickhouse: [['adtally clickhouse', 'keeps the embedded ClickHouse up, and says how to look at it']],
   ingest: [
@@ -58,6 +65,7 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   'token create': [
     ['adtally token create acme --expires 2027-01-31 --label nightly', 'prints the token, once'],
     ['adtally token create acme --family campaigns', 'opens the reports of advertisers alone'],
+    ['adtally token create --for ingest web-1', 'sends events to adtally receive, and opens no report'],
   ],
   'token list': [['adtally token list acme --json', 'without the tokens themselves']],
   'token link': [

@@ -3,7 +3,13 @@ import type { Store } from '../../../clickhouse/client.ts';
 import { accountsMaxAgeMs, refreshMs } from '../../../clickhouse/timings.ts';
 import type { LinkClaim } from '../../accounts/links.ts';
 import { type AccountLimit, listLimits } from '../../accounts/request-limits.ts';
-import { hashToken, isWellFormed, listTokens, type StoredToken } from '../../accounts/tokens.ts';
+import {
+  hashToken,
+  listTokens,
+  purposeOf,
+  type StoredToken,
+  type TokenPurpose,
+} from '../../accounts/tokens.ts';
 import { readStates, type TableState } from '../../accounts/versions.ts';
 import { Refreshed } from '../refreshed.ts';
 import { KnownRows } from './known-rows.ts';
@@ -11,6 +17,8 @@ import type { Login } from './login.ts';
 
 export interface AccountCacheOptions {
   readonly store: Store;
+  /** The tokens that are let in; others are refused. Absent: those that open reports. */
+  readonly purpose?: TokenPurpose;
   readonly refreshMs?: number;
   readonly now?: () => number;
   /** Called when a refresh fails; reports go on with the copy until it is too old. */
@@ -23,14 +31,22 @@ export interface AccountCacheOptions {
  */
 export class AccountCache {
   readonly #store: Store;
+  readonly #purpose: TokenPurpose;
   readonly #now: () => number;
   readonly #copy: Refreshed<void>;
   readonly #tokens = new KnownRows<StoredToken>(({ hash }) => hash);
   #tokensById: ReadonlyMap<string, StoredToken> = new Map();
   readonly #limits = new KnownRows<AccountLimit>(({ account }) => account);
 
-  constructor({ store, refreshMs: everyMs = refreshMs, now = Date.now, onError }: AccountCacheOptions) {
+  constructor({
+    store,
+    purpose = 'report',
+    refreshMs: everyMs = refreshMs,
+    now = Date.now,
+    onError,
+  }: AccountCacheOptions) {
     this.#store = store;
+    this.#purpose = purpose;
     this.#now = now;
     this.#copy = new Refreshed(() => this.#fetchChanges(), {
       everyMs,
@@ -55,7 +71,8 @@ export class AccountCache {
    * @throws when the copy in memory is too old and ClickHouse cannot be read
    */
   async login(token: string, known = false): Promise<Login> {
-    if (!isWellFormed(token)) return { refused: 'malformed' };
+    const purpose = purposeOf(token);
+    if (purpose !== this.#purpose) return { refused: purpose ? 'other_purpose' : 'malformed' };
     const hash = hashToken(token);
     const stored = await this.#find(() => this.#tokens.get(hash), known);
     if (!stored || !timingSafeEqual(Buffer.from(stored.hash), Buffer.from(hash)))
@@ -86,7 +103,8 @@ export class AccountCache {
   }
 
   #enter(stored: StoredToken): Login {
-    const { id, account, family } = stored;
+    const { id, account, family, purpose } = stored;
+    if (purpose !== this.#purpose) return { refused: 'other_purpose', id };
     if (stored.revoked !== null) return { refused: 'revoked', id };
     const expired = stored.expires !== null && Date.parse(stored.expires) <= this.#now();
     return expired ? { refused: 'expired', id } : { account, id, family };

@@ -6,6 +6,7 @@ export type Refusal =
   | 'expired'
   | 'revoked'
   | 'other_family'
+  | 'other_purpose'
   | 'forged_link'
   | 'expired_link';
 

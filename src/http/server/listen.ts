@@ -26,6 +26,8 @@ export interface ListenOptions extends Omit<ConnectionLimits, 'onFull' | 'onFloo
   readonly port: number;
   /** The variable that says the port. */
   readonly setting?: string;
+  /** How long a request may take to arrive; absent: as long as two dates need. */
+  readonly requestTimeoutMs?: number;
 }
 
 export interface Listening {
@@ -39,10 +41,13 @@ export interface Listening {
  */
 export function listen(
   app: Hono<HttpEnv>,
-  { host, port, setting = 'PORT', ...limits }: ListenOptions,
+  { host, port, setting = 'PORT', requestTimeoutMs, ...limits }: ListenOptions,
   log: Logger,
 ): Promise<Listening> {
-  const server = createServer(serverOptions);
+  const server = createServer({
+    ...serverOptions,
+    ...(requestTimeoutMs && { requestTimeout: requestTimeoutMs }),
+  });
   const onFull = throttledErrorLog(
     log,
     'more connections than MAX_CONNECTIONS: one of the network with the most is closed for each new one',

@@ -16,7 +16,7 @@ export const callerLeft = 499;
 export function observe(
   log: Logger,
   metrics: Metrics,
-  outcomes: ReportOutcomes,
+  outcomes: ReportOutcomes | undefined,
   traces?: Traces,
 ): MiddlewareHandler<HttpEnv> {
   return async function observeMiddleware(c, next) {
@@ -63,6 +63,7 @@ export function observe(
         status,
         bytes,
         complete,
+        ...c.get('received'),
         ...report,
         duration_ms: Math.round(seconds * 1000),
       };
@@ -73,7 +74,7 @@ export function observe(
 
   async function rowsOf({ query, rows }: Report): Promise<number | undefined> {
     if (rows.known === undefined && log.isLevelEnabled('info')) {
-      rows.known = (await outcomes.of(query))?.rows ?? null;
+      rows.known = (await outcomes?.of(query))?.rows ?? null;
     }
     return rows.known ?? undefined;
   }

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../../src/config.ts';
-import { problemCodes, problems } from '../../../src/http/problems.ts';
+import { problems, receiveProblems } from '../../../src/http/problems.ts';
 
 const page = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
 
 test('docs/errors.md lists every problem code with its status and meaning', () => {
-  const expected = problemCodes.map(
-    (code) => `| ${problems[code].status} | \`${code}\` | ${problems[code].when} |`,
+  const expected = Object.entries({ ...problems, ...receiveProblems }).map(
+    ([code, { status, when }]) => `| ${status} | \`${code}\` | ${when} |`,
   );
   expect(page.split('\n').filter((line) => /^\| [45]\d\d /.test(line))).toEqual(expected);
 });

@@ -41,7 +41,7 @@ async function* chunksOf(bytes: ByteSource, options: CutOptions): AsyncGenerator
   const reader = new LineReader(bytes, { file, ...(csvDelimiter && { csvDelimiter }) });
   const header = options.header ? await reader.takeHeader() : Buffer.alloc(0);
   const text = { file, source: bytes, reader, chunkBytes, pieceBytes };
-  yield* cutChunks(text, new ChunkChain('', '', header), knownChunks);
+  yield* cutChunks(text, new ChunkChain({ salt: '', fingerprint: '' }, header), knownChunks);
 }
 
 async function cut(content: Buffer, options: CutOptions, pieceBytes: () => number, from = source) {

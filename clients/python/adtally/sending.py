@@ -1,0 +1,74 @@
+"""Sends events to `adtally receive`, each body once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from dataclasses import dataclass
+from typing import Any, Iterable, List, Mapping, Optional, Union
+from urllib.parse import quote
+
+from .answer import ask_once, is_passing, pause
+from .errors import AdtallyError, IncompleteAnswer
+
+NDJSON = "application/x-ndjson"
+
+
+@dataclass(frozen=True)
+class Received:
+    """What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records."""
+
+    load: str
+    accepted: int
+    rejected: int
+    duplicates: int
+    reasons: List[str]
+    visible_at: str
+
+
+class Sender:
+    """Sends events to one service with a token of `adtally token create --for ingest NAME`.
+
+    A body counts once, however often it is sent: so it is sent again after whatever may pass, `tries` times in all, with
+    growing pauses. When `send` raises, keep the body and send the same bytes later.
+    """
+
+    def __init__(self, url: str, token: str, *, timeout: float = 310.0, tries: int = 8) -> None:
+        self._url = url.rstrip("/")
+        self._token = token
+        self._timeout = timeout
+        self._tries = tries
+
+    def send(
+        self,
+        events: Union[bytes, Iterable[Mapping[str, Any]]],
+        *,
+        content_type: str = NDJSON,
+        key: Optional[str] = None,
+        mapping: Optional[str] = None,
+    ) -> Received:
+        """Sends records, or bytes of a content type, and returns when every report shows them.
+
+        Equal bytes count once; with `key`, once under each key. Amounts are best given as str or int. Raises AdtallyError
+        when the service refuses.
+        """
+        body = events if isinstance(events, bytes) else b"".join(_line(event) for event in events)
+        headers = {"content-type": content_type}
+        if key is not None:
+            headers["idempotency-key"] = key
+        query = "" if mapping is None else f"?mapping={quote(mapping, safe='')}"
+        url = f"{self._url}/v1/events{query}"
+        tried = 0
+        while True:
+            tried += 1
+            try:
+                answer = ask_once(url, self._token, body, headers, self._timeout)
+                return Received(**json.loads(b"".join(answer.pieces())))
+            except (AdtallyError, IncompleteAnswer, http.client.HTTPException, OSError) as failure:
+                if tried >= self._tries or not is_passing(failure):
+                    raise
+                pause(tried, failure)
+
+
+def _line(event: Mapping[str, Any]) -> bytes:
+    return json.dumps(event, default=str, ensure_ascii=False).encode() + b"\n"

@@ -1,0 +1,91 @@
+import { pieces } from './answer.ts';
+import { IncompleteAnswer, TimeoutError } from './errors.ts';
+
+export interface SenderOptions {
+  /** Of `adtally receive`, such as `https://events.example.com`. */
+  readonly url: string;
+  /** Of `adtally token create --for ingest NAME`. */
+  readonly token: string;
+  /** Until an answer comes; 310,000 unless given. */
+  readonly timeoutMs?: number;
+  /** How often a body is sent in all; 8 unless given. */
+  readonly tries?: number;
+  /** Instead of the global one. */
+  readonly fetch?: typeof fetch;
+}
+
+export interface SendOptions {
+  /** Of bytes; records are NDJSON. */
+  readonly contentType?: string;
+  /** Names the body beside its content: equal bytes count once under each key. */
+  readonly key?: string;
+  /** A mapping that the operator keeps. */
+  readonly mapping?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records. */
+export interface Received {
+  readonly load: string;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly duplicates: number;
+  readonly reasons: readonly string[];
+  readonly visible_at: string;
+}
+
+/** Sends events. A body counts once, however often it is sent, so it is sent again after whatever may pass. */
+export class Sender {
+  readonly #options: Required<SenderOptions>;
+
+  constructor(options: SenderOptions) {
+    this.#options = {
+      timeoutMs: 310_000,
+      tries: 8,
+      fetch: (...request) => fetch(...request),
+      ...options,
+      url: options.url.replace(/\/+$/, ''),
+    };
+  }
+
+  /**
+   * Resolves when every report shows the events. When it rejects, keep the body and send the same bytes later. Counts and
+   * amounts beyond 15 digits are to be text.
+   * @throws {AdtallyError} when the service refuses, {IncompleteAnswer} and {TimeoutError} after the last try
+   */
+  async send(
+    events: Iterable<Readonly<Record<string, unknown>>> | Uint8Array,
+    { contentType = 'application/x-ndjson', key, mapping, signal }: SendOptions = {},
+  ): Promise<Received> {
+    const { url, token, tries, timeoutMs, fetch } = this.#options;
+    const body =
+      events instanceof Uint8Array
+        ? new Uint8Array(events)
+        : [...events].map((event) => `${JSON.stringify(event)}\n`).join('');
+    const query = mapping === undefined ? '' : `?mapping=${encodeURIComponent(mapping)}`;
+    const init = {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': contentType,
+        ...(key !== undefined && { 'idempotency-key': key }),
+      },
+      body,
+    };
+    const options = { timeoutMs, idleTimeoutMs: timeoutMs, tries, fetch, ...(signal && { signal }) };
+    for (let tried = 1; ; tried++) {
+      try {
+        const decoder = new TextDecoder();
+        let text = '';
+        for await (const piece of pieces(`${url}/v1/events${query}`, init, options)) {
+          text += decoder.decode(piece, { stream: true });
+        }
+        return JSON.parse(text);
+      } catch (error) {
+        // The events may be loaded: to send them again is how to know.
+        const unknown = error instanceof IncompleteAnswer || error instanceof TimeoutError;
+        if (!unknown || tried >= tries) throw error;
+      }
+    }
+  }
+}

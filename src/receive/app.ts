@@ -1,0 +1,152 @@
+import type { IncomingMessage } from 'node:http';
+import { Hono } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { requestId } from 'hono/request-id';
+import type { Logger } from 'pino';
+import type { Counter } from 'prom-client';
+import { isTransient } from '../../clickhouse/retry.ts';
+import { KeyReused, LoadedOtherwise } from '../../ingest/delivery/loaded-otherwise.ts';
+import { MappingError } from '../../ingest/event/mapping.ts';
+import { InputError } from '../../ingest/input/input-error.ts';
+import { LoadError, Stopped } from '../../ingest/ledger/load-error.ts';
+import { type Accounts, authentication, challenge } from '../http/access/authentication.ts';
+import type { Caller } from '../http/access/caller-address.ts';
+import type { Limiter } from '../http/access/limiter.ts';
+import type { Refusal } from '../http/access/login.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { Problem, problemResponse, problems, statusOf } from '../http/problems.ts';
+import { withAnswerHeaders } from '../http/server/answer-headers.ts';
+import { health, type OperatorDeps, operator } from '../http/server/health.ts';
+import { callerLeft, observe } from '../http/server/observe-requests.ts';
+import { requirePlainMessage, requirePlainPath } from '../http/server/plain-message.ts';
+import type { Traces } from '../observe/traces.ts';
+import { formatOfBody, readBody } from './body.ts';
+import type { BodyLoader } from './load-body.ts';
+import type { Mappings } from './mappings.ts';
+import { receiveDocument } from './openapi.ts';
+import { type Room, tooManyBodies } from './room.ts';
+
+const eventsPath = '/v1/events';
+
+export interface ReceiveDeps extends OperatorDeps {
+  readonly accounts: Accounts;
+  /** Counts failed logins by address. */
+  readonly failures: Limiter;
+  readonly room: Room;
+  readonly mappings: Mappings;
+  readonly loader: BodyLoader;
+  /** Whether ClickHouse has too many parts to merge. */
+  readonly isOverfull: () => boolean;
+  /** No body is taken any more. */
+  readonly isStopping: () => boolean;
+  readonly callerOf: (incoming: IncomingMessage) => Caller;
+  /** Counts events by outcome. */
+  readonly events: Counter;
+  readonly log: Logger;
+  /** Absent: off. */
+  readonly traces?: Traces;
+}
+
+/** The HTTP service that takes events. Nothing runs on import or before the first request. */
+export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
+  const { log, metrics, readiness } = deps;
+  const app = new Hono<HttpEnv>();
+  const authenticated = authentication({
+    accounts: deps.accounts,
+    failures: deps.failures,
+    onRefused: (reason) => metrics.refused.inc({ reason }),
+  });
+  app.use(requestId(), withAnswerHeaders);
+  app.use((c, next) => {
+    const { address, proxied } = deps.callerOf(c.env.incoming);
+    c.set('address', address);
+    c.set('traceparent', proxied ? c.req.header('traceparent') : undefined);
+    return next();
+  });
+  app.use(observe(log, metrics, undefined, deps.traces));
+  app.use(requirePlainMessage, requirePlainPath);
+  app.route('/', health());
+  app.route('/', operator(deps));
+  app.get('/openapi.json', (c) => c.json(receiveDocument()));
+  app.use(eventsPath, (c, next) => {
+    c.set('endpoint', eventsPath);
+    return next();
+  });
+  app.post(eventsPath, authenticated, async (c) => {
+    const sender = c.get('account');
+    const format = formatOfBody(c.req.header('content-type'));
+    const key = keyOf(c.req.header('idempotency-key'));
+    if (deps.isStopping() || readiness.finding !== 'ready') throw storeBusy();
+    if (deps.isOverfull()) throw tooManyBodies();
+    const mapping = await deps.mappings.named(c.req.query('mapping'));
+    const place = deps.room.enter(sender);
+    try {
+      const bytes = await readBody(c.env, place);
+      const received = await deps.loader.load({ bytes, format, mapping, sender, key });
+      const { load, accepted, rejected, duplicates } = received;
+      c.set('received', { load, accepted, rejected, duplicates, body_bytes: bytes.length });
+      for (const [outcome, events] of Object.entries({ accepted, rejected, duplicates })) {
+        deps.events.inc({ outcome }, events);
+      }
+      return c.json(received);
+    } finally {
+      place.leave();
+    }
+  });
+  app.all(eventsPath, () => {
+    throw new Problem('method_not_allowed', 'events are sent with POST', { headers: { Allow: 'POST' } });
+  });
+  app.notFound((c) => problemResponse(c, new Problem('not_found')));
+  app.onError((error, c) => {
+    // The caller has left; nobody would read an answer.
+    if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
+    const problem = asProblem(error, c.get('refused'));
+    const status = statusOf(problem.code);
+    if (status === 429) metrics.limited.inc({ code: problem.code });
+    if (status >= 500) log.error({ err: error, request: c.get('requestId') }, 'events not loaded');
+    return problemResponse(c, problem);
+  });
+  return app;
+}
+
+/** @throws {InputError} for a key that no header should have */
+function keyOf(text: string | undefined): string | undefined {
+  if (text === undefined || /^[\x20-\x7e]{1,200}$/.test(text)) return text;
+  throw new InputError('Idempotency-Key is to have 1 to 200 characters of ASCII that can be printed');
+}
+
+function storeBusy(): Problem {
+  return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' } });
+}
+
+/** What ClickHouse says of pages of Parquet that it cannot decode. Nothing that a full disk or little memory may cause. */
+const undecodable = [
+  'INCORRECT_DATA',
+  'CANNOT_DECOMPRESS',
+  'CANNOT_READ_ALL_DATA',
+  'UNKNOWN_COMPRESSION_METHOD',
+];
+
+function asProblem(error: unknown, refused?: Refusal): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof HTTPException) {
+    const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
+    const detail =
+      refused === 'other_purpose'
+        ? 'this token opens reports and sends no events; adtally token create --for ingest makes one that does'
+        : problems.unauthorized.detail;
+    return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
+  }
+  if (error instanceof KeyReused) return new Problem('idempotency_key_reused', error.message);
+  if (error instanceof LoadedOtherwise) return new Problem('loaded_otherwise', error.message);
+  if (error instanceof MappingError || error instanceof InputError) {
+    return new Problem('events_unreadable', error.message);
+  }
+  const cause = error instanceof LoadError ? error.cause : error;
+  if (error instanceof Stopped || (cause instanceof Error && isTransient(cause))) return storeBusy();
+  const type = cause instanceof Error && 'type' in cause ? String(cause.type) : '';
+  if (undecodable.includes(type))
+    return new Problem('events_unreadable', 'the body is damaged: it cannot be decoded');
+  // Among them: another process has gone on with the load, and the memory of ClickHouse. The same body may be sent again.
+  return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' } });
+}

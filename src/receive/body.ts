@@ -1,0 +1,110 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type FormatName, formats } from '../../ingest/formats/formats.ts';
+import type { Compression } from '../../ingest/input/compression.ts';
+import { packingMark } from '../../ingest/input/first-bytes.ts';
+import { fileError } from '../../ingest/input/input-error.ts';
+import { encodingNamed } from '../../ingest/input/text.ts';
+import { unpack } from '../../ingest/input/unpack.ts';
+import { Problem } from '../http/problems.ts';
+import type { Place } from './room.ts';
+
+/** What a body may have when it is unpacked. */
+const maxBodyBytes = 64 << 20;
+
+const codings: Readonly<Record<string, Compression>> = {
+  identity: 'none',
+  gzip: 'gzip',
+  'x-gzip': 'gzip',
+  zstd: 'zstd',
+  br: 'brotli',
+};
+
+/** By media type. */
+const formatNames = new Map(
+  Object.entries(formats).flatMap(([name, { mediaTypes }]) =>
+    mediaTypes.map((mediaType) => [mediaType as string, name as FormatName]),
+  ),
+);
+const mediaTypes = [...formatNames.keys()];
+
+/** The format that `Content-Type` names. @throws {Problem} for another one, and for text that is not UTF-8 */
+export function formatOfBody(contentType: string | undefined): FormatName {
+  const [mediaType = '', ...parameters] = (contentType ?? '')
+    .toLowerCase()
+    .split(';')
+    .map((each) => each.trim());
+  const format = formatNames.get(mediaType);
+  if (!format) {
+    throw new Problem('unsupported_media_type', `the events need a content-type: ${mediaTypes.join(', ')}`, {
+      headers: { 'Accept-Post': mediaTypes.join(', ') },
+    });
+  }
+  const charset = parameters
+    .find((each) => each.startsWith('charset='))
+    ?.slice(8)
+    .replaceAll('"', '');
+  if (charset !== undefined && !['utf-8', undefined].includes(encodingNamed(charset))) {
+    throw new Problem(
+      'unsupported_media_type',
+      `the text is to be UTF-8; a mapping can say that it is ${charset}`,
+    );
+  }
+  return format;
+}
+
+/**
+ * Reads a body and unpacks it as it comes. Of one that is refused the rest is read and dropped, so that its caller can
+ * read the answer; a caller that waits for `100 Continue` need not send it.
+ * @param place takes every byte before it is held
+ * @throws {Problem} for a body that is too large or packed in an unknown way, {InputError} for damaged packing, and an
+ * error when the caller leaves before the end
+ */
+export async function readBody(
+  { incoming, outgoing }: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse },
+  place: Place,
+): Promise<Buffer> {
+  const { headers } = incoming;
+  const compression = codings[(headers['content-encoding'] ?? 'identity').trim().toLowerCase()];
+  if (!compression) throw unknownCoding('the body is packed in a way that is not known');
+  if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge();
+  if (/^100-continue$/i.test(headers.expect ?? '') && incoming.httpVersion !== '1.0')
+    outgoing.writeContinue();
+  try {
+    const arriving = incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    const body = await held(compression === 'none' ? arriving : unpack(arriving, compression), place);
+    if (packingMark(body) !== 'none')
+      throw unknownCoding('the body is packed: Content-Encoding has to say how');
+    return body;
+  } catch (error) {
+    // A stream does not flow while somebody waits for it to be readable, and stops when the last who does so leaves,
+    // unless it has a listener to its data.
+    incoming
+      .removeAllListeners('readable')
+      .on('data', () => {})
+      .resume();
+    const left = incoming.destroyed && !incoming.complete;
+    throw left || error instanceof Problem ? error : fileError('the body', error);
+  }
+}
+
+async function held(pieces: AsyncIterable<Buffer>, place: Place): Promise<Buffer> {
+  const all: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of pieces) {
+    bytes += piece.length;
+    if (bytes > maxBodyBytes) throw tooLarge();
+    place.grow(piece.length);
+    all.push(piece);
+  }
+  return Buffer.concat(all);
+}
+
+function tooLarge(): Problem {
+  return new Problem('body_too_large', `the body has more than ${maxBodyBytes} bytes when it is unpacked`);
+}
+
+/** RFC 9110 §12.5.3 */
+function unknownCoding(detail: string): Problem {
+  const headers = { 'Accept-Encoding': Object.keys(codings).join(', ') };
+  return new Problem('unsupported_media_type', detail, { headers });
+}

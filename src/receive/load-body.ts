@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import type { Store } from '../../clickhouse/client.ts';
+import { earlyTimerMs } from '../../clickhouse/timings.ts';
+import type { ValidMapping } from '../../ingest/event/mapping.ts';
+import { mappedReading } from '../../ingest/event/reading.ts';
+import type { Format } from '../../ingest/formats/format.ts';
+import { type FormatName, formats } from '../../ingest/formats/formats.ts';
+import { heldInput } from '../../ingest/input/held-input.ts';
+import { alreadyLoaded } from '../../ingest/load/already-loaded.ts';
+import {
+  type EventLoadOptions,
+  type LoadResult,
+  loadEvents,
+  senders,
+} from '../../ingest/load/load-events.ts';
+import { smallFileBytes } from '../../ingest/load/load-files.ts';
+import { firstReasons, type LoadedChunk, loadedChunk } from '../../ingest/load/receipt.ts';
+import { inGroups, slots } from './room.ts';
+
+/** A body as it came. */
+export interface ReceivedBody {
+  readonly bytes: Buffer;
+  readonly format: FormatName;
+  readonly mapping: ValidMapping;
+  /** The name of the token. */
+  readonly sender: string;
+  /** What names the body beside its content; absent: its content alone does. */
+  readonly key: string | undefined;
+}
+
+const count = (description: string) => z.int().min(0).describe(description);
+
+/** What a body has become. */
+export const receivedSchema = z.strictObject({
+  load: z
+    .string()
+    .describe('The load, as `adtally loads` lists it; of a body that came before, the one that loaded it.'),
+  accepted: count(
+    'Events that count by this body; with `Idempotency-Key` also where it came before under this key.',
+  ),
+  rejected: count('Records that are no events. They are kept: `adtally rejects LOAD`.'),
+  duplicates: count('Events of these bytes that counted before; 0 with `Idempotency-Key`.'),
+  reasons: z
+    .array(z.string())
+    .describe('The first ten rejected records, each with its place and its faults.'),
+  visible_at: z.iso.datetime().describe('From when on every report shows the events.'),
+});
+
+export type Received = z.infer<typeof receivedSchema>;
+
+export interface BodyLoaderOptions {
+  readonly store: Store;
+  /** How long services of reports believe what they knew of the store. */
+  readonly answerTrustMs: number;
+  /** Ends loads after the chunks in flight. */
+  readonly signal: AbortSignal;
+  readonly onWarning: (sender: string, text: string) => void;
+}
+
+/** Small bodies begin together, so that they share statements and parts. */
+const groupMs = 200;
+/** So many small bodies share two statements that store them. */
+const smallAtOnce = 256;
+/** They share the statements to the ledger; what they hold is bounded by the room. */
+const largeAtOnce = 8;
+const mostReasons = 10;
+
+/** Loads bodies as files are loaded: a body is an input that is in memory. */
+export class BodyLoader {
+  readonly #options: BodyLoaderOptions;
+  readonly #small = slots(smallAtOnce);
+  readonly #large = slots(largeAtOnce);
+  readonly #sends = slots(senders);
+  readonly #group = inGroups(groupMs);
+  readonly #running = new Set<Promise<unknown>>();
+  /** Loads whose chunk is going to be stored with those of others. */
+  #bundled = 0;
+
+  constructor(options: BodyLoaderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves when the ledger says that the body is loaded and reports show it.
+   * @throws {InputError} for a body that cannot be read, {LoadError} when ClickHouse fails, {@link Stopped} after the signal
+   */
+  async load(body: ReceivedBody): Promise<Received> {
+    const options = this.#loadOptions(body);
+    const isSmall = body.bytes.length <= smallFileBytes;
+    const work = (leave: () => void) => this.#loaded(options, isSmall && isBundled(body), leave);
+    const result = await this.#watched(
+      isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {})),
+    );
+    const [received] = await Promise.all([
+      this.#receipt(result, body.key !== undefined),
+      delay(this.#options.answerTrustMs + earlyTimerMs),
+    ]);
+    return received;
+  }
+
+  /** Resolves when nothing is being loaded. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running);
+  }
+
+  async #watched<T>(work: Promise<T>): Promise<T> {
+    this.#running.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#running.delete(work);
+    }
+  }
+
+  /** @param leave called where another load of what begins alike has to end first, which may take long */
+  async #loaded(options: EventLoadOptions, bundled: boolean, leave: () => void): Promise<LoadResult> {
+    const before = await alreadyLoaded(options, (error) => {
+      throw error;
+    });
+    if (before) return before;
+    let counts = bundled;
+    if (counts) this.#bundled++;
+    const end = () => {
+      if (counts) this.#bundled--;
+      counts = false;
+    };
+    const onWait = () => {
+      end();
+      leave();
+    };
+    return loadEvents({ ...options, onWait, loads: () => this.#bundled }).finally(end);
+  }
+
+  #loadOptions({ bytes, format, mapping, sender, key }: ReceivedBody): EventLoadOptions {
+    const { store, signal, onWarning } = this.#options;
+    const name = `push from ${sender}${key === undefined ? '' : `, key ${key}`}`;
+    const { timezone, dates, roundMoney } = mapping;
+    const reading = mappedReading(name, mapping, (text) => onWarning(sender, text));
+    return {
+      store,
+      signal,
+      format,
+      roundMoney,
+      ...(timezone && { timezone: timezone.name }),
+      ...(dates && { dates }),
+      input: heldInput(name, formats[format].endings.slice(0, 1), bytes),
+      reading: key === undefined ? reading : { ...reading, ...identityOf(sender, key, bytes) },
+      now: () => new Date(),
+      // Also, chunks of one piece are stored with those of other bodies.
+      inTurn: this.#sends,
+    };
+  }
+
+  /** What the ledger says, so that the answer to a body that comes again is that to the first. */
+  async #receipt({ places, loadId }: LoadResult, keyed: boolean): Promise<Received> {
+    const { store, answerTrustMs } = this.#options;
+    const found = await Promise.all(places.map((place) => loadedChunk(store, place)));
+    const chunks = found.filter((each) => each !== undefined);
+    if (chunks.length < places.length)
+      throw new Error('the ledger does not say of all of the body that it is loaded');
+    const own = chunks.filter(({ load }) => keyed || load === loadId);
+    const sum = (of: readonly LoadedChunk[], figure: 'rows' | 'rejectedRows') =>
+      of.reduce((total, each) => total + each[figure], 0);
+    const faulty = places.filter(({ id }) =>
+      chunks.some(({ chunk, rejectedRows }) => chunk === id && rejectedRows > 0),
+    );
+    const reasons = await Promise.all(faulty.map((place) => firstReasons(store, place, mostReasons)));
+    const last = chunks.reduce<LoadedChunk | undefined>(
+      (latest, each) => (latest && latest.loadedAt > each.loadedAt ? latest : each),
+      undefined,
+    );
+    const accepted = sum(own, 'rows');
+    return {
+      load: (keyed ? last?.load : (loadId ?? last?.load)) ?? loadId ?? '',
+      accepted,
+      rejected: sum(chunks, 'rejectedRows'),
+      duplicates: sum(chunks, 'rows') - accepted,
+      reasons: reasons.flat().slice(0, mostReasons),
+      visible_at: new Date((last?.loadedAt ?? Date.now()) + answerTrustMs).toISOString(),
+    };
+  }
+}
+
+/** Whether its chunk can be stored with those of other bodies: records of text, and none that a condition leaves out. */
+function isBundled({ format, mapping }: ReceivedBody): boolean {
+  const { text }: Format = formats[format];
+  return text !== undefined && ![mapping, ...(mapping.events ?? [])].some(({ condition }) => condition);
+}
+
+/** Bytes under a key are others than the same bytes without it or under another; the key alone finds them. */
+function identityOf(sender: string, key: string, bytes: Buffer) {
+  const name = JSON.stringify([sender, key]);
+  return { key: name, salt: `key ${name} ${createHash('sha256').update(bytes).digest('hex')}` };
+}

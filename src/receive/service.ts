@@ -1,0 +1,138 @@
+import type { Logger } from 'pino';
+import { connect, type Store, select } from '../../clickhouse/client.ts';
+import { requireMigrated } from '../../clickhouse/migrate/migrate.ts';
+import { isTransient, retrying } from '../../clickhouse/retry.ts';
+import type { Config } from '../config.ts';
+import { AccountCache } from '../http/access/account-cache.ts';
+import { callersBehind } from '../http/access/caller-address.ts';
+import { Limiter } from '../http/access/limiter.ts';
+import { Refreshed } from '../http/refreshed.ts';
+import { Readiness } from '../http/server/health.ts';
+import { listen } from '../http/server/listen.ts';
+import { throttledErrorLog } from '../observe/log.ts';
+import { Metrics } from '../observe/metrics.ts';
+import { openTraces } from '../observe/traces.ts';
+import type { OpenStore } from '../store.ts';
+import { createReceiveApp } from './app.ts';
+import { BodyLoader } from './load-body.ts';
+import { Mappings } from './mappings.ts';
+import { Room } from './room.ts';
+
+export interface Receiver {
+  readonly url: string;
+  /** Takes no more bodies, ends those that are being loaded, for up to `stopSeconds` each, and closes all it opened. */
+  stop(): Promise<void>;
+}
+
+const stopSeconds = 30;
+/** How long ClickHouse may say nothing to a small question beside the loads. */
+const shortMs = 10_000;
+/** How long a body may take to arrive: 64 MiB at 560 kB/s. */
+const arriveMs = 120_000;
+const maxBodies = 1_000;
+/** ClickHouse slows inserts down from a thousand parts of a partition on, and refuses them at three thousand. */
+const maxParts = 800;
+
+/**
+ * Wires the service that takes events and listens; resolves once it accepts requests.
+ * @throws when it cannot listen on HOST and RECEIVE_PORT, or the schema does not fit
+ */
+export async function startReceiver(config: Config, opened: OpenStore, log: Logger): Promise<Receiver> {
+  const store = connect(opened.address);
+  const asking = connect(opened.address, { idleTimeoutMs: shortMs, unlogged: true });
+  const stopping = new AbortController();
+  const loading = new AbortController();
+  const onError = (message: string) => {
+    const write = throttledErrorLog(log, message);
+    return (error: unknown) => {
+      if (!stopping.signal.aborted) write(error);
+    };
+  };
+  const accounts = new AccountCache({
+    store: asking,
+    purpose: 'ingest',
+    onError: onError('tokens not refreshed'),
+  });
+  const readiness = new Readiness(asking, () => undefined);
+  const parts = new Refreshed(() => mostParts(asking), {
+    everyMs: 2_000,
+    onError: onError('parts not counted'),
+  });
+  const traces = await openTraces(config);
+  const closeAll = async () => {
+    stopping.abort();
+    for (const refreshed of [accounts, readiness, parts]) refreshed.stop();
+    await traces?.stop().catch((err) => log.warn({ err }, 'spans not sent'));
+    await Promise.all([store.close(), asking.close()]);
+  };
+  try {
+    const prepare = async () => {
+      await requireMigrated(asking);
+      await Promise.all([accounts, readiness, parts].map((refreshed) => refreshed.start()));
+    };
+    await prepare().catch((error: unknown) => {
+      // A schema that does not fit needs a person; a ClickHouse that does not respond may come back by itself.
+      if (!(error instanceof Error) || !isTransient(error)) throw error;
+      log.warn({ err: error }, 'ClickHouse does not respond: not ready until it does');
+      void retrying(prepare, { giveUpAfterMs: Number.POSITIVE_INFINITY, signal: stopping.signal }).catch(
+        (err: unknown) => {
+          if (!stopping.signal.aborted) log.fatal({ err }, 'this service will never be ready');
+        },
+      );
+    });
+    const room = new Room({ maxBytes: config.receiveMegabytes * 2 ** 20, maxBodies });
+    const metrics = new Metrics();
+    metrics.gauge('adtally_bodies_held', 'Bodies that arrive or are being loaded.', () => room.bodies);
+    metrics.gauge('adtally_bodies_held_bytes', 'Bytes of these bodies, unpacked.', () => room.bytes);
+    metrics.gauge('process_resident_memory_bytes', 'Memory of this process.', () =>
+      process.memoryUsage.rss(),
+    );
+    const loader = new BodyLoader({
+      store,
+      answerTrustMs: config.answerTrustMs,
+      signal: loading.signal,
+      onWarning: (sender, warning) => log.warn({ sender, warning }, 'events loaded with a warning'),
+    });
+    const app = createReceiveApp({
+      accounts,
+      readiness,
+      metrics,
+      room,
+      loader,
+      mappings: new Mappings(store, config.mappingsDir),
+      failures: new Limiter({ name: 'failures', ...config.rateLimit }),
+      isOverfull: () => (parts.value ?? 0) > maxParts,
+      isStopping: () => stopping.signal.aborted,
+      callerOf: callersBehind(config.trustedProxies),
+      events: metrics.counter('adtally_events_received_total', 'Events of bodies, by outcome.', 'outcome'),
+      log,
+      ...(traces && { traces }),
+    });
+    const { url, connections } = await listen(
+      app,
+      { ...config, port: config.receivePort, setting: 'RECEIVE_PORT', requestTimeoutMs: arriveMs },
+      log,
+    );
+    const stop = async () => {
+      stopping.abort();
+      await connections.stop(stopSeconds);
+      loading.abort();
+      await loader.settled();
+      await closeAll();
+    };
+    return { url, stop };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+/** Of the partition that has the most on this server, whatever its database is called: shards have one beside. */
+async function mostParts(store: Store): Promise<number> {
+  const [row] = await select<{ parts: number }>(
+    store,
+    `SELECT toFloat64(max(of_partition)) AS parts FROM (
+       SELECT count() AS of_partition FROM system.parts WHERE active AND database != 'system' GROUP BY database, table, partition_id)`,
+  );
+  return row?.parts ?? 0;
+}

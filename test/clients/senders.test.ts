@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { AdtallyError, Sender } from '../../clients/typescript/src/index.ts';
+import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
+import { event } from '../support/events.ts';
+import { checkout } from '../support/process.ts';
+import { useReceiver } from '../support/receiver.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const receiver = useReceiver(db);
+const server = useBrokenServer();
+const received = { load: '1', accepted: 1, rejected: 0, duplicates: 0, reasons: [], visible_at: '' };
+
+interface Sending {
+  readonly url: string;
+  readonly token: string;
+  readonly events: readonly object[];
+  readonly key?: string;
+  readonly tries?: number;
+}
+
+const clients = {
+  typescript: async ({ url, token, events, key, tries = 8 }: Sending) => {
+    const sender = new Sender({ url: `${url}/`, token, tries });
+    return sender
+      .send(events as Record<string, unknown>[], key === undefined ? {} : { key })
+      .catch((error) => {
+        if (!(error instanceof AdtallyError)) throw error;
+        return { status: error.status, code: error.code };
+      });
+  },
+  python: async (sending: Sending) => {
+    const program = [
+      'import json, sys',
+      'from adtally import AdtallyError, Sender',
+      'to = json.loads(sys.argv[1])',
+      'try:',
+      '    print(json.dumps(Sender(to["url"], to["token"], tries=to.get("tries", 8)).send(to["events"], key=to.get("key")).__dict__))',
+      'except AdtallyError as error:',
+      '    print(json.dumps({"status": error.status, "code": error.code}))',
+    ].join('\n');
+    const env = {
+      PATH: process.env.PATH,
+      PYTHONPATH: `${checkout}clients/python`,
+      PYTHONDONTWRITEBYTECODE: '1',
+      PYTHONUTF8: '1',
+    };
+    const { stdout } = await promisify(execFile)('python3', ['-c', program, JSON.stringify(sending)], {
+      env,
+    });
+    return JSON.parse(stdout);
+  },
+};
+
+test.each(Object.entries(clients))('%s sends events, and the same ones again', async (name, send) => {
+  const events = [event({ advertiser_id: name }), event({ advertiser_id: name, creative_id: 'größer' })];
+  const { url } = receiver;
+  const to = { url, token: await receiver.token(name), events, key: 'k' };
+  const first = await send(to);
+  expect(first).toMatchObject({ accepted: 2, rejected: 0, duplicates: 0 });
+  expect(await send(to)).toEqual(first);
+  expect(await send({ ...to, events: [event()] })).toEqual({ status: 422, code: 'idempotency_key_reused' });
+  const [row] = await select<{ n: number }>(
+    db.store,
+    'SELECT toUInt32(count()) AS n FROM events WHERE advertiser_id = {name:String}',
+    { name },
+  );
+  expect(row?.n).toBe(2);
+});
+
+test.each(Object.entries(clients))('%s sends a body again when its answer is lost', async (_name, send) => {
+  server.answers(
+    refuses(503, 'store_busy', { 'retry-after': '0' }),
+    breaksOff('{"load"'),
+    ends(JSON.stringify(received)),
+  );
+  expect(await send({ url: server.url, token: 'adi_x', events: [event()] })).toEqual(received);
+  expect(server.requests).toBe(3);
+  server.answers(refuses(400, 'events_unreadable'));
+  expect(await send({ url: server.url, token: 'adi_x', events: [event()] })).toMatchObject({ status: 400 });
+  expect(server.requests).toBe(1);
+});

@@ -1,0 +1,199 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { afterAll, expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
+import { event } from '../support/events.ts';
+import { parquetFile } from '../support/parquet.ts';
+import { bodyOf, useReceiver } from '../support/receiver.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const receiver = useReceiver(db);
+const second = useReceiver(db);
+const folder = mkdtempSync(join(tmpdir(), 'adtally-push-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let made = 0;
+/** Events of an account of their own. */
+function own(count: number) {
+  const account = `account-${++made}`;
+  return {
+    account,
+    events: Array.from({ length: count }, (_, n) => event({ advertiser_id: account, creative_id: `c${n}` })),
+  };
+}
+
+const counted = async (account: string): Promise<number> => {
+  const [row] = await select<{ n: number }>(
+    db.store,
+    `SELECT toFloat64((SELECT count() FROM events WHERE advertiser_id = {account:String})) AS n,
+            throwIf(n != (SELECT toFloat64(sum(impressions)) FROM campaigns_date WHERE account_id = {account:String}))`,
+    { account },
+  );
+  return row?.n ?? 0;
+};
+
+const loadFile = (name: string, content: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return loadEvents({ store: db.store, input: new LocalFile(path), now: () => new Date() });
+};
+
+test('the same bytes count once, packed or not, and the second answer says so', async () => {
+  const { account, events } = own(30);
+  const body = bodyOf(events);
+  const first = await receiver.send(body);
+  expect(first).toMatchObject({
+    status: 200,
+    json: { accepted: 30, rejected: 0, duplicates: 0, reasons: [] },
+  });
+  const zstd = execFileSync('zstd', ['-c'], { input: body });
+  for (const [coding, packed] of [
+    ['gzip', gzipSync(body)],
+    ['zstd', zstd],
+    ['br', brotliCompressSync(body)],
+    ['identity', body],
+  ] as const) {
+    const again = await receiver.send(packed, { 'content-encoding': coding });
+    expect([coding, again.json]).toEqual([coding, { ...first.json, accepted: 0, duplicates: 30 }]);
+  }
+  expect(await counted(account)).toBe(30);
+});
+
+test('a body and a file of the same bytes count once, whichever comes first', async () => {
+  const [bodyFirst, fileFirst] = [own(7), own(8)];
+  const sent = await receiver.send(bodyOf(bodyFirst.events));
+  expect(await loadFile('a.ndjson', bodyOf(bodyFirst.events))).toMatchObject({ rows: 0, repeatedRows: 7 });
+  const { loadId } = await loadFile('b.ndjson', bodyOf(fileFirst.events));
+  const { json } = await receiver.send(bodyOf(fileFirst.events));
+  expect(json).toMatchObject({ load: loadId, accepted: 0, duplicates: 8 });
+  expect(json.load).not.toBe(sent.json.load);
+  expect(await Promise.all([counted(bodyFirst.account), counted(fileFirst.account)])).toEqual([7, 8]);
+});
+
+test('a body that begins like another adds what is new, as a file does that has grown', async () => {
+  const { account, events } = own(5);
+  await receiver.send(bodyOf(events.slice(0, 3)));
+  expect((await receiver.send(bodyOf(events))).json).toMatchObject({ accepted: 2, duplicates: 3 });
+  expect(await counted(account)).toBe(5);
+});
+
+test('under a key the same bytes have the same answer, and other bytes are refused, whenever they come', async () => {
+  const { account, events } = own(4);
+  const body = `${bodyOf(events)}{"impressions":1}\n`;
+  const key = { 'idempotency-key': 'order 4711' };
+  const first = await receiver.send(body, key);
+  expect(first).toMatchObject({ status: 200, json: { accepted: 4, rejected: 1, duplicates: 0 } });
+  expect(first.json.reasons).toEqual([
+    expect.stringMatching(/^line 5: event_time .*advertiser_id is required/),
+  ]);
+  expect(await second.send(body, key)).toMatchObject({ status: 200, json: first.json });
+  for (const other of [body.slice(0, -1), `${body}\n`, bodyOf(events.slice(0, 2)), bodyOf(own(1).events)]) {
+    expect(await receiver.send(other, key)).toMatchObject({
+      status: 422,
+      json: { code: 'idempotency_key_reused' },
+    });
+  }
+  expect(await counted(account)).toBe(4);
+});
+
+test('a key makes other bytes: the same ones count again without it, under another, and of another sender', async () => {
+  const { account, events } = own(2);
+  const body = bodyOf(events);
+  const authorization = `Bearer ${await receiver.token('app')}`;
+  const key = 'k';
+  for (const headers of [
+    {},
+    { 'idempotency-key': key },
+    { 'idempotency-key': 'l' },
+    { 'idempotency-key': key, authorization },
+  ]) {
+    expect((await receiver.send(body, headers as Record<string, string>)).json).toMatchObject({
+      accepted: 2,
+    });
+  }
+  expect(await counted(account)).toBe(8);
+});
+
+test('two services that get a body at once, several times, count it once', async () => {
+  const [plain, keyed] = [own(20), own(20)];
+  const answers = await Promise.all(
+    [receiver, second, receiver, second].flatMap((each) => [
+      each.send(bodyOf(plain.events)),
+      each.send(bodyOf(keyed.events), { 'idempotency-key': 'at once' }),
+    ]),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  const accepted = answers.filter((_, n) => n % 2 === 0).map(({ json }) => json.accepted);
+  expect(accepted.filter(Number)).toEqual([20]);
+  expect(new Set(answers.filter((_, n) => n % 2 === 1).map(({ json }) => JSON.stringify(json))).size).toBe(1);
+  expect(await Promise.all([counted(plain.account), counted(keyed.account)])).toEqual([20, 20]);
+});
+
+test('two services that get other bytes under one key at once take one of them', async () => {
+  const bodies = [own(3), own(3)];
+  const answers = await Promise.all(
+    [receiver, second].map((each, n) =>
+      each.send(bodyOf(bodies[n]?.events ?? []), { 'idempotency-key': 'race' }),
+    ),
+  );
+  expect(answers.map(({ status }) => status).sort()).toEqual([200, 422]);
+  const all = await Promise.all(bodies.map(({ account }) => counted(account)));
+  expect(all.reduce((sum, each) => sum + each, 0)).toBe(3);
+});
+
+test('small bodies of many senders are stored together', async () => {
+  const bodies = Array.from({ length: 40 }, () => own(3));
+  // Those that come while the first is under way begin together.
+  const answers = await Promise.all(bodies.map(({ events }) => receiver.send(bodyOf(events))));
+  expect(answers.map(({ json }) => json.accepted)).toEqual(bodies.map(() => 3));
+  const loads = answers.map(({ json }) => json.load);
+  expect(new Set(loads).size).toBe(40);
+  const [row] = await select<{ batches: number }>(
+    db.store,
+    'SELECT toFloat64(uniqExact(batch)) AS batches FROM load_chunks WHERE load_id IN {loads:Array(String)}',
+    { loads },
+  );
+  expect(row?.batches).toBeLessThan(20);
+});
+
+test.each([
+  ['text/csv; charset=utf-8', 'csv'],
+  ['text/tab-separated-values', 'tsv'],
+  ['application/json', 'json'],
+] as const)('%s is read', async (type, name) => {
+  const { account, events } = own(2);
+  const columns = ['event_time', 'event_type', 'advertiser_id', 'campaign_id'] as const;
+  const separator = name === 'csv' ? ',' : '\t';
+  const cells = [columns, ...events.map((each) => columns.map((column) => each[column]))];
+  const text =
+    name === 'json' ? JSON.stringify(events) : cells.map((row) => `${row.join(separator)}\n`).join('');
+  expect(await receiver.send(text, { 'content-type': type })).toMatchObject({
+    status: 200,
+    json: { accepted: 2 },
+  });
+  expect(await counted(account)).toBe(2);
+});
+
+test('Parquet is read, in several chunks, and its damage is told', async () => {
+  const file = await parquetFile(db.store, 'of-parquet', 3_000, { group: 1_000 });
+  const type = { 'content-type': 'application/vnd.apache.parquet' };
+  expect((await receiver.send(file, { ...type, 'idempotency-key': 'p' })).json).toMatchObject({
+    accepted: 3_000,
+  });
+  expect((await receiver.send(file, { ...type, 'idempotency-key': 'p' })).json).toMatchObject({
+    accepted: 3_000,
+  });
+  expect((await receiver.send(file.subarray(0, -100), type)).json).toMatchObject({
+    code: 'events_unreadable',
+  });
+  // Of a page in the middle, which only ClickHouse looks at.
+  const flipped = Buffer.from(file);
+  flipped.fill(0xff, 20_000, 20_200);
+  expect((await receiver.send(flipped, type)).json).toMatchObject({ code: 'events_unreadable' });
+});
