@@ -508,8 +508,8 @@ CREATE TABLE tokens
 (
     `id` String,
     `account_id` String,
-    `family` LowCardinality(String),
     `purpose` LowCardinality(String) DEFAULT 'report',
+    `family` LowCardinality(String),
     `hash` String,
     `label` String,
     `created_at` DateTime64(3, 'UTC'),

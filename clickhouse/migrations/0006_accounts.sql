@@ -4,6 +4,8 @@ CREATE TABLE IF NOT EXISTS tokens
 (
     id String,
     account_id String,
+    -- `report` opens the reports of its account; `ingest` only sends events, under the name in account_id.
+    purpose LowCardinality(String) DEFAULT 'report',
     -- The one family whose reports it opens; empty: of every family. An advertiser and a publisher can have the same id,
     -- and then are one account.
     family LowCardinality(String),

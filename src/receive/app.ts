@@ -16,15 +16,15 @@ import type { Refusal } from '../http/access/login.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { Problem, problemResponse, problems, statusOf } from '../http/problems.ts';
 import { withAnswerHeaders } from '../http/server/answer-headers.ts';
+import type { Room } from '../http/server/body-room.ts';
 import { health, type OperatorDeps, operator } from '../http/server/health.ts';
 import { callerLeft, observe } from '../http/server/observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from '../http/server/plain-message.ts';
 import type { Traces } from '../observe/traces.ts';
-import { formatOfBody, readBody } from './body.ts';
+import { formatOfBody, readBody, tooManyBodies } from './body.ts';
 import type { BodyLoader } from './load-body.ts';
 import type { Mappings } from './mappings.ts';
 import { receiveDocument } from './openapi.ts';
-import { type Room, tooManyBodies } from './room.ts';
 
 const eventsPath = '/v1/events';
 

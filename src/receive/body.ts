@@ -6,7 +6,7 @@ import { fileError } from '../../ingest/input/input-error.ts';
 import { encodingNamed } from '../../ingest/input/text.ts';
 import { unpack } from '../../ingest/input/unpack.ts';
 import { Problem } from '../http/problems.ts';
-import type { Place } from './room.ts';
+import type { Place } from '../http/server/body-room.ts';
 
 /** What a body may have when it is unpacked. */
 const maxBodyBytes = 64 << 20;
@@ -107,4 +107,8 @@ function tooLarge(): Problem {
 function unknownCoding(detail: string): Problem {
   const headers = { 'Accept-Encoding': Object.keys(codings).join(', ') };
   return new Problem('unsupported_media_type', detail, { headers });
+}
+
+export function tooManyBodies(): Problem {
+  return new Problem('too_many_bodies', undefined, { headers: { 'Retry-After': '1' } });
 }

@@ -17,7 +17,7 @@ import {
 } from '../../ingest/load/load-events.ts';
 import { smallFileBytes } from '../../ingest/load/load-files.ts';
 import { firstReasons, type LoadedChunk, loadedChunk } from '../../ingest/load/receipt.ts';
-import { inGroups, slots } from './room.ts';
+import { inGroups, slots } from './groups.ts';
 
 /** A body as it came. */
 export interface ReceivedBody {

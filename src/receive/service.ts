@@ -7,6 +7,7 @@ import { AccountCache } from '../http/access/account-cache.ts';
 import { callersBehind } from '../http/access/caller-address.ts';
 import { Limiter } from '../http/access/limiter.ts';
 import { Refreshed } from '../http/refreshed.ts';
+import { Room } from '../http/server/body-room.ts';
 import { Readiness } from '../http/server/health.ts';
 import { listen } from '../http/server/listen.ts';
 import { throttledErrorLog } from '../observe/log.ts';
@@ -14,9 +15,9 @@ import { Metrics } from '../observe/metrics.ts';
 import { openTraces } from '../observe/traces.ts';
 import type { OpenStore } from '../store.ts';
 import { createReceiveApp } from './app.ts';
+import { tooManyBodies } from './body.ts';
 import { BodyLoader } from './load-body.ts';
 import { Mappings } from './mappings.ts';
-import { Room } from './room.ts';
 
 export interface Receiver {
   readonly url: string;
@@ -80,7 +81,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
         },
       );
     });
-    const room = new Room({ maxBytes: config.receiveMegabytes * 2 ** 20, maxBodies });
+    const room = new Room({ maxBytes: config.receiveMegabytes * 2 ** 20, maxBodies, full: tooManyBodies });
     const metrics = new Metrics();
     metrics.gauge('adtally_bodies_held', 'Bodies that arrive or are being loaded.', () => room.bodies);
     metrics.gauge('adtally_bodies_held_bytes', 'Bytes of these bodies, unpacked.', () => room.bytes);

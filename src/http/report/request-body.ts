@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
+import { type Place, Room } from '../server/body-room.ts';
 
 /** Refuses a body of another media type, before it is read. */
 export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
@@ -12,19 +13,36 @@ export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
   await next();
 };
 
+/** A body of two dates and a few fields, as nearly all are. */
+const smallBytes = 16 * 1024;
+/** What larger ones have beyond that while they arrive, together; of one account half of it. */
+const largeBytesAtOnce = 32 << 20;
+
 /**
  * Reads the body of a request as text. A body refused for its size is still read to its end and discarded, so that
  * its caller can read the answer; a caller that waits for `100 Continue` need not send it.
  */
 export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
   const tooLarge = () => new Problem('body_too_large', `the body is larger than ${maxBytes} bytes`);
+  const room = new Room({
+    maxBytes: largeBytesAtOnce,
+    full: () =>
+      new Problem('too_many_reports', 'too many large bodies are arriving; try again in 1 s', {
+        headers: { 'Retry-After': '1' },
+      }),
+  });
   return async function requestBodyMiddleware(c, next) {
     const { incoming, outgoing } = c.env;
     if ((incoming.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw packed();
     if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
     const waits = /^100-continue$/i.test(incoming.headers.expect ?? '') && incoming.httpVersion !== '1.0';
     if (waits) outgoing.writeContinue();
-    c.set('body', await read(incoming, maxBytes, tooLarge));
+    const place = room.enter(c.get('account'));
+    try {
+      c.set('body', await read(incoming, place, maxBytes, tooLarge));
+    } finally {
+      place.leave();
+    }
     await next();
   };
 }
@@ -38,15 +56,33 @@ function packed(): Problem {
 
 const utf8 = new TextDecoder();
 
-/** @throws what `tooLarge` returns, or an error when the caller leaves before the end */
-function read(incoming: IncomingMessage, maxBytes: number, tooLarge: () => Error): Promise<string> {
+/** @throws what `tooLarge` returns, a problem where there is no room, or an error when the caller leaves before the end */
+function read(
+  incoming: IncomingMessage,
+  place: Place,
+  maxBytes: number,
+  tooLarge: () => Error,
+): Promise<string> {
   return new Promise((resolve, reject) => {
-    const pieces: Buffer[] = [];
+    let pieces: Buffer[] = [];
     let bytes = 0;
+    let refused = false;
+    const refuse = (error: unknown) => {
+      refused = true;
+      pieces = [];
+      reject(error);
+    };
     incoming.on('data', (piece: Buffer) => {
+      if (refused) return;
+      const large = Math.max(smallBytes, bytes);
       bytes += piece.length;
-      if (bytes <= maxBytes) pieces.push(piece);
-      else reject(tooLarge());
+      try {
+        if (bytes > maxBytes) throw tooLarge();
+        if (bytes > large) place.grow(bytes - large);
+        pieces.push(piece);
+      } catch (error) {
+        refuse(error);
+      }
     });
     incoming.once('end', () => resolve(utf8.decode(Buffer.concat(pieces))));
     incoming.once('error', reject);

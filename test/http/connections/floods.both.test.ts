@@ -196,6 +196,7 @@ test.runIf(thorough).each<[string, number, () => string]>([
   ['ask for the documents', 2_000, () => 'GET /docs HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(500)],
   ['never end their headers', 2_000, () => `GET / HTTP/1.1\r\nX: ${'x'.repeat(15_000)}\r\n`],
   ['never end their body', 2_000, () => slowBody(service.token, 16_000)],
+  ['never end the largest body', 2_000, () => slowBody(service.token, 512 * 1024)],
   ['never end a body that nobody may send', 2_000, () => slowBody('', 50_000_000)],
 ])(
   'connections that %s shut nobody out: %i of one address',
@@ -213,5 +214,5 @@ function mostWaiting(token: string): string {
 
 function slowBody(token: string, bytes: number): string {
   const head = `POST /v1/campaigns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n`;
-  return head + content.padEnd(Math.min(bytes - 1, 60_000));
+  return head + content.padEnd(Math.min(bytes - 1, 600_000));
 }

@@ -1,0 +1,59 @@
+import type { Problem } from '../problems.ts';
+
+export interface RoomLimits {
+  readonly maxBytes: number;
+  /** Absent: as many as come. */
+  readonly maxBodies?: number;
+  /** What a body is refused with that finds no room. */
+  readonly full: () => Problem;
+}
+
+/** The place of one body among those that are held. */
+export interface Place {
+  /** Takes so many more bytes. @throws {Problem} when there is no room for them */
+  grow(bytes: number): void;
+  /** Gives everything back. */
+  leave(): void;
+}
+
+/** Bodies are held in memory, so many bytes and bodies at most; of one sender half of the bytes. */
+export class Room {
+  readonly #limits: RoomLimits;
+  readonly #ofSender = new Map<string, number>();
+  bytes = 0;
+  bodies = 0;
+
+  constructor(limits: RoomLimits) {
+    this.#limits = limits;
+  }
+
+  /** @throws {Problem} when there are too many bodies */
+  enter(sender: string): Place {
+    const { maxBodies = Number.POSITIVE_INFINITY, full } = this.#limits;
+    if (this.bodies >= maxBodies) throw full();
+    this.bodies++;
+    let own = 0;
+    const add = (bytes: number) => {
+      own += bytes;
+      this.bytes += bytes;
+      const held = (this.#ofSender.get(sender) ?? 0) + bytes;
+      if (held > 0) this.#ofSender.set(sender, held);
+      else this.#ofSender.delete(sender);
+    };
+    let left = false;
+    return {
+      grow: (bytes) => {
+        const { maxBytes, full } = this.#limits;
+        const held = (this.#ofSender.get(sender) ?? 0) + bytes;
+        if (this.bytes + bytes > maxBytes || held > maxBytes / 2) throw full();
+        add(bytes);
+      },
+      leave: () => {
+        if (left) return;
+        left = true;
+        this.bodies--;
+        add(-own);
+      },
+    };
+  }
+}
