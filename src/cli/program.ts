@@ -22,7 +22,7 @@ const groups: readonly {
 }[] = [
   {
     heading: 'Serve:',
-    commands: ['serve', 'demo', 'clickhouse'],
+    commands: ['serve', 'demo', 'receive', 'clickhouse'],
     load: async () => (await import('./serve.ts')).addServeCommands,
   },
   {

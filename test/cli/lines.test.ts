@@ -12,6 +12,6 @@ test('a label or an account cannot pass for another line, column or colour of th
   const { stdout } = await commands.run(['token', 'list'], environmentOf(db.address));
   const [token] = await listTokens(db.store);
   expect(stdout).toBe(
-    `${token?.id}\ta\\u0009b\\u000d\\u000ac\\u2028d\tx\\u000ay\\u001b[31m\t${token?.created}\t-\t-\t-\n`,
+    `${token?.id}\ta\\u0009b\\u000d\\u000ac\\u2028d\tx\\u000ay\\u001b[31m\t${token?.created}\t-\t-\t-\treport\n`,
   );
 });

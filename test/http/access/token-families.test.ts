@@ -84,7 +84,7 @@ test('the command makes and lists them, and says that a token without end has no
   expect(made.stderr).toMatch(/^this token never expires/m);
   expect((await ask('/v1/campaigns', made.stdout.trim())).status).toBe(200);
   expect((await ask('/v1/ad_units', made.stdout.trim())).status).toBe(401);
-  expect((await adtally('list', 'acme')).stdout).toMatch(/\tcampaigns\n$/);
+  expect((await adtally('list', 'acme')).stdout).toMatch(/\tcampaigns\treport\n$/);
   expect((await adtally('create', 'acme', '--family', 'sites')).code).toBe(2);
   expect((await adtally('create', 'acme', '--expires', '2099-01-01')).stderr).toBe('');
 });
