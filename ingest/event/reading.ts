@@ -41,7 +41,7 @@ export interface FileReading extends InputIdentity {
   readonly eventsPerRecord: number;
   /** Says what a person should look at, though nothing is wrong in itself. */
   readonly warn: (text: string) => void;
-  /** Warns of columns that are read only because they are called like a field. */
+  /** Warns of columns that are read only because they are called like a field, and of money that no report will show. */
   readonly warnOfNames: (names: readonly string[]) => void;
   /** @param columns of the file; absent: any, as in NDJSON. @throws {InputError} when they do not fit */
   readonly mappingOf: (columns?: readonly string[]) => Mapping;
@@ -65,6 +65,7 @@ export function mappedReading(
         `${file}: column ${name} is read because events have a field of that name; the mapping does not name it. Is it the same (--map ${name}=${name}), or is it to be left out (--set ${name}=${noValue(name)})?`,
       );
     }
+    for (const text of moneyOfNobody(valid, names)) warn(`${file}: ${text}`);
   };
   return {
     ignoreUnknown,
@@ -104,6 +105,40 @@ function namedByChance(valid: ValidMapping, names: readonly string[]): EventFiel
   if (!events.every(({ sources }) => sources.has('event_time'))) return [];
   const amounts = names.filter(isEventField).filter((name) => noValue(name) !== '');
   return amounts.filter((name) => !events.every(({ sources }) => sources.has(name)));
+}
+
+/** Whose each amount is. */
+const sides = [
+  {
+    money: 'spend',
+    account: 'advertiser_id',
+    entity: 'campaign_id',
+    other: 'what a publisher earns (revenue)',
+  },
+  {
+    money: 'revenue',
+    account: 'publisher_id',
+    entity: 'ad_unit_id',
+    other: 'what an advertiser pays (spend)',
+  },
+] as const;
+
+/** Money that a mapping reads without the account that it is of. */
+function moneyOfNobody(valid: ValidMapping, names: readonly string[]): string[] {
+  const events = valid.events ?? [valid];
+  const reads = (field: EventField) =>
+    names.includes(field) || events.some(({ sources }) => sources.has(field));
+  const isRead = (field: EventField) =>
+    events.some(({ sources }) => {
+      const source = sources.get(field);
+      return source && !(source.kind === 'constant' && Number(source.text) === 0);
+    });
+  return sides
+    .filter(({ money, account }) => isRead(money) && !reads(account))
+    .map(
+      ({ money, account, entity, other }) =>
+        `${money} is read and no ${account}, so no report shows it. Is it ${other}? If not, say whose it is: ${account} and ${entity}`,
+    );
 }
 
 /** What leaves an amount out; of other fields nothing does. */

@@ -76,6 +76,13 @@ function fromColumns(fields: FieldsByName, beginning: Beginning): Suggestion {
   return draft.suggestion(beginning.layout);
 }
 
+/** Columns that may hold a count whose name nobody knows. */
+const countWords: Readonly<Partial<Record<EventField, RegExp>>> = {
+  impressions: /impr|^imps|shown|views?$/i,
+  referrals: /click|^visits$/i,
+  conversions: /conv|order|purchase|install|leads?$/i,
+};
+
 class Draft {
   readonly #columns: readonly string[];
   readonly #rows: Beginning['rows'];
@@ -147,22 +154,48 @@ class Draft {
 
   /** Asks for what an event needs and no column is known for, and for amounts. */
   askForTheRest(): void {
+    const counts = Object.entries(countWords).filter(([field]) => !this.#has(field));
+    for (const [field, words] of counts) {
+      const columns = this.#numbers(words).filter(
+        (column) => !/cost|per\b|rate|ratio|revenue|share|value/i.test(column),
+      );
+      if (columns.length > 0)
+        this.#fillIn[field] =
+          `${columns.join(' or ')} may be ${field}: ${this.#way(field, columns)}, or take this line out`;
+    }
     if (!['event_type', ...countFields].some((field) => this.#has(field)))
-      this.#fillIn.impressions = 'no column is known as a count: give one by --map';
-    const used = this.#used();
-    const amounts = this.#columns.filter(
-      (column) =>
-        !used.has(column) &&
-        /amount|cost|earn|income|price|revenue|sales|spen[dt]|total/i.test(column) &&
-        areNumbers(this.#valuesOf(column)),
-    );
+      this.#fillIn.impressions =
+        'no column is known as a count: give one by --map, or --set impressions=1 where each record is one';
+    const amounts = this.#numbers(/amount|cost|earn|income|price|revenue|sales|spen[dt]|total/i);
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
-      this.#fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: --map spend=…, or take this line out`;
+      this.#fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}, or take this line out`;
+    const revenue = this.#map.revenue ?? this.#expressions.revenue;
+    if (revenue !== undefined && !this.#has('publisher_id') && !this.#has('ad_unit_id')) {
+      delete this.#map.revenue;
+      delete this.#expressions.revenue;
+      this.#fillIn.revenue = `${revenue} may be what an advertiser pays, which is spend: read it as spend or as revenue`;
+    }
     const isPublisher = this.#has('ad_unit_id');
     if (!isPublisher && !this.#has('campaign_id'))
       this.#fillIn.campaign_id = 'no column is known to hold ids of campaigns or ad units: give one by --map';
     const account = isPublisher ? 'publisher_id' : 'advertiser_id';
     if (!this.#has(account)) this.#fillIn[account] = whichAccount;
+  }
+
+  /** Columns of numbers that nothing is read from yet, by words in their names. */
+  #numbers(words: RegExp): string[] {
+    const used = this.#used();
+    return this.#columns.filter(
+      (column) => !used.has(column) && words.test(column) && areNumbers(this.#valuesOf(column)),
+    );
+  }
+
+  /** How a field is read from one of these columns, as they are written. */
+  #way(field: string, columns: readonly string[]): string {
+    const [column = ''] = columns;
+    const kind = field === 'spend' ? 'money' : 'count';
+    const { expression } = numberShape(column, kind, this.#valuesOf(column));
+    return expression === undefined ? `--map ${field}=…` : `in expressions ${expression}`;
   }
 
   suggestion(layout: Layout): Suggestion {

@@ -16,7 +16,7 @@ export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
 /** A body of two dates and a few fields, as nearly all are. */
 const smallBytes = 16 * 1024;
 /** What larger ones have beyond that while they arrive, together; of one account half of it. */
-const largeBytesAtOnce = 32 << 20;
+const largeBytesAtOnce = 16 << 20;
 
 /**
  * Reads the body of a request as text. A body refused for its size is still read to its end and discarded, so that

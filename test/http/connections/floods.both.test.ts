@@ -145,7 +145,8 @@ function messages(token: string): Readonly<Record<string, string>> {
     'bodies in chunks': `POST /v1/campaigns HTTP/1.1\r\nHost: x\r\n${bearer}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${content.length.toString(16)}\r\n${content}\r\n0\r\n\r\n`,
     'headers of 15 kB': get('/healthz', '1.1', `X: ${'x'.repeat(15_000)}\r\n`),
     'bodies of 15 kB where none is expected': post('/docs', '', 'x'.repeat(15_000)).replace('POST', 'GET'),
-    'bodies that are too large': post('/v1/campaigns', bearer, 'x'.repeat(100_000)),
+    'bodies that are large': post('/v1/campaigns', bearer, 'x'.repeat(100_000)),
+    'bodies that are too large': post('/v1/campaigns', bearer, 'x'.repeat(600_000)),
   };
 }
 

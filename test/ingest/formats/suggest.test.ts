@@ -56,6 +56,21 @@ const account = { advertiser_id: ask };
 
 describe('a file of no known platform', () => {
   const files: Record<string, [name: string, content: string | Buffer, suggestion: object]> = {
+    'counts and money that may be what they are called, with signs and without': [
+      'doubtful.csv',
+      'Date,Campaign ID,Imps,Purchase Orders,Revenue\n2026-03-01,c1,1000,12,"$1,211.57"\n',
+      {
+        fill_in: {
+          ...account,
+          impressions: 'Imps may be impressions: --map impressions=…, or take this line out',
+          conversions: 'Purchase Orders may be conversions: --map conversions=…, or take this line out',
+          spend: ask,
+          revenue: ask,
+        },
+        map: { campaign_id: 'Campaign ID', event_time: 'Date' },
+        ignore_unknown: true,
+      },
+    ],
     'days with points, decimal commas, a row of totals': [
       'sheet.csv',
       'Export\n\nTag;Campaign ID;Impr.;Clicks;Cost\n01.09.2026;7;1204;3;28,97\n02.09.2026;7;12;1;1.204,50\nSumme;;1216;4;1.233,47\n',

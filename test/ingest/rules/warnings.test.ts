@@ -98,9 +98,13 @@ describe('an amount that is read because of its name', () => {
     expect(await warnings(await file('a'), ...flags())).toEqual([
       expect.stringMatching(/column revenue is read because.*--map revenue=revenue.*--set revenue=0/),
     ]);
-    for (const more of ['--map=revenue=revenue', '--set=revenue=0']) {
-      expect(await warnings(await file('b'), ...flags(), '--again', more)).toEqual([]);
-    }
+    expect(await warnings(await file('b'), ...flags(), '--again', '--set=revenue=0')).toEqual([]);
+    // Read on purpose it is money of a publisher, and there is none.
+    expect(await warnings(await file('b'), ...flags(), '--again', '--map=revenue=revenue')).toEqual([
+      expect.stringMatching(/revenue is read and no publisher_id, so no report shows it/),
+    ]);
+    const publisher = ['--set=publisher_id=p', '--set=ad_unit_id=u', '--map=revenue=revenue'];
+    expect(await warnings(await file('c'), ...flags(), '--again', ...publisher)).toEqual([]);
   });
 
   test('is none in a file of the own columns, or where unknown ones are refused', async () => {
