@@ -126,15 +126,15 @@ const sides = [
 /** Money that a mapping reads without the account that it is of. */
 function moneyOfNobody(valid: ValidMapping, names: readonly string[]): string[] {
   const events = valid.events ?? [valid];
-  const reads = (field: EventField) =>
-    names.includes(field) || events.some(({ sources }) => sources.has(field));
-  const isRead = (field: EventField) =>
+  const says = (field: EventField) =>
     events.some(({ sources }) => {
       const source = sources.get(field);
-      return source && !(source.kind === 'constant' && Number(source.text) === 0);
+      return source && !(source.kind === 'constant' && ['', '0'].includes(source.text));
     });
+  const isNamed = (field: EventField) =>
+    names.includes(field) && !events.every(({ sources }) => sources.has(field));
   return sides
-    .filter(({ money, account }) => isRead(money) && !reads(account))
+    .filter(({ money, account }) => says(money) && !says(account) && !isNamed(account))
     .map(
       ({ money, account, entity, other }) =>
         `${money} is read and no ${account}, so no report shows it. Is it ${other}? If not, say whose it is: ${account} and ${entity}`,

@@ -11,9 +11,9 @@ export interface Expression {
   readonly literals: readonly string[];
 }
 
-/** Strings, quoted names and comments first, in which braces and digits mean nothing. */
+/** Strings, quoted names and comments first, in which braces and digits mean nothing. A column may be called {so}. */
 const token =
-  /(?<comment>--[^\n]*|\/\*[\s\S]*?\*\/)|(?<text>'(?:[^'\\]|\\[\s\S]|'')*')|(?<name>"(?:[^"\\]|\\[\s\S])*"|`(?:[^`\\]|\\[\s\S])*`)|\{(?<column>[^{}]*)\}|(?<word>[A-Za-z_][A-Za-z0-9_]*(?:\.[0-9]+)*)|(?<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)|[\s\S]/g;
+  /(?<comment>--[^\n]*|\/\*[\s\S]*?\*\/)|(?<text>'(?:[^'\\]|\\[\s\S]|'')*')|(?<name>"(?:[^"\\]|\\[\s\S])*"|`(?:[^`\\]|\\[\s\S])*`)|\{(?<column>\{[^{}]*\}|[^{}]*)\}|(?<word>[A-Za-z_][A-Za-z0-9_]*(?:\.[0-9]+)*)|(?<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)|[\s\S]/g;
 
 /** Takes an expression apart. Whether it is SQL is left to the engine. */
 export function parseExpression(source: string): Expression {

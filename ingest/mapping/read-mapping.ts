@@ -42,13 +42,15 @@ const text = z
   .string('must be text')
   .min(1, 'is empty: leave it out')
   .refine(noNul, 'must not hold a NUL character');
+/** Empty: the field has no value, also where a column is called like it. */
+const constant = z.string('must be text').refine(noNul, 'must not hold a NUL character');
 const flag = z.boolean('must be true or false');
 const delimiters = [',', ';', '|', ':', '~', '^', '#', '!', ' ', '\t', '\u0001', blanks] as const;
 
 /** Each message completes the sentence that begins with the member. */
 const event = {
   map: z.record(z.string(), text, 'must be an object of fields and their columns').default({}),
-  set: z.record(z.string(), text, 'must be an object of fields and their constants').default({}),
+  set: z.record(z.string(), constant, 'must be an object of fields and their constants').default({}),
   expressions: z.record(z.string(), text, 'must be an object of fields and their expressions').default({}),
   where: text.optional(),
 };
@@ -98,10 +100,10 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
   const dates = flags.dates === undefined ? file.dates : checkedDates(flags.dates, '--dates');
   const delimiter =
     flags.delimiter === undefined ? file.delimiter : checkedDelimiter(flags.delimiter, '--delimiter');
-  for (const [field, question] of Object.entries(fill_in)) {
-    const isGiven = field === 'timezone' ? timezone : isEventField(field) && sources.has(field);
-    if (!isGiven) throw new MappingError(`${fileNamed(flags.mapping)}: fill_in.${field}: ${question}`);
-  }
+  const open = Object.entries(fill_in)
+    .filter(([field]) => !(field === 'timezone' ? timezone : isEventField(field) && sources.has(field)))
+    .map(([field, question]) => `${fileNamed(flags.mapping)}: fill_in.${field}: ${question}`);
+  if (open.length > 0) throw new MappingError(open.join('\n'));
   return {
     sources,
     ...(where && { where }),
@@ -125,7 +127,9 @@ function flagSources({ map = [], set = [] }: MappingFlags): Map<EventField, Fiel
   const parts = (flag: string, wanted: string, argument: string) => {
     const at = argument.indexOf('=');
     const [field, value] = [argument.slice(0, at), argument.slice(at + 1)];
-    if (at < 1 || value === '') throw new MappingError(`${flag} ${argument}: give field=${wanted}`);
+    if (at < 1 || (value === '' && flag !== '--set')) {
+      throw new MappingError(`${flag} ${argument}: give field=${wanted}`);
+    }
     if (!noNul(value)) throw new MappingError(`${flag} ${field}: must not hold a NUL character`);
     return { field, value, place: `${flag} ${field}` };
   };

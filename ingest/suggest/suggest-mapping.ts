@@ -170,7 +170,7 @@ class Draft {
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
       this.#fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}, or take this line out`;
     const revenue = this.#map.revenue ?? this.#expressions.revenue;
-    if (revenue !== undefined && !this.#has('publisher_id') && !this.#has('ad_unit_id')) {
+    if (revenue !== undefined && !this.#has('ad_unit_id')) {
       delete this.#map.revenue;
       delete this.#expressions.revenue;
       this.#fillIn.revenue = `${revenue} may be what an advertiser pays, which is spend: read it as spend or as revenue`;
@@ -178,6 +178,9 @@ class Draft {
     const isPublisher = this.#has('ad_unit_id');
     if (!isPublisher && !this.#has('campaign_id'))
       this.#fillIn.campaign_id = 'no column is known to hold ids of campaigns or ad units: give one by --map';
+    if (!isPublisher && this.#has('publisher_id'))
+      this.#fillIn.ad_unit_id =
+        'publisher_id needs one: --map ad_unit_id=…; or take this line out, and the publisher with --set publisher_id=';
     const account = isPublisher ? 'publisher_id' : 'advertiser_id';
     if (!this.#has(account)) this.#fillIn[account] = whichAccount;
   }

@@ -99,6 +99,11 @@ describe('expressions', () => {
     ]);
   });
 
+  test('a column that is called {so} stands in two pairs of braces', async () => {
+    const text = 'Day,{Kind},impressions\n2026-03-01,MOBILE,1\n';
+    expect((await computed({ device: 'lower({{Kind}})' }, text, 'device')).events).toEqual([['mobile']]);
+  });
+
   test('braces in text, quotes in names, lambdas and comments', async () => {
     const expressions = {
       device: "if(match({it's \"x\"}, '^[a-z]{2}$'), '{it}', 'it''s\\'') -- {no column}",

@@ -85,6 +85,10 @@ describe('refused before anything is sent', () => {
     ],
     ['{"map": {"spend": "A", "spend": "B"}}', 'ads.json: spend stands there twice'],
     [
+      { fill_in: { spend: 'which column?', campaign_id: 'whose?' } },
+      'ads.json: fill_in.spend: which column?\nads.json: fill_in.campaign_id: whose?',
+    ],
+    [
       { set: { spend: '1,5' } },
       'ads.json: set.spend: must be a decimal number with at most 12 digits before the point, not "1,5"',
     ],

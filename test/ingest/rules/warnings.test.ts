@@ -103,6 +103,8 @@ describe('an amount that is read because of its name', () => {
     expect(await warnings(await file('b'), ...flags(), '--again', '--map=revenue=revenue')).toEqual([
       expect.stringMatching(/revenue is read and no publisher_id, so no report shows it/),
     ]);
+    const empty = await file('b');
+    expect(await warnings(empty, ...flags(), '--again', '--set=revenue=')).toEqual([]);
     const publisher = ['--set=publisher_id=p', '--set=ad_unit_id=u', '--map=revenue=revenue'];
     expect(await warnings(await file('c'), ...flags(), '--again', ...publisher)).toEqual([]);
   });
