@@ -173,7 +173,7 @@ class Draft {
     if (revenue !== undefined && !this.#has('ad_unit_id')) {
       delete this.#map.revenue;
       delete this.#expressions.revenue;
-      this.#fillIn.revenue = `${revenue} may be what an advertiser pays, which is spend: read it as spend or as revenue`;
+      this.#fillIn.revenue = `${revenue} may be what an advertiser pays, which is spend: --map revenue=…; or take this line out and read it as spend, with --set revenue=`;
     }
     const isPublisher = this.#has('ad_unit_id');
     if (!isPublisher && !this.#has('campaign_id'))
