@@ -58,7 +58,8 @@ export class RowTable {
     this.element.addStyleListener(() => this.dress());
     this.element.addEventListener('click', (event) => this.click(event));
     this.element.addEventListener('keydown', (event) => this.key(event));
-    document.addEventListener('mouseup', () => this.keepWidths());
+    // The last move may still be drawn.
+    document.addEventListener('mouseup', () => void this.element.flush().then(() => this.keepWidths()));
     let width = 0;
     new ResizeObserver(() => {
       if (width !== this.element.clientWidth && this.count > 0) void this.draw();
