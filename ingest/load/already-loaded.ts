@@ -1,4 +1,5 @@
 import { knownAs, type OpenInput } from '../chunks/sendable-chunk.ts';
+import { refuseOtherBytes } from '../delivery/loaded-otherwise.ts';
 import { plainReading } from '../event/reading.ts';
 import { formatOf } from '../formats/formats.ts';
 import { InputError } from '../input/input-error.ts';
@@ -44,6 +45,7 @@ export async function alreadyLoaded(
     });
     for await (const chunk of chunks) {
       chunk.release();
+      if (options.reading?.key !== undefined) refuseOtherBytes(input.name, chunk);
       const loadedRows = knownAs(chunk)?.loadedRows;
       if (loadedRows === undefined) return undefined;
       places.push(placeOf(chunk));

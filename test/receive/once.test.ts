@@ -100,6 +100,9 @@ test('under a key the same bytes have the same answer, and other bytes are refus
     });
   }
   expect(await counted(account)).toBe(4);
+  // What its sender has to mend is no failure of a load.
+  const failed = "SELECT file FROM loads FINAL WHERE state = 'failed' AND file LIKE '%order 4711%'";
+  expect(await select(db.store, failed)).toEqual([]);
 });
 
 test('a key makes other bytes: the same ones count again without it, under another, and of another sender', async () => {
