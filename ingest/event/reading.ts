@@ -42,7 +42,7 @@ export interface FileReading extends InputIdentity {
   /** Says what a person should look at, though nothing is wrong in itself. */
   readonly warn: (text: string) => void;
   /** Warns of columns that are read only because they are called like a field, and of money that no report will show. */
-  readonly warnOfNames: (names: readonly string[]) => void;
+  readonly warnOfColumns: (names: readonly string[]) => void;
   /** @param columns of the file; absent: any, as in NDJSON. @throws {InputError} when they do not fit */
   readonly mappingOf: (columns?: readonly string[]) => Mapping;
 }
@@ -59,7 +59,7 @@ export function mappedReading(
   warn: (text: string) => void = () => {},
 ): FileReading {
   const { encoding, delimiter, escapes, header, skipLines, records, ignoreUnknown } = valid;
-  const warnOfNames = (names: readonly string[]) => {
+  const warnOfColumns = (names: readonly string[]) => {
     for (const name of ignoreUnknown ? namedByChance(valid, names) : []) {
       warn(
         `${file}: column ${name} is read because events have a field of that name; the mapping does not name it. Is it the same (--map ${name}=${name}), or is it to be left out (--set ${name}=${noValue(name)})?`,
@@ -79,7 +79,7 @@ export function mappedReading(
     fingerprint: mappingFingerprint(valid),
     salt: '',
     warn,
-    warnOfNames,
+    warnOfColumns,
     mappingOf: (columns) => {
       const mapping = compileMapping(valid, columns, file);
       // Without a header nobody has named the columns, so none is there by mistake.
@@ -92,7 +92,7 @@ export function mappedReading(
       }
       if (columns) {
         requireFields(file, mapping, columns);
-        warnOfNames(columns);
+        warnOfColumns(columns);
       }
       return mapping;
     },

@@ -40,7 +40,7 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
       first = line;
       const members = membersOf(Buffer.from(line.slice(0, 64 << 10)));
       refuseAnswer(input.name, members, mapping);
-      options.reading.warnOfNames(members.names);
+      options.reading.warnOfColumns(members.names);
       return (framing) => jsonSource(framing, mapping, ignoreUnknown);
     },
   });

@@ -20,7 +20,7 @@ export function encodingNamed(name: string): string | undefined {
   }
 }
 
-/** What is said of a name that is none of an encoding. */
+/** What is said of a name that no encoding has. */
 export function noEncoding(given: string): string {
   return `${given} is no encoding; there are ${['utf-8', 'utf-16le', 'utf-16be', ...encodings].join(', ')}`;
 }

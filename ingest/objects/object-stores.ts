@@ -88,7 +88,7 @@ function endpointOf(text: string | undefined): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isAddress =
     url && /^https?:$/.test(url.protocol) && url.username + url.password + url.search + url.hash === '';
-  // An address that is none may hold a password.
+  // What is no address may hold a password.
   if (!isAddress) throw new Error('the endpoint is no address such as https://storage.example.com');
   return url;
 }

@@ -54,7 +54,7 @@ const groups: readonly {
 
 /**
  * `adtally`; nothing runs before it parses a command line.
- * @param command the only one that is going to be called: code of others need not be read. If there is none of this name, all
+ * @param command the only one that is going to be called, so that code of others need not be read; an unknown name reads all
  * @param size of the work of `ingest events`, for tests that interrupt it between two chunks of a small file
  */
 export async function createProgram(command = '', size: ChunkSize = {}): Promise<Command> {

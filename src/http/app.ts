@@ -17,7 +17,7 @@ import {
   challenge,
   linkAuthentication,
 } from './access/authentication.ts';
-import type { Caller } from './access/caller-address.ts';
+import { type Caller, noteCaller } from './access/caller-address.ts';
 import type { Limiter } from './access/limiter.ts';
 import type { Refusal } from './access/login.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
@@ -91,13 +91,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const reports = { ...deps, onBroken, onFound };
 
   app.use(requestId(), withAnswerHeaders);
-  app.use((c, next) => {
-    const { address, proxied } = deps.callerOf(c.env.incoming);
-    c.set('address', address);
-    // ClickHouse may keep what it traces, so that not everybody can ask for it.
-    c.set('traceparent', proxied ? c.req.header('traceparent') : undefined);
-    return next();
-  });
+  app.use(noteCaller(deps.callerOf));
   app.use(observe(log, metrics, deps.outcomes, deps.traces));
   app.use(requirePlainMessage, requirePlainPath);
   app.route('/', health());

@@ -10,7 +10,7 @@ import { MappingError } from '../../ingest/event/mapping.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
 import { LoadError, Stopped } from '../../ingest/ledger/load-error.ts';
 import { type Accounts, authentication, challenge } from '../http/access/authentication.ts';
-import type { Caller } from '../http/access/caller-address.ts';
+import { type Caller, noteCaller } from '../http/access/caller-address.ts';
 import type { Limiter } from '../http/access/limiter.ts';
 import type { Refusal } from '../http/access/login.ts';
 import type { HttpEnv } from '../http/env.ts';
@@ -57,12 +57,7 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
     onRefused: (reason) => metrics.refused.inc({ reason }),
   });
   app.use(requestId(), withAnswerHeaders);
-  app.use((c, next) => {
-    const { address, proxied } = deps.callerOf(c.env.incoming);
-    c.set('address', address);
-    c.set('traceparent', proxied ? c.req.header('traceparent') : undefined);
-    return next();
-  });
+  app.use(noteCaller(deps.callerOf));
   app.use(observe(log, metrics, undefined, deps.traces));
   app.use(requirePlainMessage, requirePlainPath);
   app.route('/', health());

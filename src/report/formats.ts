@@ -9,8 +9,8 @@ export interface ReportFormat {
   readonly clickhouse: 'Template' | 'JSONEachRow' | 'CSVWithNames' | 'ArrowStream' | 'Parquet';
   readonly settings: Readonly<Record<string, string | number>>;
   /**
-   * What its counts are written as, where days are dates; absent: in digits, as many as they have. The type that every reader has, which the
-   * 128 bits of a sum are not: a report with a count that does not fit is refused.
+   * The type of its counts, in a format where days are dates; absent: counts are digits, as many as they have, and days
+   * are text. Every reader has this type and not the 128 bits of a sum: a report with a count that does not fit is refused.
    */
   readonly countType?: 'Int64';
 }

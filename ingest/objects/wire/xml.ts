@@ -2,7 +2,7 @@ import { parseXml, XmlElement } from '@rgrove/parse-xml';
 
 export type { XmlElement };
 
-/** The root of a document. @throws for a text that is none */
+/** The root of a document. @throws for text that is no XML */
 export function xmlOf(text: string): XmlElement {
   const { root } = parseXml(text);
   if (!root) throw new Error('the storage answered with an empty document');

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
+import type { MiddlewareHandler } from 'hono';
+import type { HttpEnv } from '../env.ts';
 
 /** A network, such as `10.0.0.0/8` or `fd00::/8`, or one address. */
 export type Network = string;
@@ -61,4 +63,15 @@ export function networkOf(address: string): string {
   const zeros = tail === undefined ? 0 : 8 - groups(head).length - after.length;
   const all = [...groups(head), ...Array<string>(zeros).fill('0'), ...after];
   return `${all.slice(0, 4).join(':')}::/64`;
+}
+
+/** Notes who asks, and the trace that a trusted proxy began. */
+export function noteCaller(callerOf: (incoming: IncomingMessage) => Caller): MiddlewareHandler<HttpEnv> {
+  return (c, next) => {
+    const { address, proxied } = callerOf(c.env.incoming);
+    c.set('address', address);
+    // ClickHouse may keep what it traces, so that not everybody can ask for it.
+    c.set('traceparent', proxied ? c.req.header('traceparent') : undefined);
+    return next();
+  };
 }

@@ -151,8 +151,8 @@ function messages(token: string): Readonly<Record<string, string>> {
 
 const service = useCalledService(useStore(), { ...inHalfAGibibyte, SEND_TIMEOUT_SECONDS: '60' });
 
-/** 2,000 hostile connections may cost others what three times as many honest ones would. */
-const mostAnswers = 6_000;
+/** 2,000 hostile connections may cost others what twice as many honest ones would. */
+const mostAnswers = 4_000;
 
 function expectHarmless(
   what: string,
