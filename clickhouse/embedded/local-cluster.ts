@@ -22,7 +22,7 @@ export interface ClusterServer extends Server {
 export interface Cluster {
   readonly name: string;
   readonly nodes: readonly ClusterServer[];
-  /** Resolves when every server answers. */
+  /** Resolves when every server answers and reaches all servers of the cluster. */
   answers(): Promise<void>;
   /** Makes the first `shards` servers the cluster and restarts all of them. */
   resize(shards: number): Promise<void>;
@@ -80,7 +80,12 @@ export async function startCluster(
     name: clusterName,
     nodes: servers,
     answers: async () => {
-      for (const server of servers) await waitForPing(server);
+      // An engine can end at the first use of a connection to a peer that has been away, so each is used here.
+      let abortsBefore: number;
+      do {
+        abortsBefore = abortsOf(servers);
+        for (const server of servers) await pollFor(() => reachesAll(server), { pollMs: 50 });
+      } while (abortsOf(servers) > abortsBefore);
     },
     resize: async (shards) => {
       describe(shards);
@@ -154,15 +159,26 @@ async function startServer(
   };
 }
 
+const abortsOf = (servers: readonly ClusterServer[]): number =>
+  servers.reduce((sum, { aborts }) => sum + aborts, 0);
+
+const reachesAll = (server: Server): Promise<true | undefined> =>
+  isOk(server, `/?query=${encodeURIComponent(`SELECT count() FROM cluster(${clusterName}, system.one)`)}`);
+
 /** Resolves when the ClickHouse at `url` answers a ping of this user. */
-export async function waitForPing({ url, user, password }: Server): Promise<void> {
+export async function waitForPing(server: Server): Promise<void> {
+  await pollFor(() => isOk(server, '/ping'), { pollMs: 50 });
+}
+
+async function isOk({ url, user, password }: Server, path: string): Promise<true | undefined> {
   const headers = { authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` };
-  const ping = () =>
-    fetch(`${url}/ping`, { headers }).then(
-      ({ ok }) => ok || undefined,
-      () => undefined,
-    );
-  await pollFor(ping, { pollMs: 50 });
+  try {
+    const response = await fetch(`${url}${path}`, { headers });
+    await response.arrayBuffer();
+    return response.ok || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function clusterXml(
