@@ -2,10 +2,8 @@ import { readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import * as z from 'zod';
 import type { LowDayRule } from '../ingest/history/low-day.ts';
-import { addNetwork } from './http/access/caller-address.ts';
-import type { PageDeps } from './http/page/routes.ts';
-import { pageConfig, pageVariables } from './http/page/settings.ts';
-import { tracingIsOn } from './observe/traces.ts';
+import { addNetwork } from './config/networks.ts';
+import { type PageSettings, pageConfig, pageVariables } from './http/page/settings.ts';
 
 const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER) =>
   z
@@ -157,7 +155,7 @@ export type Config = Readonly<{
   /** What links to reports are signed with. */
   linkSecret?: string;
   /** How the page for people looks, and who may frame it. */
-  page: PageDeps;
+  page: PageSettings;
   logLevel: (typeof logLevels)[number];
   /** Whether the variables of OpenTelemetry name a collector of spans. */
   tracing: boolean;
@@ -299,4 +297,11 @@ function areNetworks(networks: readonly string[]): boolean {
   } catch {
     return false;
   }
+}
+
+/** Whether the environment names a collector. */
+function tracingIsOn(env: NodeJS.ProcessEnv): boolean {
+  const { OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER } = env;
+  const named = env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
+  return Boolean(named) && OTEL_SDK_DISABLED?.toLowerCase() !== 'true' && OTEL_TRACES_EXPORTER !== 'none';
 }

@@ -26,7 +26,8 @@ import type { HttpEnv } from './env.ts';
 import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
-import { type PageDeps, page } from './page/routes.ts';
+import { page } from './page/routes.ts';
+import type { PageSettings } from './page/settings.ts';
 import { Problem, problemResponse, problems, statusOf, storeUnavailable } from './problems.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { BrokenOff } from './report/gate/sending.ts';
@@ -48,7 +49,7 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   /** Signs addresses of reports. */
   readonly links: Links;
   /** How the page for people looks, and who may frame it. */
-  readonly page: PageDeps;
+  readonly page: PageSettings;
   readonly callerOf: (incoming: IncomingMessage) => Caller;
   /** Counts requests by account. */
   readonly requests: Limiter;

@@ -16,13 +16,6 @@ export interface TracedSpan {
   end(what: { readonly name?: string; readonly attributes: Attributes; readonly failed: boolean }): void;
 }
 
-/** Whether the environment names a collector. */
-export function tracingIsOn(env: NodeJS.ProcessEnv): boolean {
-  const { OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER } = env;
-  const named = env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
-  return Boolean(named) && OTEL_SDK_DISABLED?.toLowerCase() !== 'true' && OTEL_TRACES_EXPORTER !== 'none';
-}
-
 /** Loads OpenTelemetry, which takes a tenth of a second and is not needed otherwise; undefined where it is off. */
 export async function openTraces({ tracing }: { readonly tracing: boolean }): Promise<Traces | undefined> {
   if (!tracing) return undefined;

@@ -1,18 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
 import type { MiddlewareHandler } from 'hono';
+import { addNetwork, type Network } from '../../config/networks.ts';
 import type { HttpEnv } from '../env.ts';
-
-/** A network, such as `10.0.0.0/8` or `fd00::/8`, or one address. */
-export type Network = string;
-
-/** @throws what `BlockList` throws when it is neither an address nor a network */
-export function addNetwork(list: BlockList, network: Network): void {
-  const [address = '', bits] = network.split('/');
-  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-  if (bits === undefined) list.addAddress(address, family);
-  else list.addSubnet(address, bits === '' ? Number.NaN : Number(bits), family);
-}
 
 export interface Caller {
   readonly address: string;

@@ -5,15 +5,10 @@ import { type Context, Hono } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import Negotiator from 'negotiator';
 import type { HttpEnv } from '../env.ts';
-import { type Branding, branded } from './branding.ts';
+import { branded } from './branding.ts';
 import { pageBundle } from './bundle.ts';
+import type { PageSettings } from './settings.ts';
 import { shell } from './shell.ts';
-
-export interface PageDeps {
-  readonly brand: Branding;
-  /** Origins whose pages may show this one in a frame. */
-  readonly frameAncestors: readonly string[];
-}
 
 interface Packed {
   readonly tag: string;
@@ -27,7 +22,7 @@ const codings = ['br', 'gzip', 'identity'];
  * `/app`: the page for people, one document that loads nothing and talks to this service alone. It is made at the first
  * request. `/` leads there.
  */
-export function page(deps: PageDeps): Hono<HttpEnv> {
+export function page(deps: PageSettings): Hono<HttpEnv> {
   let made: Promise<Packed> | undefined;
   const packed = () => {
     made ??= pack(deps).catch((error: unknown) => {
@@ -58,7 +53,7 @@ function answer(c: Context<HttpEnv>, { tag, bodies }: Packed): Response {
   });
 }
 
-async function pack({ brand, frameAncestors }: PageDeps): Promise<Packed> {
+async function pack({ brand, frameAncestors }: PageSettings): Promise<Packed> {
   const bundle = await pageBundle();
   const { script } = bundle;
   const style = branded(bundle.style, brand);

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { type Branding, readLogo } from './branding.ts';
-import type { PageDeps } from './routes.ts';
 
 /** Environment variables of the page; each message completes the sentence that begins with the variable and its value. */
 export const pageVariables = {
@@ -17,6 +16,13 @@ export const pageVariables = {
     .default([]),
 };
 
+/** How the page looks, and who may show it. */
+export interface PageSettings {
+  readonly brand: Branding;
+  /** Origins whose pages may show this one in a frame. */
+  readonly frameAncestors: readonly string[];
+}
+
 interface PageValues {
   readonly BRAND_NAME: string;
   readonly BRAND_COLOR?: string | undefined;
@@ -25,7 +31,7 @@ interface PageValues {
 }
 
 /** The values of the variables, frozen. */
-export function pageConfig(values: PageValues): PageDeps {
+export function pageConfig(values: PageValues): PageSettings {
   const brand: Branding = {
     name: values.BRAND_NAME,
     ...(values.BRAND_COLOR && { colour: values.BRAND_COLOR }),
