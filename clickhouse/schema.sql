@@ -463,6 +463,15 @@ ENGINE = MergeTree
 ORDER BY version
 SETTINGS index_granularity = 8192;
 
+CREATE TABLE sign_outs
+(
+    `person` String,
+    `version` DateTime64(6, 'UTC') DEFAULT now64(6)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY person
+SETTINGS index_granularity = 8192;
+
 CREATE TABLE sites
 (
     `account_id` String,

@@ -3,6 +3,7 @@ import { BlockList } from 'node:net';
 import * as z from 'zod';
 import type { LowDayRule } from '../ingest/history/low-day.ts';
 import { addNetwork } from './config/networks.ts';
+import { type SignInSettings, signInConfig, signInVariables } from './config/sign-in.ts';
 import { type PageSettings, pageConfig, pageVariables } from './http/page/settings.ts';
 
 const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER) =>
@@ -36,6 +37,8 @@ const environment = z.object({
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_NAMES_USER: z.string().optional(),
   CLICKHOUSE_NAMES_PASSWORD: z.string().default(''),
+  CLICKHOUSE_SESSIONS_USER: z.string().optional(),
+  CLICKHOUSE_SESSIONS_PASSWORD: z.string().default(''),
   CLICKHOUSE_DATABASE: z
     .string()
     .regex(
@@ -105,6 +108,7 @@ const environment = z.object({
     87_600,
   ).default(12),
   LINK_SECRET: z.string().min(32, 'is shorter than 32 characters').optional(),
+  ...signInVariables,
   ...pageVariables,
   LOG_LEVEL: z
     .enum(logLevels, { error: `is not a log level: one of ${logLevels.join(', ')}` })
@@ -120,6 +124,8 @@ export type Config = Readonly<{
     password: string;
     /** Whom the name dictionaries read as, for `migrate`; absent: the user who migrates. */
     names?: Readonly<{ user: string; password: string }>;
+    /** Who notes that a person signed out everywhere; absent: the user of the service. */
+    sessions?: Readonly<{ user: string; password: string }>;
     database: string;
     /** Only `migrate` needs it: a migrated database knows its cluster. */
     cluster?: string;
@@ -154,6 +160,8 @@ export type Config = Readonly<{
   alerts: AlertLimits;
   /** What links to reports are signed with. */
   linkSecret?: string;
+  /** Where people sign in; absent: with tokens alone. */
+  signIn?: SignInSettings;
   /** How the page for people looks, and who may frame it. */
   page: PageSettings;
   logLevel: (typeof logLevels)[number];
@@ -176,7 +184,14 @@ export type AlertLimits = Readonly<{
 export class ConfigError extends Error {}
 
 /** Variables that hold a secret. With `_FILE` behind the name they name a file that holds it. */
-const secrets = ['CLICKHOUSE_PASSWORD', 'CLICKHOUSE_NAMES_PASSWORD', 'REDIS_URL', 'LINK_SECRET'] as const;
+const secrets = [
+  'CLICKHOUSE_PASSWORD',
+  'CLICKHOUSE_NAMES_PASSWORD',
+  'CLICKHOUSE_SESSIONS_PASSWORD',
+  'REDIS_URL',
+  'LINK_SECRET',
+  'OIDC_CLIENT_SECRET',
+] as const;
 
 /**
  * Reads the configuration from environment variables, and from the files that some of them name; an empty value counts
@@ -199,6 +214,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       `CLICKHOUSE_CLUSTER=${values.CLICKHOUSE_CLUSTER}: needs CLICKHOUSE_URL, the address of one of the cluster's nodes`,
     );
   }
+  const signIn = signInConfig(values);
+  if (signIn === 'incomplete') {
+    throw new ConfigError(
+      `OIDC_ISSUER=${values.OIDC_ISSUER}: needs PUBLIC_URL, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET, too`,
+    );
+  }
   return Object.freeze({
     clickhouse: Object.freeze({
       ...(values.CLICKHOUSE_URL && { url: values.CLICKHOUSE_URL }),
@@ -208,6 +229,12 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
         names: Object.freeze({
           user: values.CLICKHOUSE_NAMES_USER,
           password: values.CLICKHOUSE_NAMES_PASSWORD,
+        }),
+      }),
+      ...(values.CLICKHOUSE_SESSIONS_USER && {
+        sessions: Object.freeze({
+          user: values.CLICKHOUSE_SESSIONS_USER,
+          password: values.CLICKHOUSE_SESSIONS_PASSWORD,
         }),
       }),
       database: values.CLICKHOUSE_DATABASE,
@@ -244,6 +271,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       }),
     }),
     ...(values.LINK_SECRET && { linkSecret: values.LINK_SECRET }),
+    ...(signIn && { signIn }),
     page: pageConfig(values),
     logLevel: values.LOG_LEVEL,
     tracing: tracingIsOn(present),

@@ -11,6 +11,7 @@ import { AccountCache } from './http/access/account-cache.ts';
 import { callersBehind } from './http/access/caller-address.ts';
 import { Limiter } from './http/access/limiter.ts';
 import { openRedis } from './http/access/redis.ts';
+import { signInOf } from './http/access/sign-in/sign-in.ts';
 import { createApp } from './http/app.ts';
 import { reachable } from './http/mcp/own-service.ts';
 import { storeUnavailable } from './http/problems.ts';
@@ -77,6 +78,12 @@ export async function startService(
     };
   };
   const accounts = new AccountCache({ store, onError: warnOf('tokens and limits not refreshed') });
+  // Few people sign out everywhere, and the user of reports may not write.
+  const openWriter = () =>
+    connect({ ...opened.address, ...config.clickhouse.sessions }, { idleTimeoutMs: shortMs });
+  const signIn =
+    config.signIn &&
+    signInOf(config.signIn, { store, openWriter, onError: warnOf('sign-outs everywhere not refreshed') });
   const lastLoad = new LastLoad({ store, onError: warnOf('time of the last load not refreshed') });
   const placements = new AccountPlacements({
     store,
@@ -99,7 +106,8 @@ export async function startService(
   const traces = await openTraces(config);
   const closeAll = async () => {
     stopping.abort();
-    for (const refreshed of [accounts, lastLoad, placements, readiness, figures]) refreshed.stop();
+    for (const refreshed of [accounts, signIn?.signOuts, lastLoad, placements, readiness, figures])
+      refreshed?.stop();
     redis?.disconnect();
     await outcomes.stop();
     await traces?.stop().catch((err) => log.warn({ err }, 'spans not sent'));
@@ -113,7 +121,8 @@ export async function startService(
       await appliedMigrations(store);
       const timezone = await requireTimezone(store, config.reportTimezone);
       timestamp = timestampIn(timezone);
-      await Promise.all([accounts, lastLoad, placements, readiness].map((refreshed) => refreshed.start()));
+      const refreshed = [accounts, signIn?.signOuts, lastLoad, placements, readiness];
+      await Promise.all(refreshed.map((each) => each?.start()));
       figures.start(timezone);
     };
     await prepare().catch((error: unknown) => {
@@ -156,7 +165,8 @@ export async function startService(
       }),
       accounts,
       links: linksOf(config),
-      page: config.page,
+      ...(signIn && { signIn }),
+      page: { ...config.page, ...(config.signIn && { signIn: config.signIn }) },
       ownUrl: () => ownUrl,
       callerOf: callersBehind(config.trustedProxies),
       log,

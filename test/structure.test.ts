@@ -83,10 +83,13 @@ test('src/report knows nothing of HTTP', () => {
   expect(wrong).toEqual([]);
 });
 
-test.each(['docs/architecture.md', 'docs/decisions.md', 'CONTRIBUTING.md'])('%s names files that exist', (page) => {
-  const named = [...textOf(page).matchAll(/\b(?:catalog|clickhouse|ingest|src|bench|test)\/[\w./-]*\w/g)].map(
-    String,
-  );
-  expect(named.length).toBeGreaterThan(15);
-  expect(named.filter((path) => !existsSync(root + path))).toEqual([]);
-});
+test.each(['docs/architecture.md', 'docs/decisions.md', 'CONTRIBUTING.md'])(
+  '%s names files that exist',
+  (page) => {
+    const named = [
+      ...textOf(page).matchAll(/\b(?:catalog|clickhouse|ingest|src|bench|test)\/[\w./-]*\w/g),
+    ].map(String);
+    expect(named.length).toBeGreaterThan(15);
+    expect(named.filter((path) => !existsSync(root + path))).toEqual([]);
+  },
+);

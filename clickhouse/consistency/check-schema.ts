@@ -44,6 +44,7 @@ const serviceTables = {
     'version',
   ],
   account_limits: ['account_id', 'requests', 'version'],
+  sign_outs: ['person', 'version'],
 };
 
 /** Tables whose rows have the report day of a time. */

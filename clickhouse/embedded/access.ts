@@ -61,7 +61,16 @@ function reporterGrants(databases: readonly string[]): string[] {
   const tables = [
     ...rollups(catalog).map(({ table }) => table),
     ...Object.keys(catalog.families).map(changesTable),
-    ...['confirmations', 'tokens', 'account_limits', 'loads', 'migrations', 'settings', 'store_state'],
+    ...[
+      'confirmations',
+      'tokens',
+      'account_limits',
+      'sign_outs',
+      'loads',
+      'migrations',
+      'settings',
+      'store_state',
+    ],
   ];
   const dictionaries = Object.values(catalog.dimensions).flatMap(({ columns }) =>
     columns.flatMap(({ name }) => name?.dictionary ?? []),

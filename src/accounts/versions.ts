@@ -1,6 +1,6 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 
-/** A row of `tokens` or `account_limits`; only its latest version counts. */
+/** A row of `tokens`, `account_limits` or `sign_outs`; only its latest version counts. */
 export interface Versioned {
   /** `yyyy-mm-dd hh:mm:ss.ffffff` */
   readonly version: string;
@@ -19,14 +19,17 @@ export function versionAfter(latest: string): string {
 /** Stands for all rows of a table: changes with every row that is added, replaced or deleted, by whatever clock. */
 export type TableState = string;
 
-/** The states of the two tables, as `stateOf` computes them from their rows. */
-export async function readStates(store: Store): Promise<{ tokens: TableState; limits: TableState }> {
-  const state = (columns: string, table: string) =>
-    `(SELECT concat(toString(count()), ' ', toString(sum(cityHash64(${columns})))) FROM ${table} AS t FINAL)`;
-  const [states] = await select<{ tokens: TableState; limits: TableState }>(
-    store,
-    `SELECT ${state('t.id, t.version', 'tokens')} AS tokens, ${state('t.account_id, t.version', 'account_limits')} AS limits`,
-  );
+/** The keys of these tables. */
+const keys = { tokens: 'id', account_limits: 'account_id', sign_outs: 'person' } as const;
+
+/** The states of the tables, as `stateOf` computes them from their rows. */
+export async function readStates<Table extends keyof typeof keys>(
+  store: Store,
+  ...tables: Table[]
+): Promise<Record<Table, TableState>> {
+  const stateIn = (table: Table) =>
+    `(SELECT concat(toString(count()), ' ', toString(sum(cityHash64(t.${keys[table]}, t.version)))) FROM ${table} AS t FINAL) AS ${table}`;
+  const [states] = await select<Record<Table, TableState>>(store, `SELECT ${tables.map(stateIn).join(', ')}`);
   if (!states) throw new Error('ClickHouse returned no row for the tables of accounts');
   return states;
 }

@@ -1,6 +1,16 @@
 import { families } from './state/fields.ts';
+import { accountOf, type Key, keyOf } from './state/key.ts';
 import { remembered } from './state/memory.ts';
-import { forgetToken, keepToken, keptToken, type Session, tokenOfLink } from './state/session.ts';
+import {
+  accountsOfPerson,
+  failureOfSignIn,
+  forgetKey,
+  keepKey,
+  keptKey,
+  type Session,
+  signOut,
+  tokenOfLink,
+} from './state/session.ts';
 import { fromHash, ofFamily, type State, toHash, unreadIn, withoutOptions } from './state/state.ts';
 import { text } from './text.ts';
 import { button, el, segments } from './view/dom.ts';
@@ -12,8 +22,10 @@ import { Workbench } from './view/workbench.ts';
 const root = document.getElementById('app');
 let bench: Workbench | undefined;
 let session: Session | undefined;
+/** Of the person who signed in at the provider. */
+let accounts: readonly string[] = [];
 
-/** The state of the address, in a family that the token opens. */
+/** The state of the address, in a family that the key opens. */
 function stateOf(open: Session): State {
   const [first = families[0] ?? ''] = open.families;
   const state = fromHash(location.hash, first);
@@ -32,7 +44,7 @@ function withUsualColumns(state: State): State {
 }
 
 function leave(reason: string): void {
-  forgetToken();
+  forgetKey();
   session = undefined;
   bench?.close();
   bench = undefined;
@@ -40,14 +52,27 @@ function leave(reason: string): void {
   root?.querySelector<HTMLElement>('#token')?.focus();
 }
 
+/** The door says why it is closed again: a session ends in another way than a token. */
+function end(reason: string): void {
+  const ofPerson = session && accountOf(session.key) !== undefined;
+  leave(ofPerson ? text.signIn.reasons.session : reason);
+}
+
+async function signOff(everywhere: boolean): Promise<void> {
+  const { here, everywhere: all, notOut, out } = text.signIn.reasons;
+  if (!session || accountOf(session.key) === undefined) return leave(out);
+  const isOut = await signOut(everywhere);
+  leave(isOut ? (everywhere ? all : here) : notOut);
+}
+
 function open(opened: Session): void {
-  keepToken(opened.token);
+  keepKey(opened.key);
   session = opened;
   const state = stateOf(opened);
   const unread = unreadIn(location.hash, state);
   history.replaceState(null, '', toHash(state));
   bench?.close();
-  const made = new Workbench(opened, state, leave);
+  const made = new Workbench(opened, state, end);
   bench = made;
   const report = segments(
     text.familiesLabel,
@@ -60,9 +85,13 @@ function open(opened: Session): void {
   addEventListener('popstate', () => report.show(made.family));
   root?.replaceChildren(
     el('a', { class: 'skip', href: '#main', onclick: skip }, text.skip),
-    header(opened.families.length > 1 ? report.element : undefined, opened.account, () =>
-      leave(text.signIn.reasons.out),
-    ),
+    header({
+      family: opened.families.length > 1 ? report.element : undefined,
+      account: opened.account,
+      accounts: accountOf(opened.key) === undefined ? [] : accounts,
+      onAccount: (account) => void openWith(keyOf(account)),
+      onSignOut: (everywhere) => void signOff(everywhere),
+    }),
     made.element,
   );
   made.tellUnread(unread);
@@ -78,17 +107,23 @@ function skip(event: Event): void {
 
 /** @param linked the token of a link: another account than that of this tab is opened only when its reader says so */
 async function start(linked = tokenOfLink()): Promise<void> {
-  const kept = keptToken();
-  const token = linked || kept;
-  if (!token) return leave('');
-  if (!kept) keepToken(token);
+  const failure = failureOfSignIn();
+  const kept = keptKey();
+  if (!linked && (!kept || accountOf(kept) !== undefined)) accounts = await accountsOfPerson();
+  if (!linked && !kept) return choose(failure);
+  const key = linked || kept;
+  if (!kept) keepKey(key);
   const again = () => void start(linked);
-  const entered = await enter(token);
+  const entered = await enter(key);
   if ('failure' in entered) {
     if (entered.failure.reason !== 'unauthorized') return tell().fail(entered.failure, again);
-    return linked && kept && linked !== kept ? start('') : leave(text.signIn.reasons.ended);
+    if (linked && kept && linked !== kept) return start('');
+    if (accountOf(key) === undefined) return leave(text.signIn.reasons.ended);
+    // Another person may have signed in meanwhile.
+    forgetKey();
+    return choose('', text.signIn.reasons.session);
   }
-  if (token === kept || !kept) return open(entered);
+  if (key === kept || !kept) return open(entered);
   const before = await enter(kept);
   if ('failure' in before) {
     if (before.failure.reason === 'unauthorized') return open(entered);
@@ -106,12 +141,36 @@ async function start(linked = tokenOfLink()): Promise<void> {
   staying.focus();
 }
 
+/** Opens an account of the person who signed in: the only one, or the one that they choose. */
+function choose(failure: string, otherwise = ''): void {
+  const [only, ...others] = accounts;
+  if (only === undefined) {
+    const failures: Partial<Record<string, string>> = text.signIn.failures;
+    leave(failure ? (failures[failure] ?? text.signIn.failures.failed) : otherwise);
+  } else if (others.length === 0) {
+    void openWith(keyOf(only));
+  } else {
+    const notice = tell();
+    notice.say(text.signIn.choose);
+    notice.element.append(...accounts.map((account) => button(account, () => void openWith(keyOf(account)))));
+    notice.element.querySelector('button')?.focus();
+  }
+}
+
+async function openWith(key: Key): Promise<void> {
+  const entered = await enter(key);
+  if (!('failure' in entered)) return open(entered);
+  if (entered.failure.reason === 'unauthorized') return leave(text.signIn.reasons.session);
+  tell().fail(entered.failure, () => void openWith(key));
+}
+
 /** Where the page speaks while there is no report. */
 function tell(): Notice {
   const notice = new Notice();
   bench?.close();
   bench = undefined;
-  root?.replaceChildren(el('main', { id: 'main', class: 'door' }, notice.element));
+  const heading = el('h1', { class: 'unseen' }, text.title);
+  root?.replaceChildren(el('main', { id: 'main', class: 'door' }, heading, notice.element));
   return notice;
 }
 

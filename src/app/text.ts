@@ -7,6 +7,7 @@ type Own = 'start_time' | 'first_day' | 'end_time' | 'campaign_id' | 'ad_unit_id
 export const shellText = {
   language: 'en',
   title: (brand: string) => `${brand}: reports`,
+  signIn: (provider: string) => `Sign in with ${provider}`,
   noScript:
     'This page needs JavaScript. Everything it shows comes from the API, which is described in the documentation:',
 };
@@ -28,8 +29,29 @@ export const text = {
     kept: 'The token stays in this tab and is forgotten when you close it.',
     reasons: {
       ended: 'You have been signed out: the token has expired or was revoked.',
+      session: 'Your session has ended. Sign in again: what you chose is kept.',
       wrong: 'This token opens nothing: it is mistyped, has expired or was revoked.',
       out: 'You are signed out.',
+      here: 'You are signed out here, but not where you signed in: on a machine of others, sign out there, too.',
+      everywhere: 'You are signed out in every browser. Tokens of programs go on.',
+      notOut: 'You could not be signed out: try again, or tell the operator of this service.',
+    },
+    /** What became of an attempt to sign in. */
+    failures: {
+      away: 'The page where you sign in does not answer. Try again in a moment.',
+      refused: 'You were not signed in, because you or the page where you sign in refused.',
+      other_tab:
+        'This attempt to sign in is over: it took too long, or another tab began a later one. Try again.',
+      clock:
+        'You were not signed in: the clocks of this service and of the page where you sign in differ. Tell the operator.',
+      no_accounts: 'You are known, but no account is open to you here. Ask the operator for one.',
+      too_many_accounts: 'You are known, but for too many accounts at once. Tell the operator.',
+      failed: 'You were not signed in. If it stays so, tell the operator when it happened.',
+    },
+    orToken: 'Or with a token',
+    choose: {
+      title: 'Choose an account',
+      detail: 'You may see more than one. The head of the page changes to another later.',
     },
     other: {
       title: 'This link opens another account',
@@ -40,6 +62,7 @@ export const text = {
     },
   },
   signOut: 'Sign out',
+  signOuts: { here: 'In this browser', everywhere: 'Everywhere' },
   account: 'Account',
   documentation: 'Documentation',
   theme: {

@@ -21,6 +21,8 @@ import { type Caller, noteCaller } from './access/caller-address.ts';
 import type { Limiter } from './access/limiter.ts';
 import type { Refusal } from './access/login.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
+import { type SignInDeps, signInRoutes } from './access/sign-in/routes.ts';
+import { sessionAuthentication } from './access/sign-in/sessions.ts';
 import { docs } from './docs/routes.ts';
 import type { HttpEnv } from './env.ts';
 import { linkRoutes } from './export/links.ts';
@@ -48,6 +50,8 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   readonly ownUrl: () => string;
   /** Signs addresses of reports. */
   readonly links: Links;
+  /** Absent: people have tokens alone. */
+  readonly signIn?: SignInDeps;
   /** How the page for people looks, and who may frame it. */
   readonly page: PageSettings;
   readonly callerOf: (incoming: IncomingMessage) => Caller;
@@ -70,7 +74,7 @@ const maxBodyBytes = 512 * 1024;
  * request.
  */
 export function createApp(deps: AppDeps): Hono<HttpEnv> {
-  const { log, metrics } = deps;
+  const { failures, log, metrics, signIn } = deps;
   const { tooSlow } = deps.gate.pace;
   const app = new Hono<HttpEnv>();
   const onBroken = async (err: unknown, request: string, query?: string) => {
@@ -83,7 +87,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const onFound = (status: string) => metrics.answers.inc({ cache: cacheLabel(status) });
   const logins = {
     accounts: deps.accounts,
-    failures: deps.failures,
+    failures,
     onRefused: (reason: Refusal) => metrics.refused.inc({ reason }),
   };
   const authenticated = authentication(logins);
@@ -118,6 +122,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     }),
   );
   app.route('/', page(deps.page));
+  if (signIn) app.route('/', signInRoutes({ ...signIn, failures, log }));
   const ofOperator = deps.operator ? ['/readyz', '/metrics'] : [];
   for (const path of ['/', '/app', '/healthz', ...ofOperator, '/openapi.json', '/docs']) {
     app.all(path, () => {
@@ -136,13 +141,17 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       answer: changesOf(deps, family),
     })),
   ];
+  // What the page asks for; elsewhere a session opens nothing.
+  const forReports = signIn
+    ? authentication(logins, [sessionAuthentication(signIn.sessions)])
+    : authenticated;
   for (const { path, family, answer } of asked) {
     app.use(path, (c, next) => {
       c.set('endpoint', path);
       c.set('family', family);
       return next();
     });
-    app.post(path, requireHttp11, authenticated, limited, requireJson, body, answer);
+    app.post(path, requireHttp11, forReports, limited, requireJson, body, answer);
     app.all(path, () => {
       throw new Problem('method_not_allowed', undefined, { headers: { Allow: 'POST' } });
     });
@@ -192,6 +201,7 @@ function cacheLabel(status: string): string {
 
 const refusals: Partial<Record<Refusal, string>> = {
   other_family: 'this login token does not open the reports of this family',
+  other_account: 'whoever signed in may not see this account',
   other_purpose: 'this token is for sending events, and opens no report',
 };
 
@@ -201,7 +211,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
     return new Problem('invalid_request', error.message, error.field ? { field: error.field } : {});
   }
   // Only the bearer middleware throws these. Callers without a valid token are not told why; callers whose token opens
-  // the other family are.
+  // the other family, or whose session another account, are.
   if (error instanceof HTTPException) {
     const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
     const detail = (refused && refusals[refused]) ?? problems.unauthorized.detail;

@@ -11,6 +11,8 @@ export interface HttpEnv {
     account: string;
     /** The id of the login token. */
     token: string | undefined;
+    /** The subject, as the provider calls the person who signed in; absent for tokens. */
+    person: string | undefined;
     /** Why a login was refused. */
     refused: Refusal | undefined;
     /** The address of the caller, behind trusted proxies. */

@@ -1,3 +1,4 @@
+import type { Key } from '../state/key.ts';
 import type { DayRange } from '../state/ranges.ts';
 import type { Arrangement } from './arrange.ts';
 
@@ -28,7 +29,7 @@ export interface Facts {
 
 export interface ReportRequest {
   readonly url: string;
-  readonly token: string;
+  readonly key: Key;
   readonly body: unknown;
   readonly family: string;
   readonly locale: string;

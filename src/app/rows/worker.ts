@@ -1,4 +1,5 @@
 import { ArrowRows } from '../arrow/arrow.ts';
+import { loginWith } from '../state/key.ts';
 import { factsOf, failureOf } from './headers.ts';
 import type { Call, Failure, Message, Methods, ReportRequest } from './protocol.ts';
 import { Report } from './report.ts';
@@ -54,17 +55,18 @@ function choices(request: ReportRequest): Promise<Report> {
   return report;
 }
 
-function send({ url, token, body }: ReportRequest, signal?: AbortSignal): Promise<Response> {
+function send({ url, key, body }: ReportRequest, signal?: AbortSignal): Promise<Response> {
+  const { headers, credentials } = loginWith(key);
   return fetch(url, {
     method: 'POST',
     headers: {
-      authorization: `Bearer ${token}`,
+      ...headers,
       'content-type': 'application/json',
       accept: 'application/vnd.apache.arrow.stream',
     },
     body: JSON.stringify(body),
     cache: 'no-store',
-    credentials: 'omit',
+    credentials,
     ...(signal && { signal }),
   });
 }

@@ -1,17 +1,18 @@
 import { factsOf, failureOf } from '../rows/headers.ts';
 import type { Failure } from '../rows/protocol.ts';
 import { families } from './fields.ts';
+import { type Key, loginWith } from './key.ts';
 import type { Session } from './session.ts';
 
 /**
- * Finds out what a token opens: it asks each family for its one largest row of all time.
+ * Finds out what a key opens: it asks each family for its one largest row of all time.
  * A family without rows is left out where another one has some.
  */
-export async function logIn(token: string): Promise<Session | { failure: Failure }> {
-  const answers = await Promise.all(families.map((family) => probe(family, token)));
+export async function logIn(key: Key): Promise<Session | { failure: Failure }> {
+  const answers = await Promise.all(families.map((family) => probe(family, key)));
   const opened = answers.flatMap((answer) => ('failure' in answer ? [] : [answer]));
   const failures = answers.flatMap((answer) => ('failure' in answer ? [answer.failure] : []));
-  // Only "not this family" is an answer to what the token opens.
+  // Only "not this family" is an answer to what the key opens.
   const failure =
     failures.find(({ reason }) => reason !== 'unauthorized') ?? (opened[0] ? undefined : failures[0]);
   const [first] = opened;
@@ -19,7 +20,7 @@ export async function logIn(token: string): Promise<Session | { failure: Failure
     return { failure: failure ?? { reason: 'failed', detail: '', requestId: '', rows: 0 } };
   const filled = opened.filter(({ hasRows }) => hasRows);
   return {
-    token,
+    key,
     account: first.account,
     families: (filled.length ? filled : opened).map(({ family }) => family),
     today: first.today,
@@ -37,19 +38,20 @@ type Probed =
     }
   | { readonly failure: Failure };
 
-async function probe(family: string, token: string): Promise<Probed> {
+async function probe(family: string, key: Key): Promise<Probed> {
+  const { headers, credentials } = loginWith(key);
   let response: Response;
   try {
     response = await fetch(`/v1/${family}`, {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${token}`,
+        ...headers,
         'content-type': 'application/json',
         accept: 'application/x-ndjson',
       },
       body: JSON.stringify({ start_time: '1970-01-01', end_time: '2148-12-31', limit: 1 }),
       cache: 'no-store',
-      credentials: 'omit',
+      credentials,
     });
   } catch (error) {
     const failure: Failure = { reason: 'unreachable', detail: String(error), requestId: '', rows: 0 };

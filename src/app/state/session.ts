@@ -1,6 +1,8 @@
-/** The login token of this tab, and what it opens. It is kept until the tab is closed, and never in an address. */
+import type { Key } from './key.ts';
+
+/** The key of this tab, and what it opens. It is kept until the tab is closed, and never in an address. */
 export interface Session {
-  readonly token: string;
+  readonly key: Key;
   /** The account that it is of. */
   readonly account: string;
   /** Families that it opens. */
@@ -11,9 +13,10 @@ export interface Session {
   readonly optional: boolean;
 }
 
-const key = 'adtally-token';
+const place = 'adtally-token';
+const hashPlace = 'adtally-hash';
 
-/** In a frame the browser may refuse to keep anything: the token is then kept as long as the document. */
+/** In a frame the browser may refuse to keep anything: the key is then kept as long as the document. */
 let inMemory = '';
 let storage: Storage | undefined;
 try {
@@ -22,18 +25,54 @@ try {
   // As above.
 }
 
-export function keptToken(): string {
-  return storage?.getItem(key) ?? inMemory;
+export function keptKey(): Key {
+  return storage?.getItem(place) ?? inMemory;
 }
 
-export function keepToken(token: string): void {
-  inMemory = token;
-  storage?.setItem(key, token);
+export function keepKey(key: Key): void {
+  inMemory = key;
+  storage?.setItem(place, key);
 }
 
-export function forgetToken(): void {
+export function forgetKey(): void {
   inMemory = '';
-  storage?.removeItem(key);
+  storage?.removeItem(place);
+}
+
+/** Keeps what is chosen while its reader is away to sign in. */
+export function keepHash(): void {
+  storage?.setItem(hashPlace, location.hash);
+}
+
+/** Why an attempt to sign in ended as it did; the address is then what it was before the attempt. */
+export function failureOfSignIn(): string {
+  const fields = new URLSearchParams(location.hash.slice(1));
+  const failure = fields.get('sign-in') ?? '';
+  const hash = storage?.getItem(hashPlace) ?? '';
+  storage?.removeItem(hashPlace);
+  if (failure || !location.hash) history.replaceState(null, '', location.pathname + location.search + hash);
+  return failure;
+}
+
+/** The accounts of the person whose session is in a cookie; none without one, and where nobody can sign in without a token. */
+export async function accountsOfPerson(): Promise<readonly string[]> {
+  if (!document.querySelector('template#sign-in')) return [];
+  try {
+    const response = await fetch('/auth/session', { cache: 'no-store' });
+    const { accounts = [] } = (await response.json()) as { accounts?: string[] };
+    return accounts;
+  } catch {
+    // Whatever asks next says that the service does not answer.
+    return [];
+  }
+}
+
+/** Ends the session of the cookie. @returns whether it did */
+export async function signOut(everywhere: boolean): Promise<boolean> {
+  const response = await fetch(`/auth/sign-out${everywhere ? '?everywhere' : ''}`, { method: 'POST' }).catch(
+    () => undefined,
+  );
+  return response?.ok ?? false;
 }
 
 /** The token of a link (`#token=…`), which is taken out of the address and of the history at once. */
@@ -45,5 +84,6 @@ export function tokenOfLink(): string {
     const rest = fields.size > 0 ? `#${fields}` : '';
     history.replaceState(null, '', location.pathname + location.search + rest);
   }
-  return token.trim();
+  // With a space it would be another kind of key.
+  return token.replace(/\s/g, '');
 }

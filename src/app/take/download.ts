@@ -1,5 +1,6 @@
 import { failureOf, quoted } from '../rows/headers.ts';
 import type { Failure } from '../rows/protocol.ts';
+import { loginWith } from '../state/key.ts';
 import { bodyOf, pathOf } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import type { State } from '../state/state.ts';
@@ -43,18 +44,19 @@ export async function download(
   format: DownloadFormat,
   { onProgress, signal }: { onProgress: (bytes: number) => void; signal: AbortSignal },
 ): Promise<Outcome> {
+  const { headers, credentials } = loginWith(session.key);
   let response: Response;
   try {
     response = await fetch(pathOf(shown.state), {
       method: 'POST',
       headers: {
-        authorization: `Bearer ${session.token}`,
+        ...headers,
         'content-type': 'application/json',
         accept: downloadFormats[format],
       },
       body: JSON.stringify({ ...askedOf(shown, session.today), ...(format === 'excel' && { totals: true }) }),
       cache: 'no-store',
-      credentials: 'omit',
+      credentials,
       signal,
     });
   } catch {

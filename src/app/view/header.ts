@@ -1,13 +1,23 @@
 import { remember, remembered } from '../state/memory.ts';
 import { text } from '../text.ts';
 import { brand } from './brand.ts';
-import { button, el, set } from './dom.ts';
+import { button, el, menu, set } from './dom.ts';
 
 const themes = ['auto', 'light', 'dark'] as const;
 type Theme = (typeof themes)[number];
 
+export interface Head {
+  /** The choice of the report, where there is one. */
+  readonly family: HTMLElement | undefined;
+  readonly account: string;
+  /** All accounts of the person who signed in; empty with a token. */
+  readonly accounts: readonly string[];
+  readonly onAccount: (account: string) => void;
+  readonly onSignOut: (everywhere: boolean) => void;
+}
+
 /** The head of the page: which network, which report, whose account, colours, the way out. */
-export function header(family: HTMLElement | undefined, account: string, onSignOut: () => void): HTMLElement {
+export function header({ family, account, accounts, onAccount, onSignOut }: Head): HTMLElement {
   return el(
     'header',
     { class: 'masthead' },
@@ -16,12 +26,42 @@ export function header(family: HTMLElement | undefined, account: string, onSignO
     el(
       'div',
       { class: 'aside' },
-      el('span', { class: 'account', title: account }, `${text.account} `, el('bdi', {}, account)),
+      el(
+        'span',
+        { class: 'account', title: account },
+        `${text.account} `,
+        accounts.length > 1 ? accountSwitch(account, accounts, onAccount) : el('bdi', {}, account),
+      ),
       themeSwitch(),
       el('a', { href: '/docs' }, text.documentation),
-      button(text.signOut, onSignOut, { class: 'quiet' }),
+      accounts.length > 0
+        ? menu(
+            text.signOut,
+            el(
+              'div',
+              {},
+              button(text.signOuts.here, () => onSignOut(false)),
+              button(text.signOuts.everywhere, () => onSignOut(true)),
+            ),
+            'out',
+          )
+        : button(text.signOut, () => onSignOut(false), { class: 'quiet' }),
     ),
   );
+}
+
+function accountSwitch(
+  account: string,
+  accounts: readonly string[],
+  onAccount: (account: string) => void,
+): HTMLElement {
+  const choose = el(
+    'select',
+    { 'aria-label': text.account, onchange: () => onAccount(choose.value) },
+    ...accounts.map((each) => el('option', { value: each }, each)),
+  );
+  choose.value = account;
+  return choose;
 }
 
 function themeSwitch(): HTMLElement {

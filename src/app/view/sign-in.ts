@@ -1,6 +1,7 @@
 import type { Failure } from '../rows/protocol.ts';
+import { accountOf, type Key } from '../state/key.ts';
 import { logIn } from '../state/login.ts';
-import type { Session } from '../state/session.ts';
+import { keepHash, type Session } from '../state/session.ts';
 import { text } from '../text.ts';
 import { brand } from './brand.ts';
 import { el } from './dom.ts';
@@ -24,7 +25,7 @@ export function signIn(reason: string, onSession: (session: Session) => void): H
   const onsubmit = async (event: Event) => {
     event.preventDefault();
     stop();
-    const token = input.value.trim();
+    const token = input.value.replace(/\s/g, '');
     submit.disabled = true;
     submit.textContent = text.signIn.working;
     said.textContent = '';
@@ -42,6 +43,7 @@ export function signIn(reason: string, onSession: (session: Session) => void): H
     el('h1', {}, text.signIn.heading),
     el('p', { class: 'lead' }, text.signIn.lead),
     said,
+    ...provider(),
     el('label', { for: 'token' }, text.signIn.label),
     input,
     el('p', { id: 'token-hint', class: 'hint' }, text.signIn.hint),
@@ -52,10 +54,19 @@ export function signIn(reason: string, onSession: (session: Session) => void): H
   return el('main', { id: 'main', class: 'door' }, form);
 }
 
-/** What the token opens. */
-export async function enter(token: string): Promise<Session | { failure: Failure }> {
-  // Other characters cannot stand in a header.
-  if (/^[\x21-\x7e]+$/.test(token)) return logIn(token);
+/** The way to the provider, which the service puts into the page. */
+function provider(): HTMLElement[] {
+  const template = document.querySelector<HTMLTemplateElement>('template#sign-in');
+  const link = template?.content.querySelector('a')?.cloneNode(true);
+  if (!(link instanceof HTMLElement)) return [];
+  link.addEventListener('click', keepHash);
+  return [link, el('p', { class: 'or' }, text.signIn.orToken)];
+}
+
+/** What the key opens. */
+export async function enter(key: Key): Promise<Session | { failure: Failure }> {
+  // Other characters of a token cannot stand in a header.
+  if (accountOf(key) !== undefined || /^[\x21-\x7e]+$/.test(key)) return logIn(key);
   return { failure: { reason: 'unauthorized', detail: '', requestId: '', rows: 0 } };
 }
 

@@ -244,7 +244,7 @@ export class Workbench {
   private request(state: State): ReportRequest {
     return {
       url: location.origin + pathOf(state),
-      token: this.session.token,
+      key: this.session.key,
       body: { ...bodyOf(state, this.session.today), ids: true },
       family: state.family,
       locale,

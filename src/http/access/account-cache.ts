@@ -116,10 +116,10 @@ export class AccountCache {
   }
 
   async #fetchChanges(): Promise<void> {
-    const states = await readStates(this.#store);
+    const states = await readStates(this.#store, 'tokens', 'account_limits');
     await Promise.all([
       this.#followTokens(states.tokens),
-      this.#limits.follow(states.limits, (since) => listLimits(this.#store, { since })),
+      this.#limits.follow(states.account_limits, (since) => listLimits(this.#store, { since })),
     ]);
   }
 

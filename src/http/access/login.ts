@@ -8,9 +8,12 @@ export type Refusal =
   | 'other_family'
   | 'other_purpose'
   | 'forged_link'
-  | 'expired_link';
+  | 'expired_link'
+  | 'forged_session'
+  | 'other_site'
+  | 'other_account';
 
-/** The account that a token opens and the token's id, or why the login is refused. */
+/** The account that is opened, with the id of the token if it was one, or why the login is refused. */
 export type Login =
-  | { readonly account: string; readonly id: string; readonly family: string | null }
+  | { readonly account: string; readonly id?: string; readonly family: string | null }
   | { readonly refused: Refusal; readonly id?: string };

@@ -53,11 +53,11 @@ function answer(c: Context<HttpEnv>, { tag, bodies }: Packed): Response {
   });
 }
 
-async function pack({ brand, frameAncestors }: PageSettings): Promise<Packed> {
+async function pack({ brand, frameAncestors, signIn }: PageSettings): Promise<Packed> {
   const bundle = await pageBundle();
   const { script } = bundle;
   const style = branded(bundle.style, brand);
-  const body = Buffer.from(String(await shell(brand, script, style)));
+  const body = Buffer.from(String(await shell(brand, script, style, signIn)));
   const [br, gz] = await Promise.all([
     promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
     promisify(gzip)(body, { level: 9 }),

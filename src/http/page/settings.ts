@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { SignInSettings } from '../../config/sign-in.ts';
 import { type Branding, readLogo } from './branding.ts';
 
 /** Environment variables of the page; each message completes the sentence that begins with the variable and its value. */
@@ -21,6 +22,8 @@ export interface PageSettings {
   readonly brand: Branding;
   /** Origins whose pages may show this one in a frame. */
   readonly frameAncestors: readonly string[];
+  /** Where people sign in, if they can without a token. */
+  readonly signIn?: Pick<SignInSettings, 'issuer' | 'publicUrl'>;
 }
 
 interface PageValues {

@@ -1,9 +1,10 @@
 import { html, raw } from 'hono/html';
 import { shellText } from '../../app/text.ts';
 import { type Branding, logoAddress } from './branding.ts';
+import type { PageSettings } from './settings.ts';
 
 /** The page before its script runs, which makes everything else from the answers of the API. */
-export function shell(brand: Branding, script: string, style: string) {
+export function shell(brand: Branding, script: string, style: string, signIn: PageSettings['signIn']) {
   return html`<!doctype html>
 <html lang="${shellText.language}">
 <head>
@@ -16,7 +17,11 @@ export function shell(brand: Branding, script: string, style: string) {
 </head>
 <body>
 <template id="brand"><img src="${logoAddress(brand)}" alt="">${brand.name}</template>
-<div id="app"></div>
+${
+  signIn &&
+  html`<template id="sign-in"><a class="primary" href="${signIn.publicUrl}/auth/sign-in">${shellText.signIn(new URL(signIn.issuer).host)}</a></template>
+`
+}<div id="app"></div>
 <noscript><p>${shellText.noScript} <a href="/docs">/docs</a></p></noscript>
 <script>${raw(script)}</script>
 </body>

@@ -58,6 +58,7 @@ export function observe(
         address: c.get('address'),
         account: c.get('account'),
         token: c.get('token'),
+        person: c.get('person'),
         refused: c.get('refused'),
         endpoint,
         status,
