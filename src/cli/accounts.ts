@@ -4,6 +4,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { linksOf } from '../accounts/links.ts';
 import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
+import { signOutEverywhere } from '../accounts/sign-outs.ts';
 import {
   createToken,
   listTokens,
@@ -65,9 +66,10 @@ export function addAccountCommands(program: Command): void {
     .action(printLink);
   token
     .command('revoke')
-    .description('revoke a token, or all of an account; services refuse them within 5 seconds')
+    .description('revoke a token, or all of an account, or end the sessions of a person; holds within 5 seconds')
     .argument('[token]', 'its id in the list, the token itself, or - for a token on standard input')
     .option('--account <account>', 'all tokens of this account', accountId)
+    .option('--person <subject>', 'the sessions of this person, as the log of the service names them; no token')
     .action(revoke);
   program
     .command('limit')
@@ -142,9 +144,16 @@ async function printTokens(store: Store, only: string | undefined, json: boolean
   for (const token of tokens) print(line(Object.values(token)));
 }
 
-async function revoke(given: string | undefined, { account }: { account?: string }): Promise<void> {
-  if ((given === undefined) === (account === undefined)) {
-    throw usage('give a token or --account ACCOUNT: adtally token revoke TOKEN');
+async function revoke(
+  given: string | undefined,
+  { account, person }: { account?: string; person?: string },
+): Promise<void> {
+  if ([given, account, person].filter((each) => each !== undefined).length !== 1) {
+    throw usage('give a token, --account ACCOUNT or --person SUBJECT: adtally token revoke TOKEN');
+  }
+  if (person !== undefined) {
+    await withStore((store) => signOutEverywhere(store, person));
+    return say(`${person} is signed out everywhere`);
   }
   const named = given === '-' ? (await text(process.stdin)).trim() : (given ?? '');
   const asToken = given === '-' || /^ad[ti]_/.test(named);

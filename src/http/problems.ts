@@ -27,7 +27,7 @@ export const problems = {
   },
   unauthorized: {
     status: 401,
-    when: 'The login token is missing, unknown, expired or revoked, or opens only the reports of the other family.',
+    when: 'The login token is missing, unknown, expired or revoked, or opens only the reports of the other family; or the session of whoever signed in to the page has ended or does not open the account.',
     detail: 'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>',
   },
   not_found: {

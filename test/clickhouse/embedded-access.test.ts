@@ -131,6 +131,7 @@ describe('the reporter', () => {
     'SELECT count() FROM adtally.ad_units_device_site_date',
     'SELECT count() FROM adtally.tokens',
     'SELECT count() FROM adtally.account_limits',
+    'SELECT count() FROM adtally.sign_outs',
     'SELECT count() FROM adtally.confirmations',
     'SELECT count() FROM adtally.loads',
   ])('may %s', async (statement) => {

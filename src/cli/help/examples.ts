@@ -77,6 +77,7 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   'token revoke': [
     ['adtally token revoke ID', 'an id of adtally token list'],
     ['adtally token revoke --account acme', 'all of an account'],
+    ['adtally token revoke --person 8c1f…', 'the sessions of a person who signed in without a token'],
   ],
   limit: [
     ['adtally limit acme --requests 600', 'of each window'],

@@ -106,7 +106,8 @@ export function failureOf(error: unknown): SignInFailure {
     return error.error === 'access_denied' ? 'refused' : 'failed';
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED') return 'clock';
-  const isAway =
-    code === 'OAUTH_TIMEOUT' || code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' || error instanceof TypeError;
+  // Without a connection `fetch` throws a TypeError that has a cause.
+  const isUnconnected = error instanceof TypeError && error.cause !== undefined;
+  const isAway = isUnconnected || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_RESPONSE_IS_NOT_CONFORM';
   return isAway ? 'away' : 'failed';
 }

@@ -11,7 +11,7 @@ import type { Refusal } from '../login.ts';
 import type { KnownSignOuts } from './known-sign-outs.ts';
 
 /** How long a session lasts; then the provider is asked again who the person is and what they may see. */
-export const sessionSeconds = 8 * 3600;
+const sessionSeconds = 8 * 3600;
 /** How long a person may take at the provider. */
 const attemptSeconds = 600;
 /** Browsers keep 4,096 bytes of a cookie, name and attributes included. */
