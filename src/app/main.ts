@@ -49,13 +49,15 @@ function leave(reason: string): void {
   bench?.close();
   bench = undefined;
   root?.replaceChildren(signIn(reason, open));
-  root?.querySelector<HTMLElement>('#token')?.focus();
+  root?.querySelector<HTMLElement>('.sign-in a.primary, #token')?.focus();
 }
 
-/** The door says why it is closed again: a session ends in another way than a token. */
+/** A token or a session has ended: whoever had a session comes back to the same account. */
 function end(reason: string): void {
-  const ofPerson = session && accountOf(session.key) !== undefined;
+  const key = session?.key ?? '';
+  const ofPerson = accountOf(key) !== undefined;
   leave(ofPerson ? text.signIn.reasons.session : reason);
+  if (ofPerson) keepKey(key);
 }
 
 async function signOff(everywhere: boolean): Promise<void> {
@@ -121,7 +123,7 @@ async function start(linked = tokenOfLink()): Promise<void> {
     if (accountOf(key) === undefined) return leave(text.signIn.reasons.ended);
     // Another person may have signed in meanwhile.
     forgetKey();
-    return choose('', text.signIn.reasons.session);
+    return choose(failure, text.signIn.reasons.session);
   }
   if (key === kept || !kept) return open(entered);
   const before = await enter(kept);

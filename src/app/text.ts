@@ -51,7 +51,7 @@ export const text = {
     orToken: 'Or with a token',
     choose: {
       title: 'Choose an account',
-      detail: 'You may see more than one. The head of the page changes to another later.',
+      detail: 'You may see more than one. At the top of the report you change to another.',
     },
     other: {
       title: 'This link opens another account',

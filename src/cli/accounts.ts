@@ -66,10 +66,15 @@ export function addAccountCommands(program: Command): void {
     .action(printLink);
   token
     .command('revoke')
-    .description('revoke a token, or all of an account, or end the sessions of a person; holds within 5 seconds')
+    .description(
+      'revoke a token, or all of an account, or end the sessions of a person; holds within 5 seconds',
+    )
     .argument('[token]', 'its id in the list, the token itself, or - for a token on standard input')
     .option('--account <account>', 'all tokens of this account', accountId)
-    .option('--person <subject>', 'the sessions of this person, as the log of the service names them; no token')
+    .option(
+      '--person <subject>',
+      'the sessions of this person, as the log of the service names them; no token',
+    )
     .action(revoke);
   program
     .command('limit')

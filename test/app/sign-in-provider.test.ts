@@ -106,7 +106,8 @@ test('a person with several accounts chooses one, and changes to another', async
 });
 
 test('a session that ends while a report is open asks to sign in again, and keeps what was chosen', async () => {
-  const page = await signedIn('anna');
+  const page = await signedIn('ben');
+  await page.getByRole('button', { name: 'Größe & Co' }).click();
   await whole(page);
   await choose(page, 'Total');
   await whole(page);
@@ -120,7 +121,7 @@ test('a session that ends while a report is open asks to sign in again, and keep
   // At the provider the person is still signed in.
   await whole(page);
   expect(page.url()).toBe(chosen);
-  expect(await visibleRows(page)).toMatchObject([{ Campaign: 'of acme', Device: 'unknown' }]);
+  expect(await visibleRows(page)).toMatchObject([{ Campaign: 'of Größe & Co', Device: 'unknown' }]);
 });
 
 test('whoever signs out everywhere is signed out in another browser, too', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { listSignOuts } from '../../src/accounts/sign-outs.ts';
 import { purposeOf } from '../../src/accounts/tokens.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { event, load } from '../support/events.ts';
@@ -104,6 +105,12 @@ describe('tokens', () => {
     expect(await adtallyAgain(`token revoke ${tokens[0].id}`)).toMatchObject({ code: 0, stdout: '' });
     const [first, second] = JSON.parse((await adtallyAgain(`token list ${account} --json`)).stdout);
     expect([first.revoked, second.revoked]).toEqual([expect.stringMatching(/^20\d\d-.*Z$/), null]);
+    expect(await adtallyAgain('token revoke --person anna')).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('anna is signed out everywhere'),
+    });
+    expect(await listSignOuts(db.store)).toMatchObject([{ person: 'anna' }]);
+    expect((await adtallyAgain('token revoke --person anna --account acme')).code).toBe(2);
     expect(await adtallyAgain('token revoke nonsense')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('nonsense'),

@@ -146,6 +146,7 @@ describe('the reporter', () => {
     'SELECT query FROM system.query_log',
     'SELECT * FROM system.processes',
     'INSERT INTO adtally.tokens (id) VALUES (1)',
+    'INSERT INTO adtally.sign_outs (person) VALUES (1)',
     'TRUNCATE TABLE adtally.campaigns_date',
     'DROP TABLE adtally.tokens',
     'CREATE DATABASE other',

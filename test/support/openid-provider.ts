@@ -119,7 +119,9 @@ function answering(
     if (request.method === 'GET') {
       response.setHeader('content-type', 'text/html');
       const form = '<form method="post"><label>Name <input name="person"></label><button>Go</button></form>';
-      return void response.end(`<!doctype html><title>Who is there?</title><link rel="icon" href="data:,">${form}`);
+      return void response.end(
+        `<!doctype html><title>Who is there?</title><link rel="icon" href="data:,">${form}`,
+      );
     }
     const person = new URLSearchParams(await text(request)).get('person') ?? '';
     const result = person
