@@ -308,6 +308,22 @@ describe('at a provider that says all in its token', () => {
   });
 });
 
+describe('behind a proxy with TLS', () => {
+  const secure = useService(db, provider.env({ PORT: '0', PUBLIC_URL: 'https://reports.example.com/' }));
+
+  test('cookies go over TLS to this host alone, and the way back leads to the public address', async () => {
+    const response = await fetch(`${secure.url}/auth/sign-in`, { redirect: 'manual' });
+    expect(response.headers.get('set-cookie')).toMatch(
+      /^__Host-adtally-attempt=[\w.-]+; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    );
+    const { searchParams } = new URL(response.headers.get('location') ?? '');
+    expect(searchParams.get('redirect_uri')).toBe('https://reports.example.com/auth/callback');
+    expect(await (await fetch(`${secure.url}/app`)).text()).toContain(
+      'href="https://reports.example.com/auth/sign-in"',
+    );
+  });
+});
+
 describe('without a provider', () => {
   const plain = useService(db);
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { text } from '../../../src/app/text.ts';
 import { ConfigError, loadConfig } from '../../../src/config.ts';
 import { problems, receiveProblems } from '../../../src/http/problems.ts';
 
@@ -10,6 +11,12 @@ test('docs/errors.md lists every problem code with its status and meaning', () =
     ([code, { status, when }]) => `| ${status} | \`${code}\` | ${when} |`,
   );
   expect(page.split('\n').filter((line) => /^\| [45]\d\d /.test(line))).toEqual(expected);
+});
+
+test('docs/errors.md lists every reason for which nobody is signed in', () => {
+  const part = page.split(/^## /m).find((each) => each.startsWith('Signing in')) ?? '';
+  const reasons = [...part.matchAll(/^\| `(\w+)` \|/gm)].map(([, reason]) => reason);
+  expect(reasons).toEqual(Object.keys(text.signIn.failures));
 });
 
 test('docs/errors.md shows configuration errors as they are printed', () => {
