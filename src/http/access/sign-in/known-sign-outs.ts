@@ -5,7 +5,7 @@ import { readStates } from '../../../accounts/versions.ts';
 import { Refreshed } from '../../refreshed.ts';
 import { KnownRows } from '../known-rows.ts';
 
-/** Who has signed out everywhere, in memory and as old as tokens may be. */
+/** The people who signed out everywhere, in memory and as old as tokens may be. */
 export class KnownSignOuts {
   readonly #copy: Refreshed<void>;
   readonly #rows = new KnownRows<SignOut>(({ person }) => person);
