@@ -9,6 +9,8 @@ export interface LineReaderOptions {
   readonly file: string;
   /** Of CSV, in which quoted cells may hold line ends: the byte between cells. */
   readonly csvDelimiter?: number;
+  /** The text will not grow. */
+  readonly isWhole?: boolean;
 }
 
 /** Bytes that are taken, and what was counted in them. */
@@ -93,13 +95,14 @@ export class LineReader {
   }
 
   /**
-   * Bytes of as many whole records as fit into `limit`; 0 where none does. A last line without an end may be one that is
-   * still being written: it is left for a chunk of its own, so that those before it are known when the file has grown.
+   * Bytes of as many whole records as fit into `limit`; 0 where none does. In a text that may grow a last line without an
+   * end may be one that is still being written: it is left for a chunk of its own, so that those before it are known then.
    */
   async lengthOfRecords(limit: number): Promise<number> {
     await this.#fill(limit);
     const size = Math.min(limit, this.#buffer.length);
-    if (size < limit && isLineEnd(this.#buffer[size - 1])) return trimEnd(this.#buffer, size);
+    const endsHere = this.#options.isWhole || isLineEnd(this.#buffer[size - 1]);
+    if (size < limit && endsHere) return trimEnd(this.#buffer, size);
     const end = this.#endOfRecords(size);
     return end > 0 ? trimEnd(this.#buffer, end) : 0;
   }

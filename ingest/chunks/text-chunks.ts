@@ -31,6 +31,7 @@ export async function openText(
   try {
     const reader = new LineReader(source, {
       file: input.name,
+      isWhole: input.isWhole ?? false,
       ...(delimiter !== undefined && { csvDelimiter: delimiter.charCodeAt(0) }),
     });
     for (let n = 0; n < reading.skipLines; n++) await reader.skipLine();

@@ -9,6 +9,7 @@ export function heldInput(name: string, endings: readonly string[], whole: Buffe
   return {
     name,
     endings,
+    isWhole: true,
     size: () => whole.length,
     readFrom: async (start) => {
       const rest = whole.subarray(start);

@@ -4,6 +4,8 @@ export interface Input {
   readonly name: string;
   /** What a file name of it ends in, in lower case: format and packing follow from it. `a.NDJSON.gz`: `ndjson`, `gz`. */
   readonly endings: readonly string[];
+  /** Nothing will ever follow what is there, so that a last line without an end is whole. Absent: it may grow. */
+  readonly isWhole?: true;
   /** Bytes that it has now; undefined where all of it can be read only once, from its beginning. */
   size(): number | undefined;
   /** @param signal ends the reading, also where it waits for more */
