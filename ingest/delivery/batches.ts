@@ -6,6 +6,7 @@ import type { BundledRecords } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../event/judge.ts';
 import { lineBits, lineIn } from '../event/record-place.ts';
+import type { RecordSource } from '../event/record-source.ts';
 import { quoted } from '../event/sql.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { dropStaged, publish, type StagedBatch, sendStaged } from './staging.ts';
@@ -73,7 +74,7 @@ export const sendTogether = together<BatchedChunk, Batch>(
     // Those that are read and judged alike.
     const alike = new Map<string, BatchedChunk[]>();
     for (const chunk of chunks) {
-      const judged = judgeRecords(chunk.bundled.source, chunk.judge);
+      const judged = statementOf(chunk);
       alike.set(judged, [...(alike.get(judged) ?? []), chunk]);
     }
     const batches = new Map<BatchedChunk, Batch>();
@@ -85,6 +86,17 @@ export const sendTogether = together<BatchedChunk, Batch>(
   },
   { most: mostChunks, awaited: { count: ({ loads }) => loads(), ms: gatherMs } },
 );
+
+const statements = new WeakMap<RecordSource, Map<string, string>>();
+
+/** How a chunk is read and judged. To write it takes a millisecond, and bodies of one mapping have one source. */
+function statementOf({ bundled: { source }, judge }: BatchedChunk): string {
+  const known = statements.get(source) ?? new Map<string, string>();
+  const options = JSON.stringify(judge);
+  const statement = known.get(options) ?? judgeRecords(source, judge);
+  statements.set(source, known.set(options, statement));
+  return statement;
+}
 
 function* recordsOf(members: readonly BatchedChunk[]): Generator<Buffer> {
   for (const [n, { bundled }] of members.entries()) yield* bundled.records(BigInt(n) << BigInt(lineBits));

@@ -81,7 +81,7 @@ export function mappedReading(
     warn,
     warnOfColumns,
     mappingOf: (columns) => {
-      const mapping = compileMapping(valid, columns, file);
+      const mapping = columns ? compileMapping(valid, columns, file) : ofAnyColumns(valid);
       // Without a header nobody has named the columns, so none is there by mistake.
       if (columns && header && !ignoreUnknown) {
         const known = (name: string) => mapping.columns.includes(name) || isEventField(name);
@@ -97,6 +97,15 @@ export function mappedReading(
       return mapping;
     },
   };
+}
+
+const anyColumns = new WeakMap<ValidMapping, Mapping>();
+
+/** Always the same object, so that many small inputs share what is made of it. */
+function ofAnyColumns(valid: ValidMapping): Mapping {
+  const mapping = anyColumns.get(valid) ?? compileMapping(valid);
+  anyColumns.set(valid, mapping);
+  return mapping;
 }
 
 /** Amounts of a file of others, whose time has another name, that the mapping does not name. */

@@ -41,7 +41,7 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
       const members = membersOf(Buffer.from(line.slice(0, 64 << 10)));
       refuseAnswer(input.name, members, mapping);
       options.reading.warnOfColumns(members.names);
-      return (framing) => jsonSource(framing, mapping, ignoreUnknown);
+      return (framing) => sharedSource(framing, mapping, ignoreUnknown);
     },
   });
   const missing = (name: string) =>
@@ -72,6 +72,17 @@ function refuseAnswer(file: string, { names, arrays: [array] }: Members, { colum
   throw new InputError(
     `${file}: the first record has nothing that an event is read from, but an array: --records ${array} reads its elements`,
   );
+}
+
+const sources = new WeakMap<Mapping, Map<string, RecordSource>>();
+
+/** The same as `jsonSource`, once for all that is read alike. */
+function sharedSource(framing: Framing, mapping: Mapping, ignoreUnknown: boolean): RecordSource {
+  const known = sources.get(mapping) ?? new Map<string, RecordSource>();
+  const how = `${framing} ${ignoreUnknown}`;
+  const source = known.get(how) ?? jsonSource(framing, mapping, ignoreUnknown);
+  sources.set(mapping, known.set(how, source));
+  return source;
 }
 
 /** How a record becomes fields. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { hostname, userInfo } from 'node:os';
 
 /** Where a load runs, and whether its last heartbeat is recent. */
 export interface LoadHeartbeat {
@@ -50,5 +50,14 @@ export function isAlive({ host, pid, heartbeatIsFresh }: LoadHeartbeat): boolean
     return true;
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/** The user of a container can have a number and no name. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
   }
 }

@@ -49,27 +49,21 @@ export const recordLoad = together<LoadRecord, void>(async (store, records) => {
   return records.map(() => undefined);
 });
 
-/** The turn that a load has taken last. */
-export const turnOfLoad = together<string, string | undefined>(async (store, ids) => {
-  const query = `SELECT load_id AS id, toString(max(turn)) AS turn FROM loads
-    WHERE load_id IN {ids:Array(String)} GROUP BY load_id`;
-  const turns = await select<{ id: string; turn: string }>(store, query, { ids });
-  return ids.map((id) => turns.find((each) => each.id === id)?.turn);
-});
-
 /** A load recorded as running. */
 export interface RunningLoad extends LoadHeartbeat, Pick<LoadRecord, 'id' | 'kind' | 'dedupe' | 'lock'> {
+  /** The last that it has taken. */
   readonly turn: string;
 }
 
 /** The loads whose last heartbeat is younger than so many milliseconds, in the order of their turns. */
 export const loadsRunning = together<number, readonly RunningLoad[]>(async (store, deadAfterMs) => {
   const query = `
-    SELECT load_id AS id, toString(l.turn) AS turn, kind, dedupe, l.lock AS lock, host, pid,
-           toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(l.version) AS silentMs
-    FROM loads AS l FINAL
-    WHERE state = 'running' AND l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})
-    ORDER BY l.turn, load_id`;
+    SELECT load_id AS id, toString(max(l.turn)) AS turn, any(l.kind) AS kind, any(l.dedupe) AS dedupe,
+           argMax(l.lock, l.version) AS lock, any(l.host) AS host, any(l.pid) AS pid,
+           toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(max(l.version)) AS silentMs
+    FROM loads AS l WHERE l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})
+    GROUP BY load_id HAVING argMax(l.state, l.version) = 'running'
+    ORDER BY max(l.turn), load_id`;
   const settings = { output_format_json_quote_64bit_integers: 0 } as const;
   const params = { deadAfterMs: Math.max(...deadAfterMs) };
   const loads = await select<Omit<RunningLoad, 'heartbeatIsFresh'> & { silentMs: number }>(

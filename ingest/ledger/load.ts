@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { userInfo } from 'node:os';
 import type { Store } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { lapsedAfterMs } from '../../clickhouse/timings.ts';
-import { isAlive, machine } from './load-heartbeat.ts';
-import { type LoadRecord, loadsRunning, recordLoad, turnOfLoad } from './load-records.ts';
+import { isAlive, machine, userName } from './load-heartbeat.ts';
+import { type LoadRecord, loadsRunning, type RunningLoad, recordLoad } from './load-records.ts';
 import { defaultTimings, type LoadTimings } from './load-timings.ts';
 import { loadsAtWork } from './loads-at-work.ts';
 import { type WaitOptions, waitUntil } from './wait-until.ts';
@@ -90,13 +89,13 @@ export class Load {
   ): Promise<Load> {
     const load = new Load(store, description, now, options.timings ?? defaultTimings);
     try {
-      await load.#takeTurn();
+      const running = await load.#takeTurn();
       load.#heartbeat = setInterval(() => {
         // A missed heartbeat only makes the load look dead; its next statement reports the failure.
         load.#beating = load.#record('running').catch(() => {});
       }, load.#timings.heartbeatMs);
       load.#heartbeat.unref();
-      await load.#waitForTurn(options);
+      await load.#waitForTurn(running, options);
     } catch (error) {
       await load.fail(error);
       throw error;
@@ -133,15 +132,13 @@ export class Load {
   /** Goes behind the loads of the same lock that have begun before, under a new turn. */
   async takeLock(lock: string, options: WaitOptions): Promise<void> {
     this.#lock = lock;
-    await this.#takeTurn();
-    await this.#waitForTurn(options);
+    await this.#waitForTurn(await this.#takeTurn(), options);
   }
 
   /** Takes a new turn and waits for it, if others may have gone ahead of this load. @returns whether it did */
   async requeueIfLapsed(options: WaitOptions): Promise<boolean> {
     if (!this.heartbeatLapsedSince(this.#turnAt)) return false;
-    await this.#takeTurn();
-    await this.#waitForTurn(options);
+    await this.#waitForTurn(await this.#takeTurn(), options);
     return true;
   }
 
@@ -161,24 +158,38 @@ export class Load {
   /**
    * A load is visible before it takes its turn, and all others wait for a load without a turn. So a load with an
    * earlier turn is always seen, whatever the clocks of the machines say and however slow one of them is.
+   * @returns the loads that run then
    */
-  async #takeTurn(): Promise<void> {
-    await this.#record('running');
-    await this.#record('running', '', true);
-    const turn = await retrying(() => turnOfLoad(this.#store, this.id));
-    if (turn === undefined) throw new Error(`ClickHouse has lost the record of load ${this.id}`);
-    this.#turn = turn;
-    this.#turnAt = performance.now();
+  async #takeTurn(): Promise<readonly RunningLoad[]> {
+    for (;;) {
+      await this.#record('running');
+      await this.#record('running', '', true);
+      const running = await this.#running();
+      const own = running.find(({ id }) => id === this.id);
+      // Absent where that took so long that the load looks dead: others may have gone ahead.
+      if (!own) continue;
+      this.#turn = own.turn;
+      this.#turnAt = performance.now();
+      return running;
+    }
   }
 
-  async #waitForTurn(options: WaitOptions): Promise<void> {
-    const { pollMs } = this.#timings;
-    await waitUntil(() => this.#blockedBy(options.signal), { ...options, pollMs });
+  #running(signal?: AbortSignal): Promise<readonly RunningLoad[]> {
+    return retrying(() => loadsRunning(this.#store, this.#timings.deadAfterMs), { signal });
+  }
+
+  async #waitForTurn(running: readonly RunningLoad[], options: WaitOptions): Promise<void> {
+    const seen = [running];
+    const { signal } = options;
+    const blockedBy = async () => this.#blockedBy(seen.pop() ?? (await this.#running(signal)), signal);
+    await waitUntil(blockedBy, { ...options, pollMs: this.#timings.pollMs });
   }
 
   /** A load that has to end before this one goes on. */
-  async #blockedBy(signal: AbortSignal | undefined): Promise<string | undefined> {
-    const running = await retrying(() => loadsRunning(this.#store, this.#timings.deadAfterMs), { signal });
+  async #blockedBy(
+    running: readonly RunningLoad[],
+    signal: AbortSignal | undefined,
+  ): Promise<string | undefined> {
     const { kind, dedupe = false } = this.#description;
     const lock = this.#lock;
     const turn = this.#turn ?? '';
@@ -203,7 +214,7 @@ export class Load {
     const others = [...atWork].filter(([id]) => id !== this.id);
     let left = others.find(([, of]) => lock !== '' && of === lock)?.[0];
     if (left === undefined && others.length > 0 && (kind === 'rebuild' || dedupe)) {
-      const running = await retrying(() => loadsRunning(this.#store, this.#timings.deadAfterMs), { signal });
+      const running = await this.#running(signal);
       // With dedupe it runs beside those without.
       const beside = running.filter((other) => kind !== 'rebuild' && !other.dedupe && isAlive(other));
       left = others.find(([id]) => !beside.some((other) => other.id === id))?.[0];
@@ -237,12 +248,3 @@ export class Load {
 }
 
 const noTurn = '1970-01-01 00:00:00';
-
-/** The user of a container can have a number and no name. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
-}

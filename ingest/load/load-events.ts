@@ -1,5 +1,4 @@
 import type { Store } from '../../clickhouse/client.ts';
-import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
@@ -12,7 +11,6 @@ import type { SheetDates } from '../event/values.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
 import { InputChanged } from '../input/input-error.ts';
-import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { loadFailure, Stopped } from '../ledger/load-error.ts';
@@ -24,6 +22,7 @@ import { knownChunks } from './known-chunks.ts';
 import { describeMidnights, describeOddDays } from './odd-times.ts';
 import { atMost, inParallel } from './parallel.ts';
 import { repairRollupsOf } from './repair-rollups.ts';
+import { reportTimezone } from './report-timezone.ts';
 
 /** Chunks sent at a time: a third makes nothing faster, and takes its memory. */
 export const senders = 2;
@@ -88,6 +87,8 @@ export interface LoadResult extends Readonly<LoadCounts> {
   readonly openRejects: number;
   /** Absent for a dry run. */
   readonly loadId?: string;
+  /** When ClickHouse had all of it, by `performance.now()`; absent: before it was looked at. */
+  readonly storedAt?: number;
   /** How the ledger finds its chunks. */
   readonly places: readonly ChunkPlace[];
 }
@@ -130,15 +131,18 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const ids: string[] = [];
   const stored: { readonly id: string; readonly firstLine: number }[] = [];
   const odd = { future: 0, early: 0, hasTimes: false };
+  let storedAt: number | undefined;
   const finishChunk = async (sender: Sender, { chunk, claim, claimed }: ClaimedChunk): Promise<void> => {
     places.push(placeOf(chunk));
     if (claim.how === 'skip') {
       ids.push(chunk.id);
       counts.repeatedRows += claim.rows;
+      storedAt = performance.now();
     } else {
       const sent = await inSlot((onSent) =>
         deliverChunk({ store, ledger, sender, load, rejectLimit, onSent }, chunk, claim, claimed),
       );
+      storedAt = performance.now();
       if (load) {
         const interrupted =
           sender.interruptions > claimed.interruptions || load.heartbeatLapsedSince(claimed.at);
@@ -179,6 +183,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       // Not as loaded: who comes after a loader that was killed here sees that something is left to do.
       await load.fail(new Error('its rollups have not been checked: run the same command again'));
       await repairRollupsOf(ledger, load, unsettled, now, options);
+      storedAt = performance.now();
     }
     await load?.finish();
     const openRejects = load && ids.length > 0 ? await countOpenRejects(store, ids) : counts.rejectedRows;
@@ -187,7 +192,13 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     const times = { ...judge, file, ...(load && { chunks: sentFirst }) };
     const midnights = mayBeDays ? await describeMidnights(store, times) : undefined;
     for (const text of [describeOddDays(file, odd), midnights]) if (text) reading.warn(text);
-    return { ...counts, openRejects, places, ...(load && { loadId: load.id }) };
+    return {
+      ...counts,
+      openRejects,
+      places,
+      ...(storedAt !== undefined && { storedAt }),
+      ...(load && { loadId: load.id }),
+    };
   } catch (error) {
     const failure = loadFailure(error, file, signal);
     await load?.fail(failure instanceof Stopped ? failure : error);
@@ -220,15 +231,10 @@ async function judgeOptions({
   dates,
 }: EventLoadOptions): Promise<JudgeOptions> {
   return {
-    reportTimezone: await reportTimezone(store, undefined),
+    reportTimezone: await reportTimezone(store),
     timezone,
     dates,
     roundMoney,
     requireEventId: dedupe,
   };
 }
-
-const reportTimezone = together<undefined, string>(async (store, loads) => {
-  const timezone = await requireTimezone(store);
-  return loads.map(() => timezone);
-});

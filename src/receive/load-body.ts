@@ -59,8 +59,6 @@ export interface BodyLoaderOptions {
   readonly onWarning: (sender: string, text: string) => void;
 }
 
-/** Small bodies begin together, so that they share statements and parts. */
-const groupMs = 200;
 /** So many small bodies share two statements that store them. */
 const smallAtOnce = 256;
 /** They share the statements to the ledger; what they hold is bounded by the room. */
@@ -73,7 +71,7 @@ export class BodyLoader {
   readonly #small = slots(smallAtOnce);
   readonly #large = slots(largeAtOnce);
   readonly #sends = slots(senders);
-  readonly #group = inGroups(groupMs);
+  readonly #group = inGroups();
   readonly #running = new Set<Promise<unknown>>();
   /** Loads whose chunk is going to be stored with those of others. */
   #bundled = 0;
@@ -89,14 +87,19 @@ export class BodyLoader {
   async load(body: ReceivedBody): Promise<Received> {
     const options = this.#loadOptions(body);
     const isSmall = body.bytes.length <= smallFileBytes;
-    const work = (leave: () => void) => this.#loaded(options, isSmall && isBundled(body), leave);
-    const result = await this.#watched(
-      isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {})),
-    );
-    const [received] = await Promise.all([
-      this.#receipt(result, body.key !== undefined),
-      delay(this.#options.answerTrustMs + earlyTimerMs),
-    ]);
+    const work = async (leave: () => void) => {
+      const result = await this.#loaded(options, isSmall && isBundled(body), leave);
+      return this.#answer(result, body.key !== undefined);
+    };
+    return this.#watched(isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {})));
+  }
+
+  /** @returns what the ledger says, when every report shows it */
+  async #answer(result: LoadResult, keyed: boolean): Promise<Received> {
+    const { storedAt = performance.now() } = result;
+    const shownAt = storedAt + this.#options.answerTrustMs + earlyTimerMs;
+    const received = await this.#receipt(result, keyed);
+    await delay(Math.max(0, shownAt - performance.now()));
     return received;
   }
 

@@ -76,6 +76,20 @@ test('a body and a file of the same bytes count once, whichever comes first', as
   expect(await Promise.all([counted(bodyFirst.account), counted(fileFirst.account)])).toEqual([7, 8]);
 });
 
+test('a last line without an end is stored with the others, and counts once beside a file of the same bytes', async () => {
+  const [bodyFirst, fileFirst] = [own(4), own(5)];
+  const [body, file] = [bodyOf(bodyFirst.events).trimEnd(), bodyOf(fileFirst.events).trimEnd()];
+  const { json } = await receiver.send(body);
+  expect(json).toMatchObject({ accepted: 4 });
+  const chunks =
+    'SELECT toFloat64(uniqExact(chunk)) AS chunks FROM load_chunks WHERE load_id = {load:String}';
+  expect(await select(db.store, chunks, { load: json.load })).toEqual([{ chunks: 1 }]);
+  expect(await loadFile('c.ndjson', body)).toMatchObject({ rows: 0, repeatedRows: 4 });
+  await loadFile('d.ndjson', file);
+  expect((await receiver.send(file)).json).toMatchObject({ accepted: 0, duplicates: 5 });
+  expect(await Promise.all([counted(bodyFirst.account), counted(fileFirst.account)])).toEqual([4, 5]);
+});
+
 test('a body that begins like another adds what is new, as a file does that has grown', async () => {
   const { account, events } = own(5);
   await receiver.send(bodyOf(events.slice(0, 3)));

@@ -1,0 +1,81 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { freePort } from '../../clickhouse/embedded/free-ports.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
+import { event } from '../support/events.ts';
+import { environmentOf, listening, startProcess, useCommands } from '../support/process.ts';
+import { bodyOf, sendTo } from '../support/receiver.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const commands = useCommands();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-push-nginx-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** nginx, which repeats what the first service does not answer in time, or at all, to the second. */
+async function nginxBefore(first: string, second: string) {
+  const port = await freePort();
+  mkdirSync(join(folder, 'temporary'));
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const configuration = [
+    ...(process.getuid?.() === 0 ? ['user root;'] : []),
+    `daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {}`,
+    `http { access_log off; ${temporary.map((name) => `${name}_temp_path ${folder}/temporary/${name};`).join(' ')}`,
+    `upstream receive { server ${new URL(first).host} max_fails=0; server ${new URL(second).host} backup max_fails=0; }`,
+    `server { listen 127.0.0.1:${port}; client_max_body_size 64m; location / { proxy_pass http://receive;`,
+    'proxy_http_version 1.1; proxy_read_timeout 3s; proxy_next_upstream error timeout non_idempotent; } } }',
+  ];
+  writeFileSync(join(folder, 'nginx.conf'), configuration.join('\n'));
+  const nginx = startProcess('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')]);
+  const url = `http://127.0.0.1:${port}`;
+  const up = () => fetch(`${url}/healthz`).then(({ status }) => status, String);
+  await expect.poll(up, { timeout: 20_000 }).toBe(200);
+  return { url, stop: () => nginx.kill('SIGTERM') };
+}
+
+test('a body that nginx sends again, because a service answers late or is killed, counts once', async () => {
+  const start = (trustMs: string) =>
+    commands.start(['receive'], {
+      ...environmentOf(db.address),
+      RECEIVE_PORT: '0',
+      ANSWER_TRUST_MS: trustMs,
+    });
+  // It loads bodies, and keeps its answers for longer than nginx waits.
+  const late = start('60000');
+  const prompt = start('0');
+  const nginx = await nginxBefore(await listening(late), await listening(prompt));
+  const authorization = `Bearer ${await createToken(db.store, { account: 'web', label: '', purpose: 'ingest' })}`;
+  /** As senders do: again until it is told that the body is loaded. */
+  const send = async (account: string): Promise<void> => {
+    const events = Array.from({ length: 50 }, (_, n) => event({ advertiser_id: account, device: `${n}` }));
+    for (;;) {
+      const { status, json } = await sendTo(`${nginx.url}/v1/events`, bodyOf(events), {
+        authorization,
+      }).catch(() => ({ status: 0, json: {} as Record<string, unknown> }));
+      if (status === 200) return void expect(Number(json.accepted) + Number(json.duplicates)).toBe(50);
+      await delay(50);
+    }
+  };
+  await Promise.all(['late-1', 'late-2', 'late-3'].map(send));
+  const sending = Promise.all(['killed-1', 'killed-2', 'killed-3'].map(send));
+  await delay(150);
+  await late.kill('SIGKILL');
+  await sending;
+  await send('dead');
+  const counts = await select<{ account: string; events: number }>(
+    db.store,
+    'SELECT advertiser_id AS account, toFloat64(count()) AS events FROM events GROUP BY account ORDER BY account',
+  );
+  const accounts = ['dead', 'killed-1', 'killed-2', 'killed-3', 'late-1', 'late-2', 'late-3'];
+  expect(counts).toEqual(accounts.map((account) => ({ account, events: 50 })));
+  const days = { from: '2026-03-01', to: '2026-03-01' };
+  expect((await verifyRollups(db.store, catalog, days)).differences).toEqual([]);
+  await nginx.stop();
+  expect(await prompt.kill('SIGTERM')).toMatchObject({ code: 0 });
+});
