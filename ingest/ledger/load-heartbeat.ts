@@ -53,8 +53,16 @@ export function isAlive({ host, pid, heartbeatIsFresh }: LoadHeartbeat): boolean
   }
 }
 
-/** The user of a container can have a number and no name. */
+/** Looked up once: that opens a file, and each load says it three times. */
 export function userName(): string {
+  user ??= readUserName();
+  return user;
+}
+
+let user: string | undefined;
+
+/** The user of a container can have a number and no name. */
+function readUserName(): string {
   try {
     return userInfo().username;
   } catch {

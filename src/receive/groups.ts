@@ -20,34 +20,38 @@ export function slots(most: number): <T>(work: () => Promise<T>) => Promise<T> {
 /** A group that takes longer, because it has to repair something, does not keep others waiting. */
 const longestGroupMs = 5_000;
 
-/** Those who have their answers come again within so long, if they come at once. */
-const gatherMs = 30;
+/** How long those of a group that has ended are waited for: they come again at once, if they send as fast as they can. */
+const gatherMs = 50;
 
 /**
  * Lets work be done in groups, so that what it says to the store is said together: at once where nothing is under way, else
- * when the group before has ended and those of it may have come again. So all who send as fast as they can make one group,
+ * when the group before has ended and as many have come as were in it. So all who send as fast as they can make one group,
  * and not two that take turns, at twice the cost.
  * @returns what does a piece of work; `leave` lets the next group begin before the work has ended
  */
 export function inGroups(): <T>(work: (leave: () => void) => Promise<T>) => Promise<T> {
   let before: Promise<void> = Promise.resolve();
-  let next: Promise<{ all: number; inside: number; readonly end: () => void }> | undefined;
+  let next: Promise<{ inside: number; readonly end: () => void }> | undefined;
+  let waiting = 0;
   const begin = async () => {
     await Promise.race([before, delay(longestGroupMs, undefined, { ref: false })]);
     next = undefined;
+    const members = waiting;
+    waiting = 0;
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const group = { all: 0, inside: 0, end };
-    before = ended.then(() => (group.all > 1 ? delay(gatherMs) : undefined));
-    return group;
+    before = ended.then(async () => {
+      const until = performance.now() + gatherMs;
+      while (waiting < members && performance.now() < until) await delay(2);
+    });
+    return { inside: members, end };
   };
   return async (work) => {
+    waiting++;
     next ??= begin();
     const group = await next;
-    group.all++;
-    group.inside++;
     let inside = true;
     const leave = () => {
       if (inside) group.inside--;
