@@ -7,8 +7,10 @@ interface Call<Item, Answer> {
   readonly reject: (error: unknown) => void;
 }
 
-/** How long calls are waited for where there were several before. */
+/** How long calls are waited for where there were several before, */
 const gatherMs = 20;
+/** and how long for the next one: loads that go on together call at once. */
+const quietMs = 5;
 /** ClickHouse takes a parameter of 128 KiB; the name of a chunk has 64 characters. */
 const mostChunks = 1_000;
 
@@ -52,7 +54,13 @@ export function together<Item, Answer>(
       const item = calls[0]?.item as Item;
       const count = () => Math.min(most, awaited?.count(item) ?? likely);
       const ms = awaited?.ms ?? gatherMs;
-      for (let waited = 0; calls.length < count() && waited < ms; waited++) await delay(1);
+      const mostQuiet = awaited?.ms ?? quietMs;
+      let quiet = 0;
+      for (let waited = 0; calls.length < count() && waited < ms && quiet < mostQuiet; waited++) {
+        const before = calls.length;
+        await delay(1);
+        quiet = calls.length > before ? 0 : quiet + 1;
+      }
       const batch = calls.splice(0, most);
       recent.set(store, Math.max(batch.length, Math.floor(likely / 2)));
       (await answersTo(store, batch))();
