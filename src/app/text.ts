@@ -205,7 +205,7 @@ export const text = {
   take: {
     label: 'Export',
     download: 'Download',
-    formats: { csv: 'CSV', excel: 'CSV for Excel', parquet: 'Parquet', ndjson: 'NDJSON' },
+    formats: { csv: 'CSV', xlsx: 'Excel', parquet: 'Parquet', ndjson: 'NDJSON' },
     withShown: 'The chosen columns and filters, every row; for Excel with the totals as the last one.',
     beyondFind: (found: string, all: string) =>
       `These hold all ${all} rows, not only the ${found} that Find shows. A filter narrows them, too.`,

@@ -9,6 +9,7 @@ import type { Links } from '../accounts/links.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Traces } from '../observe/traces.ts';
 import { InvalidRequest } from '../report/request.ts';
+import { TooManyRows } from '../report/summary.ts';
 import { runningVersion } from '../version.ts';
 import {
   type Accounts,
@@ -227,6 +228,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
       'a count of this report is above 9223372036854775807, the greatest that Arrow and Parquet can hold; ask for JSON, NDJSON or CSV',
     );
   }
+  if (error instanceof TooManyRows) return new Problem('not_acceptable', error.message);
   if (error instanceof Error && (isTransient(error) || error.message === silence)) return storeUnavailable();
   return new Problem('internal_error');
 }

@@ -42,7 +42,7 @@ export const problems = {
   },
   not_acceptable: {
     status: 406,
-    when: '`Accept` allows none of the media types of a report; or a count of the report is above 2^63 - 1, which Arrow and Parquet cannot hold: JSON, NDJSON and CSV can.',
+    when: '`Accept` allows none of the media types of a report; or a count of the report is above 2^63 - 1, which Arrow and Parquet cannot hold: JSON, NDJSON and CSV can; or it has more rows than a sheet of Excel.',
     detail: 'a report comes as application/json, …',
   },
   request_too_slow: {

@@ -52,7 +52,7 @@ export function dayKey({ options }: Plan): 'day' | 'period' {
 }
 
 /** The first or last day that a dated row covers. Weeks and months are cut to the range. */
-function covered(id: string, plan: Plan): string {
+export function covered(id: string, plan: Plan): string {
   const { time_grain } = plan.options;
   if (!time_grain) return dayKey(plan);
   if (id === 'start_time') return 'greatest(period, {first:Date})';

@@ -2,7 +2,7 @@ import { changesTable, rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { dayKey, expression, named } from './column-sql.ts';
-import { isFigure, type RowColumn, rowColumns } from './columns.ts';
+import { isFigure, rowColumns } from './columns.ts';
 import { daysBetween } from './days.ts';
 import { type ReportFormat, type ReportFormatName, reportFormats } from './formats.ts';
 import {
@@ -17,10 +17,15 @@ import {
   sumsRead,
 } from './from-clause.ts';
 import type { Plan } from './plan.ts';
-import { type Envelope, templateOf } from './template.ts';
+import { sheetDay, sheetOf } from './sheet.ts';
+import { type Envelope, type Template, templateOf } from './template.ts';
 
 // The last day of ClickHouse's Date32, which a month that begins on the last days of its Date ends before.
 const lastDate32 = '2299-12-31';
+
+const templates: {
+  readonly [Format in ReportFormatName]?: (...of: Parameters<typeof templateOf>) => Template;
+} = { json: templateOf, xlsx: sheetOf };
 
 /**
  * The statement whose answer is the whole response body, in JSON with the envelope, rows ordered
@@ -36,7 +41,7 @@ export function compileReport(
   const { breakdown, options } = plan;
   const { clickhouse, settings, countType }: ReportFormat = reportFormats[format];
   const columns = rowColumns(catalog, breakdown, options);
-  const template = clickhouse === 'Template' ? templateOf(columns, plan, envelope) : undefined;
+  const template = templates[format]?.(columns, plan, envelope);
   const rows = [
     `SELECT ${template?.selected ?? columns.map((column) => named(column, plan, countType)).join(', ')}`,
     `FROM ${rowsSource(catalog, plan)}`,
@@ -44,10 +49,10 @@ export function compileReport(
     ...(options.limit === undefined ? [] : ['LIMIT {limit:UInt32}']),
   ].join('\n');
   const query =
-    template && options.totals ? `(${rows})\nUNION ALL\n${totalsOf(catalog, plan, columns)}` : rows;
+    template && options.totals ? `(${rows})\nUNION ALL\n${totalsOf(catalog, plan, template)}` : rows;
   return {
     query: `${query}\nFORMAT ${clickhouse}`,
-    params: { ...sourceParameters(plan), ...rowParameters(plan, reportFormats[format]) },
+    params: { ...sourceParameters(plan), ...rowParameters(plan, format) },
     settings: { ...readingSettings(plan), ...readSettings(plan), ...settings, ...template?.settings },
   };
 }
@@ -66,11 +71,10 @@ function order(catalog: Catalog, plan: Plan): string {
  * leaves out. It reads the same parts as the rows, because they are one statement, and takes a twentieth of their CPU;
  * a GROUP BY of the rows WITH TOTALS takes as much as they do.
  */
-function totalsOf(catalog: Catalog, plan: Plan, columns: readonly RowColumn[]): string {
-  const figures = columns.filter(isFigure).map((column) => named(column, plan));
+function totalsOf(catalog: Catalog, plan: Plan, template: Template): string {
   const sums = sumsRead(catalog, plan).map((name) => `sum(t.${name}) AS ${name}`);
   return [
-    `SELECT '' AS text, ${figures.join(', ')}`,
+    `SELECT ${template.totals}`,
     `FROM (SELECT ${sums.join(', ')} FROM ${sumsOfAll(catalog, plan)} AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)`,
     // Of these rows none is counted: without it those that other shards send for the totals would be.
     ...(plan.options.limit === undefined ? [] : ['LIMIT {limit:UInt32}']),
@@ -94,10 +98,12 @@ export function compileSummary(catalog: Catalog, plan: Plan): ReadStatement {
 }
 
 /** The values of the parameters that are not those of what is read. */
-function rowParameters(plan: Plan, { clickhouse, countType }: ReportFormat): Record<string, string> {
+function rowParameters(plan: Plan, format: ReportFormatName): Record<string, string> {
   const { breakdown, options, range } = plan;
-  const says = !breakdown.day && (clickhouse !== 'Template' || options.totals);
-  const written = (day: string) => (countType ? `${daysBetween('1970-01-01', day)}` : day);
+  const says = !breakdown.day && (format !== 'json' || options.totals);
+  const { countType }: ReportFormat = reportFormats[format];
+  const typed = (day: string) => (countType ? `${daysBetween('1970-01-01', day)}` : day);
+  const written = format === 'xlsx' ? sheetDay : typed;
   return {
     ...(says && { start: written(range.start), end: written(range.end) }),
     ...(options.time_grain && { until: range.end < lastDate32 ? range.end : lastDate32 }),

@@ -69,6 +69,14 @@ export const reportFormats = {
     settings: { output_format_parquet_string_as_string: 1, output_format_parquet_compression_method: 'zstd' },
     countType: 'Int64',
   },
+  xlsx: {
+    mediaType: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+    description:
+      'A workbook with one sheet: a frozen line with the names of the row fields, the rows, and with `totals` a last row of them. Texts are text, days dates, figures numbers, of which spreadsheets keep 15 digits. A report of more rows than a sheet holds, 1,048,576 with head and totals, is refused.',
+    extension: 'xlsx',
+    clickhouse: 'Template',
+    settings: json,
+  },
 } as const satisfies Record<string, ReportFormat>;
 
 export type ReportFormatName = keyof typeof reportFormats;

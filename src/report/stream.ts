@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { stepsAside } from '../../clickhouse/client.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
@@ -7,6 +7,7 @@ import { compileReport } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
 import type { Plan } from './plan.ts';
 import type { Envelope } from './template.ts';
+import { Workbook } from './xlsx/workbook.ts';
 
 export type ContentCoding = 'identity' | 'zstd' | 'gzip' | 'br';
 
@@ -57,19 +58,24 @@ export async function streamReport(
 ): Promise<ReportStream> {
   const { envelope, queryId, signal, coding, traceparent } = options;
   const report = compileReport(catalog, plan, envelope, options.format);
+  // A zip has it, and no other coding pays off then.
+  const packed = options.format === 'xlsx' ? 'gzip' : coding;
   const settings = {
     ...report.settings,
     max_execution_time: options.timeoutSeconds,
     ...schedulingSettings(options.small),
     cancel_http_readonly_queries_on_client_close: 1,
-    enable_http_compression: coding === 'identity' ? 0 : 1,
-    http_zlib_compression_level: compressionLevel[coding],
+    enable_http_compression: packed === 'identity' ? 0 : 1,
+    http_zlib_compression_level: compressionLevel[packed],
   };
   const headers = {
-    'Accept-Encoding': coding,
+    'Accept-Encoding': packed,
     ...(traceparent && traceContext.test(traceparent) && { traceparent }),
   };
   const body = await reader.stream({ ...report, settings }, { queryId, headers, signal });
+  if (options.format === 'xlsx') {
+    return { body: pipeline(body, new Workbook(), () => undefined), coding: 'identity' };
+  }
   // An empty body is not valid in any coding; only this format writes nothing when there are no rows.
   const nothing = options.format === 'ndjson' && (await isEmpty(body, signal));
   return { body, coding: nothing ? 'identity' : coding };

@@ -10,6 +10,14 @@ export interface Envelope {
   readonly unconfirmedDates: readonly string[];
 }
 
+/** What a statement selects for FORMAT Template, and the template. */
+export interface Template {
+  readonly selected: string;
+  /** The same of the totals. */
+  readonly totals: string;
+  readonly settings: Readonly<Record<string, string>>;
+}
+
 /**
  * What the statement selects for FORMAT Template, and the template: figures as the database prints them, and the
  * texts of a row (days, names, ids) as one piece of JSON. So the threads that read do the quoting instead of the only
@@ -19,7 +27,7 @@ export function templateOf(
   columns: readonly RowColumn[],
   plan: Plan,
   envelope: Envelope | undefined,
-): { selected: string; settings: Record<string, string> } {
+): Template {
   const { totals } = plan.options;
   // Of an undated report the range is the same on every row: literal text, unless the totals have the same template.
   const literals = columns.filter(({ source }) => source.kind === 'range' && !plan.breakdown.day && !totals);
@@ -32,11 +40,10 @@ export function templateOf(
     ...(totals ? [] : ['${text:Raw}']),
     ...figures.map(({ id }) => `"${id}":\${${id}:Raw}`),
   ];
+  const selected = figures.map((column) => named(column, plan));
   return {
-    selected: [
-      `concat(${pieces.join(', ')}${totals ? ", ','" : ''}) AS text`,
-      ...figures.map((column) => named(column, plan)),
-    ].join(', '),
+    selected: [`concat(${pieces.join(', ')}${totals ? ", ','" : ''}) AS text`, ...selected].join(', '),
+    totals: ["'' AS text", ...selected].join(', '),
     settings: {
       format_template_resultset_format: envelopeTemplate(columns, plan, envelope),
       // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise; the text of a row ends with a comma then

@@ -12,7 +12,6 @@ import {
   toHash,
   unreadIn,
 } from '../../src/app/state/state.ts';
-import { CellGuard } from '../../src/app/take/excel.ts';
 import { contrast, readableColours } from '../../src/http/page/branding.ts';
 
 describe('decimals of the page', () => {
@@ -133,27 +132,6 @@ test.each([
   ['month', '2028-02-02', '2028-02-29', true],
 ] as const)('a %s from %s to %s is a part: %s', (each, start, end, part) => {
   expect(isPart({ start, end }, each)).toBe(part);
-});
-
-describe('CSV for Excel', () => {
-  const guarded = (csv: string, cut = csv.length, commaDecimal = false) => {
-    const guard = new CellGuard(commaDecimal);
-    let out = '';
-    for (let at = 0; at < csv.length; at += cut) out += guard.push(csv.slice(at, at + cut));
-    return out;
-  };
-
-  test('has no cell that runs, wherever the stream is cut', () => {
-    const csv = '"campaign","spent"\n"=1+1",-2.5\n"a ""=b"", +c","\n@d"\n"-5"\n"""=x"\n';
-    const safe = '"campaign","spent"\n"\'=1+1",-2.5\n"a ""=b"", +c","\n@d"\n"\'-5"\n"""=x"\n';
-    for (let cut = 1; cut <= csv.length; cut++) expect(guarded(csv, cut), `cut at ${cut}`).toBe(safe);
-  });
-
-  test('has the decimals of the locale, and semicolons between cells where those are commas', () => {
-    const csv = '"a, b.c","spent"\n"=1,5.",-2.5\n"say ""1.5, x""",1000\n';
-    const german = '"a, b.c";"spent"\n"\'=1,5.";-2,5\n"say ""1.5, x""";1000\n';
-    for (let cut = 1; cut <= csv.length; cut++) expect(guarded(csv, cut, true), `cut at ${cut}`).toBe(german);
-  });
 });
 
 test('any colour of a network can be read, on light and on dark', () => {

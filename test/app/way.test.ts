@@ -6,6 +6,7 @@ import type { Download, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { event, load, loadRows } from '../support/events.ts';
 import { startProcess } from '../support/process.ts';
+import { readers } from '../support/readers.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
@@ -139,19 +140,14 @@ test('a person opens a link, chooses, reads totals that are those of the API, an
     rows.map(ordered).map((row, n) => cells(row, packed[n] ?? {})),
   );
 
-  const excel = await readFile(await (await file(page, 'CSV for Excel')).path(), 'utf8');
-  const [first = '', ...lines] = excel.trimEnd().split('\n');
-  expect(first).toBe(
-    `\ufeff${Object.keys(read[0] ?? {})
-      .map((id) => `"${id}"`)
-      .join(',')}`,
-  );
-  expect(lines.slice(0, -1)).toEqual(
-    (await readFile(await csv.path(), 'utf8')).trimEnd().split('\n').slice(1),
-  );
-  expect(lines.at(-1)).toMatch(/^"Total",,/);
-  const last = (parse(excel, { columns: true, bom: true }) as Record<string, string>[]).at(-1);
-  for (const [id, total] of Object.entries(totals)) expect([id, last?.[id]]).toEqual([id, total]);
+  const excel = await file(page, 'Excel');
+  expect(excel.suggestedFilename()).toMatch(/^campaigns_device_date_.*\.xlsx$/);
+  const sheet = await readers.xlsx(await readFile(await excel.path()));
+  const last = rows.length;
+  expect(sheet.columns).toEqual(Object.keys(read[0] ?? {}));
+  expect(sheet.rows.slice(0, last)).toEqual(read.map((row) => Object.values(row)));
+  const lastRow = Object.fromEntries(sheet.columns.map((id, n) => [id, sheet.rows[last]?.[n]]));
+  expect(lastRow).toMatchObject({ ...totals, start_time: 'Total' });
   const ndjson = await readFile(await (await file(page, 'NDJSON')).path(), 'utf8');
   const parsed = ndjson
     .trimEnd()

@@ -50,6 +50,15 @@ describe('the statements of optional fields', () => {
     await expect(text).toMatchFileSnapshot(`golden/options/${name}.sql`);
   });
 
+  it.each([
+    ['sheet', dated, { time_grain: 'week', totals: true }],
+    ['sheet-undated', undated, { ids: true, metrics: ['impressions', 'spent', 'cpc'] }],
+  ] satisfies [string, string, AskedOfStore][])('a %s is what was reviewed', async (name, path, asked) => {
+    const statement = compileReport(catalog, planOf(path, asked), envelope, 'xlsx');
+    const text = `-- POST ${path}\n-- ${JSON.stringify(asked)}\n\n${readable(statement)}\n`;
+    await expect(text).toMatchFileSnapshot(`golden/options/${name}.sql`);
+  });
+
   it.each(paths)('%s read only what the account owns, in every combination', (path) => {
     for (const { query, settings } of statementsOf(path)) {
       const conditions = ['first', 'compared_first'].map(

@@ -4,6 +4,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
 import type { Address } from '../../clickhouse/client.ts';
+import { type ReportFormatName, reportFormats } from '../../src/report/formats.ts';
 import { cliFor } from './chunk-options.ts';
 import { startOf } from './compiled.ts';
 
@@ -150,6 +151,7 @@ export interface Ask {
   readonly end?: string;
   /** Accept-Encoding; absent: none is sent. */
   readonly accept?: string;
+  readonly format?: ReportFormatName;
 }
 
 /** Asks for a report over a bare connection; the answer is read at the test's own pace and not unpacked. */
@@ -162,6 +164,7 @@ export function openReport(url: string, ask: Ask): Promise<IncomingMessage> {
         authorization: `Bearer ${ask.token}`,
         'content-type': 'application/json',
         ...(ask.accept && { 'accept-encoding': ask.accept }),
+        ...(ask.format && { accept: reportFormats[ask.format].mediaType }),
       },
     });
     sent.once('response', resolve).once('error', reject);

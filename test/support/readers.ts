@@ -1,5 +1,7 @@
+import { parseXml, XmlElement } from '@rgrove/parse-xml';
 import { type DataType, Type, tableFromIPC } from 'apache-arrow';
 import { parse as parseCsv } from 'csv-parse/sync';
+import { unzipSync } from 'fflate';
 import { parquetMetadata, parquetReadObjects, parquetSchema } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
 import { type LosslessNumber, parse } from 'lossless-json';
@@ -58,7 +60,38 @@ export const readers: Record<RowFormat, (body: Buffer) => Table | Promise<Table>
       rows: rows.map((row) => columns.map((name) => parquetText(row[name], scales.get(name)))),
     };
   },
+  xlsx: sheetTable,
 };
+
+/** As spreadsheets read it: the style of a cell says whether its number is a day. */
+function sheetTable(body: Buffer): { columns: string[]; rows: string[][] } {
+  const files = unzipSync(body);
+  const elements = (path: string, name: string) => childrenOf(xml(files[path]), name);
+  const formats = elements('xl/styles.xml', 'cellXfs').flatMap((list) => childrenOf(list, 'xf'));
+  const [head = [], ...rows] = elements('xl/worksheets/sheet1.xml', 'sheetData')
+    .flatMap((data) => childrenOf(data, 'row'))
+    .map((row) =>
+      childrenOf(row, 'c').map((cell) => {
+        if (cell.attributes.t === 'inlineStr') {
+          return cell.text.replace(/_x([0-9A-F]{4})_/gi, (_, code) =>
+            String.fromCharCode(Number.parseInt(code, 16)),
+          );
+        }
+        const isDay = formats[Number(cell.attributes.s)]?.attributes.numFmtId === '14';
+        return isDay ? dayText(new Date(Date.UTC(1899, 11, 30 + Number(cell.text)))) : cell.text;
+      }),
+    );
+  return { columns: head, rows };
+}
+
+function xml(file: Uint8Array | undefined): XmlElement {
+  const { root } = parseXml(Buffer.from(file ?? []).toString());
+  if (!root) throw new Error('no XML');
+  return root;
+}
+
+const childrenOf = ({ children }: XmlElement, name: string) =>
+  children.filter((child): child is XmlElement => child instanceof XmlElement && child.name === name);
 
 /** Numbers are kept as the digits they are written with. */
 export type JsonRow = Record<string, string | LosslessNumber>;

@@ -18,7 +18,7 @@ export function factsOf(headers: Headers): Facts {
 }
 
 /** The quoted texts of a header, which is a list of them or of names with them. */
-export function quoted(header: string | null): string[] {
+function quoted(header: string | null): string[] {
   return [...(header ?? '').matchAll(/"([^"]*)"/g)].map(([, text = '']) => text);
 }
 

@@ -1,15 +1,13 @@
-import { failureOf, quoted } from '../rows/headers.ts';
+import { failureOf } from '../rows/headers.ts';
 import type { Failure } from '../rows/protocol.ts';
 import { loginWith } from '../state/key.ts';
 import { bodyOf, pathOf } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import type { State } from '../state/state.ts';
-import { locale } from '../view/locale.ts';
-import { excelSafe } from './excel.ts';
 
 export const downloadFormats = {
   csv: 'text/csv',
-  excel: 'text/csv',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   parquet: 'application/vnd.apache.parquet',
   ndjson: 'application/x-ndjson',
 } as const;
@@ -54,7 +52,7 @@ export async function download(
         'content-type': 'application/json',
         accept: downloadFormats[format],
       },
-      body: JSON.stringify({ ...askedOf(shown, session.today), ...(format === 'excel' && { totals: true }) }),
+      body: JSON.stringify({ ...askedOf(shown, session.today), ...(format === 'xlsx' && { totals: true }) }),
       cache: 'no-store',
       credentials,
       signal,
@@ -66,9 +64,7 @@ export async function download(
   const name =
     /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? `report.${format}`;
   try {
-    const totals = format === 'excel' ? quoted(response.headers.get('adtally-totals')) : undefined;
-    const parts = await collect(response.body, totals, onProgress);
-    save(new Blob(parts, { type: downloadFormats[format] }), name);
+    save(await collect(response.body, downloadFormats[format], onProgress), name);
     return { name };
   } catch {
     return failed('broken');
@@ -81,9 +77,9 @@ const failed = (reason: Failure['reason']): Outcome => ({
 
 async function collect(
   body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  totals: readonly string[] | undefined,
+  type: string,
   onProgress: (bytes: number) => void,
-): Promise<Blob[]> {
+): Promise<Blob> {
   let bytes = 0;
   const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform(chunk, controller) {
@@ -92,8 +88,7 @@ async function collect(
       controller.enqueue(chunk);
     },
   });
-  const all = body.pipeThrough(counted);
-  return [await new Response(totals ? excelSafe(all, totals, locale) : all).blob()];
+  return new Blob([await new Response(body.pipeThrough(counted)).blob()], { type });
 }
 
 function save(file: Blob, name: string): void {

@@ -16,6 +16,7 @@ export const exportFormats = [
   'json',
   'arrow',
   'parquet',
+  'xlsx',
 ] as const satisfies ReportFormatName[];
 
 /** Every report of the contract in every format: `/v1/export/campaigns/device_date.csv`. Aliases have none. */

@@ -68,6 +68,7 @@ const mediaTypes = [
   'text/csv',
   'application/vnd.apache.arrow.stream',
   'application/vnd.apache.parquet',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 ];
 
 let document: OpenApiDocument;

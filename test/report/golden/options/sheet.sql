@@ -1,0 +1,28 @@
+-- POST /v1/ad_units/breakdowns/site_date
+-- {"time_grain":"week","totals":true}
+
+(SELECT if(match(concat('<row>', '<c s="2"><v>', 25569 + toInt32(greatest(period, {first:Date})), '</v></c>', '<c s="2"><v>', 25569 + toInt32(least(addWeeks(toDate32(period), 1) - 1, {until:Date32})), '</v></c>', '<c t="inlineStr" s="1"><is><t xml:space="preserve">', encodeXMLComponent(replaceRegexpAll(dictGetOrDefault('ad_unit_names', 'name', ({account:String}, ad_unit_id), ad_unit_id), '_(x[0-9A-Fa-f]{4})', '_x005F_\\1')), '</t></is></c>', '<c t="inlineStr" s="1"><is><t xml:space="preserve">', encodeXMLComponent(replaceRegexpAll(dictGetOrDefault('site_names', 'name', ({account:String}, site_id), site_id), '_(x[0-9A-Fa-f]{4})', '_x005F_\\1')), '</t></is></c>', '<c s="4"><v>', estimated_revenue, '</v></c>', '<c s="3"><v>', ad_requests, '</v></c>', '<c s="3"><v>', impressions, '</v></c>', '<c s="3"><v>', referrals, '</v></c>', '<c s="5"><v>', if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')), '</v></c>', '<c s="5"><v>', if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')), '</v></c>', '<c s="5"><v>', if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')), '</v></c>', '</row>') AS xml, '[\\x00-\\x08\\x0B-\\x1F\\x{FFFE}\\x{FFFF}]'), arrayStringConcat(arrayMap(c -> if(match(c, '[\\x00-\\x08\\x0B-\\x1F\\x{FFFE}\\x{FFFF}]'), concat('_x', if(length(c) = 1, concat('00', hex(c)), concat('FFF', right(hex(c), 1))), '_'), c), ngrams(xml, 1))), xml) AS text
+FROM (SELECT toMonday(day) AS period, ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_site_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY period, ad_unit_id, site_id)
+ORDER BY period, ad_unit_id, site_id)
+UNION ALL
+SELECT concat('<row>', '<c t="inlineStr" s="6"><is><t>Total</t></is></c><c/><c/><c/>', '<c s="9"><v>', estimated_revenue, '</v></c>', '<c s="8"><v>', ad_requests, '</v></c>', '<c s="8"><v>', impressions, '</v></c>', '<c s="8"><v>', referrals, '</v></c>', '<c s="10"><v>', if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')), '</v></c>', '<c s="10"><v>', if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')), '</v></c>', '<c s="10"><v>', if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')), '</v></c>', '</row>') AS text
+FROM (SELECT sum(t.estimated_revenue) AS estimated_revenue, sum(t.ad_requests) AS ad_requests, sum(t.impressions) AS impressions, sum(t.referrals) AS referrals FROM (SELECT sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_site_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}) AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)
+FORMAT Template;
+-- parameters
+--   account = o'hare "`\ {account:String}
+--   first = 2026-03-01
+--   last = 2026-03-31
+--   until = 2026-03-31
+-- settings
+--   totals_mode = before_having
+--   additional_table_filters = {'ad_units_site_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
+--   output_format_json_quote_64bit_integers = 0
+--   output_format_json_quote_decimals = 0
+--   output_format_json_escape_forward_slashes = 0
+--   output_format_parallel_formatting = 0
+--   output_format_decimal_trailing_zeros = 0
+--   format_template_resultset_format = <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetViews><sheetView tabSelected="1" workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetFormatPr defaultColWidth="18" defaultRowHeight="15"/><sheetData><row><c t="inlineStr" s="6"><is><t>start_time</t></is></c><c t="inlineStr" s="6"><is><t>end_time</t></is></c><c t="inlineStr" s="6"><is><t>ad_unit</t></is></c><c t="inlineStr" s="6"><is><t>site</t></is></c><c t="inlineStr" s="6"><is><t>estimated_revenue</t></is></c><c t="inlineStr" s="6"><is><t>ad_requests</t></is></c><c t="inlineStr" s="6"><is><t>impressions</t></is></c><c t="inlineStr" s="6"><is><t>referrals</t></is></c><c t="inlineStr" s="6"><is><t>cpm</t></is></c><c t="inlineStr" s="6"><is><t>fill_rate</t></is></c><c t="inlineStr" s="6"><is><t>rtr</t></is></c></row>${data}${totals}</sheetData></worksheet>
+--   format_template_row_format = ${text:Raw}
+--   format_template_rows_between_delimiter = 
