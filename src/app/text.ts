@@ -1,4 +1,5 @@
 import type { BreakdownId, DimensionColumnId, FamilyId, MetricId, RatioId } from '../../catalog/catalog.ts';
+import type { PeriodBefore } from '../report/days.ts';
 
 /** Columns that every report has, and ids behind names. */
 type Own = 'start_time' | 'first_day' | 'end_time' | 'campaign_id' | 'ad_unit_id' | 'site_id';
@@ -105,9 +106,16 @@ export const text = {
   },
   compare: {
     label: 'Compare with',
-    none: 'Nothing',
-    previous_period: 'Previous period',
-    previous_year: 'Previous year',
+    names: {
+      none: 'Nothing',
+      previous_period: 'Previous period',
+      previous_weeks: 'Same weekdays before',
+      previous_month: 'Month before',
+      previous_year: 'Previous year',
+      own: 'Other days …',
+    } satisfies Record<PeriodBefore | 'none' | 'own', string> as Record<string, string>,
+    first: 'Compared from',
+    last: 'Compared to',
     with: (days: string) => `compared with ${days}`,
   },
   columns: {
@@ -144,6 +152,11 @@ export const text = {
   } satisfies Record<RatioId, string> as Record<string, string>,
   compared: (column: string) => `${column} before`,
   change: (column: string) => `${column} change`,
+  opened: 'Parts of what is chosen',
+  parts: { device: 'Devices', creative: 'Creatives', site: 'Sites' } satisfies Record<
+    BreakdownId,
+    string
+  > as Record<string, string>,
   filters: {
     label: 'Filter',
     add: 'Add a filter',
@@ -169,6 +182,8 @@ export const text = {
   chart: {
     overTime: (metric: string, each: string) => `${metric} by ${each.toLowerCase()}`,
     largest: (metric: string) => `Largest by ${metric}`,
+    changed: (metric: string) => `What changed most: ${metric}`,
+    changes: 'What changed most',
     now: 'These days',
     before: 'Compared',
     part: (each: string) => `part of a ${each.toLowerCase()}`,

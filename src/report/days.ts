@@ -16,24 +16,39 @@ export function daysBetween(first: string, second: string): number {
   return (Date.parse(second) - Date.parse(first)) / dayMs;
 }
 
-/** As many days, right before the range; undefined if they begin before the year 0. */
-export function previousPeriod(range: DateRange): DateRange | undefined {
-  const days = daysIn(range);
-  return rangeOf(plusDays(range.start, -days), days);
+/** Days by the name that tells how they lie before a range; undefined if they begin before the year 0. */
+export const periodsBefore = {
+  /** As many days, right before. */
+  previous_period: (range) => shifted(range, daysIn(range)),
+  /** As many days, the fewest whole weeks before that are not of the range: the same days of the week. */
+  previous_weeks: (range) => shifted(range, 7 * Math.ceil(daysIn(range) / 7)),
+  previous_month: (range) => sameDates(range, monthBefore),
+  previous_year: (range) => sameDates(range, yearBefore),
+} as const satisfies Record<string, (range: DateRange) => DateRange | undefined>;
+
+export type PeriodBefore = keyof typeof periodsBefore;
+export const periodNames = Object.keys(periodsBefore) as PeriodBefore[];
+
+function shifted({ start, end }: DateRange, days: number): DateRange | undefined {
+  return rangeOf(plusDays(start, -days), daysIn({ start, end }));
 }
 
 /**
- * As many days, from the same date a year before: of 29 February from the 28th. It does not go beyond the last day a year
- * before, so that a leap year is not compared with a day of its own. Undefined if that is before the year 0.
+ * As many days, from the same date before: of one that is not there, such as 29 February, from the last of its month. They do
+ * not go beyond the last day of the range before, so that a longer month or a leap year is not compared with days of its own.
  */
-export function previousYear({ start, end }: DateRange): DateRange | undefined {
-  if (start.startsWith('0000')) return undefined;
-  const days = rangeOf(yearBefore(start), daysIn({ start, end }));
-  const last = yearBefore(end);
-  return days && { start: days.start, end: days.end < last ? days.end : last };
+function sameDates(range: DateRange, before: (day: string) => string | undefined): DateRange | undefined {
+  const [days, last] = [rangeOf(before(range.start), daysIn(range)), before(range.end)];
+  return days && last ? { start: days.start, end: days.end < last ? days.end : last } : undefined;
 }
 
-function yearBefore(day: string): string {
+function monthBefore(day: string): string | undefined {
+  const last = plusDays(`${day.slice(0, 8)}01`, -1);
+  return last && last.slice(0, 8) + (day.slice(8) < last.slice(8) ? day.slice(8) : last.slice(8));
+}
+
+function yearBefore(day: string): string | undefined {
+  if (day.startsWith('0000')) return undefined;
   const year = `${Number(day.slice(0, 4)) - 1}`.padStart(4, '0');
   return `${year}${day.slice(4)}`.replace(/-02-29$/, '-02-28');
 }

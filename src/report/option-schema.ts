@@ -3,6 +3,7 @@ import type { Breakdown } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { changedSince } from './changed-since.ts';
 import { rowColumns } from './columns.ts';
+import { periodNames } from './days.ts';
 import { changeId, comparedId, filterFields, metricsOf } from './fields.ts';
 
 /** The greatest limit that is accepted. */
@@ -88,7 +89,7 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
       ),
     compare_to: z
       .union([
-        z.enum(['previous_period', 'previous_year']),
+        z.enum(periodNames),
         // The last one, because it says what is wrong.
         z
           .strictObject(
@@ -99,12 +100,12 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
       ])
       .optional()
       .describe(
-        'Adds the same of other days to each figure, as `…_compared`, and the difference, as `…_change`. `previous_period`: as many days, right before the range. `previous_year`: as many days, from the same date a year earlier, and none beyond the last day a year earlier. Or two dates. By date the first days are compared, the second ones, and so on, so both must have as many. A row that only one of the two has is there, with 0 for the other.',
+        'Adds the same of other days to each figure, as `…_compared`, and the difference, as `…_change`. `previous_period`: as many days, right before the range. `previous_weeks`: as many days, whole weeks earlier, so that days of the week match. `previous_month`, `previous_year`: as many days, from the same date a month or a year earlier, and none beyond the last day a month or a year earlier. Or two dates. By date the first days are compared, the second ones, and so on, so both must have as many. A row that only one of the two has is there, with 0 for the other.',
       ),
   };
 }
 
-const comparable = 'must be previous_period, previous_year, or an object with start_time and end_time';
+const comparable = `must be ${periodNames.join(', ')}, or an object with start_time and end_time`;
 
 /** What is said of an object of another shape, and of a member that it cannot have. */
 const unlessUnknown =

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Breakdown } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { microsecondsOf } from './changed-since.ts';
-import { type DateRange, daysIn, previousPeriod, previousYear } from './days.ts';
+import { type DateRange, daysIn, periodsBefore } from './days.ts';
 import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
 import { meant } from './near-miss.ts';
 import { day, inverted, optionFields } from './option-schema.ts';
@@ -153,9 +153,7 @@ const rangeOf = ({ start_time, end_time }: { start_time: string; end_time: strin
 
 function comparedRange(range: DateRange, asked: RequestFields['compare_to']): DateRange | undefined {
   if (asked === undefined) return undefined;
-  if (asked === 'previous_period') return previousPeriod(range);
-  if (asked === 'previous_year') return previousYear(range);
-  return rangeOf(asked);
+  return typeof asked === 'string' ? periodsBefore[asked](range) : rangeOf(asked);
 }
 
 /** The same text for requests that mean the same, as far as that is easily told. */

@@ -96,6 +96,12 @@ describe('the address', () => {
     ['previous_year', '2029-01-01', '2029-12-31', '2028-01-01', '2028-12-30'],
     ['previous_year', '2028-02-29', '2028-02-29', '2027-02-28', '2027-02-28'],
     ['previous_period', '2026-10-01', '2026-10-31', '2026-08-31', '2026-09-30'],
+    ['previous_month', '2026-10-01', '2026-10-31', '2026-09-01', '2026-09-30'],
+    ['previous_month', '2026-11-01', '2026-11-26', '2026-10-01', '2026-10-26'],
+    ['previous_month', '2028-03-30', '2028-03-31', '2028-02-29', '2028-02-29'],
+    ['previous_month', '2026-01-01', '2026-01-31', '2025-12-01', '2025-12-31'],
+    ['previous_weeks', '2026-10-01', '2026-10-31', '2026-08-27', '2026-09-26'],
+    ['previous_weeks', '2026-11-02', '2026-11-15', '2026-10-19', '2026-11-01'],
   ] as const)('%s of %s to %s is %s to %s', (compare, start, end, first, last) => {
     const compared = comparedDaysOf({ ...state, compare, range: { start, end } }, '2030-01-01');
     expect(compared).toEqual({ start: first, end: last });

@@ -22,7 +22,12 @@ export interface Asked {
   totals?: boolean;
   ids?: boolean;
   time_grain?: 'day' | 'week' | 'month';
-  compare_to?: 'previous_period' | 'previous_year' | { start_time: string; end_time: string };
+  compare_to?:
+    | 'previous_period'
+    | 'previous_weeks'
+    | 'previous_month'
+    | 'previous_year'
+    | { start_time: string; end_time: string };
 }
 
 /** What the envelope has beside what every envelope has. */
@@ -99,10 +104,19 @@ function otherDays({ start, end }: Range, asked: Asked['compare_to']): Range | u
   if (typeof asked === 'object') return { start: asked.start_time, end: asked.end_time };
   const length = daysFrom(start, end);
   if (asked === 'previous_period') return { start: shifted(start, -length - 1), end: shifted(start, -1) };
-  const yearBefore = (day: string) =>
-    `${Number(day.slice(0, 4)) - 1}${day.slice(4)}`.replace('-02-29', '-02-28');
-  const ends = [shifted(yearBefore(start), length), yearBefore(end)].sort();
-  return { start: yearBefore(start), end: ends[0] ?? '' };
+  if (asked === 'previous_weeks') {
+    const days = length + 1 + ((7 - ((length + 1) % 7)) % 7);
+    return { start: shifted(start, -days), end: shifted(end, -days) };
+  }
+  const months = asked === 'previous_month' ? 1 : 12;
+  const before = (day: string) => {
+    const [year = 0, month = 0, date = 0] = day.split('-').map(Number);
+    const last = new Date(Date.UTC(year, month - months, 0));
+    last.setUTCDate(Math.min(date, last.getUTCDate()));
+    return last.toISOString().slice(0, 10);
+  };
+  const ends = [shifted(before(start), length), before(end)].sort();
+  return { start: before(start), end: ends[0] ?? '' };
 }
 
 /** Of the week, from Monday, or of the month. */

@@ -2,6 +2,7 @@ import { type LosslessNumber, parse, stringify } from 'lossless-json';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { endpoints, familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
+import { periodNames } from '../../src/report/days.ts';
 import { filterFields } from '../../src/report/fields.ts';
 import { type ReportFormatName, reportFormats } from '../../src/report/formats.ts';
 import { type Asked, recountAsked } from './asked-oracle.ts';
@@ -136,7 +137,7 @@ function askedFor(path: string, options: readonly OptionName[], random: () => nu
     totals: true,
     ids: true,
     time_grain: one(['week', 'month'] as const),
-    compare_to: one(['previous_period', 'previous_year', other('2026-01-25'), other('2026-03-01')] as const),
+    compare_to: one([...periodNames, other('2026-01-25'), other('2026-03-01')]),
   };
   const chosen = optionNames.filter(
     (name) => options.includes(name) && (name !== 'time_grain' || breakdown.day),

@@ -42,6 +42,8 @@ export interface ReportRequest {
   /** With it, rows have `…_compared` and `…_change` of each figure. */
   readonly compare_to?:
     | 'previous_period'
+    | 'previous_weeks'
+    | 'previous_month'
     | 'previous_year'
     | { readonly start_time: string; readonly end_time: string };
   readonly [field: string]: unknown;

@@ -1,19 +1,10 @@
 import { dimensionsOf } from '../state/fields.ts';
 import { type DayRange, isPreset, presets } from '../state/ranges.ts';
-import {
-  type Comparison,
-  comparedDaysOf,
-  comparisons,
-  daysOf,
-  type Grain,
-  grains,
-  type State,
-} from '../state/state.ts';
+import { type Choose, daysOf, type Grain, grains, type State } from '../state/state.ts';
 import { text } from '../text.ts';
 import { button, el, menu, segments, set } from '../view/dom.ts';
 import { rangeText } from '../view/locale.ts';
-
-export type Choose = (change: Partial<State>) => void;
+import { compareField } from './compare.ts';
 
 /** What the report is of: days, the comparison, and what rows are grouped by. */
 export class Controls {
@@ -23,7 +14,6 @@ export class Controls {
   private readonly dimensions = el('div');
   private readonly grain;
   private readonly compare;
-  private readonly comparedDays = el('output', { class: 'days', for: 'compare' });
   private readonly range;
   private family = '';
   private toggles = new Map<string, HTMLInputElement>();
@@ -41,21 +31,10 @@ export class Controls {
         .map((grain) => [grain, text.grains[grain]] as const),
       (grain) => choose({ grain: grain as Grain }),
     );
-    this.compare = el(
-      'select',
-      { id: 'compare', onchange: () => choose({ compare: this.compare.value as Comparison }) },
-      ...comparisons.map((name) => el('option', { value: name }, text.compare[name])),
-    );
-    const compared = el(
-      'div',
-      { class: 'field compare' },
-      el('label', { for: 'compare' }, text.compare.label),
-      this.compare,
-      this.comparedDays,
-    );
+    this.compare = compareField(choose, today);
     this.element.append(
       this.range.element,
-      ...(optional ? [compared] : []),
+      ...(optional ? [this.compare.element] : []),
       this.grain.element,
       el('fieldset', { class: 'segments toggles' }, el('legend', {}, text.by), this.dimensions),
     );
@@ -64,13 +43,11 @@ export class Controls {
   show(state: State): void {
     this.range.show(state);
     this.grain.show(state.grain);
-    this.compare.value = state.compare;
+    this.compare.show(state);
     if (state.family !== this.family) this.makeToggles(state.family);
     for (const [name, input] of this.toggles) input.checked = state.dimensions.includes(name);
     const days = daysOf(state, this.today);
     set(this.element, 'data-days', `${days.start}/${days.end}`);
-    const compared = comparedDaysOf(state, this.today);
-    this.comparedDays.textContent = compared ? rangeText(compared.start, compared.end) : '';
   }
 
   private makeToggles(family: string): void {

@@ -1,11 +1,11 @@
 import type { Rows } from '../rows/client.ts';
 import type { ReportRequest } from '../rows/protocol.ts';
 import { dimensionsOf, textFields } from '../state/fields.ts';
-import type { State } from '../state/state.ts';
+import type { Choose, State } from '../state/state.ts';
 import { text } from '../text.ts';
 import { button, el, menu } from '../view/dom.ts';
 import { columnLabel } from '../view/labels.ts';
-import type { Choose } from './controls.ts';
+import { openedBar } from './opened.ts';
 
 const listed = 100;
 
@@ -19,6 +19,7 @@ export class Filters {
   private readonly field: HTMLSelectElement;
   private readonly find: HTMLInputElement;
   private readonly list = el('div', { class: 'values', role: 'group', 'aria-label': text.filters.values });
+  private readonly opened;
   private readonly said = el('p', { class: 'hint', role: 'status' });
   /** The menu, which stands beside the other choices. */
   readonly details: HTMLDetailsElement;
@@ -49,11 +50,13 @@ export class Filters {
       'filter',
     );
     this.details.addEventListener('toggle', refresh);
-    this.element.append(this.chips);
+    this.opened = openedBar(choose);
+    this.element.append(this.chips, this.opened.element);
   }
 
   show(state: State): void {
     this.state = state;
+    this.opened.show(state);
     const fields = textFields(state.family, dimensionsOf(state.family));
     if ([...this.field.options].map(({ value }) => value).join() !== fields.join()) {
       this.field.replaceChildren(...fields.map((id) => el('option', { value: id }, columnLabel(id))));

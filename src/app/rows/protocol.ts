@@ -76,6 +76,8 @@ export interface ChartPoint {
   /** Absent where no row is of these days. */
   readonly now?: Drawn;
   readonly before?: Drawn;
+  /** Present where they are ranked by it. */
+  readonly change?: Drawn & { readonly percent?: number };
 }
 
 export interface Drawn extends Said {
@@ -98,8 +100,12 @@ export interface Methods {
   ): { rows: number; bytes: number; facts: Facts } | { failure: Failure } | 'superseded';
   arrange(arrangement: Arrangement): Arranged;
   slice(range: { from: number; to: number; columns: readonly string[] }): Slice;
-  /** @param options.periods those to show, or absent: the rows with the largest values, so many at most */
-  chart(options: { metric: string; periods?: readonly DayRange[]; most: number }): ChartPoint[];
+  /** @param options.show each of these days, weeks or months; or the rows with the largest values, or what changed most, so many at most */
+  chart(options: {
+    metric: string;
+    show: readonly DayRange[] | 'largest' | 'changes';
+    most: number;
+  }): ChartPoint[];
   /** Of another report than the one shown: one that no filter narrows. */
   values(options: { request: ReportRequest; column: string; find: string; most: number }): string[];
 }

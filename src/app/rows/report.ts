@@ -6,7 +6,7 @@ import { type Arrangement, arrange } from './arrange.ts';
 import { decimalText, percentChange } from './decimal.ts';
 import { Figures } from './figures.ts';
 import type { Arranged, ChartPoint, ColumnFacts, Drawn, Facts, Methods, Slice, Total } from './protocol.ts';
-import { largest, overTime, type Point } from './series.ts';
+import { changedMost, largest, overTime, type Point } from './series.ts';
 import { type Figure, totals } from './sums.ts';
 
 /** The rows of a report, and how the page wants to see them. */
@@ -72,13 +72,13 @@ export class Report {
     };
   }
 
-  chart({ metric, periods, most }: Parameters<Methods['chart']>[0]): ChartPoint[] {
+  chart({ metric, show, most }: Parameters<Methods['chart']>[0]): ChartPoint[] {
     const wanted = this.metrics.find(({ id }) => id === metric);
     const of = this.order ?? new Uint32Array(0);
     if (!wanted) return [];
-    const points = periods
-      ? overTime(this.rows, of, wanted, this.metrics, periods)
-      : largest(this.rows, of, wanted, this.metrics, most);
+    const asked = [this.rows, of, wanted, this.metrics] as const;
+    if (show === 'changes') return changedMost(...asked, most).map((point) => this.changed(metric, point));
+    const points = show === 'largest' ? largest(...asked, most) : overTime(...asked, show);
     return points.map((point) => this.point(metric, point));
   }
 
@@ -159,6 +159,14 @@ export class Report {
 
   private drawn(metric: string, figure: Figure): Drawn {
     return { value: Number(decimalText(figure.units, figure.scale)), ...this.said(metric, figure) };
+  }
+
+  private changed(metric: string, point: Point): ChartPoint {
+    const { now, before } = point;
+    if (!now || !before) return this.point(metric, point);
+    const change = this.drawn(`${metric}_change`, { units: now.units - before.units, scale: now.scale });
+    const percent = percentChange(now.units, before.units);
+    return { ...this.point(metric, point), change: { ...change, ...(percent !== undefined && { percent }) } };
   }
 
   private point(metric: string, { start, end, labels, now, before }: Point): ChartPoint {

@@ -62,15 +62,43 @@ export function largest(
     best.splice(at < 0 ? best.length : at, 0, row);
     if (best.length > most) best.pop();
   }
+  return best.map((row) => named(rows, [row], metric, metrics));
+}
+
+/** The largest gains and losses, from the one end to the other, of what has the same names on whatever days. */
+export function changedMost(
+  rows: ArrowRows,
+  of: Uint32Array,
+  metric: Metric,
+  metrics: readonly Metric[],
+  most: number,
+): Point[] {
+  const names = rows.columns.filter(
+    (each): each is TextColumn => each instanceof TextColumn && !each.id.endsWith('_time'),
+  );
+  const groups = new Map<string, number[]>();
+  for (const row of of) {
+    const key = names.map(({ codes }) => codes[row]).join();
+    const group = groups.get(key);
+    if (group) group.push(row);
+    else groups.set(key, [row]);
+  }
+  const ranked = [...groups.values()]
+    .map((group) => named(rows, group, metric, metrics))
+    .map((point) => ({ point, change: (point.now?.units ?? 0n) - (point.before?.units ?? 0n) }))
+    .sort((one, other) => (one.change < other.change ? 1 : one.change > other.change ? -1 : 0));
+  const gains = ranked.filter(({ change }) => change > 0n).slice(0, most / 2);
+  const losses = ranked.filter(({ change }) => change < 0n).slice(-most / 2);
+  return [...gains, ...losses].map(({ point }) => point);
+}
+
+/** These rows together, by the names that they have. */
+function named(rows: ArrowRows, of: readonly number[], metric: Metric, metrics: readonly Metric[]): Point {
   const texts = rows.columns.filter(
     (each): each is TextColumn => each instanceof TextColumn && !/_(time|id)$/.test(each.id),
   );
-  return best.map((row) => ({
-    start: '',
-    end: '',
-    labels: texts.map((each) => each.text(row)),
-    ...figures(rows, Uint32Array.of(row), metric, metrics),
-  }));
+  const labels = texts.map((each) => each.text(of[0] ?? 0));
+  return { start: '', end: '', labels, ...figures(rows, Uint32Array.from(of), metric, metrics) };
 }
 
 function figures(rows: ArrowRows, of: Uint32Array, metric: Metric, metrics: readonly Metric[]) {

@@ -1,5 +1,6 @@
 import type { ChartPoint } from '../rows/protocol.ts';
 import { el, named } from '../view/dom.ts';
+import { changeText, signed } from '../view/locale.ts';
 
 /** Horizontal bars, the largest first. */
 export function bars(points: readonly ChartPoint[]): HTMLElement {
@@ -22,4 +23,32 @@ export function bars(points: readonly ChartPoint[]): HTMLElement {
       ),
     ),
   );
+}
+
+/** Gains to the one side, losses to the other, with a sign that needs no colour. */
+export function changeBars(points: readonly ChartPoint[]): HTMLElement {
+  const most = Math.max(...points.map(({ change }) => Math.abs(change?.value ?? 0)));
+  return el(
+    'ol',
+    { class: 'bars changes' },
+    ...points.map(({ labels, change }) => {
+      const value = change?.value ?? 0;
+      const bar = el('span', { class: `bar ${value > 0 ? 'gain' : 'loss'}` });
+      bar.style.inlineSize = `${most > 0 ? (Math.abs(value) / most) * 50 : 0}%`;
+      return el(
+        'li',
+        {},
+        el('span', { class: 'label', title: labels.join(' · ') }, ...named(labels)),
+        el('span', { class: 'track' }, bar),
+        el('span', { class: 'amount', title: change?.whole }, changed(change)),
+      );
+    }),
+  );
+}
+
+/** A change as text: with its share, where there was something before. */
+export function changed(change: ChartPoint['change']): string {
+  if (!change) return '';
+  const { value, text, percent } = change;
+  return signed(value, percent === undefined ? text : `${text} (${changeText(percent)})`);
 }

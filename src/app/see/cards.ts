@@ -3,7 +3,7 @@ import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
 import { el, set } from '../view/dom.ts';
 import { columnLabel } from '../view/labels.ts';
-import { changeText } from '../view/locale.ts';
+import { changeText, signed } from '../view/locale.ts';
 
 /** Less would read as 0 %. */
 const leastPercent = 0.05;
@@ -46,8 +46,8 @@ export class Cards {
         : change.exact === '0'
           ? text.unchanged
           : Math.abs(total?.percent ?? 0) >= leastPercent
-            ? changeText(total?.percent ?? 0)
-            : change.text;
+            ? signed(total?.percent ?? 0, changeText(total?.percent ?? 0))
+            : signed(Number(change.exact), change.text);
       card.change.title = change?.whole ?? '';
     }
   }

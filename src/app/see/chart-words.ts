@@ -4,6 +4,7 @@ import type { State } from '../state/state.ts';
 import { text } from '../text.ts';
 import { el, named } from '../view/dom.ts';
 import { rangeText } from '../view/locale.ts';
+import { changed } from './bars.ts';
 
 /** Whether money of these days may still change. */
 export function isOpen({ start, end }: ChartPoint, facts: Facts): boolean {
@@ -38,10 +39,11 @@ export function asTable(
   const dated = grain !== 'total';
   const compared = points.some(({ before }) => before);
   const head = [dated ? text.chart.when : text.chart.what, name, ...(compared ? [text.chart.before] : [])];
+  const isRanked = points.some(({ change }) => change);
   const rows = points
     .filter(({ now }) => now)
     .map((point) => {
-      const { now, before } = point;
+      const { now, before, change } = point;
       const open = dated && isOpen(point, facts) && ` (${text.chart.unconfirmed})`;
       return el(
         'tr',
@@ -49,12 +51,23 @@ export function asTable(
         el('th', { scope: 'row' }, ...(dated ? [when(point, grain), open] : named(point.labels))),
         el('td', { title: now?.whole }, now?.text),
         compared && el('td', { title: before?.whole }, before?.text),
+        isRanked && el('td', { title: change?.whole }, changed(change)),
       );
     });
   return el(
     'table',
     {},
-    el('thead', {}, el('tr', {}, ...head.map((title) => el('th', { scope: 'col' }, title)))),
+    el(
+      'thead',
+      {},
+      el(
+        'tr',
+        {},
+        ...[...head, ...(isRanked ? [text.change(name)] : [])].map((title) =>
+          el('th', { scope: 'col' }, title),
+        ),
+      ),
+    ),
     el('tbody', {}, ...rows),
   );
 }

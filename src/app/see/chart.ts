@@ -1,14 +1,15 @@
 import uPlot from 'uplot';
 import type { ChartPoint, Facts } from '../rows/protocol.ts';
 import { isPart } from '../state/ranges.ts';
-import type { State } from '../state/state.ts';
+import { type Choose, ranksChanges, type State } from '../state/state.ts';
 import { text } from '../text.ts';
-import { el, set } from '../view/dom.ts';
+import { button, el, set } from '../view/dom.ts';
 import { columnLabel } from '../view/labels.ts';
 import { dayOfYearText, locale, monthText, shortDayText } from '../view/locale.ts';
-import { bars } from './bars.ts';
+import { bars, changeBars } from './bars.ts';
 import { asTable, legend, said } from './chart-words.ts';
 import { hatch } from './hatch.ts';
+import { follow } from './tip.ts';
 
 const height = 232;
 /** Between two points that the axis names. */
@@ -27,12 +28,15 @@ export class Chart {
     role: 'region',
     'aria-label': text.chart.asTable,
   });
+  private readonly changes: HTMLButtonElement;
   private plot: uPlot | undefined;
   private points: readonly ChartPoint[] = [];
   private grain: State['grain'] = 'day';
   private shown: (() => void) | undefined;
 
-  constructor() {
+  constructor(choose: Choose) {
+    const toggle = () => choose({ changes: this.changes.getAttribute('aria-pressed') !== 'true' });
+    this.changes = button(text.chart.changes, toggle, { class: 'preset' });
     this.element.append(
       this.heading,
       this.canvas,
@@ -58,20 +62,25 @@ export class Chart {
 
   show(state: State, points: readonly ChartPoint[], facts: Facts): void {
     this.clear();
-    const { grain } = state;
+    const ranked = ranksChanges(state);
+    const grain = ranked ? 'total' : state.grain;
     const dated = grain !== 'total';
     const name = columnLabel(state.chart);
     this.points = points;
     this.grain = grain;
-    const title = dated ? text.chart.overTime(name, text.grains[grain]) : text.chart.largest(name);
-    this.heading.replaceChildren(el('span', {}, title), ...legend(points, dated ? facts : undefined, grain));
+    const { overTime, largest, changed } = text.chart;
+    const title = dated ? overTime(name, text.grains[grain]) : (ranked ? changed : largest)(name);
+    const keys = ranked ? [] : legend(points, dated ? facts : undefined, grain);
+    this.heading.replaceChildren(el('span', {}, title), ...keys, this.changes);
+    this.changes.hidden = state.compare === 'none';
+    set(this.changes, 'aria-pressed', String(ranked));
     this.table.append(asTable(name, points, grain, facts));
     this.shown = () => {
       this.plot?.destroy();
       this.plot = undefined;
       this.canvas.replaceChildren();
       if (dated) this.plot = this.draw(points, facts, grain);
-      else this.canvas.append(bars(points));
+      else this.canvas.append(ranked ? changeBars(points) : bars(points));
     };
     this.shown();
     // Bars are said by the table; of days the keyboard goes from one to the next.
@@ -230,22 +239,4 @@ function alone(values: readonly (number | null)[], shown: boolean): () => number
   const is = (n: number) => (values[n] ?? null) !== null;
   const found = [...values.keys()].filter((n) => is(n) && !is(n - 1) && !is(n + 1));
   return () => (shown ? null : found);
-}
-
-/** Shows what the cursor is on, beside it and within the chart. */
-function follow(tip: HTMLElement, plot: uPlot, lines: readonly string[]): void {
-  const [when, amount = '', ...more] = lines;
-  tip.hidden = when === undefined;
-  if (when === undefined) return;
-  tip.replaceChildren(
-    el('span', {}, when),
-    el('strong', {}, amount),
-    ...more.map((line) => el('span', {}, line)),
-  );
-  const { left = 0 } = plot.cursor;
-  const { offsetLeft, clientWidth } = plot.over;
-  const wide = Math.ceil(tip.getBoundingClientRect().width);
-  const beside = left > clientWidth / 2 ? left - wide - 12 : left + 12;
-  const within = Math.max(-offsetLeft, Math.min(beside, plot.width - offsetLeft - wide));
-  tip.style.transform = `translateX(${within}px)`;
 }

@@ -6,7 +6,7 @@ export interface DayRange {
 
 const dayMs = 86_400_000;
 
-function addDays(day: string, days: number): string {
+export function addDays(day: string, days: number): string {
   return new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
 }
 

@@ -1,4 +1,4 @@
-import { daysOf, type State } from './state.ts';
+import { comparedDaysOf, daysOf, type State } from './state.ts';
 
 /** The endpoint that has what is asked for. */
 export function pathOf({ family, dimensions, grain }: State): string {
@@ -9,13 +9,21 @@ export function pathOf({ family, dimensions, grain }: State): string {
 /** The body of the request. */
 export function bodyOf(state: State, today: string) {
   const { start, end } = daysOf(state, today);
+  const compared = comparedTo(state, today);
   return {
     start_time: start,
     end_time: end,
     ...(state.grain !== 'total' && state.grain !== 'day' && { time_grain: state.grain }),
     ...(Object.keys(state.filters).length > 0 && { filters: state.filters }),
-    ...(state.compare !== 'none' && { compare_to: state.compare }),
+    ...(compared && { compare_to: compared }),
   };
+}
+
+function comparedTo(state: State, today: string) {
+  const { compare } = state;
+  if (typeof compare === 'string') return compare === 'none' ? undefined : compare;
+  const days = comparedDaysOf(state, today);
+  return days && { start_time: days.start, end_time: days.end };
 }
 
 /** Whether both states are answered by the same rows. */

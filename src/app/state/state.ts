@@ -1,12 +1,12 @@
-import { previousPeriod, previousYear } from '../../report/days.ts';
+import { daysIn, type PeriodBefore, periodNames, periodsBefore } from '../../report/days.ts';
 import { dimensionsOf, families, idsOf, mainMetric, metricsOf, partOf, textFields } from './fields.ts';
-import { type DayRange, isDay, isPreset, type Preset, presets } from './ranges.ts';
+import { addDays, type DayRange, isDay, isPreset, type Preset, presets } from './ranges.ts';
 
 export const grains = ['total', 'day', 'week', 'month'] as const;
 export type Grain = (typeof grains)[number];
 
-export const comparisons = ['none', 'previous_period', 'previous_year'] as const;
-export type Comparison = (typeof comparisons)[number];
+export const comparisons = ['none', ...periodNames] as const;
+export type Comparison = 'none' | PeriodBefore;
 
 /** All that a person has chosen; the address of the page holds it, and nothing else. */
 export interface State {
@@ -15,15 +15,20 @@ export interface State {
   readonly dimensions: readonly string[];
   readonly grain: Grain;
   readonly range: Preset | DayRange;
-  readonly compare: Comparison;
+  readonly compare: Comparison | DayRange;
   /** By text field: the values to keep. */
   readonly filters: Readonly<Record<string, readonly string[]>>;
   /** Figures shown, in their order. */
   readonly metrics: readonly string[];
   readonly chart: string;
+  /** The chart has what changed most, where days are compared. */
+  readonly changes: boolean;
   readonly sort?: { readonly column: string; readonly descending: boolean };
   readonly find: string;
 }
+
+/** Changes what is chosen. */
+export type Choose = (change: Partial<State>) => void;
 
 export function initialState(family: string): State {
   return {
@@ -35,6 +40,7 @@ export function initialState(family: string): State {
     filters: {},
     metrics: metricsOf(family).map(({ id }) => id),
     chart: mainMetric(family),
+    changes: false,
     find: '',
   };
 }
@@ -57,11 +63,21 @@ export function daysOf({ range }: State, today: string): DayRange {
   return typeof range === 'string' ? presets[range](today) : range;
 }
 
-/** The days that figures are compared with, as the service chooses them. */
+/** The days that figures are compared with, as the service chooses them where they have a name. */
 export function comparedDaysOf(state: State, today: string): DayRange | undefined {
-  const days = daysOf(state, today);
-  if (state.compare === 'none') return undefined;
-  return state.compare === 'previous_year' ? previousYear(days) : previousPeriod(days);
+  const { compare } = state;
+  if (typeof compare === 'object') {
+    return state.grain === 'total' ? compare : daysFrom(compare.start, state, today);
+  }
+  return compare === 'none' ? undefined : periodsBefore[compare](daysOf(state, today));
+}
+
+/** Whether the chart has what changed most. */
+export const ranksChanges = ({ changes, compare }: State): boolean => changes && compare !== 'none';
+
+/** As many days as the report has. */
+export function daysFrom(start: string, state: State, today: string): DayRange {
+  return { start, end: addDays(start, daysIn(daysOf(state, today)) - 1) };
 }
 
 /** Whether the last day that has rows is the last one that there is data of. */
@@ -81,22 +97,26 @@ export function toHash(state: State): string {
 }
 
 function fieldsOf(state: State): URLSearchParams {
-  const { family, dimensions, grain, range, compare, metrics, chart, sort, find } = state;
+  const { family, dimensions, grain, range, compare, metrics, chart, changes, sort, find } = state;
   return new URLSearchParams([
     ['report', family],
     ['by', dimensions.join(',')],
     ['each', grain],
-    ['days', typeof range === 'string' ? range : `${range.start}/${range.end}`],
-    ['compare', compare],
+    ['days', daysField(range)],
+    ['compare', daysField(compare)],
     ...Object.entries(state.filters).flatMap(([field, values]) =>
       values.map((value) => [`only.${field}`, value]),
     ),
     ['show', metrics.join(',')],
     ['chart', chart],
+    ['see', changes ? 'changes' : ''],
     ['sort', sort ? `${sort.descending ? '-' : ''}${sort.column}` : ''],
     ['find', find],
   ]);
 }
+
+const daysField = (days: string | DayRange): string =>
+  typeof days === 'string' ? days : `${days.start}/${days.end}`;
 
 /** The parts of an address that the state does not have: mistyped ones, and those that it cannot have. */
 export function unreadIn(hash: string, state: State): string[] {
@@ -128,17 +148,24 @@ export function fromHash(hash: string, family: string): State {
     dimensions: dimensionsOf(initial.family).filter((name) => list('by').includes(name)),
     grain: grains.find((grain) => grain === fields.get('each')) ?? initial.grain,
     range: rangeOf(fields.get('days') ?? '') ?? initial.range,
-    compare: comparisons.find((name) => name === fields.get('compare')) ?? initial.compare,
+    compare:
+      comparisons.find((name) => name === fields.get('compare')) ??
+      twoDays(fields.get('compare') ?? '') ??
+      initial.compare,
     filters: filtersOf(fields, initial.family),
     metrics: shown.length ? shown : initial.metrics,
     chart: metrics.includes(chart) ? chart : initial.chart,
+    changes: fields.get('see') === 'changes',
     ...(isSortable && { sort: { column, descending: sign === '-' } }),
     find: fields.get('find') ?? '',
   };
 }
 
 function rangeOf(text: string): State['range'] | undefined {
-  if (isPreset(text)) return text;
+  return isPreset(text) ? text : twoDays(text);
+}
+
+function twoDays(text: string): DayRange | undefined {
   const [start = '', end = ''] = text.split('/');
   return isDay(start) && isDay(end) && start <= end ? { start, end } : undefined;
 }

@@ -30,8 +30,13 @@ function python(shown: Shown, today: string, origin: string): string {
 }
 
 function duckdb({ state, ids }: Shown, today: string, origin: string): string {
-  const { filters = {}, ...fields } = bodyOf(state, today);
-  const parameters = new URLSearchParams({ ...fields, metrics: state.metrics.join(',') });
+  const { filters = {}, compare_to, ...fields } = bodyOf(state, today);
+  const compared = typeof compare_to === 'object' ? Object.values(compare_to).join('/') : compare_to;
+  const parameters = new URLSearchParams({
+    ...fields,
+    ...(compared && { compare_to: compared }),
+    metrics: state.metrics.join(','),
+  });
   if (ids) parameters.set('ids', 'true');
   for (const [field, values] of Object.entries(filters)) {
     for (const value of values) parameters.append(`filters.${field}`, value);

@@ -36,5 +36,8 @@ export function zonedText(time: string): string {
   return Number.isNaN(read) ? time : `${zoned.format(read)} ${zone}`;
 }
 export const countText = (count: number): string => counts.format(count);
+/** Tells gain from loss without a colour. */
+export const signed = (value: number, text: string): string =>
+  value === 0 ? text : `${value > 0 ? '▲' : '▼'} ${text}`;
 /** @param percent of the compared period */
 export const changeText = (percent: number): string => changes.format(percent / 100);

@@ -12,7 +12,15 @@ import { dimensionOfField } from '../state/fields.ts';
 import { periodsOf } from '../state/ranges.ts';
 import { bodyOf, pathOf, sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
-import { daysOf, initialState, nextSort, reachesNow, type State, toHash } from '../state/state.ts';
+import {
+  daysOf,
+  initialState,
+  nextSort,
+  ranksChanges,
+  reachesNow,
+  type State,
+  toHash,
+} from '../state/state.ts';
 import { TakeMenu } from '../take/menu.ts';
 import { text } from '../text.ts';
 import { el } from './dom.ts';
@@ -29,7 +37,7 @@ export class Workbench {
   private readonly rows = new Rows();
   private readonly notice = new Notice();
   private readonly unread = el('p', { class: 'unread', role: 'status', hidden: true });
-  private readonly chart = new Chart();
+  private readonly chart: Chart;
   private readonly freshness = new Freshness();
   private readonly cards: Cards;
   private readonly controls: Controls;
@@ -51,6 +59,7 @@ export class Workbench {
     this.state = state;
     this.onEnd = onEnd;
     const choose = (change: Partial<State>) => this.choose(change);
+    this.chart = new Chart(choose);
     this.controls = new Controls(choose, session.today, session.optional);
     this.filters = new Filters(this.rows, choose, (state, field) => this.requestOfValues(state, field));
     this.metrics = new MetricsMenu(choose, () => {
@@ -133,7 +142,7 @@ export class Workbench {
     else if (state.find !== before.find || state.sort !== before.sort) void this.arrange();
     else {
       this.draw();
-      if (state.chart !== before.chart) void this.drawChart();
+      if (state.chart !== before.chart || state.changes !== before.changes) void this.drawChart();
     }
   }
 
@@ -208,18 +217,18 @@ export class Workbench {
   }
 
   private async drawChart(): Promise<void> {
-    const { chart, grain } = this.state;
-    const { facts, turn } = this;
+    const { state, facts, turn } = this;
+    const { chart: metric, grain } = state;
     if (!this.arranged || !facts) return;
-    const periods = grain === 'total' ? undefined : periodsOf(daysOf(this.state, this.session.today), grain);
-    const points = await this.rows.call('chart', {
-      metric: chart,
-      ...(periods && { periods }),
-      most: barsShown,
-    });
-    if (turn !== this.turn || chart !== this.state.chart) return;
+    const ranked = ranksChanges(state);
+    const periods = grain === 'total' ? 'largest' : periodsOf(daysOf(state, this.session.today), grain);
+    const show = ranked ? 'changes' : periods;
+    const points = await this.rows.call('chart', { metric, show, most: barsShown });
+    const { chart, changes } = this.state;
+    if (turn !== this.turn || metric !== chart || state.changes !== changes) return;
     this.chart.show(this.state, points, facts);
-    const tellsEnd = this.arranged?.rows === this.all && reachesNow(this.state, this.session.today);
+    const tellsEnd =
+      !ranked && this.arranged?.rows === this.all && reachesNow(this.state, this.session.today);
     this.freshness.show(this.state, facts, tellsEnd ? points.findLast(({ now }) => now)?.end : undefined);
   }
 

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { changesPath, type Endpoint, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { rowColumns } from '../../report/columns.ts';
+import { periodNames } from '../../report/days.ts';
 import { filterFields } from '../../report/fields.ts';
 import { parametersOf } from '../export/parameters.ts';
 import { exportPath } from '../export/paths.ts';
@@ -129,10 +130,7 @@ function reportInput(names: readonly string[]) {
     ids: z.boolean().optional().describe('Adds the ids behind names: two campaigns can have one name.'),
     time_grain: z.enum(['day', 'week', 'month']).optional().describe('Only for reports by date.'),
     compare_to: z
-      .union([
-        z.enum(['previous_period', 'previous_year']),
-        z.object({ start_time: z.string(), end_time: z.string() }),
-      ])
+      .union([z.enum(periodNames), z.object({ start_time: z.string(), end_time: z.string() })])
       .optional()
       .describe('Adds each figure of another period and the change.'),
   });

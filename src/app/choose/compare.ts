@@ -1,0 +1,62 @@
+import { isDay } from '../state/ranges.ts';
+import { type Choose, comparedDaysOf, comparisons, daysFrom, type State } from '../state/state.ts';
+import { text } from '../text.ts';
+import { el } from '../view/dom.ts';
+import { rangeText } from '../view/locale.ts';
+
+const own = 'own';
+
+/** What the report is compared with: days before it that have a name, or others. Both ends are always in sight. */
+export function compareField(choose: Choose, today: string) {
+  let state: State | undefined;
+  const name = el(
+    'select',
+    { id: 'compare', onchange: () => state && choose({ compare: named(state) }) },
+    ...[...comparisons, own].map((value) => el('option', { value }, text.compare.names[value] ?? value)),
+  );
+  const named = (now: State): State['compare'] =>
+    comparisons.find((each) => each === name.value) ??
+    comparedDaysOf(now, today) ??
+    comparedDaysOf({ ...now, compare: 'previous_period' }, today) ??
+    'none';
+  const days = el('output', { class: 'days', for: 'compare' });
+  const first = el('input', {
+    type: 'date',
+    'aria-label': text.compare.first,
+    onchange: () => {
+      if (state && isDay(first.value)) choose({ compare: daysFrom(first.value, state, today) });
+    },
+  });
+  const last = el('input', {
+    type: 'date',
+    'aria-label': text.compare.last,
+    onchange: () => {
+      const [start, end] = [first.value, last.value];
+      if (isDay(end) && start <= end) choose({ compare: { start, end } });
+    },
+  });
+  const others = el('span', { class: 'others' }, first, '–', last);
+  const element = el(
+    'div',
+    { class: 'field compare' },
+    el('label', { for: 'compare' }, text.compare.label),
+    name,
+    days,
+    others,
+  );
+  const show = (now: State) => {
+    state = now;
+    const isOwn = typeof now.compare === 'object';
+    const compared = comparedDaysOf(now, today);
+    name.value = typeof now.compare === 'object' ? own : now.compare;
+    days.hidden = isOwn;
+    days.textContent = compared ? rangeText(compared.start, compared.end) : '';
+    others.hidden = !isOwn;
+    first.value = compared?.start ?? '';
+    last.value = compared?.end ?? '';
+    last.min = first.value;
+    // By day, week or month as many days are compared, so that the first one says which.
+    last.disabled = now.grain !== 'total';
+  };
+  return { element, show };
+}

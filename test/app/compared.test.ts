@@ -1,0 +1,163 @@
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, test } from 'vitest';
+import { event, load } from '../support/events.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+import { useBrowser } from './browser.ts';
+import { choose, daysAgo, plain, totalsRow, visibleRows, whole } from './pages.ts';
+
+const db = useStore();
+const service = useService(db);
+const browser = useBrowser();
+const account = 'acme';
+const campaigns = ['boots', 'tents', 'socks', 'gloves'];
+
+beforeAll(async () => {
+  const events = campaigns.flatMap((campaign_id, c) =>
+    Array.from({ length: 70 }, (_, day) =>
+      event({
+        event_id: `${c}-${day}`,
+        event_time: `${daysAgo(day + 1)}T08:00:00Z`,
+        advertiser_id: account,
+        campaign_id,
+        device: day % 3 ? 'mobile' : 'tv',
+        creative_id: `creative-${day % 2}`,
+        // Two grow, one falls, and one is as before.
+        spend: `${c === 3 ? 5 : c === 2 ? 3 + day : 100 * (c + 1) - day}.25`,
+      }),
+    ),
+  );
+  await load(db.store, events);
+});
+
+const open = async (state = '') => {
+  const page = await browser.open(`${service.url}/app#token=${await service.token(account)}${state}`);
+  await whole(page);
+  return page;
+};
+
+type Row = Record<string, string>;
+
+/** What the API answers, numbers as it writes them. */
+async function answer(path: string, body: object): Promise<{ rows: Row[]; totals: Row; compare_to: Row }> {
+  const response = await service.post(path, account, { totals: true, ...body });
+  return JSON.parse((await response.text()).replace(/":(-?\d[\d.]*)/g, '":"$1"')).result;
+}
+
+/** The days that the page says it has asked for. */
+async function days(page: Page): Promise<{ start_time: string; end_time: string }> {
+  const shown = await page.locator('.controls').getAttribute('data-days');
+  const [start_time = '', end_time = ''] = shown?.split('/') ?? [];
+  return { start_time, end_time };
+}
+
+const sign = (change: string | undefined) =>
+  Number(change) > 0 ? /^▲ \+/ : Number(change) < 0 ? /^▼ -/ : /^no change$/;
+
+test.each([
+  ['Same weekdays before', 'previous_weeks'],
+  ['Month before', 'previous_month'],
+  ['Previous year', 'previous_year'],
+])(
+  '%s is chosen at once: the figures are those of the API, gain and loss have a sign',
+  async (label, name) => {
+    const page = await open('&days=this_month');
+    await page.getByLabel('Compare with').selectOption(label);
+    await whole(page);
+    const asked = await days(page);
+    const { totals, compare_to } = await answer('/v1/campaigns/breakdowns/date', {
+      ...asked,
+      compare_to: name,
+    });
+    const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
+    expect(await page.locator('.compare .days').textContent()).toBe(
+      compare_to.start_time === compare_to.end_time
+        ? format.format(Date.parse(compare_to.start_time ?? ''))
+        : format.formatRange(Date.parse(compare_to.start_time ?? ''), Date.parse(compare_to.end_time ?? '')),
+    );
+    const shown = await totalsRow(page);
+    expect(Number(plain(shown['Spent before'] ?? ''))).toBe(Number(totals.spent_compared));
+    const card = page.locator('.card', { hasText: 'Spent' }).locator('.change');
+    expect(await card.textContent()).toMatch(sign(totals.spent_change));
+    expect(browser.complaints).toEqual([]);
+  },
+);
+
+test('a period of one’s own is compared, by day as many days as there are, and kept in the link', async () => {
+  const page = await open();
+  await page.getByLabel('Compare with').selectOption('Other days …');
+  await whole(page);
+  const first = page.getByLabel('Compared from');
+  const last = page.getByLabel('Compared to');
+  await first.fill(daysAgo(60));
+  await first.blur();
+  await whole(page);
+  expect([await last.inputValue(), await last.isDisabled()]).toEqual([daysAgo(33), true]);
+  await choose(page, 'Total');
+  await whole(page);
+  await last.fill(daysAgo(51));
+  await last.blur();
+  await whole(page);
+  await page.reload();
+  await whole(page);
+  const compare_to = { start_time: daysAgo(60), end_time: daysAgo(51) };
+  const { rows } = await answer('/v1/campaigns', { ...(await days(page)), compare_to });
+  expect((await visibleRows(page)).map((row) => Number(plain(row['Spent before'] ?? '')))).toEqual(
+    rows.map((row) => Number(row.spent_compared)),
+  );
+});
+
+test.each(['day', 'total'])('what changed most is ranked, from gain to loss, each %s', async (each) => {
+  const page = await open(`&each=${each}&compare=previous_period`);
+  await page.getByRole('button', { name: 'What changed most' }).click();
+  await whole(page);
+  const bars = page.locator('.bars.changes li');
+  await bars.first().waitFor();
+  const order_by = [{ field: 'spent_change', direction: 'desc' }];
+  const compare_to = 'previous_period';
+  const { rows } = await answer('/v1/campaigns', { ...(await days(page)), compare_to, order_by });
+  const expected = rows.filter((row) => Number(row.spent_change) !== 0);
+  expect(expected).toHaveLength(3);
+  expect(await bars.locator('.label').allTextContents()).toEqual(expected.map(({ campaign }) => campaign));
+  const amounts = await bars.locator('.amount').allTextContents();
+  for (const [n, { spent_change, spent_compared }] of expected.entries()) {
+    const percent = (100 * Number(spent_change)) / Number(spent_compared);
+    expect(amounts[n]).toMatch(sign(spent_change));
+    const [, change = '', share = ''] = /^[▲▼] (\S+) \((\S+)%\)$/.exec(amounts[n] ?? '') ?? [];
+    expect(Number(plain(change))).toBe(Number(spent_change));
+    expect(Number(plain(share))).toBeCloseTo(percent, 0);
+  }
+  await page.goBack();
+  await whole(page);
+  expect(await page.locator('.bars.changes').count()).toBe(0);
+});
+
+test('a campaign is opened from its row: its days, devices and creatives, and Back leads out again', async () => {
+  const page = await open('&each=total');
+  const before = page.url();
+  await page.locator('regular-table tbody th', { hasText: 'tents' }).click();
+  await whole(page);
+  const opened = page.locator('.opened');
+  for (const [label, path, name, key] of [
+    ['Devices', 'device', 'Device', 'device'],
+    ['Creatives', 'creative', 'Spent', 'spent'],
+    ['Days', 'date', 'Spent', 'spent'],
+  ] as const) {
+    await opened.getByRole('button', { name: label }).click();
+    await whole(page);
+    const filters = { campaign: ['tents'] };
+    const { rows } = await answer(`/v1/campaigns/breakdowns/${path}`, { ...(await days(page)), filters });
+    const shown = await visibleRows(page);
+    expect(shown.length).toBeGreaterThan(1);
+    expect(shown.map((row) => plain(row[name] ?? '').replace(/\.?0+$/, ''))).toEqual(
+      rows.slice(0, shown.length).map((row) => (row[key] ?? '').replace(/\.?0+$/, '')),
+    );
+  }
+  for (let n = 0; n < 4; n++) {
+    await page.goBack();
+    await whole(page);
+  }
+  expect(page.url()).toBe(before);
+  expect(await opened.isHidden()).toBe(true);
+  expect(browser.complaints).toEqual([]);
+});
