@@ -2,25 +2,17 @@ import { Controls } from '../choose/controls.ts';
 import { Filters } from '../choose/filters.ts';
 import { MetricsMenu } from '../choose/metrics.ts';
 import { Rows } from '../rows/client.ts';
-import type { Arranged, Facts, Failure, Progress, ReportRequest } from '../rows/protocol.ts';
+import type { Arranged, Facts, Failure, Progress } from '../rows/protocol.ts';
+import { reportRequest, valuesRequest } from '../rows/requests.ts';
 import { Cards } from '../see/cards.ts';
 import { Chart } from '../see/chart.ts';
 import { Freshness } from '../see/freshness.ts';
 import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
-import { dimensionOfField } from '../state/fields.ts';
 import { periodsOf } from '../state/ranges.ts';
-import { bodyOf, pathOf, sameRows } from '../state/request.ts';
+import { sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
-import {
-  daysOf,
-  initialState,
-  nextSort,
-  ranksChanges,
-  reachesNow,
-  type State,
-  toHash,
-} from '../state/state.ts';
+import { daysOf, nextSort, ranksChanges, reachesNow, type State, toHash } from '../state/state.ts';
 import { TakeMenu } from '../take/menu.ts';
 import { text } from '../text.ts';
 import { el } from './dom.ts';
@@ -61,7 +53,7 @@ export class Workbench {
     const choose = (change: Partial<State>) => this.choose(change);
     this.chart = new Chart(choose);
     this.controls = new Controls(choose, session.today, session.optional);
-    this.filters = new Filters(this.rows, choose, (state, field) => this.requestOfValues(state, field));
+    this.filters = new Filters(this.rows, choose, (state, field) => valuesRequest(state, field, session));
     this.metrics = new MetricsMenu(choose, () => {
       this.table.resetWidths();
       this.draw();
@@ -164,7 +156,7 @@ export class Workbench {
     this.cards.show(this.state, undefined);
     // For whoever looks at the page with the tools of the browser.
     performance.mark('asked');
-    const result = await this.rows.call('load', this.request(this.state));
+    const result = await this.rows.call('load', reportRequest(this.state, this.session));
     if (result === 'superseded' || turn !== this.turn) return;
     this.element.setAttribute('aria-busy', 'false');
     this.element.classList.remove('asking');
@@ -248,22 +240,6 @@ export class Workbench {
     this.figures.hidden = !there;
     this.sheet.classList.toggle('without-rows', !there);
     if (!there) this.chart.clear();
-  }
-
-  private request(state: State): ReportRequest {
-    return {
-      url: location.origin + pathOf(state),
-      key: this.session.key,
-      body: { ...bodyOf(state, this.session.today), ids: true },
-      family: state.family,
-      locale,
-    };
-  }
-
-  private requestOfValues({ family, range }: State, field: string): ReportRequest {
-    const dimension = dimensionOfField(family, field);
-    const dimensions = dimension ? [dimension] : [];
-    return this.request({ ...initialState(family), grain: 'total', range, dimensions });
   }
 }
 
