@@ -87,9 +87,10 @@ export function changedMost(
     .map((group) => named(rows, group, metric, metrics))
     .map((point) => ({ point, change: (point.now?.units ?? 0n) - (point.before?.units ?? 0n) }))
     .sort((one, other) => (one.change < other.change ? 1 : one.change > other.change ? -1 : 0));
-  const gains = ranked.filter(({ change }) => change > 0n).slice(0, most / 2);
-  const losses = ranked.filter(({ change }) => change < 0n).slice(-most / 2);
-  return [...gains, ...losses].map(({ point }) => point);
+  const losses = ranked.filter(({ change }) => change < 0n);
+  const room = most - Math.min(losses.length, most / 2);
+  const gains = ranked.filter(({ change }) => change > 0n).slice(0, room);
+  return [...gains, ...losses.slice(gains.length - most)].map(({ point }) => point);
 }
 
 /** These rows together, by the names that they have. */
