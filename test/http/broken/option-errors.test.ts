@@ -54,7 +54,7 @@ const everywhere: readonly Case[] = [
   [{ limit: '10' }, 'limit', 'whole number'],
   [{ limit: 10_000_001 }, 'limit', 'at most'],
   [{ totals: 'true' }, 'totals', 'true or false'],
-  [{ compare_to: 'last_week' }, 'compare_to', 'previous_period, previous_year'],
+  [{ compare_to: 'last_week' }, 'compare_to', 'previous_period, previous_weeks, previous_month'],
   [{ end_time: '\\', compare_to: 'previous_year' }, 'end_time', 'exists'],
   [{ start_time: '2026-02-30', compare_to: 'previous_period' }, 'start_time', 'exists'],
   [{ filters: { device: [null] } }, 'filters.device.0', 'text'],
