@@ -141,6 +141,23 @@ PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id, site_id)
 SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
+CREATE TABLE audit
+(
+    `id` String,
+    `at` DateTime64(3, 'UTC'),
+    `who` String,
+    `token` String,
+    `operation` LowCardinality(String),
+    `input` String,
+    `outcome` String,
+    `error` String,
+    `state` Enum8('begun' = 1, 'failed' = 2, 'done' = 3),
+    `version` UInt8 DEFAULT toUInt8(state)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id
+SETTINGS index_granularity = 8192;
+
 CREATE TABLE campaigns
 (
     `account_id` String,

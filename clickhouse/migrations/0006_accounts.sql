@@ -4,7 +4,8 @@ CREATE TABLE IF NOT EXISTS tokens
 (
     id String,
     account_id String,
-    -- `report` opens the reports of its account; `ingest` only sends events, under the name in account_id.
+    -- `report` opens the reports of its account; `ingest` only sends events, and `operator` only runs operations, each under
+    -- the name in account_id.
     purpose LowCardinality(String) DEFAULT 'report',
     -- The one family whose reports it opens; empty: of every family. An advertiser and a publisher can have the same id,
     -- and then are one account.
@@ -33,3 +34,27 @@ CREATE TABLE IF NOT EXISTS account_limits
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY account_id;
+
+-- Who changed what, and when: operations of the command line and of operators' programs. Written before the change and again
+-- after it, so that no change is missing here; the later state of an id counts. Tokens are never in it.
+-- cluster: by id
+CREATE TABLE IF NOT EXISTS audit
+(
+    -- Begins with the time.
+    id String,
+    at DateTime64(3, 'UTC'),
+    -- The name of an operator token, or user@host of the command line.
+    who String,
+    -- The id of that token; empty: the command line.
+    token String,
+    operation LowCardinality(String),
+    -- JSON: what was asked for, and what came of it.
+    input String,
+    outcome String,
+    error String,
+    -- One that stays begun was interrupted: it may be done, or a part of it.
+    state Enum8('begun' = 1, 'failed' = 2, 'done' = 3),
+    version UInt8 DEFAULT toUInt8(state)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id;

@@ -4,6 +4,7 @@ import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { select } from '../../clickhouse/client.ts';
 import { eventIn, fileOrder, lineIn } from '../event/record-place.ts';
+import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 import { ofLoads, openRejects } from '../rejects/rejected-rows.ts';
@@ -36,7 +37,7 @@ export function writeLoads(
   max: number,
   { deadAfterMs } = defaultTimings,
 ): Promise<void> {
-  return write(
+  return writeList(
     store,
     out,
     `SELECT l.load_id AS load, toString(l.kind) AS kind, ${stateColumn} AS state, file, rows, repeated_rows, rejected_rows,
@@ -60,7 +61,7 @@ export async function writeLoad(
   json: boolean,
 ): Promise<void> {
   await requireLoad(store, load);
-  await write(
+  await writeList(
     store,
     out,
     `WITH
@@ -100,7 +101,7 @@ export function writeRejects(
     ndjson: `load_id AS load, chunk, file, ${place}, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event`,
     json: `load_id AS load, chunk, file, ${place}, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event`,
   }[format];
-  return write(
+  return writeList(
     store,
     out,
     `SELECT ${columns} FROM rejected_rows AS r FINAL
@@ -114,10 +115,11 @@ export function writeRejects(
 /** @throws when no load has that id */
 export async function requireLoad(store: Store, load: string): Promise<void> {
   const [found] = await select(store, 'SELECT 1 FROM loads WHERE load_id = {load:String} LIMIT 1', { load });
-  if (!found) throw new Error(`there is no load ${load}; adtally loads lists them`);
+  if (!found) throw new LoadRefused(`there is no load ${load}; adtally loads lists them`);
 }
 
-async function write(
+/** Writes what a statement gives as a list. */
+export async function writeList(
   store: Store,
   out: NodeJS.WritableStream,
   query: string,

@@ -7,6 +7,7 @@ import { withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import { changeChunks } from '../ledger/delete-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
+import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
@@ -87,7 +88,7 @@ async function find(store: Store, id: string, replayId: string): Promise<Found> 
   const months = await monthsOf(store, own);
   const pruned = await prunedMonthOf(store, own);
   if (pruned !== undefined) {
-    throw new Error(
+    throw new LoadRefused(
       `load ${id} cannot be taken back: adtally prune has folded or dropped its events of ${pruned}, and no other command can tell them from those of other loads. Nothing was changed. A backup from before the prune still has them (adtally restore).`,
     );
   }
@@ -167,7 +168,8 @@ async function requireUnloadable(store: Store, id: string, options: LoadOptions)
      FROM loads AS l FINAL WHERE load_id = {id:String}`,
     { id, deadAfterMs },
   );
-  if (!found) throw new Error(`there is no load ${id}; adtally loads lists them`);
-  if (found.kind === 'rebuild') throw new Error(`${id} is no load of events: there is nothing to take back`);
+  if (!found) throw new LoadRefused(`there is no load ${id}; adtally loads lists them`);
+  if (found.kind === 'rebuild')
+    throw new LoadRefused(`${id} is no load of events: there is nothing to take back`);
   return found;
 }

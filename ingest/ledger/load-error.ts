@@ -6,6 +6,9 @@ export class LoadError extends Error {
   override readonly name = 'LoadError';
 }
 
+/** What was asked for cannot be done with the load that was named, and nothing was changed. */
+export class LoadRefused extends Error {}
+
 /** The load was asked to stop; rows already loaded are kept. */
 export class Stopped extends Error {}
 

@@ -6,10 +6,15 @@ import { isTransient } from '../../clickhouse/retry.ts';
 import { digestOf, type Versioned, versionAfter } from './versions.ts';
 
 /** What a token is for, and how its text begins: it is refused elsewhere before anything is looked up. */
-const prefixes = { report: 'adt_', ingest: 'adi_' } as const;
+const prefixes = { report: 'adt_', ingest: 'adi_', operator: 'ado_' } as const;
 
-/** `report` opens the reports of an account; `ingest` sends events, and `account` is only the name of who sends. */
+/**
+ * `report` opens the reports of an account. `ingest` sends events and `operator` runs operations; `account` is then only the
+ * name of who does.
+ */
 export type TokenPurpose = keyof typeof prefixes;
+
+export const tokenPurposes = ['report', 'ingest', 'operator'] as const satisfies readonly TokenPurpose[];
 
 /** A login token as it is stored: never the token itself. Times are ISO 8601, UTC. */
 export interface StoredToken extends Versioned {
@@ -28,7 +33,7 @@ export interface StoredToken extends Versioned {
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** A new secret: `adt_` or `adi_`, 30 random base62 characters, 6 of checksum, so that typing errors are detected. */
+/** A new secret: `adt_`, `adi_` or `ado_`, 30 random base62 characters, 6 of checksum, so that typing errors are detected. */
 export function newToken(purpose: TokenPurpose = 'report'): string {
   const secret = randomText(30);
   return `${prefixes[purpose]}${secret}${checksum(secret)}`;
@@ -36,34 +41,39 @@ export function newToken(purpose: TokenPurpose = 'report'): string {
 
 /** What a text is for, if it can be a token at all; ClickHouse is never asked about one that cannot. */
 export function purposeOf(token: string): TokenPurpose | undefined {
-  const [, prefix, secret, sum] = /^(ad[ti]_)([0-9A-Za-z]{30})([0-9A-Za-z]{6})$/.exec(token) ?? [];
+  const [, prefix, secret, sum] = /^(ad[tio]_)([0-9A-Za-z]{30})([0-9A-Za-z]{6})$/.exec(token) ?? [];
   if (secret === undefined || checksum(secret) !== sum) return undefined;
-  return prefix === prefixes.ingest ? 'ingest' : 'report';
+  return tokenPurposes.find((purpose) => prefixes[purpose] === prefix);
 }
 
 export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
+export interface NewToken {
+  readonly account: string;
+  readonly label: string;
+  readonly purpose?: TokenPurpose | undefined;
+  readonly family?: string | undefined;
+  readonly expires?: Date | undefined;
+}
+
 /** Stores the hash of a new token and returns the token; it cannot be shown again. */
-export async function createToken(
-  store: Store,
-  options: {
-    account: string;
-    label: string;
-    purpose?: TokenPurpose | undefined;
-    family?: string | undefined;
-    expires?: Date;
-  },
-): Promise<string> {
+export async function createToken(store: Store, options: NewToken): Promise<string> {
+  return (await issueToken(store, options)).token;
+}
+
+/** The same, with its id. */
+export async function issueToken(store: Store, options: NewToken): Promise<{ id: string; token: string }> {
   const { purpose = 'report' } = options;
+  const id = randomText(10);
   const token = newToken(purpose);
   await store.command({
     query: `INSERT INTO ${await insertTargetOnAllNodes(store, 'tokens')} (id, account_id, purpose, family, hash, label, created_at, expires_at)
             SELECT {id:String}, {account:String}, {purpose:String}, {family:String}, {hash:String}, {label:String}, now64(3),
                    fromUnixTimestamp64Milli({expires:Nullable(Int64)}, 'UTC')`,
     query_params: {
-      id: randomText(10),
+      id,
       account: options.account,
       purpose,
       family: options.family ?? '',
@@ -72,7 +82,7 @@ export async function createToken(
       expires: options.expires?.getTime() ?? null,
     },
   });
-  return token;
+  return { id, token };
 }
 
 /** All tokens, or those of one account, oldest first; with `since`, those of that version or a later one. */

@@ -34,22 +34,6 @@ export function day(text: string): string {
   return text;
 }
 
-/** A day that events can have. */
-export function eventDay(text: string): string {
-  const given = day(text);
-  if (given >= '1971-01-01' && given <= '2149-06-04') return given;
-  throw new InvalidArgumentError('Give a day from 1971-01-01 to 2149-06-04.');
-}
-
-export function instant(text: string): Date {
-  if (!z.union([z.iso.date(), z.iso.datetime({ offset: true })]).safeParse(text).success) {
-    throw new InvalidArgumentError(
-      'Give a date that exists, as yyyy-mm-dd, or a time such as 2027-01-31T12:00:00Z.',
-    );
-  }
-  return new Date(text);
-}
-
 export function accountId(text: string): string {
   if (text === '' || [...text].length > 128) throw new InvalidArgumentError('Give 1 to 128 characters.');
   return text;

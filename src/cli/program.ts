@@ -32,13 +32,13 @@ const groups: readonly {
   },
   {
     heading: 'Inspect loads:',
-    commands: ['loads', 'rejects', 'replay', 'unload'],
-    load: async () => (await import('./history/commands.ts')).addHistoryCommands,
+    commands: ['loads', 'rejects', 'replay', 'unload', 'audit'],
+    load: async () => (await import('./operations/history.ts')).addHistoryCommands,
   },
   {
     heading: 'Accounts:',
     commands: ['token', 'limit'],
-    load: async () => (await import('./accounts.ts')).addAccountCommands,
+    load: async () => (await import('./operations/accounts.ts')).addAccountCommands,
   },
   {
     heading: 'Maintain the database:',

@@ -1,6 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { MappingError } from '../../ingest/event/mapping.ts';
 import { ConfigError } from '../config.ts';
+import { InvalidRequest } from '../report/invalid-request.ts';
 import { say } from './command.ts';
 
 /** Runs the command of the process and sets its exit code; errors are written to standard error. */
@@ -21,7 +22,8 @@ export async function run(program: Command): Promise<void> {
       process.exitCode = error.exitCode === 0 ? 0 : 2;
     } else {
       say(`error: ${error instanceof Error ? error.message || withoutText(error) : String(error)}`);
-      process.exitCode = error instanceof ConfigError || error instanceof MappingError ? 2 : 1;
+      const isUsage = [ConfigError, MappingError, InvalidRequest].some((Kind) => error instanceof Kind);
+      process.exitCode = isUsage ? 2 : 1;
     }
   }
 }

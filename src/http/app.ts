@@ -8,7 +8,7 @@ import { isTransient } from '../../clickhouse/retry.ts';
 import type { Links } from '../accounts/links.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Traces } from '../observe/traces.ts';
-import { InvalidRequest } from '../report/request.ts';
+import { InvalidRequest } from '../report/invalid-request.ts';
 import { TooManyRows } from '../report/summary.ts';
 import { runningVersion } from '../version.ts';
 import {

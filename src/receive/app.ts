@@ -8,7 +8,8 @@ import { isTransient } from '../../clickhouse/retry.ts';
 import { KeyReused, LoadedOtherwise } from '../../ingest/delivery/loaded-otherwise.ts';
 import { MappingError } from '../../ingest/event/mapping.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
-import { LoadError, Stopped } from '../../ingest/ledger/load-error.ts';
+import { LoadError, LoadRefused, Stopped } from '../../ingest/ledger/load-error.ts';
+import { ConfigError } from '../config.ts';
 import { type Accounts, authentication, challenge } from '../http/access/authentication.ts';
 import { type Caller, noteCaller } from '../http/access/caller-address.ts';
 import type { Limiter } from '../http/access/limiter.ts';
@@ -16,23 +17,29 @@ import type { Refusal } from '../http/access/login.ts';
 import type { HttpEnv } from '../http/env.ts';
 import { Problem, problemResponse, problems, statusOf } from '../http/problems.ts';
 import { withAnswerHeaders } from '../http/server/answer-headers.ts';
-import type { Room } from '../http/server/body-room.ts';
 import { health, type OperatorDeps, operator } from '../http/server/health.ts';
 import { callerLeft, observe } from '../http/server/observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from '../http/server/plain-message.ts';
 import type { Traces } from '../observe/traces.ts';
+import { InvalidRequest } from '../report/invalid-request.ts';
 import { formatOfBody, readBody, tooManyBodies } from './body.ts';
 import type { BodyLoader } from './load-body.ts';
 import type { Mappings } from './mappings.ts';
 import { receiveDocument } from './openapi.ts';
+import { type OperationDeps, operationRoutes } from './operations.ts';
 
 const eventsPath = '/v1/events';
 
-export interface ReceiveDeps extends OperatorDeps {
-  readonly accounts: Accounts;
+type Logins = Pick<Accounts, 'login'>;
+
+export interface ReceiveDeps
+  extends OperatorDeps,
+    Omit<OperationDeps, 'authenticated' | 'requireReady' | 'watch'> {
+  /** Those who send events. */
+  readonly accounts: Logins;
+  readonly operators: Logins;
   /** Counts failed logins by address. */
   readonly failures: Limiter;
-  readonly room: Room;
   readonly mappings: Mappings;
   readonly loader: BodyLoader;
   /** Whether ClickHouse has too many parts to merge. */
@@ -47,15 +54,19 @@ export interface ReceiveDeps extends OperatorDeps {
   readonly traces?: Traces;
 }
 
-/** The HTTP service that takes events. Nothing runs on import or before the first request. */
+/** The HTTP service that takes events, and operations of the operator's programs. Nothing runs on import or before the first request. */
 export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
   const { log, metrics, readiness } = deps;
   const app = new Hono<HttpEnv>();
-  const authenticated = authentication({
-    accounts: deps.accounts,
-    failures: deps.failures,
-    onRefused: (reason) => metrics.refused.inc({ reason }),
-  });
+  const authenticated = (accounts: Logins) =>
+    authentication({
+      accounts,
+      failures: deps.failures,
+      onRefused: (reason) => metrics.refused.inc({ reason }),
+    });
+  const requireReady = () => {
+    if (deps.isStopping() || readiness.finding !== 'ready') throw storeBusy();
+  };
   app.use(requestId(), withAnswerHeaders);
   app.use(noteCaller(deps.callerOf));
   app.use(observe(log, metrics, undefined, deps.traces));
@@ -67,11 +78,11 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
     c.set('endpoint', eventsPath);
     return next();
   });
-  app.post(eventsPath, authenticated, async (c) => {
+  app.post(eventsPath, authenticated(deps.accounts), async (c) => {
     const sender = c.get('account');
     const format = formatOfBody(c.req.header('content-type'));
     const key = keyOf(c.req.header('idempotency-key'));
-    if (deps.isStopping() || readiness.finding !== 'ready') throw storeBusy();
+    requireReady();
     if (deps.isOverfull()) throw tooManyBodies();
     const mapping = await deps.mappings.named(c.req.query('mapping'));
     const place = deps.room.enter(sender);
@@ -91,6 +102,11 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
   app.all(eventsPath, () => {
     throw new Problem('method_not_allowed', 'events are sent with POST', { headers: { Allow: 'POST' } });
   });
+  const watch = <T>(work: Promise<T>) => deps.loader.watch(work);
+  app.route(
+    '/',
+    operationRoutes({ ...deps, authenticated: authenticated(deps.operators), requireReady, watch }),
+  );
   app.notFound((c) => problemResponse(c, new Problem('not_found')));
   app.onError((error, c) => {
     // The caller has left; nobody would read an answer.
@@ -98,7 +114,7 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
     const problem = asProblem(error, c.get('refused'));
     const status = statusOf(problem.code);
     if (status === 429) metrics.limited.inc({ code: problem.code });
-    if (status >= 500) log.error({ err: error, request: c.get('requestId') }, 'events not loaded');
+    if (status >= 500) log.error({ err: error, request: c.get('requestId') }, 'request failed');
     return problemResponse(c, problem);
   });
   return app;
@@ -128,10 +144,17 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
     const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
     const detail =
       refused === 'other_purpose'
-        ? 'this token opens reports and sends no events; adtally token create --for ingest makes one that does'
+        ? 'this token is for something else: adtally token create --for ingest makes one that sends events, --for operator one that runs operations'
         : problems.unauthorized.detail;
     return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
   }
+  if (error instanceof InvalidRequest) {
+    return new Problem('invalid_request', error.message, { ...(error.field && { field: error.field }) });
+  }
+  if (error instanceof LoadRefused) {
+    return new Problem('invalid_request', error.message, { field: 'load' });
+  }
+  if (error instanceof ConfigError) return new Problem('not_found', 'this service makes no links');
   if (error instanceof KeyReused) return new Problem('idempotency_key_reused', error.message);
   if (error instanceof LoadedOtherwise) return new Problem('loaded_otherwise', error.message);
   if (error instanceof MappingError || error instanceof InputError) {

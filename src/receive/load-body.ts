@@ -91,7 +91,7 @@ export class BodyLoader {
       const result = await this.#loaded(options, isSmall && isBundled(body), leave);
       return this.#answer(result, body.key !== undefined);
     };
-    return this.#watched(isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {})));
+    return this.watch(isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {})));
   }
 
   /** @returns what the ledger says, when every report shows it */
@@ -103,12 +103,13 @@ export class BodyLoader {
     return received;
   }
 
-  /** Resolves when nothing is being loaded. */
+  /** Resolves when nothing is being loaded or watched. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#running);
   }
 
-  async #watched<T>(work: Promise<T>): Promise<T> {
+  /** Lets `settled` wait for other work, too. */
+  async watch<T>(work: Promise<T>): Promise<T> {
     this.#running.add(work);
     try {
       return await work;

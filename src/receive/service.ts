@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { requireMigrated } from '../../clickhouse/migrate/migrate.ts';
 import { isTransient, retrying } from '../../clickhouse/retry.ts';
+import { linksOf } from '../accounts/links.ts';
 import type { Config } from '../config.ts';
 import { AccountCache } from '../http/access/account-cache.ts';
 import { callersBehind } from '../http/access/caller-address.ts';
@@ -96,6 +97,11 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
     });
     const app = createReceiveApp({
       accounts,
+      operators: { login: (token, known) => accounts.login(token, known, 'operator') },
+      store,
+      links: linksOf(config),
+      answerTrustMs: config.answerTrustMs,
+      signal: loading.signal,
       readiness,
       metrics,
       room,

@@ -4,6 +4,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { microsecondsOf } from './changed-since.ts';
 import { type DateRange, daysIn, periodsBefore } from './days.ts';
 import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
+import { InvalidRequest } from './invalid-request.ts';
 import { meant } from './near-miss.ts';
 import { day, inverted, optionFields } from './option-schema.ts';
 import type { ReportOptions } from './options.ts';
@@ -60,17 +61,6 @@ export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
 
 export type RequestSchema = ReturnType<typeof requestSchema>;
 type RequestFields = z.infer<RequestSchema>;
-
-/** The body is not what the contract asks for; `field` is the first field at fault, absent for the body itself. */
-export class InvalidRequest extends Error {
-  /** A field of a field after a dot: `filters.device`, `order_by.0.field`. */
-  readonly field: string | undefined;
-
-  constructor(field: string | undefined, reason: string) {
-    super(field === undefined ? reason : `${field} ${reason}`);
-    this.field = field;
-  }
-}
 
 /** How an endpoint reads its requests. */
 export class RequestReader {

@@ -112,7 +112,7 @@ describe('tokens', () => {
     expect(await listSignOuts(db.store)).toMatchObject([{ person: 'anna' }]);
     expect((await adtallyAgain('token revoke --person anna --account acme')).code).toBe(2);
     expect(await adtallyAgain('token revoke nonsense')).toMatchObject({
-      code: 1,
+      code: 2,
       stderr: expect.stringContaining('nonsense'),
     });
   });

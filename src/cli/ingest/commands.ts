@@ -1,20 +1,11 @@
 import { type Command, Option } from 'commander';
 import { formats } from '../../../ingest/formats/formats.ts';
-import { lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import type { ChunkSize } from '../../../ingest/load/load-events.ts';
-import {
-  accountId,
-  duration,
-  endpoint,
-  eventDay,
-  positiveInteger,
-  rejectLimit,
-  repeated,
-  requireRange,
-  textEncoding,
-} from '../arguments.ts';
+import { confirm, lists } from '../../operations/lists.ts';
+import { duration, endpoint, positiveInteger, rejectLimit, repeated, textEncoding } from '../arguments.ts';
 import { withStore } from '../command.ts';
 import { addEventFields } from '../help/event-fields.ts';
+import { addOperation } from '../operations/operate.ts';
 import { ingestEvents } from './events.ts';
 import { confirmAccount, ingestLists, type ListFlags } from './lists.ts';
 
@@ -80,26 +71,17 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
       ),
     );
   addEventFields(events);
-  for (const [name, list] of Object.entries(lookupLists)) {
+  for (const name of Object.keys(lists) as (keyof typeof lists)[]) {
     ingest
       .command(name)
-      .description(`load ${name}: ${list.columns.join(', ')}`)
+      .description(lists[name].summary)
       .argument('<file...>', places)
       .addOption(format())
       .addOption(encoding().argParser(textEncoding))
       .addOption(endpointOption())
       .action((files: string[], flags: ListFlags) =>
-        withStore((store) => ingestLists(store, list, files, flags), { mayBeNew: true }),
+        withStore((store) => ingestLists(store, name, files, flags), { mayBeNew: true }),
       );
   }
-  program
-    .command('confirm')
-    .description("declare an account's revenue for a range of days confirmed")
-    .argument('<account>', 'advertiser or publisher', accountId)
-    .requiredOption('--from <day>', 'first day, yyyy-mm-dd', eventDay)
-    .requiredOption('--to <day>', 'last day, yyyy-mm-dd', eventDay)
-    .action((account: string, range: { from: string; to: string }) => {
-      requireRange(range);
-      return withStore((store) => confirmAccount(store, account, range), { mayBeNew: true });
-    });
+  addOperation(program, confirm, ['account'], confirmAccount);
 }

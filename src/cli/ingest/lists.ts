@@ -1,14 +1,9 @@
 import type { Store } from '../../../clickhouse/client.ts';
-import { inOneVersion } from '../../../ingest/input/one-version.ts';
-import { confirmDays, confirmList, isKnownAccount } from '../../../ingest/lists/confirmations.ts';
-import {
-  type ListReading,
-  type LookupList,
-  loadLookupList,
-  lookupLists,
-} from '../../../ingest/lists/lookup-lists.ts';
+import type { ListReading } from '../../../ingest/lists/lookup-lists.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
-import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
+import { confirm, lists } from '../../operations/lists.ts';
+import { counted, formatNumber, say } from '../command.ts';
+import { type Given, operate, performIn } from '../operations/operate.ts';
 import { objectStores } from './object-stores.ts';
 
 export interface ListFlags extends ListReading {
@@ -19,39 +14,38 @@ export interface ListFlags extends ListReading {
 /** `ingest campaigns` and the other lists. */
 export async function ingestLists(
   store: Store,
-  list: LookupList,
+  name: keyof typeof lists,
   args: readonly string[],
   { endpoint, ...reading }: ListFlags,
 ): Promise<void> {
   for (const input of await expandFiles(args, objectStores(endpoint, say))) {
-    if (list === lookupLists.confirmations) {
-      const { days, changed, running } = await inOneVersion(input, () => confirmList(store, input, reading));
-      await untilReportsShowIt();
-      sayConfirmed(input.name, days, changed, running);
+    const file = { input, ...reading };
+    if (name === 'confirmations') {
+      sayConfirmed(input.name, await performIn(store, lists.confirmations, {}, file));
     } else {
-      const lines = await inOneVersion(input, () => loadLookupList(store, list, input, reading));
-      await untilReportsShowIt();
-      say(`${input.name}: ${formatNumber(lines)} ${list.table} loaded`);
+      const { lines } = await performIn(store, lists[name], {}, file);
+      say(`${input.name}: ${formatNumber(lines)} ${name} loaded`);
     }
   }
 }
 
 /** `confirm`: the days of one account from the command line. */
-export async function confirmAccount(
-  store: Store,
-  account: string,
-  range: { readonly from: string; readonly to: string },
-): Promise<void> {
-  const { days, changed, running } = await confirmDays(store, account, range.from, range.to);
-  await untilReportsShowIt();
-  sayConfirmed(account, days, changed, running);
-  // It may be known only tomorrow; more likely it is misspelled.
-  if (changed === 0 && !(await isKnownAccount(store, account))) {
-    say(`there are no events of an account ${account}: is that its id?`);
-  }
+export async function confirmAccount(given: Given): Promise<void> {
+  const tell = (done: Confirmed & { known: boolean }) => {
+    sayConfirmed(String(given.account), done);
+    // It may be known only tomorrow; more likely it is misspelled.
+    if (!done.known) say(`there are no events of an account ${given.account}: is that its id?`);
+  };
+  await operate(confirm, given, tell, { mayBeNew: true });
 }
 
-function sayConfirmed(what: string, days: number, changed: number, running: string | undefined): void {
+interface Confirmed {
+  readonly days: number;
+  readonly changed: number;
+  readonly running?: string | undefined;
+}
+
+function sayConfirmed(what: string, { days, changed, running }: Confirmed): void {
   say(`${what}: ${counted(days, 'day')} confirmed, ${formatNumber(changed)} of them had unconfirmed revenue`);
   if (running) {
     say(

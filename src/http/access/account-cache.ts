@@ -17,7 +17,7 @@ import type { Login } from './login.ts';
 
 export interface AccountCacheOptions {
   readonly store: Store;
-  /** The tokens that are let in; others are refused. Absent: those that open reports. */
+  /** The tokens that are let in unless a login wants others. Absent: those that open reports. */
   readonly purpose?: TokenPurpose;
   readonly refreshMs?: number;
   readonly now?: () => number;
@@ -68,16 +68,17 @@ export class AccountCache {
   /**
    * The account that a token opens, or why the login is refused.
    * @param known look only among the tokens in memory, which are a few seconds old at most
+   * @param wanted what the token has to be for
    * @throws when the copy in memory is too old and ClickHouse cannot be read
    */
-  async login(token: string, known = false): Promise<Login> {
+  async login(token: string, known = false, wanted = this.#purpose): Promise<Login> {
     const purpose = purposeOf(token);
-    if (purpose !== this.#purpose) return { refused: purpose ? 'other_purpose' : 'malformed' };
+    if (purpose !== wanted) return { refused: purpose ? 'other_purpose' : 'malformed' };
     const hash = hashToken(token);
     const stored = await this.#find(() => this.#tokens.get(hash), known);
     if (!stored || !timingSafeEqual(Buffer.from(stored.hash), Buffer.from(hash)))
       return { refused: 'unknown' };
-    return this.#enter(stored);
+    return this.#enter(stored, wanted);
   }
 
   /** The account of the token that made a link, or why the link is refused. @param known as for `login` */
@@ -102,9 +103,9 @@ export class AccountCache {
     return look();
   }
 
-  #enter(stored: StoredToken): Login {
+  #enter(stored: StoredToken, wanted = this.#purpose): Login {
     const { id, account, family, purpose } = stored;
-    if (purpose !== this.#purpose) return { refused: 'other_purpose', id };
+    if (purpose !== wanted) return { refused: 'other_purpose', id };
     if (stored.revoked !== null) return { refused: 'revoked', id };
     const expired = stored.expires !== null && Date.parse(stored.expires) <= this.#now();
     return expired ? { refused: 'expired', id } : { account, id, family };

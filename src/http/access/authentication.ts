@@ -31,7 +31,7 @@ export interface OtherWay {
 }
 
 export interface AuthenticationOptions {
-  readonly accounts: Accounts;
+  readonly accounts: Pick<Accounts, 'login'>;
   /** Counts failed logins by address. */
   readonly failures: Limiter;
   readonly onRefused: (reason: Refusal) => void;

@@ -1,6 +1,7 @@
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { defaultLinkMs, type LinkMaker, type Links, linkParameter, maxLinkMs } from '../../accounts/links.ts';
-import { InvalidRequest, RequestReader } from '../../report/request.ts';
+import { InvalidRequest } from '../../report/invalid-request.ts';
+import { RequestReader } from '../../report/request.ts';
 import { fieldsOf } from './parameters.ts';
 import { exportedReports } from './paths.ts';
 

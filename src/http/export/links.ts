@@ -1,7 +1,8 @@
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import * as z from 'zod';
 import type { Links } from '../../accounts/links.ts';
-import { InvalidRequest, RequestReader } from '../../report/request.ts';
+import { InvalidRequest } from '../../report/invalid-request.ts';
+import { RequestReader } from '../../report/request.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';
 import { requireJson } from '../report/request-body.ts';

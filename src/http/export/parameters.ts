@@ -1,5 +1,5 @@
+import { InvalidRequest } from '../../report/invalid-request.ts';
 import { meant } from '../../report/near-miss.ts';
-import { InvalidRequest } from '../../report/request.ts';
 
 /** A parameter that is given at most once: the value of the field of the body, and the text of that value. */
 interface Single {

@@ -1,7 +1,7 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Catalog } from '../../../catalog/catalog.ts';
-import { InvalidRequest } from '../../report/request.ts';
+import { InvalidRequest } from '../../report/invalid-request.ts';
 import { anyFamily } from '../access/authentication.ts';
 import type { HttpEnv } from '../env.ts';
 import { Problem } from '../problems.ts';

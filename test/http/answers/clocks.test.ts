@@ -132,8 +132,8 @@ test('the command revokes by id, by the token itself, from standard input, and f
   expect(all.stderr.trim().split('\n')).toHaveLength(4);
   expect(await valid()).toEqual([]);
 
-  expect(await adtally(['revoke', newToken()])).toMatchObject({ code: 1 });
-  expect(await adtally(['revoke', '--account', 'nobody'])).toMatchObject({ code: 1 });
+  expect(await adtally(['revoke', newToken()])).toMatchObject({ code: 2 });
+  expect(await adtally(['revoke', '--account', 'nobody'])).toMatchObject({ code: 2 });
   for (const wrong of [['revoke'], ['revoke', 'x', '--account', 'a'], ['revoke', 'adt_mistyped']]) {
     expect(await adtally(wrong)).toMatchObject({ code: 2 });
   }

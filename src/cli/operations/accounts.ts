@@ -1,0 +1,90 @@
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import type { Store } from '../../../clickhouse/client.ts';
+import { restoredAt } from '../../accounts/tokens.ts';
+import { createToken, limits, linkReport, revokeToken, setLimit, tokens } from '../../operations/access.ts';
+import { usage } from '../arguments.ts';
+import { line, print, say } from '../command.ts';
+import { addOperation, operate } from './operate.ts';
+
+/** `token` and `limit`: who may ask, and how often. */
+export function addAccountCommands(program: Command): void {
+  const token = program.command('token').description('create, list or revoke login tokens, and make links');
+  addOperation(token, createToken, ['account'], (given) =>
+    operate(
+      createToken,
+      given,
+      ({ token, expires }) => {
+        print(token);
+        if (expires === null) say('this token never expires; --expires gives it an end');
+      },
+      { mayBeNew: true },
+    ),
+  );
+  addOperation(token, tokens, ['account'], (given) =>
+    operate(tokens, given, async (list, store) => {
+      await warnOfRestored(store, list);
+      if (given.json) return print(JSON.stringify(list));
+      for (const each of list) print(line(Object.values(each)));
+    }),
+  ).option('--json', 'print JSON');
+  addOperation(token, linkReport, ['token', 'address'], (given) =>
+    operate(linkReport, given, ({ link }) => {
+      const { origin } = new URL(String(given.address), 'http://none');
+      print(origin === 'http://none' ? link : origin + link);
+    }),
+  );
+  addOperation(token, revokeToken, ['token'], async (given) => {
+    const named = given.token === '-' ? (await text(process.stdin)).trim() : given.token;
+    await operate(revokeToken, { ...given, token: named }, ({ revoked }) => {
+      for (const id of revoked) say(`token ${id} is revoked`);
+    });
+  }).addHelpText('after', '\nThe token - is read from standard input.');
+  program
+    .command('limit')
+    .description("set an account's own request limit, or list those set")
+    .argument('[account]', 'advertiser or publisher')
+    .option('--requests <n>', 'how many requests it may send per window')
+    .option('--default', 'go back to the limit of all accounts')
+    .option('--json', 'list as JSON')
+    .action(limitRequests);
+}
+
+async function warnOfRestored(
+  store: Store,
+  list: readonly { readonly revoked: string | null; readonly created: string }[],
+): Promise<void> {
+  const restored = await restoredAt(store);
+  const valid = list.filter(
+    ({ revoked, created }) => !revoked && restored && Date.parse(created) <= +restored,
+  );
+  if (restored && valid.length > 0) {
+    say(
+      `warning: the tokens were restored from a backup, or copied, at ${restored.toISOString()}: a token that was revoked after the backup was taken is valid again; revoke it again`,
+    );
+  }
+}
+
+/** `limit`: sets an account's own limit, takes it back, or lists those that are set. */
+async function limitRequests(
+  account: string | undefined,
+  { requests, default: isDefault, json }: { requests?: string; default?: boolean; json?: boolean },
+): Promise<void> {
+  if (requests !== undefined && isDefault) throw usage('use either --requests N or --default, not both');
+  if (requests === undefined && !isDefault) {
+    return operate(limits, { account }, (own) => {
+      if (json) return print(JSON.stringify(own));
+      for (const { account, requests } of own) print(line([account, requests]));
+    });
+  }
+  await operate(
+    setLimit,
+    { account, requests: requests ?? null },
+    ({ account, requests }) => {
+      const limit =
+        requests === null ? 'has the limit of all accounts' : `may send ${requests} requests per window`;
+      say(`${account} ${limit}; services apply it within 5 seconds`);
+    },
+    { mayBeNew: true },
+  );
+}

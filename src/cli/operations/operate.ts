@@ -1,0 +1,105 @@
+import { type Command, Option } from 'commander';
+import * as z from 'zod';
+import type { Store } from '../../../clickhouse/client.ts';
+import { linksOf } from '../../accounts/links.ts';
+import { commandLine } from '../../operations/audit.ts';
+import {
+  type FileOperation,
+  type GivenFile,
+  judged,
+  type Operation,
+  perform,
+  type Rows,
+} from '../../operations/operation.ts';
+import { InvalidRequest } from '../../report/invalid-request.ts';
+import { usage } from '../arguments.ts';
+import { config, say, withReachableStore, withStore } from '../command.ts';
+
+/** What was given to a command, by the names of the input of its operation, and its other options. */
+export type Given = Readonly<Record<string, unknown>>;
+
+/**
+ * Adds the command of an operation: its input is the command's arguments, if they are named here, and options. What formats of
+ * an answer there are, `--json` and `--csv` choose, and people get a table.
+ */
+export function addOperation(
+  parent: Command,
+  { name, summary, input }: Operation | FileOperation,
+  named: readonly string[],
+  act: (given: Given) => Promise<void>,
+): Command {
+  const command = parent.command(name.split(' ').at(-1) ?? '').description(summary);
+  const { properties = {}, required = [] } = z.toJSONSchema(input, { io: 'input' });
+  const fieldOf = (field: string): z.core.JSONSchema.BaseSchema => Object(properties[field]);
+  for (const field of named) {
+    const { type, description } = fieldOf(field);
+    const word = `${field}${type === 'array' ? '...' : ''}`;
+    command.argument(required.includes(field) ? `<${word}>` : `[${word}]`, description);
+  }
+  for (const field of Object.keys(properties).filter((each) => !named.includes(each))) {
+    const { type, title = field, description, enum: choices = [], default: standard } = fieldOf(field);
+    if (field === 'format') {
+      command.option('--json', 'print JSON');
+      if (choices.includes('csv')) command.option('--csv', 'print CSV');
+      continue;
+    }
+    const option = new Option(`--${field}${type === 'boolean' ? '' : ` <${title}>`}`, description);
+    if (standard) option.default(standard);
+    command.addOption(choices.length > 0 ? option.choices(choices.map(String)) : option);
+  }
+  return command.action(async () => {
+    const words = command.registeredArguments.map((each, n) => [each.name(), command.processedArgs[n]]);
+    const { json, csv, ...options } = command.opts();
+    const formats = fieldOf('format').enum ?? [];
+    const format = csv ? 'csv' : !json ? 'table' : formats.includes('json') ? 'json' : 'ndjson';
+    const chosen = formats.length > 0 ? { format } : { json };
+    await act({ ...options, ...Object.fromEntries(words), ...chosen }).catch((error: unknown) => {
+      const field = error instanceof InvalidRequest ? (error.field ?? '') : '';
+      const isOption = field in properties && !named.includes(field);
+      throw isOption && error instanceof Error ? usage(`--${error.message}`) : error;
+    });
+  });
+}
+
+interface OperateOptions {
+  /** For what fills a store. */
+  readonly mayBeNew?: boolean;
+  readonly file?: GivenFile;
+}
+
+/**
+ * Does what an operation does, and tells it. What only looks says what is known while shards are down.
+ * @throws {InvalidRequest} where something given is wrong, before a store is opened
+ */
+export async function operate<Shape extends z.ZodObject, Answer>(
+  operation: Operation<Shape, Answer> | FileOperation<Shape, Answer>,
+  { json: _, ...given }: Given,
+  tell: (answer: Answer, store: Store) => void | Promise<void>,
+  { mayBeNew = false, file }: OperateOptions = {},
+): Promise<void> {
+  const input = judged(operation, given);
+  const work = async (store: Store) => tell(await performIn(store, operation, input, file), store);
+  if (operation.answer === undefined) await withReachableStore(work);
+  else await withStore(work, { mayBeNew });
+}
+
+/** The same in a store that is open. */
+export async function performIn<Shape extends z.ZodObject, Answer>(
+  store: Store,
+  operation: Operation<Shape, Answer> | FileOperation<Shape, Answer>,
+  input: z.output<Shape>,
+  file?: GivenFile,
+): Promise<Answer> {
+  const { answerTrustMs } = config();
+  const context = {
+    store,
+    by: commandLine(),
+    links: linksOf(config()),
+    answerTrustMs,
+    onWait: (other: string) => say(`waiting for load ${other}`),
+  };
+  return perform(operation, context, input, file);
+}
+
+/** Tells rows. */
+export const printRows = (rows: Rows): Promise<void> => rows.write(process.stdout);

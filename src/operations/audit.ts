@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { ClickHouseError } from '@clickhouse/client';
+import type { Store } from '../../clickhouse/client.ts';
+import { retrying } from '../../clickhouse/retry.ts';
+import { type ListFormat, writeList } from '../../ingest/history/load-history.ts';
+import { userName } from '../../ingest/ledger/load.ts';
+
+/** Who does something. */
+export interface Actor {
+  readonly who: string;
+  /** The id of an operator's token; absent: the command line. */
+  readonly token?: string;
+}
+
+/** `user@host` */
+export function commandLine(): Actor {
+  return { who: `${userName()}@${hostname()}` };
+}
+
+export interface AuditEntry {
+  readonly operation: string;
+  /** Without secrets. */
+  readonly input: unknown;
+}
+
+/**
+ * Does work that changes something, and records who does it before, and what came of it after. Without the first record nothing
+ * is done.
+ * @param work what it returns, and what the audit log keeps of that
+ */
+export async function recorded<T>(
+  store: Store,
+  { who, token = '' }: Actor,
+  { operation, input }: AuditEntry,
+  work: () => Promise<{ readonly result: T; readonly outcome: unknown }>,
+): Promise<T> {
+  const time = new Date().toISOString();
+  const entry = {
+    id: `${time.replace(/\D/g, '')}${randomBytes(4).toString('hex')}`,
+    at: time.slice(0, -1).replace('T', ' '),
+    who,
+    token,
+    operation,
+    input: JSON.stringify(input),
+  };
+  await write(store, { ...entry, state: 'begun' });
+  try {
+    const { result, outcome } = await work();
+    await retrying(() => write(store, { ...entry, state: 'done', outcome: JSON.stringify(outcome) }));
+    return result;
+  } catch (error) {
+    // The text of a statement can have the password that nodes of a cluster know each other by.
+    const reason = error instanceof ClickHouseError ? `ClickHouse: ${error.type}` : String(error);
+    // It stays begun where this fails, too.
+    await write(store, { ...entry, state: 'failed', error: reason }).catch(() => {});
+    throw error;
+  }
+}
+
+async function write(store: Store, entry: Readonly<Record<string, string>>): Promise<void> {
+  await store.insert({
+    table: 'audit',
+    values: [entry],
+    format: 'JSONEachRow',
+    // A shard that is down must not keep a token from being revoked: the node that is asked keeps the row for it.
+    clickhouse_settings: { distributed_foreground_insert: 0 },
+  });
+}
+
+/** Writes the audit log, newest first. @param since only what is as young as this */
+export function writeAudit(
+  store: Store,
+  out: NodeJS.WritableStream,
+  format: ListFormat,
+  { since = new Date(0), limit }: { readonly since?: Date | undefined; readonly limit: number },
+): Promise<void> {
+  const told = (column: string) =>
+    format === 'json' ? `CAST(if(${column} = '', '{}', ${column}) AS JSON) AS ${column}` : column;
+  return writeList(
+    store,
+    out,
+    `SELECT concat(formatDateTime(a.at, '%Y-%m-%dT%H:%i:%S', 'UTC'), 'Z') AS time, who, token, operation,
+            toString(a.state) AS state, ${told('input')}, ${told('outcome')}, error
+     FROM audit AS a FINAL WHERE a.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') ORDER BY id DESC LIMIT {limit:UInt32}`,
+    { since: since.getTime(), limit },
+    format,
+  );
+}

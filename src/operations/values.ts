@@ -1,0 +1,51 @@
+import * as z from 'zod';
+
+/** The values of operations, as JSON, parameters of an address and words of a command line all give them. */
+
+export function wholeNumber(description: string, most = 2 ** 32 - 1) {
+  const error = `must be a whole number from 1 to ${most}`;
+  return z.preprocess(
+    (given) => (typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : given),
+    z.int({ error }).min(1, error).max(most, error).meta({ title: 'n', description }),
+  );
+}
+
+export function flag(description: string) {
+  return z
+    .preprocess(
+      (given) => (given === 'true' ? true : given === 'false' ? false : given),
+      z.boolean('must be true or false'),
+    )
+    .default(false)
+    .meta({ type: 'boolean', description });
+}
+
+export function text(most: number, description: string) {
+  const error = `must have 1 to ${most} characters`;
+  return z
+    .string({ error: ({ input }) => (input === undefined ? undefined : error) })
+    .refine((given) => given !== '' && [...given].length <= most, error)
+    .meta({ minLength: 1, maxLength: most, description });
+}
+
+export const account = (description = 'advertiser or publisher') => text(128, description);
+
+export const load = (description = 'its id in the list of loads') => text(100, description);
+
+/** A day that events can have. */
+export function eventDay(description: string) {
+  const error = 'must be a day that exists, as yyyy-mm-dd, from 1971-01-01 to 2149-06-04';
+  return z
+    .union([z.iso.date()], { error })
+    .refine((day) => day >= '1971-01-01' && day <= '2149-06-04', error)
+    .meta({ title: 'day', description });
+}
+
+export function instant(description: string) {
+  return z
+    .union([z.iso.date(), z.iso.datetime({ offset: true })], {
+      error: 'must be a day that exists, as yyyy-mm-dd, or a time such as 2027-01-31T12:00:00Z',
+    })
+    .transform((given) => new Date(given))
+    .meta({ title: 'time', description });
+}

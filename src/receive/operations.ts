@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import { PassThrough, Readable } from 'node:stream';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import type { Store } from '../../clickhouse/client.ts';
+import { formats } from '../../ingest/formats/formats.ts';
+import { heldInput } from '../../ingest/input/held-input.ts';
+import type { Links } from '../accounts/links.ts';
+import type { HttpEnv } from '../http/env.ts';
+import { Problem } from '../http/problems.ts';
+import { requireJson } from '../http/report/request-body.ts';
+import type { Room } from '../http/server/body-room.ts';
+import { type FileOperation, judged, type Operation, perform, Rows } from '../operations/operation.ts';
+import { operations } from '../operations/operations.ts';
+import { InvalidRequest } from '../report/invalid-request.ts';
+import { formatOfBody, readBody } from './body.ts';
+
+export interface OperationDeps {
+  readonly store: Store;
+  readonly links: Links;
+  readonly answerTrustMs: number;
+  readonly room: Room;
+  /** Lets operators pass. */
+  readonly authenticated: MiddlewareHandler<HttpEnv>;
+  /** @throws {Problem} when nothing can be done now */
+  readonly requireReady: () => void;
+  /** Ends what waits. */
+  readonly signal: AbortSignal;
+  /** Keeps the store open until it has ended, also when its caller has left. */
+  readonly watch: <T>(work: Promise<T>) => Promise<T>;
+}
+
+/** `/v1/token/create` */
+export const pathOf = ({ name }: Operation | FileOperation): string => `/v1/${name.replaceAll(' ', '/')}`;
+export const methodOf = ({ changes }: Operation | FileOperation) => (changes === 'nothing' ? 'GET' : 'POST');
+
+/** The operations of the command line for programs: what only looks by GET, the others by POST. */
+export function operationRoutes(deps: OperationDeps): Hono<HttpEnv> {
+  const app = new Hono<HttpEnv>();
+  for (const operation of operations) {
+    const path = pathOf(operation);
+    const method = methodOf(operation);
+    app.use(path, (c, next) => {
+      c.set('endpoint', path);
+      return next();
+    });
+    const takesJson = method === 'POST' && !('file' in operation);
+    app.on(method, path, deps.authenticated, ...(takesJson ? [requireJson] : []), (c) =>
+      answer(c, operation, deps),
+    );
+    app.all(path, () => {
+      throw new Problem('method_not_allowed', `this path takes ${method}`, { headers: { Allow: method } });
+    });
+  }
+  return app;
+}
+
+async function answer(
+  c: Context<HttpEnv>,
+  operation: Operation | FileOperation,
+  { store, links, answerTrustMs, room, requireReady, signal, watch }: OperationDeps,
+): Promise<Response> {
+  requireReady();
+  const who = c.get('account');
+  const by = { who, token: c.get('token') ?? '' };
+  const context = { store, links, answerTrustMs, by, signal };
+  const parameters = parametersOf(c, operation);
+  const place = room.enter(who);
+  try {
+    const format = 'file' in operation ? formatOfBody(c.req.header('content-type')) : undefined;
+    const body = methodOf(operation) === 'POST' ? await readBody(c.env, place) : undefined;
+    const input = judged(operation, format || !body ? parameters : parsed(body));
+    const file = format &&
+      body && { input: heldInput(`the body of ${who}`, formats[format].endings.slice(0, 1), body) };
+    const done = await watch(perform(operation, context, input, file));
+    if (!(done instanceof Rows)) return c.json(Object(done));
+    const stream = Readable.toWeb(await begun(done)) as ReadableStream;
+    return c.body(stream, 200, { 'content-type': done.mediaType });
+  } finally {
+    place.leave();
+  }
+}
+
+/** Of lists all values; a parameter that comes twice is no text. */
+function parametersOf(c: Context<HttpEnv>, { input }: Operation | FileOperation): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(c.req.queries()).map(([name, values]) => {
+      const isList = input.shape[name]?.safeParse(values).success ?? false;
+      return [name, isList || values.length > 1 ? values : values[0]];
+    }),
+  );
+}
+
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    throw new InvalidRequest(undefined, 'the body is not valid JSON');
+  }
+}
+
+/** The rows, once there is a first one: until then a failure can still be told. */
+async function begun(rows: Rows): Promise<Readable> {
+  const out = new PassThrough();
+  const written = rows.write(out).then(() => void out.end());
+  await Promise.race([written, once(out, 'readable')]);
+  written.catch((error: Error) => out.destroy(error));
+  return out;
+}
