@@ -117,7 +117,7 @@ export const problems = {
 export const receiveProblems = {
   events_unreadable: {
     status: 400,
-    when: 'The body cannot be read as events: `detail` says why. Of a body with several chunks what came before the fault may be loaded: `adtally loads` shows it. Or `Idempotency-Key` has more than 200 characters, or others than those of ASCII that can be printed.',
+    when: 'The body cannot be read as events, or as the names, confirmations or corrections that an operation takes: `detail` says why. Of events in several chunks what came before the fault may be loaded: `adtally loads` shows it. Or `Idempotency-Key` has more than 200 characters, or others than those of ASCII that can be printed.',
     detail: 'column campaing is not a field of an event',
   },
   mapping_unknown: {
@@ -183,24 +183,26 @@ export function storeUnavailable(): Problem {
 
 export const exampleRequestId = '5b0f6a0e-6a53-4d0b-9d5e-2f6f3a1c9a77';
 
-/** The answer to a request that failed. */
-export const problemSchema = z
-  .object({
-    type: z.string().meta({ format: 'uri-reference', description: '`about:blank`: see `code`.' }),
-    title: z.string().describe('The name of the status.'),
-    status: z.number().meta({ type: 'integer', enum: [...new Set(problemCodes.map(statusOf))] }),
-    code: z.enum(problemCodes).meta({
-      description: 'The reason, stable: callers may act on it.',
-      'x-enum-descriptions': problemCodes.map((code) => problems[code].when),
-    }),
-    detail: z.string().describe('The reason, for people.'),
-    field: z
-      .string()
-      .optional()
-      .describe('The field of the body at fault, where there is one: `end_time`, `order_by.0.field`.'),
-    request_id: z.string().describe('The value of `X-Request-Id`.'),
-  })
-  .meta({ description: 'Problem details (RFC 9457).', examples: problemCodes.map(problemExample) });
+/** The answer to a request that failed, of a service that may answer with these codes. */
+export function problemSchema(codes: readonly ProblemCode[]) {
+  return z
+    .object({
+      type: z.string().meta({ format: 'uri-reference', description: '`about:blank`: see `code`.' }),
+      title: z.string().describe('The name of the status.'),
+      status: z.number().meta({ type: 'integer', enum: [...new Set(codes.map(statusOf))] }),
+      code: z.enum(codes).meta({
+        description: 'The reason, stable: callers may act on it.',
+        'x-enum-descriptions': codes.map((code) => kinds[code].when),
+      }),
+      detail: z.string().describe('The reason, for people.'),
+      field: z
+        .string()
+        .optional()
+        .describe('The field of the body at fault, where there is one: `end_time`, `order_by.0.field`.'),
+      request_id: z.string().describe('The value of `X-Request-Id`.'),
+    })
+    .meta({ description: 'Problem details (RFC 9457).', examples: codes.map(problemExample) });
+}
 
 /** A problem of this code as a caller may see it. */
 export function problemExample(code: ProblemCode) {

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { catalog } from '../../catalog/catalog.ts';
 import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
+import { signOutEverywhere } from '../accounts/sign-outs.ts';
 import { issueToken, listTokens, purposeOf, revokeTokens, tokenPurposes } from '../accounts/tokens.ts';
 import { ConfigError } from '../config.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
@@ -111,20 +112,30 @@ const choice = z
       .optional()
       .describe('its id in the list, or the token itself'),
     account: account('all tokens of this account').optional(),
+    person: text(
+      255,
+      'the sessions of this person, as the log of the service names them; no token',
+    ).optional(),
   })
-  .refine(({ token, account }) => (token === undefined) !== (account === undefined), {
+  .refine((given) => Object.values(given).filter((each) => each !== undefined).length === 1, {
     path: ['token'],
-    message: 'or account is required, and not both',
+    message: 'is required, or account, or person, and one of them alone',
   });
-const revoked = z.strictObject({ revoked: z.array(z.string()).describe('The ids of the tokens.') });
+const revoked = z.strictObject({
+  revoked: z.array(z.string()).describe('The ids of the tokens; none if it was a person.'),
+});
 
 export const revokeToken: Operation<typeof choice, z.infer<typeof revoked>> = {
   name: 'token revoke',
-  summary: 'revoke a token, or all of an account; services refuse them within 5 seconds',
+  summary: 'revoke a token, or all of an account, or end the sessions of a person; holds within 5 seconds',
   input: choice,
   answer: revoked,
   changes: 'something',
-  async run({ store }, { token = '', account }) {
+  async run({ store }, { token = '', account, person }) {
+    if (person !== undefined) {
+      await signOutEverywhere(store, person);
+      return { revoked: [] };
+    }
     const isWhole = purposeOf(token) !== undefined;
     const chosen = account !== undefined ? { account } : isWhole ? { token } : { id: token };
     const ids = await revokeTokens(store, chosen);

@@ -51,7 +51,12 @@ export async function recorded<T>(
     return result;
   } catch (error) {
     // The text of a statement can have the password that nodes of a cluster know each other by.
-    const reason = error instanceof ClickHouseError ? `ClickHouse: ${error.type}` : String(error);
+    const reason =
+      error instanceof ClickHouseError
+        ? `ClickHouse: ${error.type}`
+        : error instanceof Error
+          ? error.message
+          : String(error);
     // It stays begun where this fails, too.
     await write(store, { ...entry, state: 'failed', error: reason }).catch(() => {});
     throw error;

@@ -5,11 +5,12 @@ import { describeRejected, dismissRejects } from '../../ingest/rejects/rejected-
 import { replay as replayRows } from '../../ingest/replay/replay.ts';
 import { writeAudit } from './audit.ts';
 import { type Context, type FileOperation, type Operation, Rows } from './operation.ts';
-import { flag, instant, load, wholeNumber } from './values.ts';
+import { instant, load, wholeNumber } from './values.ts';
 
 /** What was loaded and changed, the rows that were not loaded, and loads that are taken back. */
 
-const mediaTypes = {
+/** Of rows, by the format that is asked for. */
+export const mediaTypes = {
   json: 'application/json',
   ndjson: 'application/x-ndjson',
   csv: 'text/csv; charset=utf-8',
@@ -90,7 +91,10 @@ export const dismiss: Operation<typeof dismissed, z.infer<typeof dismissedRows>>
 
 const corrected = z.strictObject({
   load: load('the load that rejected them'),
-  dedupe: flag('leave out events whose event_id is already loaded on the same days'),
+  dedupe: z
+    .boolean('must be true or false')
+    .default(false)
+    .describe('leave out events whose event_id is already loaded on the same days'),
 });
 /** How many rows that are still faulty are told; all of them stay rejected. */
 const mostReasons = 10;

@@ -1,23 +1,10 @@
 import * as z from 'zod';
 
-/** The values of operations, as JSON, parameters of an address and words of a command line all give them. */
+/** The values of operations, as JSON has them. */
 
 export function wholeNumber(description: string, most = 2 ** 32 - 1) {
   const error = `must be a whole number from 1 to ${most}`;
-  return z.preprocess(
-    (given) => (typeof given === 'string' && /^\d{1,15}$/.test(given) ? Number(given) : given),
-    z.int({ error }).min(1, error).max(most, error).meta({ title: 'n', description }),
-  );
-}
-
-export function flag(description: string) {
-  return z
-    .preprocess(
-      (given) => (given === 'true' ? true : given === 'false' ? false : given),
-      z.boolean('must be true or false'),
-    )
-    .default(false)
-    .meta({ type: 'boolean', description });
+  return z.int(error).min(1, error).max(most, error).meta({ title: 'n', description });
 }
 
 export function text(most: number, description: string) {
@@ -48,4 +35,17 @@ export function instant(description: string) {
     })
     .transform((given) => new Date(given))
     .meta({ title: 'time', description });
+}
+
+/** Words of a command line, or parameters of an address, as JSON would have them. */
+export function fromWords(
+  { input }: { readonly input: z.ZodObject },
+  words: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(words).map(([name, word]) => {
+      const isOther = typeof word === 'string' && input.shape[name]?.safeParse(word).success === false;
+      return [name, isOther && /^([1-9]\d{0,14}|true|false)$/.test(word) ? JSON.parse(word) : word];
+    }),
+  );
 }

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { formats } from '../../ingest/formats/formats.ts';
 import {
   type ProblemCode,
@@ -9,6 +8,7 @@ import {
 } from '../http/problems.ts';
 import { runningVersion } from '../version.ts';
 import { receivedSchema } from './load-body.ts';
+import { operationPaths, operationProblems, schemaOf } from './operation-paths.ts';
 
 const shared = [
   'unauthorized',
@@ -18,18 +18,17 @@ const shared = [
   'rate_limited',
 ] as const;
 const codes: readonly ProblemCode[] = [...(Object.keys(receiveProblems) as ProblemCode[]), ...shared];
+const allCodes = [...new Set([...codes, ...operationProblems])];
 
 /** The OpenAPI document of `adtally receive`. */
 export function receiveDocument() {
-  const problem = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
-  const statuses = [...new Set(codes.map(statusOf))].sort();
   return {
     openapi: '3.1.1',
     info: {
-      title: 'adtally: sending events',
+      title: 'adtally: sending events, and operations',
       version: runningVersion().version,
       description:
-        'The same bytes count once, like a file. After any answer but 400, 401, 413, 415 and 422 send the same body again, as often as it takes: it counts once.',
+        'The same bytes count once, like a file. After any answer but 400, 401, 413, 415 and 422 send the same body again, as often as it takes: it counts once. Operations are commands of adtally for the programs of an operator: answered when done, and done to their end if the caller leaves.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     security: [{ bearer: [] }],
@@ -71,34 +70,37 @@ export function receiveDocument() {
               description: 'The ledger says that the body is loaded, and reports show it.',
               content: { 'application/json': { schema: { $ref: '#/components/schemas/Received' } } },
             },
-            ...Object.fromEntries(
-              statuses.map((status) => [status, { description: describe(status), content: problem }]),
-            ),
+            ...problemsOf(codes),
           },
         },
       },
+      ...operationPaths(problemsOf),
     },
     components: {
       securitySchemes: {
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'A token of `adtally token create --for ingest NAME`.',
+          description:
+            'For `/v1/events` a token of `adtally token create --for ingest NAME`, for operations one of `--for operator NAME`.',
         },
       },
-      schemas: { Received: schemaOf(receivedSchema), Problem: schemaOf(problemSchema) },
+      schemas: { Received: schemaOf(receivedSchema), Problem: schemaOf(problemSchema(allCodes)) },
     },
   };
 }
 
-function describe(status: number): string {
-  return codes
-    .filter((code) => statusOf(code) === status)
-    .map((code) => `\`${code}\`: ${problemExample(code).detail}.`)
-    .join(' ');
+function problemsOf(codes: readonly ProblemCode[]) {
+  const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
+  const describe = (status: number) =>
+    codes
+      .filter((code) => statusOf(code) === status)
+      .map((code) => `\`${code}\`: ${said[code] ?? problemExample(code).detail}.`)
+      .join(' ');
+  const statuses = [...new Set(codes.map(statusOf))].sort();
+  return Object.fromEntries(statuses.map((status) => [status, { description: describe(status), content }]));
 }
 
-function schemaOf(schema: z.ZodType) {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' });
-  return rest;
-}
+const said: Partial<Record<ProblemCode, string>> = {
+  invalid_request: 'what was given is wrong, and nothing was changed; `field` says where',
+};

@@ -11,6 +11,7 @@ import { requireJson } from '../http/report/request-body.ts';
 import type { Room } from '../http/server/body-room.ts';
 import { type FileOperation, judged, type Operation, perform, Rows } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';
+import { fromWords } from '../operations/values.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { formatOfBody, readBody } from './body.ts';
 
@@ -63,7 +64,7 @@ async function answer(
   const who = c.get('account');
   const by = { who, token: c.get('token') ?? '' };
   const context = { store, links, answerTrustMs, by, signal };
-  const parameters = parametersOf(c, operation);
+  const parameters = fromWords(operation, parametersOf(c, operation));
   const place = room.enter(who);
   try {
     const format = 'file' in operation ? formatOfBody(c.req.header('content-type')) : undefined;

@@ -1,4 +1,4 @@
-import pino from 'pino';
+import pino, { type Logger } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { loadConfig } from '../../src/config.ts';
@@ -25,7 +25,11 @@ export interface TestReceiver {
 export const bodyOf = (events: readonly EventLine[]): string => ndjson(events);
 
 /** A service that takes events into the store of one test file, on a port of its own. */
-export function useReceiver(test: TestStore, env: NodeJS.ProcessEnv = {}): TestReceiver {
+export function useReceiver(
+  test: TestStore,
+  env: NodeJS.ProcessEnv = {},
+  log: Logger = pino({ level: 'silent' }),
+): TestReceiver {
   const tokens = new Map<string, Promise<string>>();
   let receiver: Receiver | undefined;
   const stop = async () => {
@@ -36,7 +40,7 @@ export function useReceiver(test: TestStore, env: NodeJS.ProcessEnv = {}): TestR
     const config = loadConfig({ RECEIVE_PORT: '0', ANSWER_TRUST_MS: '0', ...env });
     const { address } = test;
     const opened = { address, reporter: address, lost: new Promise<void>(() => {}), close: async () => {} };
-    receiver = await startReceiver(config, opened, pino({ level: 'silent' }));
+    receiver = await startReceiver(config, opened, log);
   });
   afterAll(stop);
   const token = (sender: string) => {

@@ -38,6 +38,7 @@ export function addAccountCommands(program: Command): void {
     const named = given.token === '-' ? (await text(process.stdin)).trim() : given.token;
     await operate(revokeToken, { ...given, token: named }, ({ revoked }) => {
       for (const id of revoked) say(`token ${id} is revoked`);
+      if (given.person !== undefined) say(`${given.person} is signed out everywhere`);
     });
   }).addHelpText('after', '\nThe token - is read from standard input.');
   program

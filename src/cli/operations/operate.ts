@@ -11,6 +11,7 @@ import {
   perform,
   type Rows,
 } from '../../operations/operation.ts';
+import { fromWords } from '../../operations/values.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
 import { usage } from '../arguments.ts';
 import { config, say, withReachableStore, withStore } from '../command.ts';
@@ -77,7 +78,7 @@ export async function operate<Shape extends z.ZodObject, Answer>(
   tell: (answer: Answer, store: Store) => void | Promise<void>,
   { mayBeNew = false, file }: OperateOptions = {},
 ): Promise<void> {
-  const input = judged(operation, given);
+  const input = judged(operation, fromWords(operation, given));
   const work = async (store: Store) => tell(await performIn(store, operation, input, file), store);
   if (operation.answer === undefined) await withReachableStore(work);
   else await withStore(work, { mayBeNew });

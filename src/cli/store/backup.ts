@@ -26,7 +26,7 @@ export async function backup(store: Store, to: string): Promise<void> {
     const write = () => transfer(server, `BACKUP DATABASE ${database} TO ${archive.target}`, archive);
     await writing(archive, bytes, async () => {
       if (pending.length > 0) return backupOlder(store, write);
-      await exclusively(store, `backup to ${archive.name}`, async (load) => {
+      await exclusively(store, 'backup', `backup to ${archive.name}`, async (load) => {
         await requireSound(store);
         await write();
         load.assertTurnHeld();

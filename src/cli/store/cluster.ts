@@ -25,7 +25,7 @@ export function addClusterCommands(program: Command): void {
 }
 
 async function runPlace(store: Store, account: string, shards: readonly number[]): Promise<void> {
-  const readAll = await exclusively(store, `placement of ${account}`, () =>
+  const readAll = await exclusively(store, 'place', `placement of ${account}`, () =>
     placeAccount(store, catalog, { account, shards }),
   );
   await untilReportsShowIt();
@@ -34,7 +34,7 @@ async function runPlace(store: Store, account: string, shards: readonly number[]
 }
 
 async function runGrow(store: Store): Promise<void> {
-  const { from, to, accounts } = await exclusively(store, 'placement of new accounts', () =>
+  const { from, to, accounts } = await exclusively(store, 'grow', 'placement of new accounts', () =>
     growCluster(store, catalog),
   );
   await untilReportsShowIt();

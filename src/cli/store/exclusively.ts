@@ -1,16 +1,24 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
+import { commandLine, recorded } from '../../operations/audit.ts';
 import { say } from '../command.ts';
 
 /**
  * Waits for running loads to end; loads that start meanwhile wait for this work. The load history lists it as a
- * rebuild.
+ * rebuild, and the audit log by its command.
  */
-export async function exclusively<T>(
+export function exclusively<T>(
   store: Store,
+  operation: string,
   file: string,
   work: (load: Load) => Promise<T>,
 ): Promise<T> {
+  return recorded(store, commandLine(), { operation, input: { what: file } }, async () => {
+    return { result: await inTurn(store, file, work), outcome: {} };
+  });
+}
+
+async function inTurn<T>(store: Store, file: string, work: (load: Load) => Promise<T>): Promise<T> {
   const description = { kind: 'rebuild', file } as const;
   const load = await Load.begin(store, description, new Date(), {
     onWait: (other) => say(`waiting for load ${other}`),

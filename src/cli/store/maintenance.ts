@@ -174,7 +174,7 @@ function mendingOf(differences: readonly LedgerDifference[], unloads: readonly s
 }
 
 async function runRebuild(store: Store, days: DayRange, json: boolean): Promise<void> {
-  const built = await exclusively(store, `rollups ${days.from} to ${days.to}`, (load) =>
+  const built = await exclusively(store, 'rebuild', `rollups ${days.from} to ${days.to}`, (load) =>
     rebuildRollups(store, catalog, days, {
       onStep: ({ table, month, done, total }) => {
         if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);

@@ -51,7 +51,7 @@ export async function prune(store: Store, flags: PruneFlags, now: Date): Promise
   const first = firstKept(now, timezone, flags.keep);
   const until = dayBefore(first);
   if (flags.dryRun) return flags.reports ? tellDrop(store, first) : tellFold(store, first);
-  const done = await exclusively(store, `prune before ${first}`, async (load) => {
+  const done = await exclusively(store, 'prune', `prune before ${first}`, async (load) => {
     await requireNoUnsettledChunk(store, 'prune', { from: everyDay.from, to: until });
     await recordPrunedMonths(store, until);
     return flags.reports ? drop(store, first, load) : fold(store, first, load);

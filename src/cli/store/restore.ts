@@ -2,6 +2,7 @@ import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import { dropDerived, markRestored, takePlace } from '../../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
+import { commandLine, recorded } from '../../operations/audit.ts';
 import { usage } from '../arguments.ts';
 import { config, say, untilReportsShowIt } from '../command.ts';
 import { type Archive, archiveToRead, givenAs, reading, sync } from './archive.ts';
@@ -25,7 +26,7 @@ export async function restore(store: Store, from: string, { replace = false }: R
     await requireOneNode(store);
     if (unfinished) {
       await takePlace(store.address, config().clickhouse.names);
-      await tellRestored(unfinished.from);
+      await tellRestored(store, unfinished.from);
       if (unfinished.from === givenAs(from)) return;
     }
     const archive = archiveToRead(from);
@@ -39,7 +40,7 @@ export async function restore(store: Store, from: string, { replace = false }: R
     });
     await markRestored(server, database, givenAs(from));
     await takePlace(store.address, config().clickhouse.names);
-    await tellRestored(archive.name);
+    await tellRestored(store, archive.name);
   });
 }
 
@@ -78,7 +79,9 @@ async function syncTables(server: Store, database: string): Promise<void> {
   for (const path of tables.flatMap(({ paths }) => paths)) await sync(path);
 }
 
-async function tellRestored(name: string): Promise<void> {
+async function tellRestored(store: Store, name: string): Promise<void> {
+  const entry = { operation: 'restore', input: { from: name } };
+  await recorded(store, commandLine(), entry, async () => ({ result: undefined, outcome: {} }));
   await untilReportsShowIt();
   say(`restored from ${name}`);
   say(

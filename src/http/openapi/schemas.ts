@@ -7,7 +7,7 @@ import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import type { ReportOptions } from '../../report/options.ts';
 import { requestSchema } from '../../report/request.ts';
 import { linkAnswer } from '../export/links.ts';
-import { problemSchema } from '../problems.ts';
+import { problemCodes, problemSchema } from '../problems.ts';
 import { exampleTexts, exampleUpdateTime } from './examples.ts';
 import type { JsonSchema } from './model.ts';
 
@@ -70,7 +70,7 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
   name('ChangesRequest', changesBody);
   name('Changes', z.strictObject({ result: changesAnswer }));
   name('Health', z.strictObject({ status: z.literal('ok') }));
-  name('Problem', problemSchema);
+  name('Problem', problemSchema(problemCodes));
   const { schemas } = z.toJSONSchema(byName, { io: 'input', uri: (id) => named + id });
   return Object.fromEntries(
     Object.entries(schemas).map(([id, schema]) => [id, withoutRefused(schema as JsonSchema)]),

@@ -1,0 +1,83 @@
+import * as z from 'zod';
+import { formats } from '../../ingest/formats/formats.ts';
+import type { ProblemCode } from '../http/problems.ts';
+import { mediaTypes } from '../operations/history.ts';
+import type { FileOperation, Operation } from '../operations/operation.ts';
+import { operations } from '../operations/operations.ts';
+import { methodOf, pathOf } from './operations.ts';
+
+const textTypes = Object.values(formats).flatMap(({ text, mediaTypes }) => (text ? mediaTypes : []));
+
+/** What an operation may answer beside what it is for. */
+export const operationProblems = [
+  'invalid_request',
+  'unauthorized',
+  'request_too_slow',
+  'body_too_large',
+  'unsupported_media_type',
+  'rate_limited',
+  'too_many_bodies',
+  'store_busy',
+] as const satisfies readonly ProblemCode[];
+
+/** The OpenAPI paths of operations. @param problems the answers of requests that failed */
+export function operationPaths(problems: (codes: readonly ProblemCode[]) => object) {
+  return Object.fromEntries(
+    operations.map((operation) => [
+      pathOf(operation),
+      { [methodOf(operation).toLowerCase()]: describe(operation, problems) },
+    ]),
+  );
+}
+
+function describe(operation: Operation | FileOperation, problems: (codes: readonly ProblemCode[]) => object) {
+  const { name, summary, input, changes } = operation;
+  const isFile = 'file' in operation;
+  const { properties = {}, required = [] } = schemaOf(input);
+  const takesParameters = isFile || changes === 'nothing';
+  const parameters = Object.entries(properties).map(([field, schema]) => ({
+    name: field,
+    in: 'query',
+    required: required.includes(field),
+    schema,
+  }));
+  const content = isFile
+    ? Object.fromEntries(textTypes.map((type) => [type, {}]))
+    : { 'application/json': { schema: schemaOf(input) } };
+  return {
+    operationId: name.replace(/[ _](\w)/g, (_, letter: string) => letter.toUpperCase()),
+    summary: `${summary.charAt(0).toUpperCase()}${summary.slice(1)}`,
+    tags: ['operations'],
+    ...(takesParameters && { parameters }),
+    ...(changes !== 'nothing' && {
+      requestBody: {
+        required: true,
+        ...(isFile && { description: `The columns or fields ${operation.file}.` }),
+        content,
+      },
+    }),
+    responses: {
+      200: { description: 'What came of it.', content: answerOf(operation) },
+      ...problems([...operationProblems, ...(isFile ? (['events_unreadable'] as const) : [])]),
+    },
+  };
+}
+
+/** Rows have no schema: the format that is asked for says what they are. */
+function answerOf({ answer, input }: Operation | FileOperation) {
+  if (answer) return { 'application/json': { schema: schemaOf(answer) } };
+  const { format } = schemaOf(input).properties ?? {};
+  const names: (keyof typeof mediaTypes)[] = Object(format).enum;
+  return Object.fromEntries(names.map((each) => [mediaTypes[each], {}]));
+}
+
+/** The schema of what is given or answered, without what names values on a command line. */
+export function schemaOf(schema: z.ZodType) {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io: 'input',
+    override: ({ jsonSchema }) => {
+      delete jsonSchema.title;
+    },
+  });
+  return rest;
+}

@@ -1,0 +1,310 @@
+import { userInfo } from 'node:os';
+import { validate } from '@hyperjump/json-schema/openapi-3-1';
+import pino from 'pino';
+import { expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { Load } from '../../ingest/ledger/load.ts';
+import { createToken, listTokens } from '../../src/accounts/tokens.ts';
+import { operations } from '../../src/operations/operations.ts';
+import { methodOf, pathOf } from '../../src/receive/operations.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
+import { event } from '../support/events.ts';
+import { paths } from '../support/oracle.ts';
+import { environmentOf } from '../support/process.ts';
+import { bodyOf, useReceiver } from '../support/receiver.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const logged: string[] = [];
+const secret = { LINK_SECRET: 'a secret of more than 32 characters' };
+const receiver = useReceiver(db, secret, pino({}, { write: (text) => void logged.push(text) }));
+const service = useService(db, secret);
+const run = useCommandRunners();
+const within5s = { timeout: 5_000, interval: 100 };
+
+let operator: Promise<string> | undefined;
+
+interface Asked {
+  readonly body?: unknown;
+  readonly type?: string;
+  readonly token?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Asks for an operation; JSON unless a media type is named. */
+async function ask(path: string, { body, type, token, signal }: Asked = {}) {
+  operator ??= createToken(db.store, { account: 'panel', label: '', purpose: 'operator' });
+  const answer = await fetch(`${receiver.url}${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      authorization: `Bearer ${token ?? (await operator)}`,
+      ...(body !== undefined && { 'content-type': type ?? 'application/json' }),
+    },
+    ...(body !== undefined && { body: type ? String(body) : JSON.stringify(body) }),
+    ...(signal && { signal }),
+  });
+  const text = await answer.text();
+  const isJson = /[/+]json$/.test(answer.headers.get('content-type') ?? '');
+  const json = isJson ? JSON.parse(text) : undefined;
+  const operation = operations.find((each) => pathOf(each) === path.split('?')[0]);
+  if (answer.status === 200) operation?.answer?.parse(json);
+  return { status: answer.status, text, json };
+}
+
+interface Entry {
+  readonly who: string;
+  readonly token: string;
+  readonly operation: string;
+  readonly state: string;
+  readonly input: Record<string, unknown>;
+  readonly outcome: Record<string, unknown>;
+  readonly error: string;
+}
+
+const audit = async (): Promise<Entry[]> => (await ask('/v1/audit')).json;
+
+async function reportStatus(token: string): Promise<number> {
+  const { status } = await fetch(`${service.url}/v1/campaigns`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
+  });
+  return status;
+}
+
+test('tokens of reports and of events reach no operation, and an operator reads no report and sends no event', async () => {
+  const reading = await createToken(db.store, { account: 'panel', label: '' });
+  const sending = await createToken(db.store, { account: 'panel', label: '', purpose: 'ingest' });
+  for (const operation of operations) {
+    for (const token of [reading, sending, 'ado_mistyped']) {
+      const asked = methodOf(operation) === 'GET' ? { token } : { token, body: {} };
+      expect(await ask(pathOf(operation), asked)).toMatchObject({
+        status: 401,
+        json: { code: 'unauthorized' },
+      });
+    }
+  }
+  const token = await createToken(db.store, { account: 'advertiser', label: '', purpose: 'operator' });
+  for (const path of [...paths, '/mcp']) {
+    const { status } = await fetch(`${service.url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
+    });
+    expect([path, status]).toEqual([path, 401]);
+  }
+  const sent = await receiver.send(bodyOf([event()]), { authorization: `Bearer ${token}` });
+  expect(sent.status).toBe(401);
+  expect((await ask('/v1/token/list', { token })).status).toBe(200);
+  expect(await audit()).toEqual([]);
+});
+
+test('a token is created, opens reports, and is revoked; logs and audit have who and when, and never the token', async () => {
+  const made = await ask('/v1/token/create', {
+    body: { account: 'advertiser', expires: '2099-01-01T00:00:00Z', label: 'one visit' },
+  });
+  expect(made).toMatchObject({ status: 200, json: { expires: '2099-01-01T00:00:00.000Z' } });
+  const { id, token } = made.json;
+  expect(await reportStatus(token)).toBe(200);
+  const listed = (await ask('/v1/token/list?account=advertiser')).json;
+  expect(listed).toContainEqual(expect.objectContaining({ id, label: 'one visit', purpose: 'report' }));
+
+  const address = '/v1/export/campaigns.csv?start_time=2026-03-01&end_time=2026-03-31';
+  const { json: linked } = await ask('/v1/token/link', { body: { token: id, address } });
+  expect((await fetch(`${service.url}${linked.link}`)).status).toBe(200);
+
+  expect((await ask('/v1/token/revoke', { body: { token } })).json).toEqual({ revoked: [id] });
+  await expect.poll(() => reportStatus(token), within5s).toBe(401);
+
+  const [operatorToken] = (await listTokens(db.store, { account: 'panel' })).filter(
+    ({ purpose }) => purpose === 'operator',
+  );
+  const by = { who: 'panel', token: operatorToken?.id, state: 'done' };
+  expect(await audit()).toMatchObject([
+    { ...by, operation: 'token revoke', input: {}, outcome: { revoked: [id] } },
+    { ...by, operation: 'token link', input: { token: id, address }, outcome: {} },
+    {
+      ...by,
+      operation: 'token create',
+      input: { account: 'advertiser', label: 'one visit' },
+      outcome: { id },
+    },
+  ]);
+  const stored = await select(db.store, 'SELECT * FROM audit');
+  const proof = new URL(linked.link, service.url).searchParams.get('link') ?? '';
+  for (const text of [JSON.stringify(stored), logged.join('')]) {
+    for (const each of [token, await operator, proof]) expect(text).not.toContain(each);
+  }
+  expect(logged.join('')).toContain('/v1/token/create');
+});
+
+test('a revoked operator token stops, and operators make no operators', async () => {
+  const token = await createToken(db.store, { account: 'leaked', label: '', purpose: 'operator' });
+  const body = { account: 'leaked-2', for: 'operator' };
+  expect(await ask('/v1/token/create', { body, token })).toMatchObject({
+    status: 400,
+    json: { field: 'for' },
+  });
+  expect((await audit())[0]).toMatchObject({ who: 'leaked', state: 'failed' });
+  expect((await ask('/v1/token/revoke', { body: { token } })).status).toBe(200);
+  await expect.poll(async () => (await ask('/v1/loads', { token })).status, within5s).toBe(401);
+});
+
+const long = 'x'.repeat(129);
+test.each<[path: string, body: unknown, field: string | undefined]>([
+  ['/v1/token/create', {}, 'account'],
+  ['/v1/token/create', { account: long }, 'account'],
+  ['/v1/token/create', { account: 7 }, 'account'],
+  ['/v1/token/create', { account: 'a', for: 'admin' }, 'for'],
+  ['/v1/token/create', { account: 'a', for: 'ingest', family: 'campaigns' }, 'family'],
+  ['/v1/token/create', { account: 'a', expires: '2026-02-30' }, 'expires'],
+  ['/v1/token/create', { account: 'a', lable: 'mistyped' }, 'lable'],
+  ['/v1/token/create', [], undefined],
+  ['/v1/token/revoke', {}, 'token'],
+  ['/v1/token/revoke', { token: 'nobody' }, 'token'],
+  ['/v1/token/revoke', { token: 'adt_mistyped' }, 'token'],
+  ['/v1/token/revoke', { account: 'a', token: 'nobody' }, 'token'],
+  ['/v1/token/link', { token: 'nobody', address: '/v1/export/campaigns.csv' }, 'token'],
+  ['/v1/limit/set', { account: 'a' }, 'requests'],
+  ['/v1/limit/set', { account: 'a', requests: 0 }, 'requests'],
+  ['/v1/limit/set', { account: 'a', requests: 2 ** 32 }, 'requests'],
+  ['/v1/confirm', { account: 'a', from: '2026-03-01', to: '2026-02-01' }, 'to'],
+  ['/v1/confirm', { account: 'a', from: '2026-02-30', to: '2026-03-01' }, 'from'],
+  ['/v1/rejects/dismiss', { load: [] }, 'load'],
+  ['/v1/rejects/dismiss', { load: ['nowhere'] }, 'load'],
+  ['/v1/unload', { load: 'nowhere' }, 'load'],
+  ['/v1/unload', { load: { $ne: '' } }, 'load'],
+  ['/v1/unload/preview?load=nowhere', undefined, 'load'],
+  ['/v1/loads?limit=0', undefined, 'limit'],
+  ['/v1/loads?limit=1&limit=2', undefined, 'limit'],
+  ['/v1/loads?format=xml', undefined, 'format'],
+  ['/v1/loads?newest=1', undefined, 'newest'],
+  ['/v1/loads/show', undefined, 'load'],
+  ['/v1/rejects?load=nowhere', undefined, 'load'],
+  ['/v1/audit?since=yesterday', undefined, 'since'],
+])('%s with %j is 400 and names what is wrong', async (path, body, field) => {
+  const { status, json } = await ask(path, { body });
+  expect({ status, code: json.code, field: json.field }).toEqual({
+    status: 400,
+    code: 'invalid_request',
+    field,
+  });
+});
+
+interface Described {
+  readonly parameters?: readonly { readonly name: string }[];
+  readonly requestBody?: { readonly content: Record<string, { readonly schema?: { properties: object } }> };
+}
+
+test('the OpenAPI document is valid, and has every operation with its input', async () => {
+  const text = await (await fetch(`${receiver.url}/openapi.json`)).text();
+  const judged = await validate('https://spec.openapis.org/oas/3.1/schema-base', JSON.parse(text), 'BASIC');
+  expect(judged).toMatchObject({ valid: true });
+  const { paths }: { paths: Record<string, Record<string, Described>> } = JSON.parse(text);
+  for (const operation of operations) {
+    const described = paths[pathOf(operation)]?.[methodOf(operation).toLowerCase()];
+    const { schema } = described?.requestBody?.content['application/json'] ?? {};
+    const parameters = (described?.parameters ?? []).map(({ name }) => name);
+    const fields = Object.keys(schema?.properties ?? {}).concat(parameters);
+    expect(fields).toEqual(Object.keys(operation.input.shape));
+  }
+});
+
+test('what is no JSON, another method and another media type are refused', async () => {
+  expect(await ask('/v1/confirm', { body: '{', type: 'application/json' })).toMatchObject({ status: 400 });
+  expect(await ask('/v1/confirm', { body: 'a', type: 'text/plain' })).toMatchObject({ status: 415 });
+  expect(await ask('/v1/confirm')).toMatchObject({ status: 405 });
+  expect(await ask('/v1/ingest/sites', { body: '[]', type: 'application/avro' })).toMatchObject({
+    status: 400,
+    json: { code: 'events_unreadable' },
+  });
+});
+
+test('names, confirmations and limits come as files do, and count as the commands do', async () => {
+  const sent = await receiver.send(bodyOf([event({ advertiser_id: 'named', spend: '1.5' })]));
+  expect(sent.status).toBe(200);
+  const csv = { type: 'text/csv', body: 'account_id,campaign_id,name\nnamed,campaign,Spring ☃\n' };
+  expect((await ask('/v1/ingest/campaigns', csv)).json).toEqual({ lines: 1 });
+  const bad = { type: 'text/csv', body: 'account_id,campaign_id,name\nnamed,campaign,\n' };
+  expect(await ask('/v1/ingest/campaigns', bad)).toMatchObject({
+    status: 400,
+    json: { code: 'events_unreadable' },
+  });
+  const before = await service.report('/v1/campaigns', 'named', '2026-03-01', '2026-03-31');
+  expect(before).toMatchObject({
+    rows: [{ campaign: 'Spring ☃' }],
+    unconfirmed_revenue_dates: ['2026-03-01'],
+  });
+  const day = { type: 'application/x-ndjson', body: '{"account_id":"named","day":"2026-03-01"}\n' };
+  expect((await ask('/v1/ingest/confirmations', day)).json).toEqual({ days: 1, changed: 1 });
+  const again = { body: { account: 'named', from: '2026-03-01', to: '2026-03-02' } };
+  expect((await ask('/v1/confirm', again)).json).toEqual({ days: 2, changed: 0, known: true });
+  const after = await service.report('/v1/campaigns', 'named', '2026-03-01', '2026-03-31');
+  expect(after.unconfirmed_revenue_dates).toEqual([]);
+
+  expect((await ask('/v1/limit/set', { body: { account: 'named', requests: 5 } })).status).toBe(200);
+  expect((await ask('/v1/limit/list')).json).toEqual([{ account: 'named', requests: 5 }]);
+  expect((await ask('/v1/limit/set', { body: { account: 'named', requests: null } })).status).toBe(200);
+  expect((await ask('/v1/limit/list?account=named')).json).toEqual([]);
+});
+
+test('rejected rows are listed, corrected and replayed, and a load is taken back', async () => {
+  const events = [event({ advertiser_id: 'wrong' }), event({ advertiser_id: 'wrong', quantity: 0 })];
+  const { load } = (await receiver.send(bodyOf(events))).json;
+  expect((await ask('/v1/loads?limit=1')).json).toMatchObject([{ load, rejected_rows: 1 }]);
+  expect((await ask(`/v1/loads/show?load=${load}`)).json).toMatchObject([{ load, rejected_open: 1 }]);
+  expect((await ask(`/v1/rejects?load=${load}&format=table`)).text).toContain('quantity');
+  const rejected = (await ask(`/v1/rejects?load=${load}`)).text;
+  const corrected = {
+    type: 'application/x-ndjson',
+    body: rejected.replace('"quantity":"0"', '"quantity":"3"'),
+  };
+  const still = { ...corrected, body: rejected };
+  expect((await ask(`/v1/replay?load=${load}`, still)).json).toMatchObject({ replayed: 0, faulty: 1 });
+  expect((await ask(`/v1/replay?load=${load}`, corrected)).json).toMatchObject({ replayed: 1, faulty: 0 });
+  expect((await ask(`/v1/replay?load=${load}`, corrected)).json).toMatchObject({ replayed: 0, skipped: 1 });
+  expect((await ask(`/v1/rejects?load=${load}`)).text).toBe('');
+
+  const taken = { before: false, events: 1, months: ['2026-03'] };
+  expect((await ask(`/v1/unload/preview?load=${load}`)).json).toMatchObject(taken);
+  expect((await ask('/v1/unload', { body: { load } })).json).toMatchObject(taken);
+  expect((await ask('/v1/unload', { body: { load } })).json).toMatchObject({ before: true });
+  const { rows } = await service.report('/v1/campaigns', 'wrong', '2026-03-01', '2026-03-31');
+  expect(rows).toMatchObject([{ impressions: 3 }]);
+});
+
+test('an operation whose caller leaves goes on to its end', async () => {
+  const { load } = (await receiver.send(bodyOf([event({ advertiser_id: 'left' })]))).json;
+  const other = await Load.begin(db.store, { kind: 'events', file: 'under way' }, new Date());
+  const leaving = new AbortController();
+  const asked = ask('/v1/unload', { body: { load }, signal: leaving.signal });
+  await expect
+    .poll(audit, within5s)
+    .toContainEqual(expect.objectContaining({ operation: 'unload', state: 'begun', input: { load } }));
+  leaving.abort();
+  await expect(asked).rejects.toThrow();
+  await other.finish();
+  await expect
+    .poll(audit, { timeout: 20_000 })
+    .toContainEqual(expect.objectContaining({ operation: 'unload', state: 'done', input: { load } }));
+  expect((await ask(`/v1/loads/show?load=${load}`)).json).toMatchObject([{ state: 'unloaded' }]);
+});
+
+test('what the command line changes is in the audit log, too, and the command lists it', async () => {
+  const env = environmentOf(db.address);
+  const since = new Date().toISOString();
+  const made = await run(['token', 'create', 'shell', '--expires', '2099-01-01'], env);
+  expect(made.code, made.stderr).toBe(0);
+  expect((await run(['limit', 'shell', '--requests', '9'], env)).code).toBe(0);
+  expect((await run(['confirm', 'shell', '--from', '2026-03-01', '--to', '2026-03-01'], env)).code).toBe(0);
+  const { stdout } = await run(['audit', '--json', '--since', since], env);
+  const who = expect.stringMatching(new RegExp(`^${userInfo().username}@.`));
+  expect(JSON.parse(stdout)).toMatchObject([
+    { who, token: '', operation: 'confirm', state: 'done', outcome: { days: 1 } },
+    { who, operation: 'limit set', input: { account: 'shell', requests: 9 } },
+    { who, operation: 'token create', input: { account: 'shell' } },
+  ]);
+  expect(stdout).not.toContain(made.stdout.trim());
+  expect((await run(['audit', '--limit', '1'], env)).stdout).toContain('confirm');
+});
