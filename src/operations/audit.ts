@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
-import { retrying } from '../../clickhouse/retry.ts';
+import { isTransient, retrying } from '../../clickhouse/retry.ts';
 import { type ListFormat, writeList } from '../../ingest/history/load-history.ts';
 import { userName } from '../../ingest/ledger/load.ts';
 
@@ -35,16 +35,7 @@ export async function recorded<T>(
   { operation, input }: AuditEntry,
   work: () => Promise<{ readonly result: T; readonly outcome: unknown }>,
 ): Promise<T> {
-  const time = new Date().toISOString();
-  const entry = {
-    id: `${time.replace(/\D/g, '')}${randomBytes(4).toString('hex')}`,
-    at: time.slice(0, -1).replace('T', ' '),
-    who,
-    token,
-    operation,
-    input: JSON.stringify(input),
-  };
-  await write(store, { ...entry, state: 'begun' });
+  const entry = await begin(store, { who, token, operation, input: JSON.stringify(input) });
   try {
     const { result, outcome } = await work();
     await retrying(() => write(store, { ...entry, state: 'done', outcome: JSON.stringify(outcome) }));
@@ -63,14 +54,27 @@ export async function recorded<T>(
   }
 }
 
-async function write(store: Store, entry: Readonly<Record<string, string>>): Promise<void> {
-  await store.insert({
-    table: 'audit',
-    values: [entry],
-    format: 'JSONEachRow',
-    // A shard that is down must not keep a token from being revoked: the node that is asked keeps the row for it.
-    clickhouse_settings: { distributed_foreground_insert: 0 },
-  });
+type Entry = Readonly<Record<string, string>>;
+
+/** The id decides the shard, and a shard that is down must not keep a token from being revoked. */
+const mostIds = 10;
+
+async function begin(store: Store, said: Entry): Promise<Entry> {
+  const time = new Date().toISOString();
+  for (let ids = 1; ; ids++) {
+    const id = `${time.replace(/\D/g, '')}${randomBytes(4).toString('hex')}`;
+    const entry = { id, at: time.slice(0, -1).replace('T', ' '), ...said };
+    try {
+      await write(store, { ...entry, state: 'begun' });
+      return entry;
+    } catch (error) {
+      if (!(error instanceof Error && isTransient(error)) || ids === mostIds) throw error;
+    }
+  }
+}
+
+async function write(store: Store, entry: Entry): Promise<void> {
+  await store.insert({ table: 'audit', values: [entry], format: 'JSONEachRow' });
 }
 
 /** Writes the audit log, newest first. @param since only what is as young as this */
