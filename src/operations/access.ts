@@ -19,7 +19,7 @@ const tokenId = z
 const newToken = z
   .strictObject({
     account: account(
-      'the account whose reports it opens; for ingest and operator a name for who has it, which logs show',
+      'the account whose reports it opens; of ingest and operator the name of the program, which logs show',
     ),
     for: z
       .enum(tokenPurposes, `must be one of ${tokenPurposes.join(', ')}`)

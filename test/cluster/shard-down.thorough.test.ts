@@ -1,7 +1,10 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../clickhouse/client.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
+import { Links } from '../../src/accounts/links.ts';
 import { createToken, listTokens, revokeTokens } from '../../src/accounts/tokens.ts';
+import { revokeToken } from '../../src/operations/access.ts';
+import { perform } from '../../src/operations/operation.ts';
 import { events, expectRecount, homes, year } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
@@ -42,7 +45,7 @@ describe('what an operator sees', () => {
     });
   });
 
-  it('with a shard down status, loads and rejects say what the others know and which one is missing', async () => {
+  it('with a shard down status, loads, rejects and audit say what the others know and which one is missing', async () => {
     const env = { ...environmentOf(db.address), CLICKHOUSE_CLUSTER: cluster.name };
     const last = cluster.nodes.at(-1);
     await last?.kill();
@@ -51,6 +54,7 @@ describe('what an operator sees', () => {
         ['status', '--json'],
         ['loads', '--json'],
         ['rejects', '--json'],
+        ['audit', '--json'],
       ]) {
         const { code, stdout, stderr } = await run(command, env);
         expect({ command, code }).toEqual({ command, code: 1 });
@@ -81,9 +85,15 @@ describe('tokens', () => {
       await createToken(first, { account: 'leaky', label: '' });
       expect([await valid(first), await valid(second)]).toEqual([1, 1]);
       await down.kill();
+      const asked = {
+        store: first,
+        by: { who: 'on call' },
+        links: new Links(() => undefined),
+        answerTrustMs: 0,
+      };
       // The embedded ClickHouse that asks may end with its peer; it is started again.
       const refusal = () =>
-        revokeTokens(first, { account: 'leaky' }).then(
+        perform(revokeToken, asked, { account: 'leaky' }).then(
           () => 'revoked',
           (error: Error) => error.message,
         );
