@@ -180,6 +180,11 @@ export const linkReport: Operation<typeof linked, z.infer<typeof link>> = {
     if (made === undefined) throw new ConfigError('LINK_SECRET: is needed to make links');
     return { link: made.link, expires: made.expires.toISOString() };
   },
+  // Whoever has an address with a link in it has its report.
+  recordedInput: ({ address, ...rest }) => ({
+    ...rest,
+    report: URL.canParse(address, 'http://none') ? new URL(address, 'http://none').pathname : '',
+  }),
   recordedAnswer: ({ expires }) => ({ expires }),
 };
 

@@ -112,6 +112,10 @@ test('a token is created, opens reports, and is revoked; logs and audit have who
 
   const address = '/v1/export/campaigns.csv?start_time=2026-03-01&end_time=2026-03-31';
   const { json: linked } = await ask('/v1/token/link', { body: { token: id, address } });
+  expect(await ask('/v1/token/link', { body: { token: id, address: linked.link } })).toMatchObject({
+    status: 400,
+    json: { field: 'address' },
+  });
   expect((await fetch(`${service.url}${linked.link}`)).status).toBe(200);
 
   expect((await ask('/v1/token/revoke', { body: { token } })).json).toEqual({ revoked: [id] });
@@ -123,7 +127,8 @@ test('a token is created, opens reports, and is revoked; logs and audit have who
   const by = { who: 'panel', token: operatorToken?.id, state: 'done' };
   expect(await audit()).toMatchObject([
     { ...by, operation: 'token revoke', input: {}, outcome: { revoked: [id] } },
-    { ...by, operation: 'token link', input: { token: id, address }, outcome: {} },
+    { ...by, operation: 'token link', state: 'failed' },
+    { ...by, operation: 'token link', input: { token: id, report: '/v1/export/campaigns.csv' }, outcome: {} },
     {
       ...by,
       operation: 'token create',
