@@ -4,6 +4,7 @@ import pino from 'pino';
 import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { Load } from '../../ingest/ledger/load.ts';
+import { listSignOuts } from '../../src/accounts/sign-outs.ts';
 import { createToken, listTokens } from '../../src/accounts/tokens.ts';
 import { operations } from '../../src/operations/operations.ts';
 import { methodOf, pathOf } from '../../src/receive/operations.ts';
@@ -142,6 +143,8 @@ test('a token is created, opens reports, and is revoked; logs and audit have who
     for (const each of [token, await operator, proof]) expect(text).not.toContain(each);
   }
   expect(logged.join('')).toContain('/v1/token/create');
+  expect((await ask('/v1/token/revoke', { body: { person: 'anna' } })).json).toEqual({ revoked: [] });
+  expect(await listSignOuts(db.store)).toMatchObject([{ person: 'anna' }]);
 });
 
 test('a revoked operator token stops, and operators make no operators', async () => {
