@@ -4,7 +4,7 @@ import { ClickHouseError } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
 import { isTransient, retrying } from '../../clickhouse/retry.ts';
 import { type ListFormat, writeList } from '../../ingest/history/load-history.ts';
-import { userName } from '../../ingest/ledger/load.ts';
+import { userName } from '../../ingest/ledger/load-heartbeat.ts';
 
 /** Who does something. */
 export interface Actor {
