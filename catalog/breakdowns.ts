@@ -65,6 +65,11 @@ export function changesPath(family: string): string {
   return `/v1/${family}/changes`;
 }
 
+/** Where a caller asks which loads a row of a family is made of. */
+export function explainPath(family: string): string {
+  return `/v1/${family}/explain`;
+}
+
 /** The table that says when the days of an account last changed in the reports of a family. */
 export function changesTable(family: string): string {
   return `${family}_changes`;

@@ -384,6 +384,8 @@ CREATE TABLE load_chunks
     `load_id` String,
     `content` SimpleAggregateFunction(max, String),
     `batch` SimpleAggregateFunction(max, String),
+    `first_line` SimpleAggregateFunction(max, UInt64),
+    `first_byte` SimpleAggregateFunction(max, UInt64),
     `bytes` SimpleAggregateFunction(max, UInt64),
     `records` SimpleAggregateFunction(max, UInt64),
     `rows` SimpleAggregateFunction(max, UInt64),
@@ -392,7 +394,8 @@ CREATE TABLE load_chunks
     `left_out_rows` SimpleAggregateFunction(max, UInt64),
     `sent_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
     `loaded_at` SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
-    INDEX in_doubt loaded_at TYPE minmax GRANULARITY 1
+    INDEX in_doubt loaded_at TYPE minmax GRANULARITY 1,
+    INDEX by_chunk chunk TYPE bloom_filter(0.0001) GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (head, chunk, load_id)

@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 import * as z from 'zod';
 import { changesTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
+import { eventColumns } from '../../catalog/events.ts';
 import { besideOf, restoreMark } from '../restoring.ts';
 import { rollups } from '../rollups.ts';
 
@@ -81,7 +82,9 @@ function reporterGrants(databases: readonly string[]): string[] {
       ...new Set(dictionaries.map((dictionary) => `dictGet ON ${database}.${dictionary}`)),
       // For metrics: how many rejected rows are open and chunks in doubt, and not what is in them.
       `SELECT(chunk, line, replayed_at, dismissed_at) ON ${database}.rejected_rows`,
-      `SELECT(head, chunk, load_id, loaded_at) ON ${database}.load_chunks`,
+      `SELECT(head, chunk, load_id, sent_at, loaded_at) ON ${database}.load_chunks`,
+      // For explanations: what an event adds to which row, and not which event it is.
+      `SELECT(day, ${eventColumns.filter((name) => !/^event_/.test(name)).join(', ')}, chunk, loaded_at) ON ${database}.events`,
       // For /readyz: whether a restore has to be ended.
       ...[database, besideOf(database)].map((name) => `SELECT ON ${name}.${restoreMark}`),
     ]),

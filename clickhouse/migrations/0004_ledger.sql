@@ -68,6 +68,10 @@ CREATE TABLE IF NOT EXISTS load_chunks
     -- The token under which it was sent in one statement with chunks of other loads; empty where it was sent by itself, under
     -- its name.
     batch SimpleAggregateFunction(max, String),
+    -- Where it is in its input, after that was unpacked: the line it begins with, from 1 (a record or row where there are no
+    -- lines), its first byte, from 0, and its bytes.
+    first_line SimpleAggregateFunction(max, UInt64),
+    first_byte SimpleAggregateFunction(max, UInt64),
     bytes SimpleAggregateFunction(max, UInt64),
     -- The balance of a chunk: records cut = rows + duplicate_rows + rejected_rows + left_out_rows.
     records SimpleAggregateFunction(max, UInt64),
@@ -78,7 +82,9 @@ CREATE TABLE IF NOT EXISTS load_chunks
     sent_at SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
     -- The epoch until the engine has acknowledged the whole chunk.
     loaded_at SimpleAggregateFunction(max, DateTime64(6, 'UTC')),
-    INDEX in_doubt loaded_at TYPE minmax GRANULARITY 1
+    INDEX in_doubt loaded_at TYPE minmax GRANULARITY 1,
+    -- For those who find a chunk in events and ask which load it is of: 50 of three million are found in 18,000 rows.
+    INDEX by_chunk chunk TYPE bloom_filter(0.0001) GRANULARITY 1
 )
 ENGINE = AggregatingMergeTree
 ORDER BY (head, chunk, load_id)

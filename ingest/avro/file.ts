@@ -5,6 +5,8 @@ import { fileError, InputError } from '../input/input-error.ts';
 export interface AvroBlock {
   /** All of it. */
   readonly bytes: Buffer;
+  /** Where it begins in the file. */
+  readonly start: number;
   readonly rows: number;
 }
 
@@ -90,7 +92,8 @@ export class AvroFile {
     const bytes = this.#bytes;
     for (;;) {
       if (await bytes.ended()) return undefined;
-      const what = `the block at byte ${bytes.position}`;
+      const start = bytes.position;
+      const what = `the block at byte ${start}`;
       const rows = await bytes.long(what);
       const size = await bytes.long(what);
       if (rows < 0 || size < 0) throw bytes.damaged(`${what} is to have ${rows} records in ${size} bytes`);
@@ -109,7 +112,7 @@ export class AvroFile {
         throw bytes.damaged(`${what} does not end with the sync marker of the file at byte ${syncAt}`);
       }
       const block = bytes.taken();
-      if (rows > 0) return { bytes: block, rows };
+      if (rows > 0) return { bytes: block, start, rows };
     }
   }
 

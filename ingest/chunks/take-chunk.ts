@@ -18,6 +18,8 @@ export interface TakenChunk {
   readonly content: string;
   /** Line of the file that it begins with, from 1. */
   readonly firstLine: number;
+  /** Where it begins in the text, from 0. */
+  readonly firstByte: number;
   readonly bytes: number;
   /** Records; blank lines do not count. */
   readonly rows: number;
@@ -76,7 +78,7 @@ export async function takeChunk(
   hash: Hash,
 ): Promise<TakenChunk> {
   const { readAgain } = source;
-  const { line: firstLine } = reader;
+  const { line: firstLine, position: firstByte } = reader;
   const places: Place[] = [];
   const most = length ?? chunkBytes;
   let held: { readonly bytes: Buffer; readonly release: () => void } | undefined;
@@ -105,7 +107,7 @@ export async function takeChunk(
     else if (readAgain) yield* piecesAgain(file, readAgain, places);
   };
   return {
-    ...{ content, bytes, rows, multiLine, plainCells, firstLine, pieces },
+    ...{ content, firstLine, firstByte, bytes, rows, multiLine, plainCells, pieces },
     held: held?.bytes,
     release: () => held?.release(),
   };

@@ -57,6 +57,7 @@ async function open(
             },
             stream: () => ownFile(header, run),
             firstLine: firstRow,
+            firstByte: next.start,
             unit: 'row',
           };
           firstRow += rows;

@@ -54,6 +54,7 @@ async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Pr
           release: () => {},
           stream: () => ownFile(input, part, begin.copy(), content),
           firstLine: firstRow,
+          firstByte: start,
           unit: 'row',
         };
       }

@@ -12,6 +12,10 @@ export interface SentChunk {
   readonly head: string;
   /** sha256 of the input up to its end, hex; the same however it is read. */
   readonly content: string;
+  /** Line of the file that it begins with, from 1, or record or row where there are no lines. */
+  readonly firstLine: number;
+  /** Where it begins in the input, after that was unpacked, from 0. */
+  readonly firstByte: number;
   readonly bytes: number;
   /** Records. */
   readonly rows: number;
@@ -44,12 +48,13 @@ const later = `greatest(now64(6, 'UTC'), (
 export async function recordChunk(
   { store, retries }: Ledger,
   load: Load,
-  { head, id: chunk, content, bytes, rows: records }: SentChunk,
+  { head, id: chunk, content, firstLine, firstByte, bytes, rows: records }: SentChunk,
   time: keyof typeof recordChunks = 'claimed',
   outcome: Partial<ChunkOutcome> = {},
 ): Promise<void> {
   const none = { batch: '', rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0 };
-  const record = { head, chunk, content, loadId: load.id, bytes, records, ...none, ...outcome };
+  const place = { firstLine, firstByte, bytes };
+  const record = { head, chunk, content, loadId: load.id, ...place, records, ...none, ...outcome };
   await retrying(() => recordChunks[time](store, record), retries);
 }
 
@@ -69,16 +74,19 @@ interface ChunkRecord extends ChunkOutcome {
   readonly chunk: string;
   readonly content: string;
   readonly loadId: string;
+  readonly firstLine: number;
+  readonly firstByte: number;
   readonly bytes: number;
   readonly records: number;
 }
 
 function recorder(time?: 'sent_at' | 'loaded_at') {
   const query = `
-    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows, content, batch${time ? `, ${time}` : ''})
-    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8, r.9, unhex(r.10), r.11${time ? `, ${later}` : ''}
+    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows, content, batch, first_line, first_byte${time ? `, ${time}` : ''})
+    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8, r.9, unhex(r.10), r.11, r.12, r.13${time ? `, ${later}` : ''}
     FROM (SELECT arrayJoin(arrayZip({head:Array(String)}, {chunk:Array(String)}, {loadId:Array(String)}, {bytes:Array(UInt64)},
-      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)}, {leftOut:Array(UInt64)}, {content:Array(String)}, {batch:Array(String)})) AS r)`;
+      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)}, {leftOut:Array(UInt64)}, {content:Array(String)}, {batch:Array(String)},
+      {firstLine:Array(UInt64)}, {firstByte:Array(UInt64)})) AS r)`;
   return together<ChunkRecord, void>(async (store, records) => {
     const all = <Name extends keyof ChunkRecord>(name: Name) => records.map((record) => record[name]);
     await store.command({
@@ -95,6 +103,8 @@ function recorder(time?: 'sent_at' | 'loaded_at') {
         leftOut: all('leftOut'),
         content: all('content'),
         batch: all('batch'),
+        firstLine: all('firstLine'),
+        firstByte: all('firstByte'),
       },
     });
     return records.map(() => undefined);

@@ -213,10 +213,10 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
 async function recordDelivery(
   ledger: Ledger,
   load: Load,
-  { id, head, content, bytes, rows: records }: SendableChunk,
+  { id, head, content, firstLine, firstByte, bytes, rows: records }: SendableChunk,
   { rows, rejectedRows, duplicates, leftOut, rollupsInDoubt }: Awaited<ReturnType<typeof deliverChunk>>,
 ): Promise<DeliveredChunk | undefined> {
-  const chunk = { id, head, content, bytes, rows: records };
+  const chunk = { id, head, content, firstLine, firstByte, bytes, rows: records };
   const delivered = { chunk, rows, rejectedRows, duplicates, leftOut };
   if (rollupsInDoubt) return delivered;
   await markLoaded(ledger, load, delivered);

@@ -168,7 +168,7 @@ export const text = {
     remove: (field: string, value: string) => `Take off the filter ${field}: ${value}`,
     empty: '(empty)',
     clear: 'Take all off',
-    hint: 'A click on a text of the table filters, too.',
+    hint: 'A click on a text of the table filters, too; one on a figure shows where it comes from.',
   },
   metrics: {
     label: 'Columns',
@@ -205,6 +205,22 @@ export const text = {
     keys: 'Scroll with the arrow keys, Page Up, Page Down, Home and End.',
     printed: (count: string, all: string) =>
       `The first ${count} of ${all} rows; download the report for all of them.`,
+  },
+  explained: {
+    title: 'Where does this come from?',
+    close: 'Close',
+    columns: ['Part', 'Load', 'Loaded', 'Days', 'Events'],
+    money: 'Money',
+    kinds: {
+      events: 'File',
+      replay: 'Corrections',
+      pruned: 'Older, events no longer kept',
+      by_hand: 'Added by hand',
+      more: 'All later ones',
+    },
+    corrects: (load: string) => `of ${load}`,
+    confirmed: (when: string) => `final since ${when}`,
+    unconfirmed: 'may still change',
   },
   progress: {
     asking: 'Asking …',

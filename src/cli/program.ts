@@ -32,7 +32,7 @@ const groups: readonly {
   },
   {
     heading: 'Inspect loads:',
-    commands: ['loads', 'rejects', 'replay', 'unload', 'audit'],
+    commands: ['loads', 'rejects', 'replay', 'explain', 'unload', 'audit'],
     load: async () => (await import('./operations/history.ts')).addHistoryCommands,
   },
   {

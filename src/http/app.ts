@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
-import { changesPath, endpoints } from '../../catalog/breakdowns.ts';
+import { changesPath, endpoints, explainPath } from '../../catalog/breakdowns.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
 import type { Links } from '../accounts/links.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -33,6 +33,7 @@ import { page } from './page/routes.ts';
 import type { PageSettings } from './page/settings.ts';
 import { Problem, problemResponse, problems, statusOf, storeUnavailable } from './problems.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
+import { explanationOf } from './report/explain.ts';
 import { BrokenOff } from './report/gate/sending.ts';
 import { type ReportDeps, report } from './report/handler.ts';
 import type { ReportOutcomes } from './report/report-outcomes.ts';
@@ -140,6 +141,11 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       path: changesPath(family),
       family,
       answer: changesOf(deps, family),
+    })),
+    ...Object.keys(deps.catalog.families).map((family) => ({
+      path: explainPath(family),
+      family,
+      answer: explanationOf(deps, family),
     })),
   ];
   // What the page asks for; elsewhere a session opens nothing.

@@ -91,6 +91,11 @@ export const problems = {
     when: 'The report could not be produced. The operator finds the reason in the log by the request id.',
     detail: 'the report could not be produced; the request id finds the reason in the log',
   },
+  explanation_differs: {
+    status: 500,
+    when: 'The loads that were found do not add up to the row: a load is just arriving or being taken back, or rollups and events differ, which `adtally verify` tells the operator. `Retry-After` says when to try again.',
+    detail: 'the loads do not add up to the row now; try again in 5 s',
+  },
   report_timeout: {
     status: 500,
     when: 'The report took longer than the time limit.',

@@ -133,8 +133,14 @@ function readingSettings(plan: Plan): Record<string, number | string> {
   };
 }
 
-/** The settings of every statement of a report; `more` tables are read beside those of reports. */
-export function readSettings(plan: Plan, more: readonly string[] = []): Record<string, number | string> {
+/**
+ * The settings of every statement of a report.
+ * @param more tables that are read beside those of reports, each with the column that holds the account
+ */
+export function readSettings(
+  plan: Plan,
+  more: Readonly<Record<string, string>> = {},
+): Record<string, number | string> {
   return {
     ...shardSettings(plan),
     additional_table_filters: ownRowsOnly(plan, more),
@@ -149,12 +155,20 @@ export function readSettings(plan: Plan, more: readonly string[] = []): Record<s
  */
 function ownRowsOnly(
   { breakdown: { family }, reads, account, options }: Plan,
-  more: readonly string[],
+  more: Readonly<Record<string, string>>,
 ): string {
-  const owner = `account_id = unhex(\\'${Buffer.from(account).toString('hex')}\\')`;
-  const tables = [reads, []].map((dimensions) => rollupTable(family, dimensions));
+  const literal = `unhex(\\'${Buffer.from(account).toString('hex')}\\')`;
+  const rollupTables = [reads, []].map((dimensions) => rollupTable(family, dimensions));
   const changes = options.changed_since === undefined ? [] : [changesTable(family)];
-  return `{${[...new Set([...tables, 'confirmations', ...changes, ...more])].map((table) => `'${table}':'${owner}'`).join()}}`;
+  const owners = {
+    ...Object.fromEntries(
+      [...rollupTables, 'confirmations', ...changes].map((table) => [table, 'account_id']),
+    ),
+    ...more,
+  };
+  return `{${Object.entries(owners)
+    .map(([table, owner]) => `'${table}':'${owner} = ${literal}'`)
+    .join()}}`;
 }
 
 /** A report of one shard fails rather than read more, and no report skips a shard that is down. */

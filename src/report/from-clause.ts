@@ -13,8 +13,9 @@ export const owned = ownedOn('first', 'last');
 /** The same of the days that the range is compared with. */
 const ownedBefore = ownedOn('compared_first', 'compared_last');
 
-function ownedOn(first: string, last: string): string {
-  return `account_id = {account:String} AND day BETWEEN {${first}:Date} AND {${last}:Date}`;
+/** @param owner the column that holds the account */
+export function ownedOn(first: string, last: string, owner = 'account_id'): string {
+  return `${owner} = {account:String} AND day BETWEEN {${first}:Date} AND {${last}:Date}`;
 }
 
 /** What tells the rows of a report apart, in their order: the day, where there is one, then the dimensions. */
@@ -127,12 +128,17 @@ function tableOf({ breakdown, reads }: Plan): string {
 
 /** What is read: some days of the owner, and of these what the filters let through; their values are parameters. */
 function read(catalog: Catalog, plan: Plan, days: string): string {
-  const { filters = {}, changed_since } = plan.options;
+  const { changed_since } = plan.options;
   const changed = changed_since === undefined ? [] : [dayChanged(plan.breakdown.family, owned)];
-  const conditions = filterFields(catalog, plan.breakdown.family)
+  return [days, ...changed, ...filterConditions(catalog, plan)].join(' AND ');
+}
+
+/** What the filters let through; their values are parameters. */
+export function filterConditions(catalog: Catalog, plan: Plan): string[] {
+  const { filters = {} } = plan.options;
+  return filterFields(catalog, plan.breakdown.family)
     .filter(({ id }) => filters[id])
     .map((field) => `${filtered(field, plan)} IN {filter_${field.id}:Array(String)}`);
-  return [days, ...changed, ...conditions].join(' AND ');
 }
 
 /** The values of the parameters above. */

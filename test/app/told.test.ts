@@ -128,3 +128,20 @@ test('a file that holds more than Find shows says so before the click', async ()
   await page.locator('.take summary').click();
   await page.getByText('all 6 rows, not only the 3').waitFor();
 });
+
+test('a click on a figure shows the loads that it is the sum of, as the service tells them', async () => {
+  const page = await opened(await addressOf('plain'));
+  await page.locator('regular-table tbody td.number').first().click();
+  const dialog = page.getByRole('dialog', { name: 'Where does this come from?' });
+  const parts = dialog.locator('tbody tr');
+  await parts.first().waitFor();
+  expect(await parts.count()).toBe(1);
+  const body = { start_time: daysAgo(60), end_time: daysAgo(0), row: { campaign_id: 'boots' } };
+  const { result } = (await (await service.post('/v1/campaigns/explain', 'plain', body)).json()) as {
+    result: { parts: { load: string }[] };
+  };
+  expect(await parts.first().textContent()).toContain(result.parts[0]?.load);
+  expect(await dialog.locator('tfoot').textContent()).toMatch(/^Total[13]/);
+  await page.keyboard.press('Escape');
+  await expect.poll(() => dialog.isVisible()).toBe(false);
+});

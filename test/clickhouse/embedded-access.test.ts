@@ -4,9 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
 import type { Server } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { Reader } from '../../clickhouse/reader.ts';
+import { compileExplanation } from '../../src/report/explain/compile-explanation.ts';
+import { explainedRow } from '../../src/report/explain/explain-request.ts';
 import { embedded } from '../support/compiled.ts';
 import { isAlive, parentOf } from '../support/embedded-processes.ts';
 import {
@@ -126,6 +130,14 @@ test('the engine listens on its HTTP port alone', () => {
 });
 
 describe('the reporter', () => {
+  test.each(Object.keys(catalog.families))('may explain a row of %s', async (family) => {
+    const asked = { start_time: '2026-03-01', end_time: '2026-03-31', row: {} };
+    const statement = compileExplanation(catalog, explainedRow(catalog, family, 'anybody', asked));
+    const reader = new Reader({ ...lease.reporter, database: 'adtally' }, 30_000);
+    const answers = await reader.rows(statement).finally(() => reader.close());
+    expect(answers).toMatchObject([{ result: { parts: [] } }]);
+  });
+
   test.each([
     'SELECT count() FROM adtally.campaigns_date',
     'SELECT count() FROM adtally.ad_units_device_site_date',
@@ -139,7 +151,8 @@ describe('the reporter', () => {
   });
 
   test.each([
-    'SELECT count() FROM adtally.events',
+    'SELECT event_id FROM adtally.events',
+    'SELECT event_time FROM adtally.events',
     'SELECT raw FROM adtally.rejected_rows',
     'SELECT content FROM adtally.load_chunks',
     'SELECT count() FROM adtally.campaigns',

@@ -62,20 +62,28 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   }
   const service = commands.start(['serve'], { ...environmentOf(reporter), PORT: '0' });
   const url = await listening(service);
+  const explanations: (() => Promise<unknown>)[] = [];
   for (const account of ['a0', 'a1', 'a2', 'a3']) {
     const token = (await commands.run(['token', 'create', account], environmentOf(loader))).stdout.trim();
-    const response = await fetch(`${url}/v1/campaigns/breakdowns/date`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
-    });
-    expect(await response.json(), account).toMatchObject({
+    const ask = async (path: string, more = {}) => {
+      const response = await fetch(`${url}/v1/campaigns/${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ start_time: '2026-03-01', end_time: '2026-03-31', ...more }),
+      });
+      return response.json();
+    };
+    expect(await ask('breakdowns/date'), account).toMatchObject({
       result: { rows: [{ campaign: account === 'a1' ? 'Named' : 'campaign', impressions: 5 }] },
     });
+    explanations.push(() => ask('explain', { row: {} }));
   }
   // The log waits a moment for the number of rows.
   const [, line = ''] = await service.said(/^(.*"msg":"answered".*)$/m);
   expect(JSON.parse(line)).toMatchObject({ status: 200, rows: 1 });
+  for (const explained of explanations) {
+    expect(await explained()).toMatchObject({ result: { parts: [{ kind: 'events', events: 5 }] } });
+  }
   // Nothing that the service reads was denied to it, figures for metrics included.
   const figures = async () => {
     const metrics = await (await fetch(`${url}/metrics`)).text();
@@ -91,8 +99,8 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   // An embedded engine can end where a server only logs that what it did for a peer was broken off; it is started again.
   if (cluster.nodes.every(({ aborts }) => aborts === 0)) expect(errors).toEqual([]);
   await expectDenied(reporter, [
-    'SELECT count() FROM adtally.events',
-    'SELECT count() FROM adtally_shard.events',
+    'SELECT event_id FROM adtally.events',
+    'SELECT event_id FROM adtally_shard.events',
     'SELECT raw FROM adtally.rejected_rows',
     'SELECT content FROM adtally.load_chunks',
     'SELECT path FROM system.disks',

@@ -7,6 +7,8 @@ import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { rollupDdl, rollups } from '../../clickhouse/rollups.ts';
 import { compileReport, compileUnconfirmedDates } from '../../src/report/compile.ts';
+import { compileExplanation } from '../../src/report/explain/compile-explanation.ts';
+import { explainedRow, rowKeys } from '../../src/report/explain/explain-request.ts';
 import { type Plan, planReport } from '../../src/report/plan.ts';
 import { event, load } from '../support/events.ts';
 import { paths } from '../support/oracle.ts';
@@ -96,6 +98,23 @@ describe('the statements of an endpoint', () => {
     expect(compileUnconfirmedDates(planOf(path))).toEqual(compileUnconfirmedDates(frozen.plan));
   });
 });
+
+it.each(Object.keys(catalog.families))(
+  'the statement that explains a row of %s is the reviewed one',
+  async (family) => {
+    const [entity = '', device = ''] = rowKeys(catalog, family);
+    const asked = {
+      ...{ start_time: range.start, end_time: range.end },
+      row: { [entity]: "o'hare", [device]: '2026' },
+      filters: { device: ["o'hare"] },
+    };
+    const statement = compileExplanation(catalog, explainedRow(catalog, family, account, asked));
+    expect(statement.query).not.toMatch(/o'hare|2026/);
+    expect(JSON.stringify(statement.settings)).not.toContain("o'hare");
+    const file = `golden/${family}.explain.sql`;
+    await expect(`-- POST /v1/${family}/explain\n\n${readable(statement)}\n`).toMatchFileSnapshot(file);
+  },
+);
 
 describe('in a cluster', () => {
   const on = (path: string, asked: 'one' | 'all') =>

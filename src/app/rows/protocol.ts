@@ -106,6 +106,8 @@ export interface Methods {
     show: readonly DayRange[] | 'largest' | 'changes';
     most: number;
   }): ChartPoint[];
+  /** Days, names and ids of the row at a place, as the service has them. */
+  texts(row: number): Readonly<Record<string, string>>;
   /** Of another report than the one shown: one that no filter narrows. */
   values(options: { request: ReportRequest; column: string; find: string; most: number }): string[];
 }

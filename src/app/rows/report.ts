@@ -72,6 +72,12 @@ export class Report {
     };
   }
 
+  texts(place: number): Record<string, string> {
+    const row = this.order?.[place] ?? place;
+    const columns = this.rows.columns.filter((column) => column instanceof TextColumn);
+    return Object.fromEntries(columns.map((column) => [column.id, column.text(row)]));
+  }
+
   chart({ metric, show, most }: Parameters<Methods['chart']>[0]): ChartPoint[] {
     const wanted = this.metrics.find(({ id }) => id === metric);
     const of = this.order ?? new Uint32Array(0);

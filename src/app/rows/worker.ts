@@ -17,6 +17,7 @@ const methods: { [M in keyof Methods]: (argument: Parameters<Methods[M]>[0]) => 
   load,
   arrange: (argument) => current().arrange(argument),
   slice: (argument) => current().slice(argument),
+  texts: (argument) => current().texts(argument),
   chart: (argument) => current().chart(argument),
   values: async ({ request, ...options }) => (await choices(request)).values(options),
 };

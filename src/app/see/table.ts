@@ -21,6 +21,7 @@ const sortSign = 16;
 export interface TableChoices {
   onsort(column: string): void;
   onfilter(field: string, value: string): void;
+  onexplain(row: number): void;
 }
 
 /** The table of every row: only those in sight are elements, whatever their number. */
@@ -306,6 +307,12 @@ export class RowTable {
     const head = target.closest<HTMLElement>('button.head');
     if (head?.dataset.column) {
       this.choices.onsort(head.dataset.column);
+      return;
+    }
+    const figure = target.closest<HTMLTableCellElement>('tbody td');
+    const meta = figure && this.element.getMeta(figure);
+    if (meta && 'y' in meta && meta.y !== undefined) {
+      this.choices.onexplain(meta.y);
       return;
     }
     const cell = target.closest('tbody th');

@@ -38,6 +38,11 @@ export function idsOf(family: string): ReadonlyMap<string, string> {
   return new Map(named);
 }
 
+/** The ids that tell rows of a family apart, beside their days. */
+export function keysOf(family: string): string[] {
+  return [entityOf(family), ...dimensionsOf(family)].flatMap((name) => catalog.dimensions[name]?.key ?? []);
+}
+
 /** Every figure of a family: its money, its counts, and what is computed from them. */
 export function metricsOf(family: string): Metric[] {
   const { columns, measures, ratios } = familyOf(catalog, family);

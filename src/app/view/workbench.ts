@@ -6,6 +6,7 @@ import type { Arranged, Facts, Failure, Progress } from '../rows/protocol.ts';
 import { reportRequest, valuesRequest } from '../rows/requests.ts';
 import { Cards } from '../see/cards.ts';
 import { Chart } from '../see/chart.ts';
+import { Explained } from '../see/explained.ts';
 import { Freshness } from '../see/freshness.ts';
 import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
@@ -38,6 +39,7 @@ export class Workbench {
   private readonly toolbar: Toolbar;
   private readonly table: RowTable;
   private readonly take: TakeMenu;
+  private readonly explained: Explained;
   private readonly figures = el('div', { class: 'figures' });
   private readonly sheet = el('section', { class: 'sheet', 'aria-label': text.table.label });
   private state: State;
@@ -64,12 +66,16 @@ export class Workbench {
       () => ({ state: this.state, ids: this.arranged?.ids ?? false, arranged: this.arranged, all: this.all }),
       onEnd,
     );
+    this.explained = new Explained(this.rows, session, onEnd);
     this.toolbar = new Toolbar((find) => this.choose({ find }, true));
     this.cards = new Cards((chart) => this.choose({ chart }));
     this.table = new RowTable(this.rows, {
       onsort: (column) => this.choose({ sort: nextSort(this.state.sort, column) }),
       onfilter: (field, value) => {
         if (session.optional) this.filters.toggle(field, value);
+      },
+      onexplain: (row) => {
+        if (this.arranged) void this.explained.show(this.state, row);
       },
     });
     if (session.optional) this.controls.element.append(this.filters.details);
@@ -87,6 +93,7 @@ export class Workbench {
       this.notice.element,
       this.figures,
       this.sheet,
+      this.explained.element,
     );
     this.rows.onProgress = (progress) => void this.arriving(progress);
     this.show();

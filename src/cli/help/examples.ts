@@ -54,6 +54,16 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
     ['adtally rejects LOAD --dismiss', 'nobody will correct them'],
   ],
   replay: [['adtally replay LOAD rejected.csv', 'loads each corrected row once']],
+  explain: [
+    [
+      'adtally explain acme campaign_id=autumn device=mobile --from 2026-10-31 --to 2026-10-31',
+      'the files, lines and bytes behind a row',
+    ],
+    [
+      'adtally explain news ad_unit_id=top --from 2026-10-01 --to 2026-10-31 --json',
+      'of a publisher, a whole month',
+    ],
+  ],
   unload: [
     ['adtally unload LOAD --dry-run', 'says what would be deleted'],
     ['adtally unload LOAD', 'takes a wrong load back'],

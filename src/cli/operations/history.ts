@@ -12,9 +12,10 @@ import {
 } from '../../operations/history.ts';
 import { counted, formatNumber, say } from '../command.ts';
 import { exitRejected } from '../ingest/events.ts';
+import { addExplain } from './explain.ts';
 import { addOperation, type Given, operate, printRows } from './operate.ts';
 
-/** `loads`, `rejects`, `replay`, `unload` and `audit`: what was loaded and changed, and the rows that were not loaded. */
+/** `loads`, `rejects`, `replay`, `explain`, `unload` and `audit`: what was loaded and changed, and the rows that were not loaded. */
 export function addHistoryCommands(program: Command): void {
   const history = addOperation(program, loads, [], (given) => operate(loads, given, printRows));
   addOperation(history, showLoad, ['load'], (given) => operate(showLoad, given, printRows));
@@ -29,6 +30,7 @@ export function addHistoryCommands(program: Command): void {
     '<file>',
     'the corrected output of "adtally rejects LOAD --csv" or "--json"',
   );
+  addExplain(program);
   addOperation(program, unload, ['load'], unloadOne).option('--dry-run', 'only say what would be taken back');
   addOperation(program, audit, [], (given) => operate(audit, given, printRows));
 }

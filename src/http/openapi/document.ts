@@ -2,7 +2,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import * as z from 'zod';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { documentHeaders } from './headers.ts';
-import { basicLogin, bearerLogin, changesTag, exportTag, problemResponses, serviceTag } from './messages.ts';
+import {
+  basicLogin,
+  bearerLogin,
+  changesTag,
+  explainTag,
+  exportTag,
+  problemResponses,
+  serviceTag,
+} from './messages.ts';
 import type { Limits, OpenApiDocument } from './model.ts';
 import { documentPaths } from './paths.ts';
 import { componentSchemas } from './schemas.ts';
@@ -46,6 +54,10 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
       {
         name: changesTag,
         description: 'Which days changed, for those who keep a copy and fetch what is new.',
+      },
+      {
+        name: explainTag,
+        description: 'Which loads a row is made of, for those who ask where a number comes from.',
       },
       {
         name: exportTag,

@@ -2,6 +2,7 @@ import { type Breakdown, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Dimension, DimensionColumnId, Measure } from '../../../catalog/catalog.ts';
 import type { Amount } from '../../../catalog/events.ts';
 import { type RowColumn, rowColumns } from '../../report/columns.ts';
+import { rowKeys } from '../../report/explain/explain-request.ts';
 import { changeId } from '../../report/fields.ts';
 
 /** The request that all examples answer. */
@@ -40,6 +41,43 @@ export const exampleChanges = {
     },
   },
 };
+
+/** A row of two parts. */
+export function exampleExplanation(catalog: Catalog, family: string) {
+  const { measures } = familyOf(catalog, family);
+  const [key = ''] = rowKeys(catalog, family);
+  const figures = (n: number) =>
+    Object.fromEntries(
+      Object.entries(measures).map(([name, { type }]) => [name, type === 'Money' ? n / 4 : n]),
+    );
+  const part = (load: string, chunk: string, n: number, confirmed_at: string | null) => ({
+    kind: 'events',
+    load,
+    corrects: null,
+    chunk: chunk.repeat(64),
+    chunks: 1,
+    first_day: '2026-10-31',
+    last_day: '2026-10-31',
+    events: n,
+    ...figures(n),
+    loaded_at: `${load.slice(0, 4)}-${load.slice(4, 6)}-${load.slice(6, 8)}T02:10:00.000000Z`,
+    unconfirmed: confirmed_at === null,
+    confirmed_at,
+  });
+  const day = { start_time: '2026-10-31', end_time: '2026-10-31' };
+  return {
+    request: { ...day, row: { [key]: 'autumn', device: 'mobile' } },
+    answer: {
+      result: {
+        row: figures(1_250),
+        parts: [
+          part('20261101021000-3f2a91c07', 'a', 1_200, '2026-11-02T08:00:00.000000Z'),
+          part('20261103021000-8c1d20e44', 'b', 50, null),
+        ],
+      },
+    },
+  };
+}
 
 export const exampleUpdateTime = '2026-11-02 09:30:00 UTC';
 export const exampleUnconfirmedDates = ['2026-10-30', '2026-10-31'];

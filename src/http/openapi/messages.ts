@@ -5,6 +5,7 @@ import type { Content, JsonSchema, Operation, Reference, ResponseObject } from '
 import { rowFormats, schemaName, schemaRef } from './schemas.ts';
 
 export const changesTag = 'changes';
+export const explainTag = 'explanations';
 export const exportTag = 'exports';
 export const serviceTag = 'service';
 export const bearerLogin = 'login_token';

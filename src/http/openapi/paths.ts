@@ -1,4 +1,10 @@
-import { changesPath, type Endpoint, endpointName, endpoints } from '../../../catalog/breakdowns.ts';
+import {
+  changesPath,
+  type Endpoint,
+  endpointName,
+  endpoints,
+  explainPath,
+} from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { groupingDimensions, rowColumns } from '../../report/columns.ts';
 import { metricsOf } from '../../report/fields.ts';
@@ -6,6 +12,7 @@ import type { ReportFormatName } from '../../report/formats.ts';
 import type { ProblemCode } from '../problems.ts';
 import {
   exampleChanges,
+  exampleExplanation,
   exampleOptions,
   exampleRequest,
   exampleRows,
@@ -17,6 +24,7 @@ import {
   answering,
   bearerLogin,
   changesTag,
+  explainTag,
   exportTag,
   json,
   jsonProblems,
@@ -41,6 +49,9 @@ export function documentPaths(catalog: Catalog, withOperator: boolean): Record<s
     ),
     ...Object.fromEntries(
       families.map(([family]) => [changesPath(family), { post: changesOperation(family) }]),
+    ),
+    ...Object.fromEntries(
+      families.map(([family]) => [explainPath(family), { post: explainOperation(catalog, family) }]),
     ),
     ...Object.fromEntries(families.flatMap(([family]) => exportPaths(catalog, family))),
     '/mcp': { post: mcpOperation },
@@ -133,6 +144,30 @@ function changesOperation(family: string): Operation {
         'The days that changed.',
         [...limitHeaders, 'Vary'],
         json(schemaRef('Changes'), exampleChanges.answer),
+      ),
+      ...problemRefs(reportProblems),
+    },
+  };
+}
+
+function explainOperation(catalog: Catalog, family: string): Operation {
+  const { request, answer } = exampleExplanation(catalog, family);
+  return {
+    operationId: `${family}_explain`,
+    tags: [explainTag],
+    summary: `The loads that a row of ${family} is made of`,
+    description: [
+      'Takes the days and ids of a row as a report with `ids` has them, and the filters of that report; weeks and months are days like any others. Lists the chunks of files and bodies that the row is the sum of, each with its load, its events and amounts, when it was loaded and when its money was confirmed.',
+      'The parts add up to the row to the last digit, or there is no answer: `explanation_differs`. Of months whose events the operator has pruned one part has the sums. A row that is not there, or is of another account, has no parts.',
+      'Names of files are for the operator, whose `adtally explain` shows them.',
+    ].join(' '),
+    parameters: [requestId],
+    requestBody: taking(json(schemaRef(schemaName(family, 'ExplainRequest')), request)),
+    responses: {
+      ...answering(
+        'What the row is made of.',
+        [...limitHeaders, 'Vary'],
+        json(schemaRef(schemaName(family, 'Explanation')), answer),
       ),
       ...problemRefs(reportProblems),
     },

@@ -3,6 +3,8 @@ import { type Breakdown, endpointName, endpoints } from '../../../catalog/breakd
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { changesAnswer, changesBody } from '../../report/changes/changes.ts';
 import { isCount, isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
+import { explainBody } from '../../report/explain/explain-request.ts';
+import { explanationAnswer } from '../../report/explain/explanation.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import type { ReportOptions } from '../../report/options.ts';
 import { requestSchema } from '../../report/request.ts';
@@ -69,6 +71,11 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
   name('Link', linkAnswer);
   name('ChangesRequest', changesBody);
   name('Changes', z.strictObject({ result: changesAnswer }));
+  for (const family of Object.keys(catalog.families)) {
+    name(schemaName(family, 'ExplainRequest'), explainBody(catalog, family));
+    const result = explanationAnswer(catalog, family);
+    name(schemaName(family, 'Explanation'), z.strictObject({ result }));
+  }
   name('Health', z.strictObject({ status: z.literal('ok') }));
   name('Problem', problemSchema(problemCodes));
   const { schemas } = z.toJSONSchema(byName, { io: 'input', uri: (id) => named + id });

@@ -42,6 +42,6 @@ export function compileChangedDays(plan: Plan, since: string): ReadStatement {
   return {
     query,
     params: { ...dayParameters(plan), since },
-    settings: { max_threads: 1, ...readSettings(plan, [changesTable(family)]) },
+    settings: { max_threads: 1, ...readSettings(plan, { [changesTable(family)]: 'account_id' }) },
   };
 }

@@ -94,7 +94,7 @@ test('the document is valid OpenAPI 3.1, and a broken one would be noticed', asy
 
 test('it has every endpoint of the contract, and tells the aliases', () => {
   const reports = Object.entries(document.paths).filter(
-    ([, { post }]) => post && !['exports', 'changes'].includes(post.tags[0] ?? ''),
+    ([, { post }]) => post && !['exports', 'changes', 'explanations'].includes(post.tags[0] ?? ''),
   );
   expect(reports.map(([name]) => name).sort()).toEqual([...paths].sort());
   expect(
@@ -120,6 +120,18 @@ describe('what the service answers is what the document says', () => {
     const response = await service.post(name, account, { changed_since: '2026-01-01T00:00:00Z' });
     const answer = (await response.json()) as { result: { days: object[] } };
     expect(answer.result.days).toHaveLength(2);
+    expect(await faults(answer, ...place, 'schema')).toEqual([]);
+    expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
+    expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
+  });
+
+  test.each(['campaigns', 'ad_units'])('of an explanation of %s', async (family) => {
+    const name = `/v1/${family}/explain`;
+    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
+    const account = family === 'ad_units' ? 'publisher' : 'advertiser';
+    const response = await service.post(name, account, { ...body, row: {} });
+    const answer = (await response.json()) as { result: { parts: object[] } };
+    expect(answer.result.parts.length).toBeGreaterThan(0);
     expect(await faults(answer, ...place, 'schema')).toEqual([]);
     expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
     expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);

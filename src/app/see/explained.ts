@@ -1,0 +1,137 @@
+import { familyOf } from '../../../catalog/breakdowns.ts';
+import { catalog } from '../../../catalog/catalog.ts';
+import type { Rows } from '../rows/client.ts';
+import { failureOf } from '../rows/headers.ts';
+import { keysOf, textFields } from '../state/fields.ts';
+import { loginWith } from '../state/key.ts';
+import type { Session } from '../state/session.ts';
+import type { State } from '../state/state.ts';
+import { text } from '../text.ts';
+import { button, el, named } from '../view/dom.ts';
+import { columnLabel } from '../view/labels.ts';
+import { locale, momentText, rangeText } from '../view/locale.ts';
+
+/** As the service writes it; figures as text, so that no digit is lost. */
+interface Part {
+  readonly kind: keyof typeof text.explained.kinds;
+  readonly load: string | null;
+  readonly corrects: string | null;
+  readonly first_day: string;
+  readonly last_day: string;
+  readonly loaded_at: string;
+  readonly unconfirmed: boolean;
+  readonly confirmed_at: string | null;
+  readonly [figure: string]: string | boolean | null;
+}
+
+interface Explanation {
+  readonly row: Readonly<Record<string, string>>;
+  readonly parts: readonly Part[];
+}
+
+const digits = new Intl.NumberFormat(locale, { maximumFractionDigits: 6 });
+
+/** Shows which loads a row of the table is the sum of. */
+export class Explained {
+  readonly element = el('dialog', { class: 'explained', 'aria-label': text.explained.title });
+  private readonly rows: Rows;
+  private readonly session: Session;
+  private readonly onEnd: (reason: string) => void;
+  private turn = 0;
+
+  constructor(rows: Rows, session: Session, onEnd: (reason: string) => void) {
+    this.rows = rows;
+    this.session = session;
+    this.onEnd = onEnd;
+  }
+
+  /** @param row its place in the table */
+  async show({ family, dimensions, filters }: State, row: number): Promise<void> {
+    const turn = ++this.turn;
+    const texts = await this.rows.call('texts', row);
+    const { start_time = '', end_time = '' } = texts;
+    const names = textFields(family, dimensions).flatMap((field) => texts[field] || []);
+    const said = el('p', { role: 'status' }, text.progress.asking);
+    this.element.replaceChildren(
+      el('h2', {}, text.explained.title),
+      el('p', {}, ...named([...names, rangeText(start_time, end_time)])),
+      said,
+      button(text.explained.close, () => this.element.close()),
+    );
+    if (!this.element.open) this.element.showModal();
+    const ids = keysOf(family).flatMap((key) => (texts[key] === undefined ? [] : [[key, texts[key]]]));
+    const found = await this.ask(family, { start_time, end_time, filters, row: Object.fromEntries(ids) });
+    if (turn !== this.turn) return;
+    if (typeof found === 'string') said.textContent = found;
+    else said.replaceWith(el('div', { class: 'parts', tabindex: 0 }, tableOf(family, found)));
+  }
+
+  /** What it is made of, or why that is not known. */
+  private async ask(family: string, body: unknown): Promise<Explanation | string> {
+    try {
+      const { headers, credentials } = loginWith(this.session.key);
+      const response = await fetch(`/v1/${family}/explain`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        cache: 'no-store',
+        credentials,
+      });
+      if (response.ok) {
+        const answer = (await response.text()).replace(/":(-?\d[\d.]*)/g, '":"$1"');
+        return (JSON.parse(answer) as { result: Explanation }).result;
+      }
+      const { reason, detail } = await failureOf(response);
+      if (reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
+      return detail;
+    } catch {
+      return text.problems.unreachable.title;
+    }
+  }
+}
+
+function tableOf(family: string, { row, parts }: Explanation): HTMLTableElement {
+  const { title, kinds, corrects, columns, confirmed, unconfirmed } = text.explained;
+  const figures = Object.keys(familyOf(catalog, family).measures);
+  const number = (value: unknown) =>
+    el('td', { class: 'number' }, value === null ? '' : digits.format(value as number));
+  const cells = (part: Part) => [
+    el('th', { scope: 'row' }, kinds[part.kind], part.corrects !== null && ` ${corrects(part.corrects)}`),
+    el('td', {}, part.load ?? ''),
+    el('td', {}, momentText(Date.parse(part.loaded_at))),
+    el('td', {}, rangeText(part.first_day, part.last_day)),
+    number(part.events),
+    ...figures.map((name) => number(part[name])),
+    el(
+      'td',
+      {},
+      part.unconfirmed
+        ? unconfirmed
+        : part.confirmed_at !== null && confirmed(momentText(Date.parse(part.confirmed_at))),
+    ),
+  ];
+  const head = (label: string, isNumber: boolean) =>
+    el('th', { scope: 'col', class: isNumber ? 'number' : undefined }, label);
+  const heads = [
+    ...columns.map((label, n) => head(label, n === columns.length - 1)),
+    ...figures.map((name) => head(columnLabel(name), true)),
+    head(text.explained.money, false),
+  ];
+  return el(
+    'table',
+    { 'aria-label': title },
+    el('thead', {}, el('tr', {}, ...heads)),
+    el('tbody', {}, ...parts.map((part) => el('tr', {}, ...cells(part)))),
+    el(
+      'tfoot',
+      {},
+      el(
+        'tr',
+        {},
+        el('th', { scope: 'row', colspan: columns.length }, text.table.total),
+        ...figures.map((name) => number(row[name])),
+        el('td'),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,71 @@
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Handler } from 'hono';
+import { compileExplanation, differs } from '../../report/explain/compile-explanation.ts';
+import { explainBody, explainedRow } from '../../report/explain/explain-request.ts';
+import { parseBody } from '../../report/request.ts';
+import { schedulingSettings } from '../../report/stream.ts';
+import type { HttpEnv } from '../env.ts';
+import { Problem } from '../problems.ts';
+import { callerOf } from '../server/caller.ts';
+import type { ReportDeps } from './handler.ts';
+import { requireJsonAccepted } from './negotiation.ts';
+
+/**
+ * The tables that a load writes show it one after the other, so a row and its events may differ while it arrives: it is
+ * asked again after so many ms.
+ */
+const pausesMs = [100, 300, 900];
+
+export type ExplainDeps = Pick<ReportDeps, 'catalog' | 'reader' | 'gate' | 'routingOf' | 'timeoutSeconds'>;
+
+/** Answers which loads a row of a family is made of. */
+export function explanationOf(
+  { catalog, reader, gate, routingOf, timeoutSeconds }: ExplainDeps,
+  family: string,
+): Handler<HttpEnv> {
+  const schema = explainBody(catalog, family);
+  return async function explanationHandler(c) {
+    requireJsonAccepted(c);
+    const fields = parseBody(schema, c.get('body'));
+    const account = c.get('account');
+    const signal = callerOf(c);
+    const { query, params, settings } = compileExplanation(
+      catalog,
+      explainedRow(catalog, family, account, fields, routingOf(account)),
+    );
+    const statement = {
+      query: `${query}\nFORMAT JSONEachRow`,
+      params,
+      settings: {
+        ...settings,
+        ...schedulingSettings(false),
+        max_execution_time: timeoutSeconds,
+        cancel_http_readonly_queries_on_client_close: 1,
+      },
+    };
+    // It reads events, which are many more than the rows of a report.
+    const slot = await gate.enter(account, 'large', signal);
+    try {
+      const ask = async () => text(await reader.stream(statement, { signal }));
+      const answer = await askedAgain(ask, signal);
+      return c.body(answer, 200, { 'content-type': 'application/json', Vary: 'Accept' });
+    } finally {
+      slot.leave();
+    }
+  };
+}
+
+/** @throws {Problem} `explanation_differs` */
+async function askedAgain(ask: () => Promise<string>, signal: AbortSignal): Promise<string> {
+  for (const pauseMs of [...pausesMs, undefined]) {
+    try {
+      return await ask();
+    } catch (cause) {
+      if (!differs(cause)) throw cause;
+      if (pauseMs === undefined) break;
+      await delay(pauseMs, undefined, { signal });
+    }
+  }
+  throw new Problem('explanation_differs', undefined, { headers: { 'Retry-After': '5' } });
+}

@@ -1,0 +1,44 @@
+import * as z from 'zod';
+import { familyOf } from '../../../catalog/breakdowns.ts';
+import type { Catalog } from '../../../catalog/catalog.ts';
+import { time } from '../changed-since.ts';
+
+const date = z.string().meta({ format: 'date' });
+const count = z.number().meta({ type: 'integer', minimum: 0 });
+
+/** What a row is made of, as `compileExplanation` has it written. */
+export function explanationAnswer(catalog: Catalog, family: string) {
+  const figures = Object.fromEntries(
+    Object.entries(familyOf(catalog, family).measures).map(([name, { type }]) => [
+      name,
+      type === 'Money' ? z.number() : count,
+    ]),
+  );
+  const part = z.strictObject({
+    kind: z
+      .enum(['events', 'replay', 'pruned', 'by_hand', 'more'])
+      .describe(
+        'What the part is: `events` a chunk of a file or body; `replay` a chunk of corrected rows; `pruned` the sums of what is older than the events that are kept; `by_hand` what came past the loader; `more` all chunks behind the first ten thousand.',
+      ),
+    load: z.string().nullable().describe('The load that brought it; null if the part is no single chunk.'),
+    corrects: z.string().nullable().describe('Of a `replay` the load whose rejected rows it corrects.'),
+    chunk: z.string().nullable().describe('The name of the chunk, a sha256.'),
+    chunks: count.nullable().describe('How many chunks it stands for; null where that is not known.'),
+    first_day: date.describe('The first day on which it adds to the row.'),
+    last_day: date.describe('The last such day.'),
+    events: count
+      .nullable()
+      .describe('How many events it adds to the row; null where only their sums are left.'),
+    ...figures,
+    loaded_at: time.describe('When it was loaded.'),
+    unconfirmed: z.boolean().describe('Whether some of its money may still change.'),
+    confirmed_at: z.string().nullable().meta({
+      format: 'date-time',
+      description: 'When its days were last confirmed after it was loaded.',
+    }),
+  });
+  return z.strictObject({
+    row: z.strictObject(figures).describe('The sums of the row, as its report has them.'),
+    parts: z.array(part).describe('What adds up to the row, to the last digit, in the order of loading.'),
+  });
+}
