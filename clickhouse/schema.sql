@@ -404,7 +404,7 @@ SETTINGS index_granularity = 256, min_compress_block_size = 8192, max_compress_b
 CREATE TABLE loads
 (
     `load_id` String,
-    `kind` Enum8('events' = 1, 'replay' = 2, 'rebuild' = 3),
+    `kind` Enum8('events' = 1, 'replay' = 2, 'rebuild' = 3, 'replacement' = 4),
     `dedupe` Bool,
     `lock` String,
     `file` String,

@@ -5,14 +5,21 @@ import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
 import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
 import { recordDifferences } from './record-changes.ts';
-import { dropStaging, fillSettings, type Month, replaceMonths } from './replace-months.ts';
+import {
+  dropStaging,
+  exchangeMonths,
+  fillSettings,
+  type Month,
+  newStaging,
+  stageMonths,
+} from './replace-months.ts';
 import { type DayRange, daySlices, everyDay } from './verify-rollups.ts';
 
 export interface RebuildStep {
   readonly table: string;
   /** `yyyymm` */
   readonly month: number;
-  /** Steps finished, including this one. */
+  /** Steps finished, including this one. Reports show all of them after the last. */
   readonly done: number;
   readonly total: number;
 }
@@ -21,7 +28,7 @@ export interface RebuildOptions {
   readonly onStep?: (step: RebuildStep) => void;
   /** Rebuild even if there are unsettled chunks: a load that sends one again then deletes its events first. */
   readonly allowUnsettledChunks?: boolean;
-  /** Called before each exchange; throws when events may have been loaded that the new rollup lacks. */
+  /** Called before the exchange; throws when events may have been loaded that the new rollups lack. */
   readonly beforeExchange?: () => void;
 }
 
@@ -31,12 +38,13 @@ class UnsettledChunk extends Error {
 }
 
 /**
- * Recomputes every rollup from the raw events, for all months that the range touches, and returns the number of
+ * Recomputes every rollup from the raw events, for all months that the ranges touch, and returns the number of
  * months and rollups. A month without events ends up empty.
  *
- * Each rollup is replaced in one step, per shard in a cluster (`replaceMonths`). So a reader sees either the old rollup
- * or the new one (for an account on several shards, possibly the old one on some of them). The rebuild or ClickHouse can
- * be killed at any point; run it again, and it removes what was left behind.
+ * First all rollups are computed beside the old ones. Then each is replaced in one step, whatever the number of months,
+ * one right after the other. So a reader sees either the old rollup or the new one. In a cluster that is so for each shard:
+ * for an account on several shards a report can have the old one of some of them, and with replicas a month is a step. The
+ * rebuild or ClickHouse can be killed at any point; run it again, and it removes what was left behind.
  *
  * The caller makes sure that no load and no other rebuild runs at the same time: a chunk that arrives between the
  * build and the exchange of a rollup would be missing from it.
@@ -48,53 +56,58 @@ class UnsettledChunk extends Error {
 export async function rebuildRollups(
   store: Store,
   catalog: Catalog,
-  range: DayRange = everyDay,
+  range: DayRange | readonly DayRange[] = everyDay,
   { onStep, allowUnsettledChunks = false, beforeExchange }: RebuildOptions = {},
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await dropStaging(store);
-  const touched = await touchedMonths(store, all, range);
+  const touched = await touchedMonths(store, all, 'from' in range ? [range] : range);
   if (touched.length === 0) return { months: 0, rollups: all.length };
   if (!allowUnsettledChunks) await requireNoUnsettledChunk(store, 'rebuild');
   const runs: DayRange[][] = [];
   for (const days of touched) runs.push(await daySlices(store, ['events'], days));
   try {
     let done = 0;
-    // In the order of the cascade: a coarser rollup is computed from the finer one that was just replaced.
+    const staging = newStaging();
+    // In the order of the cascade: a coarser rollup is computed from what replaces the finer one.
     for (const rollup of all) {
-      await onShards(store, (shard) => rebuildOn(shard, rollup, touched, runs, beforeExchange));
+      await onShards(store, (shard) => stage(shard, rollup, touched, runs, staging));
       for (const { month } of touched) {
         onStep?.({ table: rollup.table, month, done: ++done, total: touched.length * all.length });
       }
     }
+    beforeExchange?.();
+    await onShards(store, async (shard) => {
+      for (const { table } of all) await exchangeMonths(shard, table, touched, staging(table));
+    });
   } finally {
     await dropStaging(store);
   }
   return { months: touched.length, rollups: all.length };
 }
 
-/** Rebuilds a rollup on a single node or on one shard. */
-async function rebuildOn(
+/** Computes what replaces a rollup, on a single node or on one shard. */
+async function stage(
   shard: Shard,
   rollup: Rollup,
   touched: readonly Month[],
   runs: readonly DayRange[][],
-  beforeExchange?: () => void,
+  staging: (table: string) => string,
 ): Promise<void> {
   const { store, part } = shard;
-  const select = part ? selectOfShard(rollup, part) : selectOf(rollup);
-  await replaceMonths(shard, rollup.table, touched, async (staging) => {
-    for (const days of runs.flat()) await fill(store, staging, rollup, select, days);
+  const select = rollup.owner ? selectOfEvents(rollup, part) : selectOf(rollup, staging(rollup.source));
+  await stageMonths(shard, rollup.table, touched, staging(rollup.table), async (replacement) => {
+    for (const days of runs.flat()) await fill(store, replacement, rollup, select, days);
     // Before the exchange: a rebuild that is killed right after it finds no difference when it is repeated. Of whole
     // months, because the old rollup can have days without events.
-    for (const month of touched) await recordDifferences(store, rollup, staging, month);
-    beforeExchange?.();
+    for (const month of touched) await recordDifferences(store, rollup, replacement, month);
   });
 }
 
-/** The rows of a rollup on one shard. An advertiser's events are on the same shard, a publisher's on many. */
-function selectOfShard(rollup: Rollup, { number, layout }: NonNullable<Shard['part']>): string {
-  if (rollup.owner !== 'publisher_id') return selectOf(rollup);
+/** On one shard there are all events of an advertiser; those of a publisher are on many. */
+function selectOfEvents(rollup: Rollup, part: Shard['part']): string {
+  if (!part || rollup.owner !== 'publisher_id') return selectOf(rollup);
+  const { number, layout } = part;
   const { sharding } = layout;
   const here = `${shardingKey('publisher', sharding)} = ${number - 1}`;
   return selectOf(rollup, `${sharding.database}.events`, here);
@@ -123,18 +136,22 @@ async function fill(
   });
 }
 
-/** The months touched by the range that have events or rollup rows, with their first and last day that has any. */
-async function touchedMonths(store: Store, all: readonly Rollup[], range: DayRange): Promise<Month[]> {
+/** The months touched by the ranges that have events or rollup rows, with their first and last day that has any. */
+async function touchedMonths(
+  store: Store,
+  all: readonly Rollup[],
+  ranges: readonly DayRange[],
+): Promise<Month[]> {
   const days = ['events', ...all.map(({ table }) => table)].map(
     (table) =>
       `SELECT DISTINCT day FROM ${table}
-       WHERE ${rollupPartition} BETWEEN toYYYYMM({from:Date}) AND toYYYYMM({to:Date})`,
+       WHERE arrayExists(r -> ${rollupPartition} BETWEEN toYYYYMM(r.1) AND toYYYYMM(r.2), arrayZip({from:Array(Date)}, {to:Array(Date)}))`,
   );
   return select<Month>(
     store,
     `SELECT ${rollupPartition} AS month, toString(min(d.day)) AS from, toString(max(d.day)) AS to
      FROM (${days.join(' UNION ALL ')}) AS d GROUP BY month ORDER BY month`,
-    { ...range },
+    { from: ranges.map(({ from }) => from), to: ranges.map(({ to }) => to) },
   );
 }
 

@@ -19,6 +19,12 @@ export const fillSettings: ClickHouseSettings = {
   deduplicate_insert_select: 'disable',
 };
 
+/** The staging tables of one run, by table. Unique: a statement of a killed run that goes on in ClickHouse cannot touch them. */
+export function newStaging(): (table: string) => string {
+  const run = randomBytes(4).toString('hex');
+  return (table) => `${stagingPrefix}${table}_${run}`;
+}
+
 /**
  * Replaces whole months of a table, on a single node or on one shard, by what is filled into a staging table. That takes
  * the other months from the table (hard links, no copies) and replaces it in one step, so that a reader sees either the
@@ -27,33 +33,51 @@ export const fillSettings: ClickHouseSettings = {
  * became 8,000).
  *
  * The new table knows no dedup ids of chunks, whatever their month. The caller makes sure that nothing is inserted into
- * the months between the fill and the exchange.
+ * the table between the fill and the exchange.
  * @param fill also checks what it has filled; when it throws, the table stays as it is
  */
 export async function replaceMonths(
-  { store, part }: Shard,
+  shard: Shard,
   table: string,
   months: readonly Month[],
   fill: (staging: string) => Promise<void>,
 ): Promise<void> {
-  // A unique name: a statement of a killed run that is still running in ClickHouse cannot touch this table.
-  const staging = `${stagingPrefix}${table}_${randomBytes(4).toString('hex')}`;
+  const staging = newStaging()(table);
+  await stageMonths(shard, table, months, staging, fill);
+  await exchangeMonths(shard, table, months, staging);
+}
+
+/** The first step of `replaceMonths`, after which nothing has changed for readers. */
+export async function stageMonths(
+  { store, part }: Shard,
+  table: string,
+  months: readonly Month[],
+  staging: string,
+  fill: (staging: string) => Promise<void>,
+): Promise<void> {
   const replicated = part?.layout.replicated ?? false;
   // AS without an engine would copy the path of a replicated table in the coordination service.
   const engine = replicated ? await unreplicatedEngine(store, table) : '';
   await store.command({ query: `CREATE TABLE ${staging} AS ${table} ${engine}` });
   await fill(staging);
-  if (replicated) await replacePartitions(store, table, staging, months);
-  else {
-    for (const month of await otherMonths(store, table, months)) {
-      await store.command({ query: `ALTER TABLE ${staging} ATTACH PARTITION ${month} FROM ${table}` });
-    }
-    await store.command({ query: `EXCHANGE TABLES ${staging} AND ${table}` });
+  if (replicated) return;
+  for (const month of await otherMonths(store, table, months)) {
+    await store.command({ query: `ALTER TABLE ${staging} ATTACH PARTITION ${month} FROM ${table}` });
   }
-  await store.command({ query: `DROP TABLE ${staging} SYNC` });
 }
 
-/** Removes, on every shard, the staging tables of a run that was killed or has failed. */
+/** The second one. `dropStaging` removes the old table. */
+export async function exchangeMonths(
+  { store, part }: Shard,
+  table: string,
+  months: readonly Month[],
+  staging: string,
+): Promise<void> {
+  if (part?.layout.replicated) await replacePartitions(store, table, staging, months);
+  else await store.command({ query: `EXCHANGE TABLES ${staging} AND ${table}` });
+}
+
+/** Removes, on every shard, the staging tables of a run: the old rows, or what a run that was killed or has failed has filled. */
 export async function dropStaging(store: Store): Promise<void> {
   await onShards(store, async (shard) => {
     const left = await select<{ name: string }>(

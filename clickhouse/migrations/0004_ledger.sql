@@ -9,8 +9,9 @@
 CREATE TABLE IF NOT EXISTS loads
 (
     load_id String,
-    -- A file, the correction of rejected rows, or a rebuild of rollups, which excludes the other two.
-    kind Enum8('events' = 1, 'replay' = 2, 'rebuild' = 3),
+    -- A file, the correction of rejected rows, a rebuild of rollups, or files in place of what was loaded before. The last
+    -- two exclude all others.
+    kind Enum8('events' = 1, 'replay' = 2, 'rebuild' = 3, 'replacement' = 4),
     -- Whether it counts an event_id once: such loads run one after the other.
     dedupe Bool,
     -- Such loads run one after the other, too: of inputs that begin alike (the head of their first chunk), or the replays of

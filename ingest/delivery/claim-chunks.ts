@@ -4,7 +4,7 @@ import type { Load } from '../ledger/load.ts';
 import { type Claim, claimChunk } from './chunk-claims.ts';
 import type { AttemptStart } from './deliver-chunk.ts';
 import { refuseLoadedOtherwise, refuseOtherBytes } from './loaded-otherwise.ts';
-import type { Sender } from './sender.ts';
+import type { Hold, Sender } from './sender.ts';
 
 export interface ClaimedChunk {
   readonly chunk: SendableChunk;
@@ -18,6 +18,7 @@ export interface ClaimedChunk {
  * that a load which continues after a crash cuts the file at the same places.
  * @param load absent for a dry run
  * @param again also bytes that were loaded before and read in another way
+ * @param hold given where the chunks take the place of what is loaded, themselves included
  * @param key of the input; other bytes under it are refused
  * @throws {InputError} for such bytes otherwise
  */
@@ -30,19 +31,28 @@ export async function* claimChunks(
     file,
     key,
     again = false,
-  }: { readonly file: string; readonly key?: string | undefined; readonly again?: boolean },
+    hold,
+  }: {
+    readonly file: string;
+    readonly key?: string | undefined;
+    readonly again?: boolean;
+    readonly hold?: Hold | undefined;
+  },
 ): AsyncGenerator<ClaimedChunk> {
   for await (const chunk of chunks) {
     const claimed = { interruptions: sender.interruptions, at: performance.now() };
     if (key !== undefined) refuseOtherBytes(file, chunk);
-    if (!again) await refuseLoadedOtherwise(ledger, file, chunk);
-    yield { chunk, claimed, claim: await claimOf(ledger, load, chunk) };
+    if (!again) await refuseLoadedOtherwise(ledger, file, chunk, hold?.replaced);
+    yield { chunk, claimed, claim: hold ? firstClaim : await claimOf(ledger, load, chunk) };
   }
 }
+
+/** Of what is only judged. */
+const firstClaim = { how: 'send', loadTime: '1970-01-01 00:00:00', dedup: 'reliable' } as const;
 
 async function claimOf(ledger: Ledger, load: Load | undefined, chunk: SendableChunk): Promise<Claim> {
   const loadedRows = knownAs(chunk)?.loadedRows;
   if (loadedRows !== undefined) return { how: 'skip', rows: loadedRows };
   if (load) return claimChunk(ledger, load, chunk);
-  return { how: 'send', loadTime: '1970-01-01 00:00:00', dedup: 'reliable' };
+  return firstClaim;
 }

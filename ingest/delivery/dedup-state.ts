@@ -22,7 +22,7 @@ export async function dedupStateOf(store: Store, sentAt: string, retries: RetryO
         store,
         `SELECT toUInt8(
          (SELECT uniqExact(chunk, toYYYYMM(day)) FROM chunk_days WHERE loaded_at > toDateTime64({sentAt:String}, 6, 'UTC')) > ${rememberedParts}
-         OR (SELECT count() FROM loads FINAL WHERE kind = 'rebuild' AND version > toDateTime64({sentAt:String}, 6, 'UTC')) > 0
+         OR (SELECT count() FROM loads FINAL WHERE kind IN ('rebuild', 'replacement') AND version > toDateTime64({sentAt:String}, 6, 'UTC')) > 0
          OR (SELECT max(c.confirmed_at) FROM confirmations AS c) >= toDateTime64({sentAt:String}, 6, 'UTC')) AS forgotten`,
         { sentAt },
       ),

@@ -56,7 +56,7 @@ export async function deliverChunk(
   for (;;) {
     const sent = await sendOnce(delivery, chunk, claim, attempt);
     const dedup = await dedupAfter(delivery, attempt);
-    const facts = { how: attempt.how, dedup, balanced: load === undefined || isBalanced(chunk, sent) };
+    const facts = { how: attempt.how, dedup, balanced: !(load || sender.holds) || isBalanced(chunk, sent) };
     let next = nextStep(sentTable, { ...facts, whole: 'unknown' });
     if (next === 'count-events') {
       next = nextStep(sentTable, { ...facts, whole: await isWhole(ledger, chunk, sent) });

@@ -19,12 +19,14 @@ export function refuseOtherBytes(file: string, { candidates }: SendableChunk): v
 
 /**
  * Read in another way the same bytes are another chunk, and would count a second time.
+ * @param replaced loads that do not count
  * @throws {InputError} when ClickHouse has events or open rejected rows of them; it names the load
  */
 export async function refuseLoadedOtherwise(
   ledger: Ledger,
   file: string,
   chunk: SendableChunk,
+  replaced: readonly string[] = [],
 ): Promise<void> {
   const otherwise = knownAs(chunk) ? [] : chunk.candidates.filter(({ matches }) => matches);
   if (otherwise.length === 0) return;
@@ -40,7 +42,9 @@ export async function refuseLoadedOtherwise(
     SELECT chunk FROM chunk_days WHERE chunk IN {chunks:Array(String)}
     UNION DISTINCT
     SELECT chunk FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}`);
-  const load = claims.find((claim) => stored.some((each) => each.chunk === claim.chunk))?.loadId;
+  const load = claims.find(
+    (claim) => !replaced.includes(claim.loadId) && stored.some((each) => each.chunk === claim.chunk),
+  )?.loadId;
   if (load === undefined) return;
   throw new LoadedOtherwise(
     `${file}: what begins at ${chunk.unit} ${chunk.firstLine} was already loaded as load ${load}, but read in another way (mapping, time zone or delimiter), and would count twice. Take that load back first (adtally unload ${load}), or load it all the same with --again`,

@@ -19,6 +19,7 @@ export interface SendOptions {
   readonly judge: JudgeOptions;
   readonly dedupe?: boolean;
   readonly dryRun?: boolean;
+  readonly hold?: Hold | undefined;
   readonly rejectLimit?: RejectLimit | undefined;
   /** Ends the waiting for a ClickHouse that does not answer, with an AbortError. */
   readonly signal?: AbortSignal | undefined;
@@ -27,6 +28,13 @@ export interface SendOptions {
   readonly inTurn?: InTurn | undefined;
   /** How many loads are under way, whose small chunks are stored together; absent: this one alone. */
   readonly loads?: (() => number) | undefined;
+}
+
+/** A dry run keeps everything held back, also what is loaded already, until a load puts it in the place of others. */
+export interface Hold {
+  readonly load: string;
+  /** Loads that it replaces: their bytes may come again, read in another way. */
+  readonly replaced: readonly string[];
 }
 
 type InTurn = (send: () => Promise<void>) => Promise<void>;
@@ -84,6 +92,11 @@ export class Sender {
     };
   }
 
+  /** Whether what a dry run has judged is going to be stored. */
+  get holds(): boolean {
+    return this.#options.hold !== undefined;
+  }
+
   /** Whether chunks are counted before they are stored. */
   get counts(): boolean {
     const { dedupe, dryRun, rejectLimit } = this.#options;
@@ -138,11 +151,12 @@ export class Sender {
 
   /** Judges a chunk first and stores it, or what of it is new, when it is known what is in it. */
   async #sendHeldBack(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
-    const { store, file, dedupe = false, dryRun, rejectLimit } = this.#options;
+    const { store, file, dedupe = false, dryRun, hold, rejectLimit } = this.#options;
     const { id, token = id } = chunk;
-    const batch = heldBy(id, sending.loadId);
+    const loadId = hold?.load ?? sending.loadId;
+    const batch = heldBy(id, loadId);
     const deduped = dedupe ? id : undefined;
-    await this.#insert('incoming_staging', chunk, sending);
+    await this.#insert('incoming_staging', chunk, { ...sending, loadId });
     try {
       const held = await retrying(() => stagedCounts(store, batch, deduped), this.#retries);
       if (rejectLimit && !rejectLimit.admit(chunk.rows, held.rejectedRows)) {
@@ -159,7 +173,7 @@ export class Sender {
       await storeBatch(store, staged, this.#retries, deduped);
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
     } finally {
-      await dropStaged(store, [batch]);
+      if (!this.holds) await dropStaged(store, [batch]);
     }
   }
 

@@ -9,6 +9,7 @@ import { openLedger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
+import type { LoadRecord } from '../ledger/load-records.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
@@ -27,8 +28,7 @@ export interface Unloaded {
   readonly reopenedRows: number;
 }
 
-interface LoadRecord {
-  readonly kind: 'events' | 'replay' | 'rebuild';
+interface LoadState extends Pick<LoadRecord, 'kind'> {
   readonly state: 'running' | 'dead' | 'failed' | 'loaded' | 'unloaded';
   readonly replayId: string;
 }
@@ -123,13 +123,10 @@ async function takeBack(
     await withdrawChunks(store, some);
   }
   if (replayId !== '') await reopenRejects(store, replayId);
-  for (const month of months) {
-    turn.assertTurnHeld();
-    await rebuildRollups(store, catalog, month, {
-      allowUnsettledChunks: true,
-      beforeExchange: () => turn.assertTurnHeld(),
-    });
-  }
+  await rebuildRollups(store, catalog, months, {
+    allowUnsettledChunks: true,
+    beforeExchange: () => turn.assertTurnHeld(),
+  });
   await store.command({
     query: `INSERT INTO loads (* EXCEPT version)
             SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id = {id:String}`,
@@ -138,17 +135,21 @@ async function takeBack(
   return found;
 }
 
-/** What the loads have sent and no other has loaded; the same after the ledger has forgotten that they are loaded. */
-function chunksOf(loads: readonly string[]): ChunkSet {
+/**
+ * What the loads have sent and no other has loaded; the same after the ledger has forgotten that they are loaded.
+ * @param inDatabase prefix of the table of the ledger, for a statement that runs on a shard
+ */
+export function chunksOf(loads: readonly string[], inDatabase = ''): ChunkSet {
+  const ledger = `${inDatabase}load_chunks`;
   const sql = `(
-    SELECT chunk FROM load_chunks WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id IN {loads:Array(String)})
+    SELECT chunk FROM ${ledger} WHERE chunk IN (SELECT chunk FROM ${ledger} WHERE load_id IN {loads:Array(String)})
     GROUP BY chunk
     HAVING countIf(toUInt64(loaded_at) > 0 AND load_id NOT IN {loads:Array(String)}) = 0 AND toUInt64(max(sent_at)) > 0)`;
   return { sql, params: { loads } };
 }
 
 /** From here on the chunks are in doubt, and whoever loads them withdraws what there is of them. */
-async function forgetLoaded(store: Store, chunks: readonly string[]): Promise<void> {
+export async function forgetLoaded(store: Store, chunks: readonly string[]): Promise<void> {
   const change =
     'UPDATE loaded_at = toDateTime64(0, 6), records = 0, rows = 0, rejected_rows = 0, duplicate_rows = 0, left_out_rows = 0';
   await changeChunks(store, 'load_chunks', change, { chunks, condition: 'toUInt64(loaded_at) > 0' });
@@ -160,9 +161,9 @@ async function loadsOfReplay(store: Store, replayId: string): Promise<string[]> 
   return (await select<{ id: string }>(store, query, { replayId })).map(({ id }) => id);
 }
 
-async function requireUnloadable(store: Store, id: string, options: LoadOptions): Promise<LoadRecord> {
+async function requireUnloadable(store: Store, id: string, options: LoadOptions): Promise<LoadState> {
   const { deadAfterMs } = options.timings ?? defaultTimings;
-  const [found] = await select<LoadRecord>(
+  const [found] = await select<LoadState>(
     store,
     `SELECT toString(kind) AS kind, ${stateColumn} AS state, replay_id AS replayId
      FROM loads AS l FINAL WHERE load_id = {id:String}`,

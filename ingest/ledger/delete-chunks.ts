@@ -9,7 +9,7 @@ const maxMutations = 20;
 export interface RowsOfChunks {
   readonly chunks: readonly string[];
   readonly condition?: string;
-  readonly params?: Readonly<Record<string, string>>;
+  readonly params?: Readonly<Record<string, unknown>>;
 }
 
 /** Deletes rows of chunks on all shards. @throws when they are still there after many deletions */

@@ -5,7 +5,7 @@ import type { LoadHeartbeat } from './load-heartbeat.ts';
 /** One row of `loads`. */
 export interface LoadRecord {
   readonly id: string;
-  readonly kind: 'events' | 'replay' | 'rebuild';
+  readonly kind: 'events' | 'replay' | 'rebuild' | 'replacement';
   readonly dedupe: boolean;
   /** Loads of the same lock run one after another; empty: beside all others. */
   readonly lock: string;
@@ -28,6 +28,10 @@ export interface LoadRecord {
   readonly replayId: string;
   readonly error: string;
 }
+
+/** Whether loads of a kind exclude all others, because they exchange rollups. */
+export const isExclusive = (kind: LoadRecord['kind']): boolean =>
+  kind === 'rebuild' || kind === 'replacement';
 
 /** Records what loads are doing now. */
 export const recordLoad = together<LoadRecord, void>(async (store, records) => {

@@ -3,7 +3,7 @@ import type { Store } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { lapsedAfterMs } from '../../clickhouse/timings.ts';
 import { isAlive, machine, userName } from './load-heartbeat.ts';
-import { type LoadRecord, loadsRunning, type RunningLoad, recordLoad } from './load-records.ts';
+import { isExclusive, type LoadRecord, loadsRunning, type RunningLoad, recordLoad } from './load-records.ts';
 import { defaultTimings, type LoadTimings } from './load-timings.ts';
 import { loadsAtWork } from './loads-at-work.ts';
 import { type WaitOptions, waitUntil } from './wait-until.ts';
@@ -196,8 +196,8 @@ export class Load {
     const blocker = running.find(
       (other) =>
         (other.turn < turn || (other.turn === turn && other.id < this.id)) &&
-        (kind === 'rebuild' ||
-          other.kind === 'rebuild' ||
+        (isExclusive(kind) ||
+          isExclusive(other.kind) ||
           (lock !== '' && other.lock === lock) ||
           (dedupe && other.dedupe)) &&
         isAlive(other),
@@ -209,14 +209,14 @@ export class Load {
   async #leftAtWork(signal: AbortSignal | undefined): Promise<string | undefined> {
     const { kind, dedupe = false } = this.#description;
     const lock = this.#lock;
-    if (kind !== 'rebuild' && !dedupe && lock === '') return undefined;
+    if (!isExclusive(kind) && !dedupe && lock === '') return undefined;
     const atWork = await retrying(() => loadsAtWork(this.#store), { signal });
     const others = [...atWork].filter(([id]) => id !== this.id);
     let left = others.find(([, of]) => lock !== '' && of === lock)?.[0];
-    if (left === undefined && others.length > 0 && (kind === 'rebuild' || dedupe)) {
+    if (left === undefined && others.length > 0 && (isExclusive(kind) || dedupe)) {
       const running = await this.#running(signal);
       // With dedupe it runs beside those without.
-      const beside = running.filter((other) => kind !== 'rebuild' && !other.dedupe && isAlive(other));
+      const beside = running.filter((other) => !isExclusive(kind) && !other.dedupe && isAlive(other));
       left = others.find(([id]) => !beside.some((other) => other.id === id))?.[0];
     }
     return left && `${left}: ClickHouse is still storing events of it (system.processes)`;

@@ -5,7 +5,7 @@ import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 /** Chunks, as SQL that can stand behind IN, with its parameters. */
 export interface ChunkSet {
   readonly sql: string;
-  readonly params: Readonly<Record<string, readonly string[]>>;
+  readonly params: Readonly<Record<string, unknown>>;
 }
 
 export const namedChunks = (chunks: readonly string[]): ChunkSet => ({

@@ -4,7 +4,7 @@ import { settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
 import { deliverChunk } from '../delivery/deliver-chunk.ts';
-import { Sender } from '../delivery/sender.ts';
+import { type Hold, Sender, type SentRows } from '../delivery/sender.ts';
 import type { JudgeOptions } from '../event/judge.ts';
 import { type FileReading, plainReading } from '../event/reading.ts';
 import type { SheetDates } from '../event/values.ts';
@@ -52,6 +52,7 @@ export interface EventLoadOptions extends ChunkSize {
   readonly again?: boolean;
   /** Everything is checked and nothing stored. */
   readonly dryRun?: boolean;
+  readonly hold?: Hold;
   readonly rejectLimit?: RejectLimit;
   readonly now: () => Date;
   /** Ends the load after the chunks in flight, and all waiting at once, also for a ClickHouse that does not answer. */
@@ -91,6 +92,8 @@ export interface LoadResult extends Readonly<LoadCounts> {
   readonly storedAt?: number;
   /** How the ledger finds its chunks. */
   readonly places: readonly ChunkPlace[];
+  /** What was held back; absent where it was stored, or let go of. */
+  readonly held?: readonly DeliveredChunk[];
 }
 
 /**
@@ -126,6 +129,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const { load, opened, failure } = await beginLoad(opening, options, counts);
 
   const unsettled: DeliveredChunk[] = [];
+  const held: DeliveredChunk[] = [];
   const places: ChunkPlace[] = [];
   /** Chunks that may have open rejected rows. */
   const ids: string[] = [];
@@ -150,7 +154,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
         const doubted = await recordDelivery(ledger, load, chunk, sent);
         if (doubted) unsettled.push(doubted);
         else if (sent.batch) await settle(store, sent.batch);
-      }
+      } else if (sender.holds) held.push(deliveredOf(chunk, sent));
       counts.rows += sent.rows;
       counts.rejectedRows += sent.rejectedRows;
       counts.duplicateRows += sent.duplicates;
@@ -198,6 +202,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       places,
       ...(storedAt !== undefined && { storedAt }),
       ...(load && { loadId: load.id }),
+      ...(options.hold && { held }),
     };
   } catch (error) {
     const failure = loadFailure(error, file, signal);
@@ -213,14 +218,20 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
 async function recordDelivery(
   ledger: Ledger,
   load: Load,
-  { id, head, content, firstLine, firstByte, bytes, rows: records }: SendableChunk,
-  { rows, rejectedRows, duplicates, leftOut, rollupsInDoubt }: Awaited<ReturnType<typeof deliverChunk>>,
+  chunk: SendableChunk,
+  sent: Awaited<ReturnType<typeof deliverChunk>>,
 ): Promise<DeliveredChunk | undefined> {
+  const delivered = deliveredOf(chunk, sent);
+  if (!sent.rollupsInDoubt) await markLoaded(ledger, load, delivered);
+  return sent.rollupsInDoubt ? delivered : undefined;
+}
+
+function deliveredOf(
+  { id, head, content, firstLine, firstByte, bytes, rows: records }: SendableChunk,
+  { rows, rejectedRows, duplicates, leftOut }: SentRows,
+): DeliveredChunk {
   const chunk = { id, head, content, firstLine, firstByte, bytes, rows: records };
-  const delivered = { chunk, rows, rejectedRows, duplicates, leftOut };
-  if (rollupsInDoubt) return delivered;
-  await markLoaded(ledger, load, delivered);
-  return undefined;
+  return { chunk, rows, rejectedRows, duplicates, leftOut };
 }
 
 async function judgeOptions({

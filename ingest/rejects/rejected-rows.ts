@@ -90,18 +90,20 @@ export async function reopenRejects(store: Store, replayId: string): Promise<voi
 /**
  * Lets go of the open rejected rows of some loads, but for those that are being replayed. Returns how many there were.
  * Their new version follows right upon the old one, so that a replay which begins at the same time wins.
+ * @param except a load whose chunks keep theirs
  */
-export async function dismissRejects(store: Store, loads: readonly string[]): Promise<number> {
-  const open = `${ofLoads} AND ${openRejects} AND replay_id = ''`;
+export async function dismissRejects(store: Store, loads: readonly string[], except = ''): Promise<number> {
+  const open = `${ofLoads} AND ${openRejects} AND replay_id = ''
+    AND r.chunk NOT IN (SELECT chunk FROM load_chunks WHERE load_id = {except:String})`;
   const counted = `SELECT toFloat64(count()) AS open FROM rejected_rows AS r FINAL WHERE ${open}`;
-  const [row] = await select<{ open: number }>(store, counted, { loads });
+  const [row] = await select<{ open: number }>(store, counted, { loads, except });
   if (!row) throw new Error('ClickHouse did not count the rejected rows');
   if (row.open === 0) return 0;
   await store.command({
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, dismissed_at, version)
             SELECT r.chunk, r.line, r.load_id, r.file, r.faults, r.raw, r.fields, now64(3), r.version + INTERVAL 1 MICROSECOND
             FROM rejected_rows AS r FINAL WHERE ${open}`,
-    query_params: { loads },
+    query_params: { loads, except },
     clickhouse_settings: { wait_end_of_query: 1 },
   });
   return row.open;

@@ -21,6 +21,23 @@ export function rejectLimit(text: string): { rows?: number; percent?: number } {
   return percent ? { percent: limit } : { rows: limit };
 }
 
+/** Percent. */
+export function share(text: string): number {
+  const [, percent] = /^(\d+(?:\.\d+)?)%$/.exec(text) ?? [];
+  if (percent === undefined) throw new InvalidArgumentError('Give a share, such as 20%.');
+  return Number(percent);
+}
+
+/** Two days that events can have, with `..` between them, or one day. */
+export function eventDays(text: string): { readonly from: string; readonly to: string } {
+  const [from = '', to = from, ...more] = text.split('..').map(day);
+  if (from < '1971-01-01' || to > '2149-06-04')
+    throw new InvalidArgumentError('Give days from 1971-01-01 to 2149-06-04.');
+  if (more.length > 0 || to < from)
+    throw new InvalidArgumentError('Give a day, or two such as 2026-10-31..2026-11-02, the earlier first.');
+  return { from, to };
+}
+
 export function positiveInteger(text: string): number {
   const number = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(number) || number < 1)

@@ -43,6 +43,10 @@ const cases: Record<string, Case> = {
   prune: { args: () => ['prune', '--keep', '3y'], changes: false },
   rebuild: { args: () => ['rebuild'], changes: false },
   unload: { args: () => ['unload', ground.wrong], changes: true },
+  replace: {
+    args: () => ['ingest', 'events', '--quiet', '--replaces', ground.wrong, ground.right],
+    changes: true,
+  },
   confirm: { args: () => ['confirm', 'both', '--from', '2026-01-01', '--to', '2026-02-03'], changes: true },
   replay: { args: () => ['replay', ground.rejected, ground.corrected], changes: true },
   migrate: { args: () => ['migrate'], program: () => ground.newer, changes: false },
@@ -79,6 +83,7 @@ test.each(Object.entries(cases))(
       try {
         await killAfter(copy, await start(copy, false), afterMs, engineToo);
         if (name === 'restore') await requireOldOrNew(copy, before, after, what);
+        if (name === 'replace') requireEachOldOrNew(await copy.reports(), before, after, what);
         const ended = await (await start(copy, true)).ended;
         // Killed when the work was done, it finds the backup there.
         const isThere = name === 'backup' && /is there already/.test(ended.stderr);
@@ -93,6 +98,13 @@ test.each(Object.entries(cases))(
   },
   1_200_000,
 );
+
+/** Of a killed replacement each report shows the old events or the new ones. */
+function requireEachOldOrNew(reports: string, before: string, after: string, what: string): void {
+  const known = new Set([before, after].flatMap((each) => each.split('\n')));
+  for (const report of reports.split('\n'))
+    expect(known.has(report), `${what}: ${report.slice(0, 60)}`).toBe(true);
+}
 
 /** A killed restore has left the old data or the new; or every command says how to end it. */
 async function requireOldOrNew(copy: Copy, before: string, after: string, what: string): Promise<void> {

@@ -56,7 +56,7 @@ export function ndjson(events: readonly EventLine[]): string {
 }
 
 /** Runs `work` with a file of that name and content, and removes it. */
-async function withFile<T>(
+export async function withFile<T>(
   name: string,
   content: string | Uint8Array,
   work: (path: string) => Promise<T>,

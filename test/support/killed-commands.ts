@@ -33,6 +33,8 @@ export interface Ground {
   readonly rejected: string;
   readonly corrected: string;
   readonly wrong: string;
+  /** The file that is to take its place. */
+  readonly right: string;
   /** A backup of before `wrong` was loaded, as `restore` is given it. */
   readonly backup: string;
   /** `adtally` with one more migration. */
@@ -119,6 +121,7 @@ export async function makeGround(): Promise<Ground> {
     rejected: idOf('faulty.ndjson') || rejected,
     corrected,
     wrong: idOf('wrong.ndjson'),
+    right: file('right.ndjson', ndjson(lines(600, 'right', [2020, 2026]))),
     backup,
     newer: makeNewer(),
     engineStartMs,

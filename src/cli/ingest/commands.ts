@@ -2,7 +2,17 @@ import { type Command, Option } from 'commander';
 import { formats } from '../../../ingest/formats/formats.ts';
 import type { ChunkSize } from '../../../ingest/load/load-events.ts';
 import { confirm, lists } from '../../operations/lists.ts';
-import { duration, endpoint, positiveInteger, rejectLimit, repeated, textEncoding } from '../arguments.ts';
+import {
+  accountId,
+  duration,
+  endpoint,
+  eventDays,
+  positiveInteger,
+  rejectLimit,
+  repeated,
+  share,
+  textEncoding,
+} from '../arguments.ts';
 import { withStore } from '../command.ts';
 import { addEventFields } from '../help/event-fields.ts';
 import { addOperation } from '../operations/operate.ts';
@@ -33,6 +43,14 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
     .option('--again', 'also load what was loaded before through another mapping: it counts twice')
     .option('--follow <time>', 'go on looking for new files, this often: 60s, 5m', duration)
+    .option('--replaces <load>', 'take the place of what this load has loaded, in one step')
+    .option(
+      '--replaces-days <days>',
+      'take the place of all events of --of on these days, whichever load brought them: 2026-10-31..2026-11-02',
+      eventDays,
+    )
+    .option('--of <account>', 'advertiser or publisher of --replaces-days', accountId)
+    .option('--max-change <P%>', 'replace nothing if a sum of what is replaced moves further', share)
     .option(
       '--since <time>',
       'of patterns with {yyyy}, {MM}, {dd}, {HH}: the days and hours since then, 2d',

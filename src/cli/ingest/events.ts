@@ -12,6 +12,7 @@ import { follow } from './follow.ts';
 import { type EventFlags, type EventLoads, loadAll } from './load-all.ts';
 import { requireMoveTarget } from './move-loaded.ts';
 import { objectStores } from './object-stores.ts';
+import { targetOf } from './replacement.ts';
 
 /** Loaded, but some rows were rejected. */
 export const exitRejected = 4;
@@ -27,10 +28,18 @@ export async function ingestEvents(
   size: ChunkSize,
 ): Promise<number> {
   refuseContradictions(args, flags);
+  const target = targetOf(flags);
   const mapping = await validateMapping(store, await readMapping(flags));
   const stop = stopOnSignal();
   const { signal } = stop;
-  const loads: EventLoads = { store, flags, mapping, size, signal };
+  const loads: EventLoads = {
+    store,
+    flags,
+    mapping,
+    size,
+    signal,
+    ...(target && { replaces: { target, files: args.join(' ') } }),
+  };
   const stores = objectStores(flags.endpoint, say);
   const find = async () => {
     const { since, follow } = flags;

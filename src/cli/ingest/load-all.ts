@@ -10,24 +10,20 @@ import type { ChunkSize } from '../../../ingest/load/load-events.ts';
 import { type FileLoadOptions, loadFiles } from '../../../ingest/load/load-files.ts';
 import type { MappingFlags } from '../../../ingest/mapping/read-mapping.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
+import type { ReplaceOptions } from '../../../ingest/replace/replace-events.ts';
 import { openTraces } from '../../observe/traces.ts';
 import { config, counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
 import { FirstRejects, shownRejects } from './first-rejects.ts';
 import { moveInto } from './move-loaded.ts';
 import { eventProgress } from './progress.ts';
+import { type ReplaceFlags, replace } from './replacement.ts';
 
-export interface EventFlags extends MappingFlags {
+export interface EventFlags extends MappingFlags, ReplaceFlags {
   readonly format?: FormatName;
   readonly maxRejects?: { readonly rows?: number; readonly percent?: number };
-  readonly dedupe?: boolean;
   readonly again?: boolean;
-  readonly dryRun?: boolean;
-  /** Milliseconds between two looks for new files; absent: one look. */
-  readonly follow?: number;
   /** Milliseconds; for places with a date in them. */
   readonly since?: number;
-  /** The folder for files that are loaded. */
-  readonly moveTo?: string;
   /** Of a store of objects; absent: that of its provider. */
   readonly endpoint?: string;
   readonly quiet?: boolean;
@@ -45,6 +41,8 @@ export interface EventLoads {
   readonly size: ChunkSize;
   /** Ends the load after the chunks in flight. */
   readonly signal: AbortSignal;
+  /** What the files take the place of, and how they are called. */
+  readonly replaces?: Pick<ReplaceOptions, 'target' | 'files'>;
 }
 
 /**
@@ -52,7 +50,7 @@ export interface EventLoads {
  * @param callbacks of a follower
  */
 export async function loadAll(
-  { store, flags, mapping, size, signal }: EventLoads,
+  { store, flags, mapping, size, signal, replaces }: EventLoads,
   files: readonly Input[],
   callbacks: Pick<FileLoadOptions, 'onLoaded' | 'onFailed'> = {},
 ): Promise<number> {
@@ -76,7 +74,7 @@ export async function loadAll(
   const span = traces?.begin('ingest events', 'INTERNAL');
   let failed = true;
   try {
-    const results = await loadFiles(files, {
+    const options: FileLoadOptions = {
       ...size,
       ...loadFlags(flags),
       store,
@@ -103,7 +101,11 @@ export async function loadAll(
       onWait: (other) => progress.say(`waiting for load ${other}`),
       onRetry: (error) =>
         progress.say(`ClickHouse does not respond: ${error.message}; retrying for two minutes`),
-    });
+    };
+    const { results, loadId } = replaces
+      ? await replace(files, options, { ...replaces, ...flags })
+      : { results: await loadFiles(files, options) };
+    if (loadId) loads.push(loadId);
     for (const result of results) {
       loaded++;
       if (result.loadId) loads.push(result.loadId);

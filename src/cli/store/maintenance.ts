@@ -138,9 +138,9 @@ async function runVerify(store: Store, days: DayRange, json: boolean): Promise<v
   else say(`${countedDifferences(ledger)} from the ledger; ${mendingOf(ledger.differences, unloads)}`);
   if (differences.length === 0) say('every rollup agrees with the raw events');
   else {
-    // It rebuilds the rollups, too.
-    const repair =
-      unloads.length > 0 ? 'first end the unload' : 'repair with: adtally rebuild --from DAY --to DAY';
+    // They rebuild the rollups, too.
+    const isOpen = unloads.length > 0 || ledger.differences.some(({ inDoubt }) => inDoubt);
+    const repair = isOpen ? 'mend the ledger first' : 'repair with: adtally rebuild --from DAY --to DAY';
     say(`${countedDifferences({ differences, more })} of rollups from the raw events; ${repair}`);
   }
   if (differences.length + ledger.differences.length > 0) process.exitCode = 1;
@@ -169,7 +169,10 @@ function mendingOf(differences: readonly LedgerDifference[], unloads: readonly s
   return [
     ...unloads.map(endUnload),
     ...(interrupted ? [`complete interrupted loads with: adtally ingest events ${interrupted.file}`] : []),
-    ...(wrong ? [`repair the others with: adtally unload ${wrong.load}, then load its file again`] : []),
+    // A replacement that is completed mends what it replaces.
+    ...(wrong && !interrupted
+      ? [`repair the others with: adtally unload ${wrong.load}, then load its file again`]
+      : []),
   ].join('; ');
 }
 

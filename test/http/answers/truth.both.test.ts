@@ -10,10 +10,11 @@ import { unload } from '../../../ingest/history/unload.ts';
 import { confirmDays } from '../../../ingest/lists/confirmations.ts';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { useCluster } from '../../support/cluster.ts';
-import { event, load, loadRows } from '../../support/events.ts';
+import { event, load, loadRows, ndjson, withFile } from '../../support/events.ts';
 import { thorough } from '../../support/mode.ts';
 import { environmentOf, listening, useCommands } from '../../support/process.ts';
 import { seededRandom } from '../../support/random.ts';
+import { replaceBy } from '../../support/replace-suite.ts';
 import { type TestStore, useClusterStore, useStore } from '../../support/store.ts';
 
 interface TruthOptions {
@@ -227,6 +228,12 @@ function changesOf(
       : {
           unload: async () =>
             Promise.all((await loads()).slice(0, 1).map((id) => unload(store, id, () => new Date()))),
+          replace: async (n) => {
+            const [id] = await loads();
+            if (id === undefined) return;
+            const content = ndjson(eventsOf(account(), n));
+            await withFile('new.ndjson', content, (path) => replaceBy(store, { load: id }, path));
+          },
         }),
   };
   const names = Object.keys(kinds);

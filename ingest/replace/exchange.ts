@@ -1,0 +1,149 @@
+import { catalog } from '../../catalog/catalog.ts';
+import { eventColumns } from '../../catalog/events.ts';
+import { select } from '../../clickhouse/client.ts';
+import { onShards, type Shard } from '../../clickhouse/cluster/on-nodes.ts';
+import { shardingKey } from '../../clickhouse/cluster/sharding-key.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import {
+  dropStaging,
+  fillSettings,
+  type Month,
+  replaceMonths,
+} from '../../clickhouse/consistency/replace-months.ts';
+import { rollupPartition } from '../../clickhouse/rollups.ts';
+import { type DeliveredChunk, markLoaded, storedRows } from '../delivery/chunk-outcome.ts';
+import { heldBy } from '../delivery/staging.ts';
+import { stopSending } from '../delivery/withdraw-chunks.ts';
+import { chunksOf, forgetLoaded } from '../history/unload.ts';
+import { type Ledger, recordChunk, storeTime } from '../ledger/ledger.ts';
+import type { Load } from '../ledger/load.ts';
+import { monthsOf } from '../load/chunk-months.ts';
+import { dismissRejects } from '../rejects/rejected-rows.ts';
+import { relistDays } from './relist-days.ts';
+import { heldChunks, isHeldEvent, leavingEvents, monthsIn, type Target } from './target.ts';
+
+/** Names of chunks that go with one statement. */
+const chunksAtOnce = 500;
+
+export interface Replacement {
+  readonly target: Target;
+  /** See `replacedLoads`. */
+  readonly replaced: readonly string[];
+  /** What comes; it is held back for the load. */
+  readonly held: readonly DeliveredChunk[];
+}
+
+/**
+ * Puts what a load holds back in the place of what leaves: in the events, then in the rollups, then in the ledger. Reports
+ * show it from the second step on. Killed at any point, the same command does all of it again: until the end the ledger has the
+ * new chunks in doubt, and the old ones with all their days. The caller holds the turn of a replacement.
+ */
+export async function exchange(ledger: Ledger, load: Load, replacement: Replacement): Promise<void> {
+  const { store } = ledger;
+  const { target, replaced, held } = replacement;
+  const loadTime = await claim(ledger, load, held);
+  const { days } = 'load' in target ? {} : target;
+  const ranges = [...(await monthsOf(store, chunksOf([...replaced, load.id]))), ...(days ? [days] : [])];
+  await dropStaging(store);
+  load.assertTurnHeld();
+  await onShards(store, (shard) => exchangeEvents(shard, load, replacement, loadTime));
+  await rebuildRollups(store, catalog, ranges, {
+    allowUnsettledChunks: true,
+    beforeExchange: () => load.assertTurnHeld(),
+  });
+  await relistDays(store, target, [...replaced, load.id], ranges);
+  if (replaced.length > 0) await dismissRejects(store, replaced, load.id);
+  for (const { chunk } of held) await keepRejected(ledger, load, chunk.id);
+  for (const { chunk, rows } of held) {
+    const stored = await storedRows(store, chunk.id);
+    if (stored.rows !== rows)
+      throw new Error(
+        `of chunk ${chunk.id} ${rows} events were to come, and ${stored.rows} are there: please report this`,
+      );
+  }
+  await Promise.all(held.map((delivered) => markLoaded(ledger, load, delivered)));
+  await store.command({
+    query: `INSERT INTO loads (* EXCEPT version)
+            SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id IN {replaced:Array(String)}`,
+    query_params: { replaced },
+  });
+}
+
+/**
+ * Records the chunks that come as in doubt, and the days that they touch.
+ * @returns the load time of their rows: a confirmation made since covers none of them
+ */
+async function claim(ledger: Ledger, load: Load, held: readonly DeliveredChunk[]): Promise<string> {
+  const { store } = ledger;
+  // First without a time: see `claimChunk`.
+  await Promise.all(held.map(({ chunk }) => recordChunk(ledger, load, chunk)));
+  await Promise.all(held.map(({ chunk }) => recordChunk(ledger, load, chunk, 'sent_at')));
+  await store.command({
+    query: `INSERT INTO withdrawn_chunks (chunk, day, load_id)
+      SELECT DISTINCT chunk, arrayJoin([toDate(0), if(${isHeldEvent}, day, toDate(0))]), {holder:String}
+      FROM incoming_staging WHERE load_id = {holder:String}
+      UNION DISTINCT
+      SELECT chunk, day, {holder:String} FROM chunk_days WHERE chunk IN ${heldChunks()}`,
+    query_params: { holder: load.id },
+  });
+  for (let first = 0; first < held.length; first += chunksAtOnce) {
+    const chunks = held.slice(first, first + chunksAtOnce).map(({ chunk }) => chunk.id);
+    await forgetLoaded(store, chunks);
+    await stopSending(store, chunks);
+  }
+  return storeTime(ledger);
+}
+
+const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
+
+/** Replaces the months of `events` in which something leaves or comes, on a single node or on one shard. */
+async function exchangeEvents(
+  shard: Shard,
+  load: Load,
+  { target, replaced, held }: Replacement,
+  loadTime: string,
+): Promise<void> {
+  const { store, part } = shard;
+  const whole = part ? `${part.layout.sharding.database}.` : '';
+  const here = part ? ` AND ${shardingKey('advertiser', part.layout.sharding)} = ${part.number - 1}` : '';
+  const { sql, params } = leavingEvents(target, replaced, load.id);
+  const leaving = sql(whole);
+  const months = await select<Month>(
+    store,
+    monthsIn(`SELECT day FROM events WHERE ${leaving}
+      UNION ALL SELECT day FROM ${whole}incoming_staging WHERE ${isHeldEvent}`),
+    params,
+  );
+  if (months.length === 0) return;
+  await replaceMonths(shard, 'events', months, async (staging) => {
+    const fill = (select: string, query_params: Record<string, unknown>) =>
+      store.command({
+        query: `INSERT INTO ${staging} (${columns}) ${select}`,
+        query_params,
+        clickhouse_settings: { ...fillSettings, max_partitions_per_insert_block: '0' },
+      });
+    await fill(
+      `SELECT ${columns} FROM events WHERE ${rollupPartition} IN {months:Array(UInt32)} AND NOT ${leaving}`,
+      { ...params, months: months.map(({ month }) => month) },
+    );
+    for (const { chunk } of held) {
+      await fill(
+        `SELECT ${eventColumns.join(', ')}, chunk, toDateTime64({loadTime:String}, 6, 'UTC') FROM ${whole}incoming_staging AS s
+         WHERE batch = {batch:String} AND ${isHeldEvent}${here} ORDER BY line LIMIT 1 BY line`,
+        { holder: load.id, batch: heldBy(chunk.id, load.id), loadTime },
+      );
+    }
+    load.assertTurnHeld();
+  });
+}
+
+/** A row keeps the version of its first arrival, so that one which was replayed or dismissed since stays so. */
+async function keepRejected({ store }: Ledger, load: Load, chunk: string): Promise<void> {
+  await store.command({
+    query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, version)
+      SELECT chunk, line, load_id, file, faults, raw, fields, toDateTime64(0, 6, 'UTC') FROM incoming_staging
+      WHERE batch = {batch:String} AND notEmpty(faults)`,
+    query_params: { batch: heldBy(chunk, load.id) },
+    clickhouse_settings: fillSettings,
+  });
+}

@@ -1,0 +1,128 @@
+import { type Store, select } from '../../clickhouse/client.ts';
+import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
+import { rollupPartition } from '../../clickhouse/rollups.ts';
+import { chunksOf } from '../history/unload.ts';
+import { stateColumn } from '../ledger/load-heartbeat.ts';
+import { defaultTimings } from '../ledger/load-timings.ts';
+import { prunedMonthOf } from '../load/chunk-months.ts';
+
+/** What new events take the place of: a load, or what any load has brought of an account on some days. */
+export type Target = { readonly load: string } | { readonly days: DayRange; readonly account: string };
+
+/** As options say it; the ledger has it at the end of the file of a replacement. */
+export function describeTarget(target: Target): string {
+  if ('load' in target) return `--replaces ${target.load}`;
+  return `--replaces-days ${target.days.from}..${target.days.to} --of ${target.account}`;
+}
+
+/**
+ * Loads whose events all leave: that of the target, and earlier replacements of it that have not been ended.
+ * @param own the replacement itself
+ */
+export async function replacedLoads(store: Store, target: Target, own = ''): Promise<string[]> {
+  const unfinished = await select<{ id: string }>(
+    store,
+    `SELECT load_id AS id FROM loads FINAL WHERE kind = 'replacement' AND state IN ('running', 'failed')
+       AND endsWith(file, {target:String}) AND load_id != {own:String}`,
+    { target: ` ${describeTarget(target)}`, own },
+  );
+  return [...('load' in target ? [target.load] : []), ...unfinished.map(({ id }) => id)];
+}
+
+/** The replacement by which a load was replaced; undefined where that was taken back, or none has been ended. */
+async function replacementOf(store: Store, load: string): Promise<string | undefined> {
+  const query = `SELECT load_id AS id FROM loads FINAL WHERE load_id > {load:String} AND kind = 'replacement'
+    AND state = 'loaded' AND endsWith(file, {target:String}) LIMIT 1`;
+  const target = ` ${describeTarget({ load })}`;
+  return (await select<{ id: string }>(store, query, { load, target }))[0]?.id;
+}
+
+/**
+ * @returns the replacement by which a load was replaced before
+ * @throws when there is no such load of files, or it still runs
+ */
+export async function requireReplaceable(store: Store, target: Target): Promise<string | undefined> {
+  if (!('load' in target)) return undefined;
+  const { load } = target;
+  const [found] = await select<{ kind: string; state: string }>(
+    store,
+    `SELECT toString(kind) AS kind, ${stateColumn} AS state FROM loads AS l FINAL WHERE load_id = {load:String}`,
+    { load, deadAfterMs: defaultTimings.deadAfterMs },
+  );
+  if (!found) throw new Error(`there is no load ${load}; adtally loads lists them`);
+  if (found.kind !== 'events' && found.kind !== 'replacement')
+    throw new Error(`${load} is no load of files: it cannot be replaced`);
+  if (found.state === 'running')
+    throw new Error(`load ${load} is still running: replace it when it has ended`);
+  return replacementOf(store, load);
+}
+
+/** Events, as a condition on `events`, with its parameters. */
+export interface Leaving {
+  /** @param inDatabase prefix of tables of the whole store, for a statement that runs on a shard */
+  readonly sql: (inDatabase?: string) => string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** What a load holds back: its chunks, as SQL that can stand behind IN. Takes `holder`. */
+export const heldChunks = (inDatabase = ''): string =>
+  `(SELECT chunk FROM ${inDatabase}incoming_staging WHERE load_id = {holder:String})`;
+
+/** Condition on `incoming_staging`: an event that a load holds back. Takes `holder`. */
+export const isHeldEvent = 'load_id = {holder:String} AND empty(faults) AND NOT left_out';
+
+/** Condition on the events that belong to an account on either side, on some days. */
+export const ofAccount =
+  'day BETWEEN {from:Date} AND {to:Date} AND (advertiser_id = {account:String} OR publisher_id = {account:String})';
+
+/**
+ * The events that leave: those of the target, and what the chunks that come had brought before.
+ * @param replaced see `replacedLoads`
+ */
+export function leavingEvents(target: Target, replaced: readonly string[], holder: string): Leaving {
+  const ofTarget = (inDatabase: string) =>
+    [
+      ...('load' in target ? [] : [`(${ofAccount})`]),
+      ...(replaced.length > 0 ? [`chunk IN ${chunksOf(replaced, inDatabase).sql}`] : []),
+    ].join(' OR ');
+  return {
+    sql: (inDatabase = '') =>
+      `(${[ofTarget(inDatabase), `chunk IN ${heldChunks(inDatabase)}`].filter(Boolean).join(' OR ')})`,
+    params: {
+      ...chunksOf(replaced).params,
+      holder,
+      ...('load' in target ? {} : { ...target.days, account: target.account }),
+    },
+  };
+}
+
+/**
+ * @param replaced see `replacedLoads`
+ * @throws when events that would leave have been pruned: they belong to no load any more
+ */
+export async function requireUnpruned(
+  store: Store,
+  target: Target,
+  replaced: readonly string[],
+  holder: string,
+): Promise<void> {
+  const pruned =
+    (await prunedMonthOf(store, chunksOf(replaced))) ??
+    (await prunedMonthOf(store, { sql: heldChunks(), params: { holder } })) ??
+    ('load' in target ? undefined : await prunedMonthIn(store, target.days));
+  if (pruned === undefined) return;
+  throw new Error(
+    `${describeTarget(target)}: adtally prune has folded or dropped events of ${pruned}, and no other command can tell them from others. Nothing was changed. A backup from before the prune still has them (adtally restore).`,
+  );
+}
+
+async function prunedMonthIn(store: Store, days: DayRange): Promise<string | undefined> {
+  const query = `SELECT concat(substring(toString(month), 1, 4), '-', substring(toString(month), 5)) AS name FROM pruned_months
+    WHERE month BETWEEN toYYYYMM({from:Date}) AND toYYYYMM({to:Date}) ORDER BY month LIMIT 1`;
+  return (await select<{ name: string }>(store, query, { ...days }))[0]?.name;
+}
+
+/** The months of events, as a subquery of `day` says them: of each the first and the last day. */
+export const monthsIn = (days: string): string =>
+  `SELECT ${rollupPartition} AS month, toString(min(d.day)) AS from, toString(max(d.day)) AS to FROM (${days}) AS d
+   GROUP BY month ORDER BY month`;

@@ -1,0 +1,195 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
+import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { Load } from '../../../ingest/ledger/load.ts';
+import { type EventLine, event, ndjson } from '../../support/events.ts';
+import { completedAfterEachStep, replacedBesideReaders } from '../../support/replace-suite.ts';
+import { useService } from '../../support/service.ts';
+import { useStore } from '../../support/store.ts';
+import { useUnloads } from '../../support/unloads.ts';
+
+const db = useStore();
+const loads = useUnloads(db);
+const { file, run, events, withRejects, load, counted } = loads;
+
+const replace = (...args: string[]) => run(['ingest', 'events', '--quiet', '--json', ...args]);
+async function replaced(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await replace(...args);
+  expect(code, stderr).toBe(0);
+  return JSON.parse(stdout).loads[0];
+}
+/** Events and spend of the account, after a look at rollups and ledger. */
+async function sound(): Promise<[number, string]> {
+  const { events: count, spent } = await counted();
+  expect((await verifyLedger(db.store)).differences).toEqual([]);
+  return [count, spent];
+}
+const kindOf = async (id: string) =>
+  (
+    await select<{ kind: string; state: string; file: string }>(
+      db.store,
+      'SELECT toString(kind) AS kind, toString(state) AS state, file FROM loads FINAL WHERE load_id = {id:String}',
+      { id },
+    )
+  )[0];
+
+test('a load is replaced: its events go and the new ones come, those of others stay, and nothing comes back', async () => {
+  const others = await file('others.ndjson', ndjson(events(30)));
+  const old = await file('old.ndjson', ndjson(events(20, { campaign_id: 'old' })));
+  const corrected = await file('corrected.ndjson', ndjson(events(25, { spend: '0.2' })));
+  const copy = await file('copy.ndjson', await readFile(corrected));
+  await load(others);
+  const id = await load(old, 1_000);
+
+  const told = await replace('--replaces', id, '--dry-run', corrected);
+  expect(told).toMatchObject({ code: 0, stderr: expect.stringContaining('events 20 → 25 (+25.0 %)') });
+  expect(told.stderr).toContain('spend 2 → 5 (+150.0 %)');
+  const by = await replaced('--replaces', id, corrected, copy);
+  expect(await sound()).toEqual([55, '8']);
+  expect(await kindOf(id)).toMatchObject({ state: 'unloaded' });
+  expect(await kindOf(by)).toEqual({
+    kind: 'replacement',
+    state: 'loaded',
+    file: `${corrected} ${copy} --replaces ${id}`,
+  });
+  expect((await run(['loads', '--json'])).stdout).toContain(`copy.ndjson --replaces ${id}`);
+
+  const again = await replace('--replaces', id, corrected);
+  expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing to do') });
+  // What was replaced counts as loaded, so that a folder can be loaded again.
+  for (const path of [others, old, corrected]) await load(path);
+  expect(await sound()).toEqual([55, '8']);
+
+  // The old file, and what both have in common, can take the place of the new one.
+  const grown = await file('grown.ndjson', ndjson(events(25, { spend: '0.2' })) + ndjson(events(5)));
+  await replaced('--replaces', by, grown);
+  expect(await sound()).toEqual([60, '8.5']);
+});
+
+test('a load that replaces another is taken back, and the old file brought back, in one step each', async () => {
+  const old = await file('old.ndjson', ndjson(events(20)));
+  const by = await replaced('--replaces', await load(old), await file('new.ndjson', ndjson(events(10))));
+  const back = await replaced('--replaces', by, old);
+  expect(await sound()).toEqual([20, '2']);
+  expect((await run(['unload', back])).stderr).toContain('20 events deleted');
+  await load(old);
+  expect(await sound()).toEqual([20, '2']);
+});
+
+test('the same file, read through another mapping, takes the place of what it was loaded as', async () => {
+  const csv = 'event_time,advertiser_id,campaign_id,impressions,cost\n'.concat(
+    ...Array.from({ length: 10 }, () => `2026-03-01,${loads.account},c,1,0.5\n`),
+  );
+  const path = await file('e.csv', csv);
+  const wrong = await replaced(
+    '--map',
+    'revenue=cost',
+    '--ignore-unknown',
+    '--set',
+    'publisher_id=p',
+    '--set',
+    'ad_unit_id=u',
+    path,
+  );
+  expect(await sound()).toEqual([10, '0']);
+  expect((await replace('--map', 'spend=cost', path)).stderr).toContain('already loaded as load');
+  await replaced('--replaces', wrong, '--map', 'spend=cost', path);
+  expect(await sound()).toEqual([10, '5']);
+});
+
+test('days of an account are replaced, whichever loads brought them, on both sides of an event', async () => {
+  const at = (day: string, fields: Partial<EventLine> = {}) =>
+    event({ event_time: `${day}T12:00:00Z`, advertiser_id: loads.account, spend: '1', ...fields });
+  const both = { advertiser_id: `${loads.account}-other`, publisher_id: loads.account };
+  const lines = [
+    at('2026-10-30'),
+    at('2026-10-31'),
+    at('2026-11-02'),
+    at('2026-11-03'),
+    at('2026-11-01', both),
+  ];
+  const first = await file('first.ndjson', ndjson(lines));
+  await load(first);
+  await load(
+    await file('second.ndjson', ndjson([at('2026-11-01'), at('2026-11-01', { advertiser_id: 'stranger' })])),
+  );
+  expect(await sound()).toEqual([5, '5']);
+
+  const days = ['--replaces-days', '2026-10-31..2026-11-02', '--of', loads.account];
+  const outside = await file('outside.ndjson', ndjson([at('2026-11-01'), at('2026-11-03')]));
+  expect((await replace(...days, outside)).stderr).toContain('not of');
+  const corrected = await file('new.ndjson', ndjson([at('2026-11-01', { spend: '7' })]));
+  expect((await replace(...days, '--dry-run', corrected)).stderr).toContain('events 4 → 1 (-75.0 %)');
+  const by = await replaced(...days, corrected);
+  await load(first);
+  expect(await sound()).toEqual([3, '9']);
+  expect((await run(['unload', by])).code).toBe(0);
+  // A file whose events are there already takes their place and that of others.
+  await replaced(
+    '--replaces-days',
+    '2026-11-03',
+    '--of',
+    loads.account,
+    await file('c.ndjson', ndjson([at('2026-11-03')])),
+  );
+  expect(await sound()).toEqual([2, '2']);
+});
+
+test('rejected rows of the old load go, and those of the new one are kept', async () => {
+  const first = await replace(await file('old.ndjson', withRejects(20)));
+  const [id] = JSON.parse(first.stdout).loads;
+  const path = await file('new.ndjson', withRejects(10));
+  expect((await replace('--replaces', id, '--max-rejects', '10%', path)).code).toBe(1);
+  expect(await sound()).toEqual([16, '1.6']);
+  const second = await replace('--replaces', id, path);
+  expect(second.code).toBe(4);
+  const [by] = JSON.parse(second.stdout).loads;
+  expect(await sound()).toEqual([8, '0.8']);
+  const open = async (load: string) => (await run(['rejects', load, '--json'])).stdout.trimEnd().split('\n');
+  expect((await open(by)).filter(Boolean)).toHaveLength(2);
+  expect((await open(id)).filter(Boolean)).toHaveLength(0);
+});
+
+test('what cannot be replaced is refused, and nothing is changed', async () => {
+  const old = await file('old.ndjson', ndjson(events(20)));
+  const id = await load(old);
+  const path = await file('new.ndjson', ndjson(events(25)));
+  const refused = async (...args: string[]) => {
+    const { code, stderr } = await replace(...args);
+    expect([1, 2], stderr).toContain(code);
+    return stderr;
+  };
+  expect(await refused('--replaces', 'nowhere', path)).toContain('there is no load nowhere');
+  expect(await refused('--replaces', id, '--max-change', '20%', path)).toContain(
+    'events would go from 20 to 25',
+  );
+  expect(await refused('--replaces', id, '--dedupe', path)).toContain('--dedupe does not go with');
+  expect(await refused('--replaces', id, '--of', 'a', path)).toContain(
+    '--replaces-days and --of go together',
+  );
+  expect(await refused('--max-change', '5%', path)).toContain('goes with --replaces');
+  expect(await refused('--replaces-days', '2026-03-02..2026-03-01', '--of', 'a', path)).toContain(
+    'the earlier first',
+  );
+  await run(['rebuild']);
+  const [{ rebuild } = { rebuild: '' }] = await select<{ rebuild: string }>(
+    db.store,
+    "SELECT max(load_id) AS rebuild FROM loads WHERE kind = 'rebuild'",
+  );
+  expect(await refused('--replaces', rebuild, path)).toContain('is no load of files');
+  const running = await Load.begin(db.store, { kind: 'events', file: 'running' }, new Date());
+  expect(await refused('--replaces', running.id, path)).toContain('is still running');
+  await running.finish();
+  const empty = await file('empty.ndjson', '');
+  expect(await refused('--replaces', id, empty)).toContain('have no events');
+  expect(await sound()).toEqual([20, '2']);
+  const by = await replaced('--replaces', id, '--max-change', '25%', path);
+  expect(await sound()).toEqual([25, '2.5']);
+  const third = await file('third.ndjson', ndjson(events(5)));
+  expect(await refused('--replaces', id, third)).toContain(`was replaced before, by load ${by}`);
+  expect(await sound()).toEqual([25, '2.5']);
+});
+
+completedAfterEachStep(db, loads, 'a load');
+replacedBesideReaders(db, useService(db), loads, 'two months');
