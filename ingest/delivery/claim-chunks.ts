@@ -17,10 +17,11 @@ export interface ClaimedChunk {
  * Claims chunks in the order of the file: none is sent before the boundaries of those before it are in the ledger, so
  * that a load which continues after a crash cuts the file at the same places.
  * @param load absent for a dry run
+ * @param unchanged looks whether the input still is what was read of it
  * @param again also bytes that were loaded before and read in another way
  * @param hold given where the chunks take the place of what is loaded, themselves included
  * @param key of the input; other bytes under it are refused
- * @throws {InputError} for such bytes otherwise
+ * @throws {InputError} for such bytes otherwise, {InputChanged} where the input is another one by now
  */
 export async function* claimChunks(
   chunks: AsyncGenerator<SendableChunk>,
@@ -30,11 +31,13 @@ export async function* claimChunks(
   {
     file,
     key,
+    unchanged,
     again = false,
     hold,
   }: {
     readonly file: string;
     readonly key?: string | undefined;
+    readonly unchanged: () => Promise<void>;
     readonly again?: boolean;
     readonly hold?: Hold | undefined;
   },
@@ -43,6 +46,8 @@ export async function* claimChunks(
     const claimed = { interruptions: sender.interruptions, at: performance.now() };
     if (key !== undefined) refuseOtherBytes(file, chunk);
     if (!again) await refuseLoadedOtherwise(ledger, file, chunk, hold?.replaced);
+    // Another load may have loaded what the input has become since this one has read it: then these bytes are a part of that.
+    if (!knownAs(chunk) && chunk.candidates.some(({ matches }) => !matches)) await unchanged();
     yield { chunk, claimed, claim: hold ? firstClaim : await claimOf(ledger, load, chunk) };
   }
 }

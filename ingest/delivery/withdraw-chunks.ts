@@ -1,9 +1,26 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { onServers } from '../../clickhouse/cluster/on-nodes.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { deleteChunks } from '../ledger/delete-chunks.ts';
+import { changeChunks, deleteChunks } from '../ledger/delete-chunks.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Load } from '../ledger/load.ts';
 import { forgetRejected } from '../rejects/rejected-rows.ts';
+import { markWithdrawn } from './chunk-outcome.ts';
 import { batchesOf, dropStaged } from './staging.ts';
+
+/** The ledger knows of chunks no more that they are loaded: whoever loads them withdraws what there is of them. */
+export async function putInDoubt(ledger: Ledger, load: Load, chunks: readonly string[]): Promise<void> {
+  // In this order a load that comes in between sends them again, under a new token.
+  await markWithdrawn(ledger, load, chunks);
+  await forgetLoaded(ledger.store, chunks);
+}
+
+/** The second half of it, for those that are withdrawn already. */
+export async function forgetLoaded(store: Store, chunks: readonly string[]): Promise<void> {
+  const change =
+    'UPDATE loaded_at = toDateTime64(0, 6), records = 0, rows = 0, rejected_rows = 0, duplicate_rows = 0, left_out_rows = 0';
+  await changeChunks(store, 'load_chunks', change, { chunks, condition: 'toUInt64(loaded_at) > 0' });
+}
 
 /** Deletes the events and the open rejected rows of chunks that have arrived. */
 export async function withdrawChunks(store: Store, chunks: readonly string[]): Promise<void> {

@@ -18,8 +18,8 @@ export const parquet: Format = {
 };
 
 /**
- * Chunks are runs of row groups, each sent as a file of its own. They are read twice, to name them and to send them, and
- * never held.
+ * Chunks are runs of row groups, each sent as a file of its own. They are read twice, to name them and to send them; those
+ * of an object are held in between, so that they come over the network once, unless they are too large for that.
  */
 async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Promise<OpenInput> {
   const file = input.name;
@@ -36,23 +36,30 @@ async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Pr
       for (const part of opened.parts) {
         const { firstRow, rows, start, end, foot } = part;
         const head = chain.head(foot);
+        const known = await knownChunks(head);
         const begin = chain.begin();
         const hash = begin.copy().update(foot);
-        for await (const data of bytesOf(input, part, signal)) {
+        let held: Buffer | undefined;
+        const hold = () => {
+          if (end - start <= mostHeldBytes) held = Buffer.allocUnsafeSlow(end - start);
+          return held;
+        };
+        for await (const data of bytesOf(input, part, { hold, signal })) {
           hash.update(data);
           onBytes(data.length);
         }
         const content = hash.digest('hex');
         chain.pass(content);
-        const known = await knownChunks(head);
         const candidates = known.map((each) => ({ ...each, matches: each.content === content }));
         yield {
           ...{ id: chain.nameOf(content), head, content, candidates },
           bytes: end - start,
           rows: rows * reading.eventsPerRecord,
           source,
-          release: () => {},
-          stream: () => ownFile(input, part, begin.copy(), content),
+          release: () => {
+            held = undefined;
+          },
+          stream: () => (held ? heldFile(held, foot) : ownFile(input, part, begin.copy(), content)),
           firstLine: firstRow,
           firstByte: start,
           unit: 'row',
@@ -60,6 +67,10 @@ async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Pr
       }
     },
   };
+}
+
+async function* heldFile(held: Buffer, foot: Buffer): AsyncGenerator<Buffer> {
+  yield* [magic, held, foot];
 }
 
 /**
@@ -83,20 +94,26 @@ async function* ownFile(
   yield part.foot;
 }
 
+/** @param hold memory for all of it, asked for where it would have to be fetched again */
 async function* bytesOf(
   input: Input,
   { start, end }: ParquetPart,
-  signal?: AbortSignal,
+  {
+    hold,
+    signal,
+  }: { readonly hold?: () => Buffer | undefined; readonly signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<Buffer> {
   try {
     const reader = await input.readFrom(start, signal);
     try {
-      for (let left = end - start; left > 0; ) {
-        const piece = Buffer.allocUnsafeSlow(Math.min(left, pieceBytes));
+      const held = reader.size === undefined ? hold?.() : undefined;
+      for (let at = 0; at < end - start; ) {
+        const length = Math.min(end - start - at, pieceBytes);
+        const piece = held?.subarray(at, at + length) ?? Buffer.allocUnsafeSlow(length);
         const bytes = await reader.read(piece);
         if (bytes === 0) return;
         yield piece.subarray(0, bytes);
-        left -= bytes;
+        at += bytes;
       }
     } finally {
       await reader.close();
@@ -107,6 +124,8 @@ async function* bytesOf(
 }
 
 const pieceBytes = 1 << 20;
+/** Three chunks are in memory at a time, as with text that is held. */
+const mostHeldBytes = 48 << 20;
 
 /** Bytes that belong to no chunk. */
 function bytesOutside({ size, parts }: ParquetFile): number {

@@ -2,9 +2,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
-import { markWithdrawn } from '../delivery/chunk-outcome.ts';
-import { withdrawChunks } from '../delivery/withdraw-chunks.ts';
-import { changeChunks } from '../ledger/delete-chunks.ts';
+import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
@@ -117,9 +115,7 @@ async function takeBack(
   for (let first = 0; first < chunks.length; first += chunksAtOnce) {
     const some = chunks.slice(first, first + chunksAtOnce).map(({ chunk }) => chunk);
     turn.assertTurnHeld();
-    // In this order a load that comes in between sends them again, under a new token.
-    await markWithdrawn(ledger, turn, some);
-    await forgetLoaded(store, some);
+    await putInDoubt(ledger, turn, some);
     await withdrawChunks(store, some);
   }
   if (replayId !== '') await reopenRejects(store, replayId);
@@ -136,7 +132,8 @@ async function takeBack(
 }
 
 /**
- * What the loads have sent and no other has loaded; the same after the ledger has forgotten that they are loaded.
+ * What the loads have sent, and no other has loaded or sent anew since; the same after the ledger has forgotten that they are
+ * loaded. Another that has sent it anew may still have to look at its rollups.
  * @param inDatabase prefix of the table of the ledger, for a statement that runs on a shard
  */
 export function chunksOf(loads: readonly string[], inDatabase = ''): ChunkSet {
@@ -144,15 +141,9 @@ export function chunksOf(loads: readonly string[], inDatabase = ''): ChunkSet {
   const sql = `(
     SELECT chunk FROM ${ledger} WHERE chunk IN (SELECT chunk FROM ${ledger} WHERE load_id IN {loads:Array(String)})
     GROUP BY chunk
-    HAVING countIf(toUInt64(loaded_at) > 0 AND load_id NOT IN {loads:Array(String)}) = 0 AND toUInt64(max(sent_at)) > 0)`;
+    HAVING countIf(toUInt64(loaded_at) > 0 AND load_id NOT IN {loads:Array(String)}) = 0 AND toUInt64(max(sent_at)) > 0
+      AND argMax(load_id, sent_at) IN {loads:Array(String)})`;
   return { sql, params: { loads } };
-}
-
-/** From here on the chunks are in doubt, and whoever loads them withdraws what there is of them. */
-export async function forgetLoaded(store: Store, chunks: readonly string[]): Promise<void> {
-  const change =
-    'UPDATE loaded_at = toDateTime64(0, 6), records = 0, rows = 0, rejected_rows = 0, duplicate_rows = 0, left_out_rows = 0';
-  await changeChunks(store, 'load_chunks', change, { chunks, condition: 'toUInt64(loaded_at) > 0' });
 }
 
 /** All loads that made a replay: one that was killed is finished by the next. */

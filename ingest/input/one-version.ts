@@ -1,4 +1,4 @@
-import type { Input } from './input.ts';
+import { type Input, sizeOf } from './input.ts';
 import { fileError, InputChanged } from './input-error.ts';
 
 /** An input that is replaced while it is read is read as often as this. */
@@ -6,7 +6,7 @@ const mostReadings = 5;
 
 /**
  * Does work that reads an input, and does it anew where the input was replaced meanwhile and can be looked at again.
- * @param beforeAgain undoes what the work has done with the version before
+ * @param beforeAgain undoes what the work has done with the version before, also where it is given up
  * @throws {InputChanged} where it goes on being replaced, or is only a file
  */
 export async function inOneVersion<T>(
@@ -18,11 +18,26 @@ export async function inOneVersion<T>(
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof InputChanged) || !input.renew || readings === mostReadings) throw error;
+      if (!(error instanceof InputChanged) || !input.renew) throw error;
       await beforeAgain(error);
+      if (readings === mostReadings) throw error;
       await input.renew().catch((cause: unknown) => {
         throw fileError(input.name, cause);
       });
     }
   }
+}
+
+/** @returns what looks at an input anew, and throws {@link InputChanged} where it is not what it is now */
+export function looksAt(input: Input): () => Promise<void> {
+  const version = () => (sizeOf(input) === undefined ? undefined : input.look?.().version);
+  const before = version();
+  return async () => {
+    try {
+      await input.renew?.();
+    } catch (cause) {
+      throw fileError(input.name, cause);
+    }
+    if (version() !== before) throw new InputChanged(`${input.name}: was changed while it was loaded`);
+  };
 }

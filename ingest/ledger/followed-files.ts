@@ -68,6 +68,35 @@ export async function notFollowed<File extends FoundFile>(
   return left;
 }
 
+/** A look is noted beside the files, under this reading, with places as the name and the seconds up to the next as the version. */
+const looks = '';
+
+/** Notes that a look has come to its end: what was there when it began is loaded, or fails. */
+export async function noteLook(
+  store: Store,
+  { places, everyMs }: { readonly places: string; readonly everyMs: number },
+  lookedAt: string,
+): Promise<void> {
+  const version = `${Math.ceil(everyMs / 1000)}`;
+  await noteFollowed(store, { reading: looks, name: places, version, load: '', modifiedAt: 0, lookedAt });
+}
+
+/** What is followed, and when the look behind the last whole one is due. */
+export interface DueLook {
+  readonly places: string;
+  /** Seconds since 1970. */
+  readonly due: number;
+}
+
+/** Of followers that were due within the last 24 hours. */
+export function dueLooks(store: Store): Promise<DueLook[]> {
+  return select<DueLook>(
+    store,
+    `SELECT f.name AS places, max(toFloat64(toUnixTimestamp64Milli(f.looked_at)) / 1000 + toFloat64(f.version)) AS due
+     FROM followed_files AS f WHERE reading = '${looks}' GROUP BY places HAVING due > toUnixTimestamp(now()) - 86400`,
+  );
+}
+
 /** What followers have loaded in the last 24 hours. */
 export interface LatelyFollowed {
   readonly files: number;
@@ -83,7 +112,7 @@ export async function latelyFollowed(store: Store): Promise<LatelyFollowed> {
     store,
     `SELECT toFloat64(uniqExact(name)) AS files, if(files = 0, '', toString(toDateTime(max(loaded_at), 'UTC'))) AS last_at,
        toFloat64(greatest(0, dateDiff('second', argMax(modified_at, loaded_at), max(loaded_at)))) AS waited_seconds
-     FROM followed_files WHERE loaded_at > now64(6) - toIntervalDay(1)`,
+     FROM followed_files WHERE reading != '${looks}' AND loaded_at > now64(6) - toIntervalDay(1)`,
   );
   if (!row) throw new Error('ClickHouse did not count what was followed');
   return row;

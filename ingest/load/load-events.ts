@@ -5,12 +5,14 @@ import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
 import { deliverChunk } from '../delivery/deliver-chunk.ts';
 import { type Hold, Sender, type SentRows } from '../delivery/sender.ts';
+import { putInDoubt } from '../delivery/withdraw-chunks.ts';
 import type { JudgeOptions } from '../event/judge.ts';
 import { type FileReading, plainReading } from '../event/reading.ts';
 import type { SheetDates } from '../event/values.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
 import { InputChanged } from '../input/input-error.ts';
+import { looksAt } from '../input/one-version.ts';
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { loadFailure, Stopped } from '../ledger/load-error.ts';
@@ -126,6 +128,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       },
       signal: readSignal,
     });
+  const unchanged = looksAt(input);
   const { load, opened, failure } = await beginLoad(opening, options, counts);
 
   const unsettled: DeliveredChunk[] = [];
@@ -133,6 +136,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const places: ChunkPlace[] = [];
   /** Chunks that may have open rejected rows. */
   const ids: string[] = [];
+  const sentIds: string[] = [];
   const stored: { readonly id: string; readonly firstLine: number }[] = [];
   const odd = { future: 0, early: 0, hasTimes: false };
   let storedAt: number | undefined;
@@ -143,6 +147,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       counts.repeatedRows += claim.rows;
       storedAt = performance.now();
     } else {
+      sentIds.push(chunk.id);
       const sent = await inSlot((onSent) =>
         deliverChunk({ store, ledger, sender, load, rejectLimit, onSent }, chunk, claim, claimed),
       );
@@ -179,7 +184,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     const judge = await judgeOptions(options);
     const sender = new Sender({ ...options, file, judge });
     const chunks = opened.chunks((head) => knownChunks(readLedger, head));
-    const claims = claimChunks(chunks, readLedger, load, sender, { ...options, file, key: reading.key });
+    const more = { ...options, file, key: reading.key, unchanged };
+    const claims = claimChunks(chunks, readLedger, load, sender, more);
     // One more than are sent: it waits with its claim, or has been sent and is looked after.
     await inParallel(claims, parallel + 1, (claim) => finishChunk(sender, claim), stopReading, signal);
     if (signal?.aborted) throw new Stopped('stopped');
@@ -206,8 +212,12 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     };
   } catch (error) {
     const failure = loadFailure(error, file, signal);
-    await load?.fail(failure instanceof Stopped ? failure : error);
-    if (load && ids.length > 0 && failure instanceof InputChanged) options.onReplaced?.(load.id);
+    const isReplaced = failure instanceof InputChanged && input.renew && options.onReplaced;
+    const takenBack = isReplaced && sentIds.length > 0;
+    // Before its turn ends: a load that waits behind it is not to rely on what is taken back.
+    const forgotten = load && takenBack ? putInDoubt(ledger, load, sentIds) : Promise.resolve();
+    await forgotten.finally(() => load?.fail(failure instanceof Stopped ? failure : error));
+    if (load && takenBack) options.onReplaced?.(load.id);
     throw failure;
   } finally {
     await opened?.close();

@@ -60,7 +60,7 @@ export class Bucket {
   /**
    * The bytes of an object from `start` up to `end`, which is not part of it. Where the connection breaks they go on behind
    * what has come.
-   * @throws {InputChanged} where the object is another one by now
+   * @throws {InputChanged} where the object is another one by now, or none
    */
   async *bytes(
     { key, etag, size }: ObjectVersion,
@@ -85,6 +85,7 @@ export class Bucket {
         }
         if (at === from) throw new ConnectionFailed('the answer is empty');
       } catch (error) {
+        if (error instanceof NoSuchObject) throw changed();
         await this.#wait(patience, error, signal);
       }
     }

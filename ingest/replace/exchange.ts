@@ -13,8 +13,8 @@ import {
 import { rollupPartition } from '../../clickhouse/rollups.ts';
 import { type DeliveredChunk, markLoaded, storedRows } from '../delivery/chunk-outcome.ts';
 import { heldBy } from '../delivery/staging.ts';
-import { stopSending } from '../delivery/withdraw-chunks.ts';
-import { chunksOf, forgetLoaded } from '../history/unload.ts';
+import { forgetLoaded, stopSending } from '../delivery/withdraw-chunks.ts';
+import { chunksOf } from '../history/unload.ts';
 import { type Ledger, recordChunk, storeTime } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { monthsOf } from '../load/chunk-months.ts';

@@ -8,6 +8,7 @@ import {
 } from '../../ingest/history/figures.ts';
 import { judgeDay } from '../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../ingest/history/troubled-loads.ts';
+import { dueLooks } from '../../ingest/ledger/followed-files.ts';
 import type { AlertLimits } from '../config.ts';
 import { Refreshed } from '../http/refreshed.ts';
 import type { Labelled, Metrics } from './metrics.ts';
@@ -102,6 +103,18 @@ const figures: readonly Figures[] = [
   {
     metrics: [['adtally_files_failing', 'Files whose loads of the last seven days fail.']],
     read: async ({ store, now }) => [(await failingFiles(store, now)).files],
+  },
+  {
+    metrics: [
+      [
+        'adtally_followed_look_due_timestamp_seconds',
+        'When the next look of a follower is due; all that was there at the last one is loaded, or fails.',
+        ['places'],
+      ],
+    ],
+    read: async ({ store }) => [
+      (await dueLooks(store)).map(({ places, due }) => ({ labels: { places }, value: due })),
+    ],
   },
   {
     metrics: [['adtally_load_under_way_seconds', 'For how long the longest load has been under way.']],

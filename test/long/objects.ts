@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { AwsClient } from 'aws4fetch';
 import { Command } from 'commander';
 import { checkout, startProcess } from '../support/process.ts';
@@ -43,7 +44,23 @@ const line = () => {
 const lines = (count: number) => Buffer.from(`${Array.from({ length: count }, line).join('\n')}\n`);
 const files = (count: number, ending: string, make: () => Buffer) =>
   Array.from({ length: count }, (_, n) => ({ name: `${n}.${ending}`, content: make() }));
+
+async function parquet(from: number, rows: number): Promise<Buffer> {
+  const path = join(root, 'made.parquet');
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  await connection.run(`COPY (SELECT 'p' || n AS event_id, TIMESTAMPTZ '2026-03-01 00:00:00+00' + to_seconds(n % 172800) AS event_time,
+      'impression' AS event_type, 'adv-' || (n % 20) AS advertiser_id, 'campaign-' || (n % 300) AS campaign_id,
+      'creative-' || (n % 900) AS creative_id, 'pub-' || (n % 15) AS publisher_id, 'unit-' || (n % 200) AS ad_unit_id,
+      ((n * 7919) % 1000)::DECIMAL(18, 6) / 1000 AS spend, ((n * 6007) % 800)::DECIMAL(18, 6) / 1000 AS revenue
+    FROM range(${from}, ${from + rows}) AS t(n)) TO '${path}' (FORMAT parquet, ROW_GROUP_SIZE 122880)`);
+  connection.closeSync();
+  return readFileSync(path);
+}
 const sets = {
+  parquet: [
+    { name: '0.parquet', content: await parquet(0, 1_500_000) },
+    { name: '1.parquet', content: await parquet(1_500_000, 1_500_000) },
+  ],
   plain: files(2, 'ndjson', () => lines(500_000)),
   gzip: files(4, 'ndjson.gz', () => gzipSync(lines(200_000), { level: 1 })),
   small: files(small, 'ndjson', () => lines(20)),

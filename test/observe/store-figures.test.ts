@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
+import { noteLook, timeOfStore } from '../../ingest/ledger/followed-files.ts';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -10,6 +11,7 @@ beforeAll(async () => {
     event({ campaign_id: '' }),
     event({ campaign_id: '' }),
   ]);
+  await noteLook(db.store, { places: 's3://bucket/*.gz', everyMs: 1_000 }, await timeOfStore(db.store));
 });
 const service = useService(db, { ALERT_LOAD_HOURS: '0', ALERT_NO_EVENTS_HOURS: '2' });
 
@@ -23,6 +25,9 @@ test('/metrics has what an operator has to be told of: what is open, when the la
   expect(text).toMatch(/^adtally_unconfirmed_days 1$/m);
   expect(text).toMatch(/^adtally_files_failing 0$/m);
   expect(text).toMatch(/^adtally_load_under_way_seconds 0$/m);
+  expect(text).toMatch(
+    /^adtally_followed_look_due_timestamp_seconds\{places="s3:\/\/bucket\/\*\.gz"\} 1\d{9}\.?\d*$/m,
+  );
   expect(text).toMatch(/^adtally_alert_limit_seconds\{alert="AdtallyNothingLoaded"\} 7200$/m);
   expect(text).toMatch(/^adtally_alert_limit_seconds\{alert="AdtallyLoadTakesLong"\} \+Inf$/m);
   const numberOf = (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);

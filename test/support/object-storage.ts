@@ -41,11 +41,24 @@ export interface ObjectStorage {
 
 const keys = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
 
+/** For one test file. */
+export function useObjectStorage(bucket: string): ObjectStorage {
+  const storage = objectStorage(bucket);
+  beforeAll(storage.start);
+  afterAll(storage.stop);
+  return storage;
+}
+
+export interface OwnObjectStorage extends ObjectStorage {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
 /**
  * s3rver behind a proxy that adds what it lacks: a look at signatures, If-Match, and the faults of a store. It is a process
  * of its own, because it encrypts where a listing goes on with a cipher that Node has only when asked for it.
  */
-export function useObjectStorage(bucket: string): ObjectStorage {
+export function objectStorage(bucket: string): OwnObjectStorage {
   const folder = mkdtempSync(join(tmpdir(), 'adtally-objects-'));
   const asked: Asked[] = [];
   let fault: Parameters<ObjectStorage['meet']>[0] = () => undefined;
@@ -82,7 +95,7 @@ export function useObjectStorage(bucket: string): ObjectStorage {
     incoming.pipe(forwarded);
   };
   let server: Command | undefined;
-  beforeAll(async () => {
+  const start = async () => {
     const bin = fileURLToPath(import.meta.resolve('s3rver/bin/s3rver.js'));
     const args = ['-d', folder, '-a', '127.0.0.1', '-p', '0', '--silent', '--no-vhost-buckets'];
     const legacy = '--openssl-legacy-provider';
@@ -90,13 +103,13 @@ export function useObjectStorage(bucket: string): ObjectStorage {
     const [, port] = await server.said(/listening on 127\.0\.0\.1:(\d+)/);
     behind = `http://127.0.0.1:${port}`;
     await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
-  });
-  afterAll(async () => {
+  };
+  const stop = async () => {
     proxy.closeAllConnections();
     proxy.close();
     await server?.kill('SIGKILL');
     rmSync(folder, { recursive: true });
-  });
+  };
   const client = new AwsClient({
     accessKeyId: 'S3RVER',
     secretAccessKey: 'S3RVER',
@@ -112,7 +125,7 @@ export function useObjectStorage(bucket: string): ObjectStorage {
     get endpoint() {
       return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     },
-    ...{ keys, bucket, asked },
+    ...{ keys, bucket, asked, start, stop },
     put: (key, content) => change('PUT', key, { body: content }),
     remove: (key) => change('DELETE', key),
     meet: (met) => {

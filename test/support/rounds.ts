@@ -1,17 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
+import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { cliFor } from './chunk-options.ts';
-import { embedded, localCluster, startOf } from './compiled.ts';
+import { startOf } from './compiled.ts';
 import { correctedExport } from './corrections.ts';
 import { loadRows } from './events.ts';
+import { type KillableStore, refuseCrash, send, startKillable } from './killable-store.ts';
 import { type Command, type Ended, environmentOf, startProcess } from './process.ts';
 import { differences } from './recount.ts';
 import { Dice, type RoundFile, roundMapping, writeRoundFile } from './round-files.ts';
@@ -31,8 +29,7 @@ const faults = ['none', 'SIGKILL', 'SIGKILL', 'SIGINT', 'SIGTERM', 'SIGSTOP', 'e
 interface Ground {
   readonly store: Store;
   readonly folder: string;
-  /** Kills the engine, or a shard, which comes back. */
-  killEngine(dice: Dice): Promise<void>;
+  readonly killEngine: KillableStore['killEngine'];
   /** Raw events from this day on have never been pruned. */
   rawSince: string;
 }
@@ -46,10 +43,7 @@ interface Ground {
  */
 export async function randomRounds({ rounds, seed, shards = 1, onRound }: Rounds): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'adtally-rounds-'));
-  const database = `rounds_${randomBytes(4).toString('hex')}`;
-  const { address, killEngine, stop } = await (shards > 1
-    ? startShards(shards, database)
-    : startEngine(join(folder, 'data'), database));
+  const { address, killEngine, stop } = await startKillable(shards, join(folder, 'data'));
   const store = connect(address);
   const ground: Ground = { store, folder, killEngine, rawSince: '1970-01-01' };
   try {
@@ -74,40 +68,6 @@ export async function randomRounds({ rounds, seed, shards = 1, onRound }: Rounds
     await stop();
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-interface Started {
-  readonly address: Address;
-  readonly killEngine: Ground['killEngine'];
-  stop(): Promise<void>;
-}
-
-async function startEngine(dataDir: string, database: string): Promise<Started> {
-  const lease = await (await embedded()).acquireEmbedded(dataDir);
-  const address = { ...lease.address, database };
-  await migrate(address);
-  const killEngine = async () => {
-    // The engine of the file may be gone: it is just restarting.
-    send(JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8')), 'SIGKILL');
-  };
-  return { address, killEngine, stop: () => lease.release() };
-}
-
-async function startShards(count: number, database: string): Promise<Started> {
-  const cluster = await (await localCluster()).startCluster(count);
-  const [first] = cluster.nodes;
-  if (!first) throw new Error('the cluster has no nodes');
-  const { url, user, password } = first;
-  const address = { url, user, password, database };
-  await migrateCluster(address, cluster.name);
-  const killEngine = async (dice: Dice) => {
-    const shard = cluster.nodes[dice.below(count)];
-    await shard?.kill();
-    await delay(dice.below(1_500));
-    await shard?.restart();
-    await cluster.answers();
-  };
-  return { address, killEngine, stop: () => cluster.stop() };
 }
 
 async function oneRound(ground: Ground, prefix: string, dice: Dice): Promise<string> {
@@ -209,19 +169,6 @@ async function disturb(
   if (fault !== 'SIGSTOP') return;
   await delay(dice.below(3_000));
   send(loader, 'SIGCONT');
-}
-
-/** It may have ended. */
-function send({ pid }: Pick<Command, 'pid'>, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
-
-function refuseCrash({ stderr }: Ended): void {
-  if (/^ {4}at /m.test(stderr)) throw new Error(`a stack trace: ${stderr}`);
 }
 
 /** A run in peace; after a kill of the engine the first may still fail. */

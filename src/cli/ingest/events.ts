@@ -56,7 +56,7 @@ export async function ingestEvents(
       for (const file of files) formatOf(file, flags.format);
       return (await loadAll(loads, files)) > 0 ? exitRejected : 0;
     }
-    await follow(loads, find, flags.follow);
+    await follow(loads, find, { places: args.join(' '), everyMs: flags.follow });
     return 0;
   } finally {
     stop.release();

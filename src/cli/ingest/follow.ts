@@ -6,6 +6,7 @@ import { LocalFile } from '../../../ingest/input/local-file.ts';
 import {
   type FoundFile,
   noteFollowed,
+  noteLook,
   notFollowed,
   timeOfStore,
 } from '../../../ingest/ledger/followed-files.ts';
@@ -16,6 +17,8 @@ import { type EventLoads, loadAll } from './load-all.ts';
 const quietMs = 10_000;
 /** A file that fails is tried again one look later, then two, then four, and so on. */
 const mostLooksBetween = 64;
+/** Looks are noted no oftener. */
+const noteEveryMs = 30_000;
 
 interface Found extends FoundFile {
   readonly input: Input;
@@ -26,17 +29,20 @@ interface Found extends FoundFile {
  * Looks for new files until the signal, and loads them. What was loaded before is known by name and version and not read
  * again; whether something counts is for the ledger to say. A file that fails is named and tried again later; the others
  * are loaded.
+ * @param followed what is followed, as it is shown, and how often
  * @throws what the first look meets, such as keys that are not accepted
  */
 export async function follow(
   loads: EventLoads,
   find: () => Promise<Input[]>,
-  everyMs: number,
+  followed: { readonly places: string; readonly everyMs: number },
 ): Promise<void> {
   const { store, signal } = loads;
+  const { everyMs } = followed;
   const reading = readingOf(loads);
   const failures = new Failures();
   let problem = '';
+  let notedAt = Number.NEGATIVE_INFINITY;
   for (let look = 0; !signal.aborted; look++) {
     try {
       const lookedAt = await timeOfStore(store);
@@ -58,6 +64,10 @@ export async function follow(
               say(`${message}; the other files are loaded, and this one is tried again later`);
           },
         });
+      }
+      if (performance.now() >= notedAt + noteEveryMs) {
+        await noteLook(store, followed, lookedAt);
+        notedAt = performance.now();
       }
       problem = '';
     } catch (error) {

@@ -1,6 +1,7 @@
 import { appendFile, mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { dueLooks } from '../../../ingest/ledger/followed-files.ts';
 import { dated } from '../../../ingest/places/dated.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
@@ -66,6 +67,7 @@ test('new objects are loaded, also late ones with earlier names; what was loaded
   await second.stopped();
   expect(new Set(objectsRead())).toEqual(new Set([`/${storage.bucket}/${account}/d.ndjson`]));
   expect(await loader.counted()).toBe(21);
+  expect((await dueLooks(db.store)).map(({ places }) => places)).toEqual([s3()]);
   expect((await loader.run(['status'])).stdout).toMatch(
     /^followed +4 files in 24 hours, the last one .* UTC, \d+ seconds? after it was written$/m,
   );

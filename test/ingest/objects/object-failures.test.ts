@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
 import { defaultMapping } from '../../../ingest/event/mapping.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
@@ -36,11 +37,11 @@ const now = () => new Date();
 const failures: string[] = [];
 async function load(
   args: string[],
-  { env = storage.keys, chunkBytes = 1 << 20, giveUpAfterMs = 20_000 } = {},
+  { env = storage.keys, chunkBytes = 1 << 20, giveUpAfterMs = 20_000, onWait = () => {} } = {},
 ) {
   const stores = new ObjectStores({ env, endpoint: storage.endpoint, giveUpAfterMs });
   return loadFiles(await expandFiles(args, stores), {
-    ...{ store: db.store, chunkBytes, now },
+    ...{ store: db.store, chunkBytes, now, onWait },
     readingOf: (file) => mappedReading(file, defaultMapping),
     onFailed: (_, { message }) => void failures.push(message),
     takeBack: async (load) => void (await unload(db.store, load, now)),
@@ -137,6 +138,57 @@ test.each(['listed', 'read'])(
     expect(await loader.counted()).toBe(14_000);
   },
 );
+
+test('an object that another loader has loaded grown, after this one had read it, counts once', async () => {
+  await put('a.ndjson', lines(2));
+  const stores = new ObjectStores({ env: storage.keys, endpoint: storage.endpoint });
+  const [before] = await expandFiles([address('a.ndjson')], stores);
+  if (!before) throw new Error('there is no object');
+  // From here on it is in memory.
+  await (await before.readFrom(0)).close();
+  await put('a.ndjson', lines(5));
+  await load([address('a.ndjson')]);
+  const readingOf = (file: string) => mappedReading(file, defaultMapping);
+  const [again] = await loadFiles([before], { store: db.store, now, readingOf });
+  expect(again).toMatchObject({ rows: 0, repeatedRows: 5 });
+  expect(await loader.counted()).toBe(5);
+});
+
+/** Replaces `a.ndjson` when a part of it has been sent. @param before what is done in that moment */
+function replaceWhenSent(before: () => Promise<void> = async () => {}): void {
+  let replaced = false;
+  storage.meet(async ({ path, headers }) => {
+    if (!headers.range || !path.endsWith('a.ndjson') || replaced) return undefined;
+    if (headers.range.startsWith('bytes=0-')) return { cutAfter: 5_000_000 };
+    replaced = true;
+    while ((await loader.counted()) === 0) await delay(50);
+    await before();
+    await put('a.ndjson', lines(14_000, 'b'));
+    return undefined;
+  });
+}
+
+test('what has been sent of an object that is replaced then counts no more', async () => {
+  await put('a.ndjson', lines(26_000, 'a'));
+  replaceWhenSent();
+  await load([address('a.ndjson')]);
+  expect(await loader.counted()).toBe(14_000);
+});
+
+test('it counts where another load of the same has waited behind', async () => {
+  await put('a.ndjson', lines(26_000, 'a'));
+  await put('copy.ndjson', lines(26_000, 'a'));
+  let copied: Promise<unknown> | undefined;
+  replaceWhenSent(
+    () =>
+      new Promise<void>((waits) => {
+        copied = load([address('copy.ndjson')], { onWait: waits });
+      }),
+  );
+  await load([address('a.ndjson')]);
+  await copied;
+  expect(await loader.counted()).toBe(40_000);
+});
 
 test('no redirect is followed, and nothing of a request goes to another address', async () => {
   await put('a.ndjson', lines(1));

@@ -88,6 +88,18 @@ test('buckets of Google and containers of Azure are read in the same way', async
   expect(missing.stderr.trim()).toBe(`error: az://network/logs/${account}/nothing.csv: no file there`);
 });
 
+test('the row groups of a Parquet object come over the network once', async () => {
+  await put(
+    'p.parquet',
+    await parquetFile(db.store, account, 400_000, { quantity: '1 + cityHash64(number) % 1000' }),
+  );
+  storage.reset();
+  expect(await ingest(address('p.parquet'))).toMatchObject({ rows: 400_000 });
+  const ranges = storage.asked.flatMap(({ method, headers }) => (method === 'GET' && headers.range) || []);
+  // Behind the magic bytes.
+  expect(ranges.filter((range) => range.startsWith('bytes=4-'))).toHaveLength(1);
+});
+
 test('names and confirmations come from a bucket; what is moved must be a file', async () => {
   await put('names/a.csv', `account_id,campaign_id,name\n${account},c,Spring\n`);
   await put('days.csv', `account_id,day\n${account},2026-03-01\n`);
