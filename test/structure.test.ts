@@ -46,9 +46,9 @@ test('imports go one way: catalog <- clickhouse <- ingest <- src <- clients <- b
   expect(wrong).toEqual([]);
 });
 
-test('imports between the folders of the store, the loader and the reports go one way', () => {
+test('imports between folders go one way', () => {
   const among = new Map<string, Set<string>>();
-  for (const file of files.filter((each) => /^(catalog|clickhouse|ingest|src\/report)\//.test(each))) {
+  for (const file of files.filter((each) => /^(catalog|clickhouse|ingest|src)\//.test(each))) {
     const folder = posix.dirname(file);
     const others = importsOf(file)
       .filter((imported) => imported.endsWith('.ts'))
@@ -56,7 +56,7 @@ test('imports between the folders of the store, the loader and the reports go on
       .filter((other) => other !== folder);
     among.set(folder, new Set([...(among.get(folder) ?? []), ...others]));
   }
-  expect(among.size).toBeGreaterThan(20);
+  expect(among.size).toBeGreaterThan(60);
   const circles = [...among.keys()].flatMap((folder) => {
     const reached = new Set<string>();
     const reach = (from: string): void => {

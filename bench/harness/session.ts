@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Address } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { dropStore, type FilledStore, openFilledStore } from '../data/store.ts';
 import type { Options } from '../options.ts';
 import type { ScenarioResult } from '../report/tables.ts';

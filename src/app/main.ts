@@ -1,3 +1,5 @@
+import { button, el, segments } from './parts/dom.ts';
+import { Notice } from './parts/notice.ts';
 import { families } from './state/fields.ts';
 import { accountOf, type Key, keyOf } from './state/key.ts';
 import { remembered } from './state/memory.ts';
@@ -12,12 +14,10 @@ import {
   tokenOfLink,
 } from './state/session.ts';
 import { fromHash, ofFamily, type State, toHash, unreadIn, withoutOptions } from './state/state.ts';
-import { text } from './text.ts';
-import { button, el, segments } from './view/dom.ts';
 import { header } from './view/header.ts';
-import { Notice } from './view/notice.ts';
 import { enter, signIn } from './view/sign-in.ts';
 import { Workbench } from './view/workbench.ts';
+import { text } from './words/text.ts';
 
 const root = document.getElementById('app');
 let bench: Workbench | undefined;

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { ChunkSize } from '../../ingest/load/load-events.ts';
-import { describeVersion, folderHere, runningVersion } from '../version.ts';
+import { describeVersion, folderHere, runningVersion } from '../config/version.ts';
 import { addExamples } from './help/examples.ts';
 
 const epilogue = `

@@ -1,8 +1,8 @@
 import { type Command, CommanderError } from 'commander';
 import { MappingError } from '../../ingest/event/mapping.ts';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
-import { say } from './command.ts';
+import { say } from './command/command.ts';
 
 /** Runs the command of the process and sets its exit code; errors are written to standard error. */
 export async function run(program: Command): Promise<void> {

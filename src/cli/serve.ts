@@ -5,13 +5,13 @@ import { connect } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { curlFile } from '../../clickhouse/embedded/state.ts';
 import { migrateEmbedded } from '../../clickhouse/migrate/migrate-embedded.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
+import { type OpenStore, openStore } from '../config/store.ts';
+import { commandHere } from '../config/version.ts';
+import type { Service } from '../http/service.ts';
 import { openLog } from '../observe/log.ts';
 import type { Receiver } from '../receive/service.ts';
-import type { Service } from '../service.ts';
-import { type OpenStore, openStore } from '../store.ts';
-import { commandHere } from '../version.ts';
-import { config, line, print, say, wasNew } from './command.ts';
+import { config, line, print, say, wasNew } from './command/command.ts';
 import { curlLines, loadDemo, newTokenAccount, pageLink } from './demo/demo.ts';
 
 /** `serve`, `demo` and `clickhouse`: they run until a signal. */
@@ -91,7 +91,7 @@ async function runDemo(config: Config): Promise<void> {
 
 /** Loaded here: the other commands start in half the time without HTTP, Redis and metrics. */
 async function serve(config: Config, opened: OpenStore, log: Logger): Promise<Service> {
-  const { startService } = await import('../service.ts');
+  const { startService } = await import('../http/service.ts');
   return startService(config, opened, log);
 }
 

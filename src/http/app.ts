@@ -6,11 +6,13 @@ import type { Logger } from 'pino';
 import { changesPath, endpoints, explainPath } from '../../catalog/breakdowns.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
 import type { Links } from '../accounts/links.ts';
+import type { PageSettings } from '../config/page-settings.ts';
+import { runningVersion } from '../config/version.ts';
 import type { Metrics } from '../observe/metrics.ts';
+import type { ReportOutcomes } from '../observe/report-outcomes.ts';
 import type { Traces } from '../observe/traces.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { TooManyRows } from '../report/summary.ts';
-import { runningVersion } from '../version.ts';
 import {
   type Accounts,
   authentication,
@@ -18,26 +20,24 @@ import {
   challenge,
   linkAuthentication,
 } from './access/authentication.ts';
-import { type Caller, noteCaller } from './access/caller-address.ts';
 import type { Limiter } from './access/limiter.ts';
-import type { Refusal } from './access/login.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
 import { type SignInDeps, signInRoutes } from './access/sign-in/routes.ts';
 import { sessionAuthentication } from './access/sign-in/sessions.ts';
 import { docs } from './docs/routes.ts';
-import type { HttpEnv } from './env.ts';
 import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { page } from './page/routes.ts';
-import type { PageSettings } from './page/settings.ts';
-import { Problem, problemResponse, problems, statusOf, storeUnavailable } from './problems.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { explanationOf } from './report/explain.ts';
 import { BrokenOff } from './report/gate/sending.ts';
 import { type ReportDeps, report } from './report/handler.ts';
-import type { ReportOutcomes } from './report/report-outcomes.ts';
 import { requestBody, requireJson } from './report/request-body.ts';
+import { type Caller, noteCaller } from './request/caller-address.ts';
+import type { HttpEnv } from './request/env.ts';
+import type { Refusal } from './request/login.ts';
+import { Problem, problemResponse, problems, statusOf, storeUnavailable } from './request/problems.ts';
 import { withAnswerHeaders } from './server/answer-headers.ts';
 import { health, type OperatorDeps, operator } from './server/health.ts';
 import { requireHttp11 } from './server/http-version.ts';

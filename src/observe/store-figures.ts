@@ -1,4 +1,5 @@
 import { type Store, select } from '../../clickhouse/client.ts';
+import { Refreshed } from '../../clickhouse/refreshed.ts';
 import {
   askFigure,
   openWork,
@@ -9,8 +10,7 @@ import {
 import { judgeDay } from '../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../ingest/history/troubled-loads.ts';
 import { dueLooks } from '../../ingest/ledger/followed-files.ts';
-import type { AlertLimits } from '../config.ts';
-import { Refreshed } from '../http/refreshed.ts';
+import type { AlertLimits } from '../config/config.ts';
 import type { Labelled, Metrics } from './metrics.ts';
 
 /** How often statements over all accounts are asked. */

@@ -1,5 +1,5 @@
 import type { Attributes, SpanKind } from '@opentelemetry/api';
-import { runningVersion } from '../version.ts';
+import { runningVersion } from '../config/version.ts';
 
 /** Where spans go. The standard variables of OpenTelemetry say where that is, and which are kept. */
 export interface Traces {

@@ -3,7 +3,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
 import { signOutEverywhere } from '../accounts/sign-outs.ts';
 import { issueToken, listTokens, purposeOf, revokeTokens, tokenPurposes } from '../accounts/tokens.ts';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import type { Operation } from './operation.ts';
 import { account, instant, text, wholeNumber } from './values.ts';

@@ -9,13 +9,13 @@ import { KeyReused, LoadedOtherwise } from '../../ingest/delivery/loaded-otherwi
 import { MappingError } from '../../ingest/event/mapping.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
 import { LoadError, LoadRefused, Stopped } from '../../ingest/ledger/load-error.ts';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config.ts';
 import { type Accounts, authentication, challenge } from '../http/access/authentication.ts';
-import { type Caller, noteCaller } from '../http/access/caller-address.ts';
 import type { Limiter } from '../http/access/limiter.ts';
-import type { Refusal } from '../http/access/login.ts';
-import type { HttpEnv } from '../http/env.ts';
-import { Problem, problemResponse, problems, statusOf } from '../http/problems.ts';
+import { type Caller, noteCaller } from '../http/request/caller-address.ts';
+import type { HttpEnv } from '../http/request/env.ts';
+import type { Refusal } from '../http/request/login.ts';
+import { Problem, problemResponse, problems, statusOf } from '../http/request/problems.ts';
 import { withAnswerHeaders } from '../http/server/answer-headers.ts';
 import { health, type OperatorDeps, operator } from '../http/server/health.ts';
 import { callerLeft, observe } from '../http/server/observe-requests.ts';

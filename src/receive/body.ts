@@ -5,8 +5,8 @@ import { packingMark } from '../../ingest/input/first-bytes.ts';
 import { fileError } from '../../ingest/input/input-error.ts';
 import { encodingNamed } from '../../ingest/input/text.ts';
 import { unpack } from '../../ingest/input/unpack.ts';
-import { Problem } from '../http/problems.ts';
-import type { Place } from '../http/server/body-room.ts';
+import type { Place } from '../http/request/body-room.ts';
+import { Problem } from '../http/request/problems.ts';
 
 /** What a body may have when it is unpacked. */
 const maxBodyBytes = 64 << 20;

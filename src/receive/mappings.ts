@@ -4,7 +4,7 @@ import type { Store } from '../../clickhouse/client.ts';
 import { defaultMapping, MappingError, type ValidMapping } from '../../ingest/event/mapping.ts';
 import { readMapping } from '../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../ingest/mapping/validate-mapping.ts';
-import { Problem } from '../http/problems.ts';
+import { Problem } from '../http/request/problems.ts';
 
 interface Known {
   readonly content: string;

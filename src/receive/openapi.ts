@@ -1,12 +1,12 @@
 import { formats } from '../../ingest/formats/formats.ts';
+import { runningVersion } from '../config/version.ts';
 import {
   type ProblemCode,
   problemExample,
   problemSchema,
   receiveProblems,
   statusOf,
-} from '../http/problems.ts';
-import { runningVersion } from '../version.ts';
+} from '../http/request/problems.ts';
 import { receivedSchema } from './load-body.ts';
 import { operationPaths, operationProblems, schemaOf } from './operation-paths.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { formats } from '../../ingest/formats/formats.ts';
-import type { ProblemCode } from '../http/problems.ts';
+import type { ProblemCode } from '../http/request/problems.ts';
 import { mediaTypes } from '../operations/history.ts';
 import type { FileOperation, Operation } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';

@@ -73,15 +73,15 @@ test('it does not compile until everything that needs a word about it has one', 
   const { code, stdout } = await compiled();
   expect(code).not.toBe(0);
   expect([...new Set(stdout.match(/^[\w/.-]+(?=\(\d)/gm))].sort()).toEqual([
-    'src/app/text.ts',
+    'src/app/words/text.ts',
     'src/http/openapi/examples.ts',
   ]);
   expect(stdout).toContain('video_views');
   expect(stdout).toContain('browser');
 
-  insert('src/app/text.ts', "    referrals: 'Referrals',", "\n    video_views: 'Video views',");
-  insert('src/app/text.ts', "    ad_unit: 'Ad unit',", "\n    browser: 'Browser',");
-  insert('src/app/text.ts', "dimensions: { device: 'Device',", " browser: 'Browser',");
+  insert('src/app/words/text.ts', "    referrals: 'Referrals',", "\n    video_views: 'Video views',");
+  insert('src/app/words/text.ts', "    ad_unit: 'Ad unit',", "\n    browser: 'Browser',");
+  insert('src/app/words/text.ts', "dimensions: { device: 'Device',", " browser: 'Browser',");
   insert(
     'src/http/openapi/examples.ts',
     "  device: ['desktop', 'mobile'],",

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { decimalText, percentChange, ratio } from '../../src/app/rows/decimal.ts';
+import { decimalText, percentChange, ratio } from '../../src/app/arrow/decimal.ts';
 import { isPart, presets } from '../../src/app/state/ranges.ts';
 import { bodyOf, pathOf } from '../../src/app/state/request.ts';
 import {
@@ -12,7 +12,7 @@ import {
   toHash,
   unreadIn,
 } from '../../src/app/state/state.ts';
-import { contrast, readableColours } from '../../src/http/page/branding.ts';
+import { contrast, readableColours } from '../../src/config/branding.ts';
 
 describe('decimals of the page', () => {
   test('are written with every digit', () => {

@@ -4,7 +4,7 @@ import { type DataStatus, describeStatus, formatBytes } from '../../src/cli/stor
 import { nextSteps } from '../../src/cli/store/next-steps.ts';
 import { months } from '../../src/cli/store/prune.ts';
 import { s3Target } from '../../src/cli/store/s3-target.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { event, load } from '../support/events.ts';
 import { environmentOf } from '../support/process.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { checkout } from '../support/process.ts';
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');

@@ -11,8 +11,8 @@ import { dictionaryStatements, statementsForNode } from '../../clickhouse/migrat
 import { retrying } from '../../clickhouse/retry.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { requireSound } from '../../src/cli/store/backup.ts';
-import { loadConfig } from '../../src/config.ts';
-import { startService } from '../../src/service.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { startService } from '../../src/http/service.ts';
 import { embedded, fileOf } from './compiled.ts';
 import { engineIn } from './embedded-processes.ts';
 import { event, ndjson } from './events.ts';

@@ -1,7 +1,7 @@
 import pino, { type Logger } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { type Receiver, startReceiver } from '../../src/receive/service.ts';
 import { type EventLine, ndjson } from './events.ts';
 import type { TestStore } from './store.ts';

@@ -1,8 +1,8 @@
 import pino, { type Logger } from 'pino';
 import { afterAll, beforeAll } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { loadConfig } from '../../src/config.ts';
-import { type Service, type ServiceTimes, startService } from '../../src/service.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { type Service, type ServiceTimes, startService } from '../../src/http/service.ts';
 import type { TestStore } from './store.ts';
 
 export interface ReportRow {

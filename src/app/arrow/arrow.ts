@@ -1,6 +1,6 @@
 import { decodeIPCStream, type Field, type RecordBatch } from '@uwdata/flechette/src/decode/decode-ipc.js';
-import { places } from '../rows/decimal.ts';
 import { type Column, DayColumn, NumberColumn, TextColumn } from './columns.ts';
+import { places } from './decimal.ts';
 
 /**
  * Reads an Arrow stream while it arrives: each record batch goes into the columns once it is whole.

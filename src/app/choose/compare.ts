@@ -1,8 +1,8 @@
+import { el } from '../parts/dom.ts';
 import { isDay } from '../state/ranges.ts';
 import { type Choose, comparedDaysOf, comparisons, daysFrom, type State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { el } from '../view/dom.ts';
-import { rangeText } from '../view/locale.ts';
+import { rangeText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 
 const own = 'own';
 

@@ -1,9 +1,9 @@
+import { button, el, menu, segments, set } from '../parts/dom.ts';
 import { dimensionsOf } from '../state/fields.ts';
 import { type DayRange, isPreset, presets } from '../state/ranges.ts';
 import { type Choose, daysOf, type Grain, grains, type State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { button, el, menu, segments, set } from '../view/dom.ts';
-import { rangeText } from '../view/locale.ts';
+import { rangeText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 import { compareField } from './compare.ts';
 
 /** What the report is of: days, the comparison, and what rows are grouped by. */

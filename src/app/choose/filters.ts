@@ -1,10 +1,10 @@
+import { button, el, menu } from '../parts/dom.ts';
 import type { Rows } from '../rows/client.ts';
 import type { ReportRequest } from '../rows/protocol.ts';
 import { dimensionsOf, textFields } from '../state/fields.ts';
 import type { Choose, State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { button, el, menu } from '../view/dom.ts';
-import { columnLabel } from '../view/labels.ts';
+import { columnLabel } from '../words/labels.ts';
+import { text } from '../words/text.ts';
 import { openedBar } from './opened.ts';
 
 const listed = 100;

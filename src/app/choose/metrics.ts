@@ -1,9 +1,9 @@
+import { button, el, menu } from '../parts/dom.ts';
 import { metricsOf } from '../state/fields.ts';
 import { remember } from '../state/memory.ts';
 import type { Choose, State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { button, el, menu } from '../view/dom.ts';
-import { columnLabel } from '../view/labels.ts';
+import { columnLabel } from '../words/labels.ts';
+import { text } from '../words/text.ts';
 
 /** The menu of the columns: which figures to show, and in which order. */
 export class MetricsMenu {

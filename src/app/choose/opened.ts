@@ -1,7 +1,7 @@
+import { button, el } from '../parts/dom.ts';
 import { dimensionsOf, textFields } from '../state/fields.ts';
 import type { Choose, State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { button, el } from '../view/dom.ts';
+import { text } from '../words/text.ts';
 
 /** Where one campaign or ad unit is chosen: its days and its parts, each a step of the history. */
 export function openedBar(choose: Choose) {

@@ -1,7 +1,7 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
 import { type Column, DayColumn, NumberColumn, TextColumn } from '../arrow/columns.ts';
 import { type Metric, partOf } from '../state/fields.ts';
-import { dayText } from '../view/locale.ts';
+import { dayText } from '../words/locale.ts';
 import { numbers } from './sums.ts';
 
 export interface Arrangement {

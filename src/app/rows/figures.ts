@@ -1,5 +1,5 @@
+import { decimalText } from '../arrow/decimal.ts';
 import { type Metric, partOf } from '../state/fields.ts';
-import { decimalText } from './decimal.ts';
 import type { Figure } from './sums.ts';
 
 /** Figures as people of a locale read them, exact to the last digit. */

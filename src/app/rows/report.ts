@@ -1,9 +1,9 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
 import { type Column, DayColumn, NumberColumn, TextColumn } from '../arrow/columns.ts';
+import { decimalText, percentChange } from '../arrow/decimal.ts';
 import { idsOf, type Metric, metricsOf } from '../state/fields.ts';
-import { dayText } from '../view/locale.ts';
+import { dayText } from '../words/locale.ts';
 import { type Arrangement, arrange } from './arrange.ts';
-import { decimalText, percentChange } from './decimal.ts';
 import { Figures } from './figures.ts';
 import type { Arranged, ChartPoint, ColumnFacts, Drawn, Facts, Methods, Slice, Total } from './protocol.ts';
 import { changedMost, largest, overTime, type Point } from './series.ts';

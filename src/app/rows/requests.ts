@@ -2,7 +2,7 @@ import { dimensionOfField } from '../state/fields.ts';
 import { bodyOf, pathOf } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import { initialState, type State } from '../state/state.ts';
-import { locale } from '../view/locale.ts';
+import { locale } from '../words/locale.ts';
 import type { ReportRequest } from './protocol.ts';
 
 /** What the rows of a report are asked for with. */

@@ -1,7 +1,7 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
 import { NumberColumn } from '../arrow/columns.ts';
+import { places, ratio } from '../arrow/decimal.ts';
 import { type Metric, partOf } from '../state/fields.ts';
-import { places, ratio } from './decimal.ts';
 
 /** A figure in whole units of 10^-scale. */
 export interface Figure {

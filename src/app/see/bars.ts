@@ -1,6 +1,6 @@
+import { el, named } from '../parts/dom.ts';
 import type { ChartPoint } from '../rows/protocol.ts';
-import { el, named } from '../view/dom.ts';
-import { changeText, signed } from '../view/locale.ts';
+import { changeText, signed } from '../words/locale.ts';
 
 /** Horizontal bars, the largest first. */
 export function bars(points: readonly ChartPoint[]): HTMLElement {

@@ -1,9 +1,9 @@
+import { el, set } from '../parts/dom.ts';
 import type { Arranged, Total } from '../rows/protocol.ts';
 import type { State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { el, set } from '../view/dom.ts';
-import { columnLabel } from '../view/labels.ts';
-import { changeText, signed } from '../view/locale.ts';
+import { columnLabel } from '../words/labels.ts';
+import { changeText, signed } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 
 /** Less would read as 0 %. */
 const leastPercent = 0.05;

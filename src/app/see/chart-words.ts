@@ -1,9 +1,9 @@
+import { el, named } from '../parts/dom.ts';
 import type { ChartPoint, Facts } from '../rows/protocol.ts';
 import { isPart } from '../state/ranges.ts';
 import type { State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { el, named } from '../view/dom.ts';
-import { rangeText } from '../view/locale.ts';
+import { rangeText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 import { changed } from './bars.ts';
 
 /** Whether money of these days may still change. */

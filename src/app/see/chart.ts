@@ -1,11 +1,11 @@
 import uPlot from 'uplot';
+import { button, el, set } from '../parts/dom.ts';
 import type { ChartPoint, Facts } from '../rows/protocol.ts';
 import { isPart } from '../state/ranges.ts';
 import { type Choose, ranksChanges, type State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { button, el, set } from '../view/dom.ts';
-import { columnLabel } from '../view/labels.ts';
-import { dayOfYearText, locale, monthText, shortDayText } from '../view/locale.ts';
+import { columnLabel } from '../words/labels.ts';
+import { dayOfYearText, locale, monthText, shortDayText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 import { bars, changeBars } from './bars.ts';
 import { asTable, legend, said } from './chart-words.ts';
 import { hatch } from './hatch.ts';

@@ -1,15 +1,15 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
+import { button, el, named } from '../parts/dom.ts';
 import type { Rows } from '../rows/client.ts';
 import { failureOf } from '../rows/headers.ts';
 import { keysOf, textFields } from '../state/fields.ts';
 import { loginWith } from '../state/key.ts';
 import type { Session } from '../state/session.ts';
 import type { State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { button, el, named } from '../view/dom.ts';
-import { columnLabel } from '../view/labels.ts';
-import { locale, momentText, rangeText } from '../view/locale.ts';
+import { columnLabel } from '../words/labels.ts';
+import { locale, momentText, rangeText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 
 /** As the service writes it; figures as text, so that no digit is lost. */
 interface Part {

@@ -1,8 +1,8 @@
+import { el } from '../parts/dom.ts';
 import type { Facts } from '../rows/protocol.ts';
 import type { State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { el } from '../view/dom.ts';
-import { dayText, momentText, rangeText, zonedText } from '../view/locale.ts';
+import { dayText, momentText, rangeText, zonedText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 
 /** How fresh the figures are, and which days are not final. */
 export class Freshness {

@@ -1,10 +1,10 @@
+import { el } from '../parts/dom.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged } from '../rows/protocol.ts';
 import type { State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { el } from '../view/dom.ts';
-import { columnLabel } from '../view/labels.ts';
-import { countText } from '../view/locale.ts';
+import { columnLabel } from '../words/labels.ts';
+import { countText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 import { shownColumns } from './table.ts';
 
 /** More would be a book. */

@@ -1,14 +1,14 @@
 import 'regular-table';
 import type { RegularTableElement } from 'regular-table/dist/esm/regular-table';
 import type { CellScalar, DataResponse } from 'regular-table/dist/esm/types';
+import { el, set } from '../parts/dom.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged, ColumnFacts } from '../rows/protocol.ts';
 import { idsOf, textFields } from '../state/fields.ts';
 import { remember, remembered } from '../state/memory.ts';
 import type { State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { el, set } from '../view/dom.ts';
-import { columnLabel } from '../view/labels.ts';
+import { columnLabel } from '../words/labels.ts';
+import { text } from '../words/text.ts';
 import { columnWidths, leastWidth } from './column-widths.ts';
 import { SeenRows } from './seen-rows.ts';
 

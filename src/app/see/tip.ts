@@ -1,5 +1,5 @@
 import type uPlot from 'uplot';
-import { el } from '../view/dom.ts';
+import { el } from '../parts/dom.ts';
 
 /** Shows what the cursor is on, beside it and within the chart. */
 export function follow(tip: HTMLElement, plot: uPlot, lines: readonly string[]): void {

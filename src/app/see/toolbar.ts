@@ -1,6 +1,6 @@
+import { el } from '../parts/dom.ts';
 import type { State } from '../state/state.ts';
-import { text } from '../text.ts';
-import { el } from '../view/dom.ts';
+import { text } from '../words/text.ts';
 
 /** Above the table: how many rows, a search, and menus. */
 export class Toolbar {

@@ -1,10 +1,10 @@
+import { button, el, menu } from '../parts/dom.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged } from '../rows/protocol.ts';
 import { printRows } from '../see/print.ts';
 import type { Session } from '../state/session.ts';
-import { text } from '../text.ts';
-import { button, el, menu } from '../view/dom.ts';
-import { countText, locale } from '../view/locale.ts';
+import { countText, locale } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 import { commands } from './commands.ts';
 import { type DownloadFormat, download, downloadFormats, type Shown } from './download.ts';
 

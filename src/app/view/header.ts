@@ -1,7 +1,7 @@
+import { brand } from '../parts/brand.ts';
+import { button, el, menu, set } from '../parts/dom.ts';
 import { remember, remembered } from '../state/memory.ts';
-import { text } from '../text.ts';
-import { brand } from './brand.ts';
-import { button, el, menu, set } from './dom.ts';
+import { text } from '../words/text.ts';
 
 const themes = ['auto', 'light', 'dark'] as const;
 type Theme = (typeof themes)[number];

@@ -1,11 +1,11 @@
+import { brand } from '../parts/brand.ts';
+import { el } from '../parts/dom.ts';
+import { countdown } from '../parts/notice.ts';
+import { logIn } from '../rows/login.ts';
 import type { Failure } from '../rows/protocol.ts';
 import { accountOf, type Key } from '../state/key.ts';
-import { logIn } from '../state/login.ts';
 import { keepHash, type Session } from '../state/session.ts';
-import { text } from '../text.ts';
-import { brand } from './brand.ts';
-import { el } from './dom.ts';
-import { countdown } from './notice.ts';
+import { text } from '../words/text.ts';
 
 /** The form for the login token. @param reason why it is shown, where there is one */
 export function signIn(reason: string, onSession: (session: Session) => void): HTMLElement {

@@ -1,6 +1,8 @@
 import { Controls } from '../choose/controls.ts';
 import { Filters } from '../choose/filters.ts';
 import { MetricsMenu } from '../choose/metrics.ts';
+import { el } from '../parts/dom.ts';
+import { Notice } from '../parts/notice.ts';
 import { Rows } from '../rows/client.ts';
 import type { Arranged, Facts, Failure, Progress } from '../rows/protocol.ts';
 import { reportRequest, valuesRequest } from '../rows/requests.ts';
@@ -15,10 +17,8 @@ import { sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import { daysOf, nextSort, ranksChanges, reachesNow, type State, toHash } from '../state/state.ts';
 import { TakeMenu } from '../take/menu.ts';
-import { text } from '../text.ts';
-import { el } from './dom.ts';
-import { countText, locale } from './locale.ts';
-import { Notice } from './notice.ts';
+import { countText, locale } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 
 const barsShown = 8;
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { eventTypes, type FieldKind, type FieldSpec, fieldSpecs } from '../../../catalog/events.ts';
-import { formatNumber } from '../command.ts';
+import { formatNumber } from '../command/command.ts';
 
 const words: Readonly<Record<FieldKind, (spec: FieldSpec) => string>> = {
   text: ({ maxChars = 0 }) => `text of at most ${maxChars} characters`,

@@ -12,8 +12,8 @@ import {
   repeated,
   share,
   textEncoding,
-} from '../arguments.ts';
-import { withStore } from '../command.ts';
+} from '../command/arguments.ts';
+import { withStore } from '../command/command.ts';
 import { addEventFields } from '../help/event-fields.ts';
 import { addOperation } from '../operations/operate.ts';
 import { ingestEvents } from './events.ts';

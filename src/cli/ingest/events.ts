@@ -6,16 +6,13 @@ import { readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { dated, hasDate } from '../../../ingest/places/dated.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
-import { usage } from '../arguments.ts';
-import { say } from '../command.ts';
+import { usage } from '../command/arguments.ts';
+import { exitRejected, say } from '../command/command.ts';
 import { follow } from './follow.ts';
 import { type EventFlags, type EventLoads, loadAll } from './load-all.ts';
 import { requireMoveTarget } from './move-loaded.ts';
 import { objectStores } from './object-stores.ts';
 import { targetOf } from './replacement.ts';
-
-/** Loaded, but some rows were rejected. */
-export const exitRejected = 4;
 
 /**
  * `ingest events`: loads files and stops at the first that fails, or follows places. Returns the exit code.

@@ -10,7 +10,7 @@ import {
   notFollowed,
   timeOfStore,
 } from '../../../ingest/ledger/followed-files.ts';
-import { say } from '../command.ts';
+import { say } from '../command/command.ts';
 import { type EventLoads, loadAll } from './load-all.ts';
 
 /** A file of this machine that was written to within this time may be incomplete; an object never is. */

@@ -2,7 +2,7 @@ import type { Store } from '../../../clickhouse/client.ts';
 import type { ListReading } from '../../../ingest/lists/lookup-lists.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { confirm, lists } from '../../operations/lists.ts';
-import { counted, formatNumber, say } from '../command.ts';
+import { counted, formatNumber, say } from '../command/command.ts';
 import { type Given, operate, performIn } from '../operations/operate.ts';
 import { objectStores } from './object-stores.ts';
 

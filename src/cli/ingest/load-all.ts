@@ -12,7 +12,7 @@ import type { MappingFlags } from '../../../ingest/mapping/read-mapping.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import type { ReplaceOptions } from '../../../ingest/replace/replace-events.ts';
 import { openTraces } from '../../observe/traces.ts';
-import { config, counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
+import { config, counted, formatNumber, say, untilReportsShowIt } from '../command/command.ts';
 import { FirstRejects, shownRejects } from './first-rejects.ts';
 import { moveInto } from './move-loaded.ts';
 import { eventProgress } from './progress.ts';

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 import { isDynamicPattern } from 'tinyglobby';
 import type { Input } from '../../../ingest/input/input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
-import { usage } from '../arguments.ts';
+import { usage } from '../command/arguments.ts';
 
 /**
  * Checks where loaded files are to be moved.

@@ -4,8 +4,8 @@ import { type FileLoadOptions, loadFiles } from '../../../ingest/load/load-files
 import { type Replaced, type ReplaceOptions, replaceEvents } from '../../../ingest/replace/replace-events.ts';
 import type { Target } from '../../../ingest/replace/target.ts';
 import type { Change } from '../../../ingest/replace/totals.ts';
-import { usage } from '../arguments.ts';
-import { say } from '../command.ts';
+import { usage } from '../command/arguments.ts';
+import { say } from '../command/command.ts';
 
 /** What says what is replaced, and what does not go with it. */
 export interface ReplaceFlags {

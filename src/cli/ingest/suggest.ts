@@ -9,9 +9,9 @@ import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { readBeginning } from '../../../ingest/suggest/beginning.ts';
 import { knownExports } from '../../../ingest/suggest/known-exports.ts';
 import { suggestMapping } from '../../../ingest/suggest/suggest-mapping.ts';
-import { folderHere } from '../../version.ts';
-import { usage } from '../arguments.ts';
-import { print, say } from '../command.ts';
+import { folderHere } from '../../config/version.ts';
+import { usage } from '../command/arguments.ts';
+import { print, say } from '../command/command.ts';
 import { objectStores } from './object-stores.ts';
 
 interface SuggestFlags {

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import type { Store } from '../../../clickhouse/client.ts';
 import { restoredAt } from '../../accounts/tokens.ts';
 import { createToken, limits, linkReport, revokeToken, setLimit, tokens } from '../../operations/access.ts';
-import { usage } from '../arguments.ts';
-import { line, print, say } from '../command.ts';
+import { usage } from '../command/arguments.ts';
+import { line, print, say } from '../command/command.ts';
 import { addOperation, operate } from './operate.ts';
 
 /** `token` and `limit`: who may ask, and how often. */

@@ -7,8 +7,8 @@ import { layoutOf } from '../../../clickhouse/cluster/layout.ts';
 import { Reader } from '../../../clickhouse/reader.ts';
 import { compileExplanation, differs } from '../../report/explain/compile-explanation.ts';
 import { explainedRow, rowKeys } from '../../report/explain/explain-request.ts';
-import { accountId, day, usage } from '../arguments.ts';
-import { config, print, withStore } from '../command.ts';
+import { accountId, day, usage } from '../command/arguments.ts';
+import { config, print, withStore } from '../command/command.ts';
 
 interface ExplainFlags {
   readonly from: string;

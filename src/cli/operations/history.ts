@@ -10,8 +10,7 @@ import {
   showLoad,
   unload,
 } from '../../operations/history.ts';
-import { counted, formatNumber, say } from '../command.ts';
-import { exitRejected } from '../ingest/events.ts';
+import { counted, exitRejected, formatNumber, say } from '../command/command.ts';
 import { addExplain } from './explain.ts';
 import { addOperation, type Given, operate, printRows } from './operate.ts';
 

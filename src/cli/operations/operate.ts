@@ -13,8 +13,8 @@ import {
 } from '../../operations/operation.ts';
 import { fromWords } from '../../operations/values.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
-import { usage } from '../arguments.ts';
-import { config, say, withReachableStore, withStore } from '../command.ts';
+import { usage } from '../command/arguments.ts';
+import { config, say, withReachableStore, withStore } from '../command/command.ts';
 
 /** What was given to a command, by the names of the input of its operation, and its other options. */
 export type Given = Readonly<Record<string, unknown>>;

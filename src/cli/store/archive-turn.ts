@@ -4,7 +4,7 @@ import { appliedMigrations, UnfinishedRestore } from '../../../clickhouse/migrat
 import { oneAtATime } from '../../../clickhouse/migrate/one-at-a-time.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
 import { readSettings } from '../../../clickhouse/settings.ts';
-import { config, say } from '../command.ts';
+import { config, say } from '../command/command.ts';
 import { type Archive, leftLinks, removeLink } from './archive.ts';
 
 /** Whoever works with backups of a database holds a statement of this id. */

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readlinkSync, statfsSync, statSync } from 'node:fs';
 import { lstat, mkdir, open, readdir, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { usage } from '../arguments.ts';
-import { config } from '../command.ts';
+import { usage } from '../command/arguments.ts';
+import { config } from '../command/command.ts';
 import { formatBytes } from './describe-status.ts';
 import { s3Target } from './s3-target.ts';
 

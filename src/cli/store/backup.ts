@@ -4,7 +4,7 @@ import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts
 import { pendingMigrations } from '../../../clickhouse/migrate/migrate.ts';
 import { deadAfterMs } from '../../../clickhouse/timings.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
-import { counted, say } from '../command.ts';
+import { counted, say } from '../command/command.ts';
 import { archiveToWrite, writing } from './archive.ts';
 import { alone, requireOneNode, sizeOfDatabase, transfer } from './archive-turn.ts';
 import { exclusively } from './exclusively.ts';

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { growCluster, placeAccount } from '../../../clickhouse/placement/place-account.ts';
-import { accountId, positiveInteger } from '../arguments.ts';
-import { counted, say, untilReportsShowIt, withStore } from '../command.ts';
+import { accountId, positiveInteger } from '../command/arguments.ts';
+import { counted, say, untilReportsShowIt, withStore } from '../command/command.ts';
 import { exclusively } from './exclusively.ts';
 
 /** `place` and `grow`: which shards of a cluster store an account. */

@@ -3,8 +3,8 @@ import type { InterruptedUnload } from '../../../ingest/history/interrupted-unlo
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { FailingFiles, LongestLoad } from '../../../ingest/history/troubled-loads.ts';
 import type { LatelyFollowed } from '../../../ingest/ledger/followed-files.ts';
-import { describeVersion, type Version } from '../../version.ts';
-import { counted, formatNumber } from '../command.ts';
+import { describeVersion, type Version } from '../../config/version.ts';
+import { counted, formatNumber } from '../command/command.ts';
 
 /** The state of a store and of what runs here. Numbers are counts and bytes. */
 export interface Status {

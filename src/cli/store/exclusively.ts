@@ -1,7 +1,7 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
 import { commandLine, recorded } from '../../operations/audit.ts';
-import { say } from '../command.ts';
+import { say } from '../command/command.ts';
 
 /**
  * Waits for running loads to end; loads that start meanwhile wait for this work. The load history lists it as a

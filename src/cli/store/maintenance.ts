@@ -9,8 +9,8 @@ import { migrateCluster } from '../../../clickhouse/migrate/migrate-cluster.ts';
 import { migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
-import type { Config } from '../../config.ts';
-import { day, requireRange } from '../arguments.ts';
+import type { Config } from '../../config/config.ts';
+import { day, requireRange } from '../command/arguments.ts';
 import {
   config,
   counted,
@@ -20,7 +20,7 @@ import {
   wasNew,
   withServer,
   withStore,
-} from '../command.ts';
+} from '../command/command.ts';
 import { backup } from './backup.ts';
 import { exclusively } from './exclusively.ts';
 import { endUnload } from './next-steps.ts';

@@ -1,6 +1,6 @@
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
-import type { AlertLimits } from '../../config.ts';
-import { counted, formatNumber, line } from '../command.ts';
+import type { AlertLimits } from '../../config/config.ts';
+import { counted, formatNumber, line } from '../command/command.ts';
 import type { DataStatus } from './describe-status.ts';
 
 /** ClickHouse refuses inserts into a partition with 3,000 parts and slows them down from 1,000. */

@@ -14,7 +14,7 @@ import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
 import { requireSettings } from '../../../clickhouse/settings.ts';
 import type { Load } from '../../../ingest/ledger/load.ts';
-import { counted, formatNumber, say, untilReportsShowIt } from '../command.ts';
+import { counted, formatNumber, say, untilReportsShowIt } from '../command/command.ts';
 import { formatBytes } from './describe-status.ts';
 import { exclusively } from './exclusively.ts';
 

@@ -1,4 +1,4 @@
-import { usage } from '../arguments.ts';
+import { usage } from '../command/arguments.ts';
 
 export interface S3Target {
   readonly target: string;

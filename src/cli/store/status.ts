@@ -16,9 +16,9 @@ import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.
 import { judgeDay } from '../../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
 import { latelyFollowed } from '../../../ingest/ledger/followed-files.ts';
-import type { AlertLimits } from '../../config.ts';
-import { runningVersion } from '../../version.ts';
-import { config, lackOf, print } from '../command.ts';
+import type { AlertLimits } from '../../config/config.ts';
+import { runningVersion } from '../../config/version.ts';
+import { config, lackOf, print } from '../command/command.ts';
 import { leftOvers } from './archive-turn.ts';
 import { type DataStatus, describeStatus, type Status } from './describe-status.ts';
 import { leftOverStep, nextSteps } from './next-steps.ts';

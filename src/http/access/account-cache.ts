@@ -1,5 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Store } from '../../../clickhouse/client.ts';
+import { Refreshed } from '../../../clickhouse/refreshed.ts';
 import { accountsMaxAgeMs, refreshMs } from '../../../clickhouse/timings.ts';
 import type { LinkClaim } from '../../accounts/links.ts';
 import { type AccountLimit, listLimits } from '../../accounts/request-limits.ts';
@@ -11,9 +12,8 @@ import {
   type TokenPurpose,
 } from '../../accounts/tokens.ts';
 import { readStates, type TableState } from '../../accounts/versions.ts';
-import { Refreshed } from '../refreshed.ts';
+import type { Login } from '../request/login.ts';
 import { KnownRows } from './known-rows.ts';
-import type { Login } from './login.ts';
 
 export interface AccountCacheOptions {
   readonly store: Store;

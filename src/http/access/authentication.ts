@@ -2,10 +2,10 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
 import { HTTPException } from 'hono/http-exception';
 import type { LinkClaim, Links } from '../../accounts/links.ts';
-import type { HttpEnv } from '../env.ts';
-import { networkOf } from './caller-address.ts';
+import { networkOf } from '../request/caller-address.ts';
+import type { HttpEnv } from '../request/env.ts';
+import type { Login, Refusal } from '../request/login.ts';
 import type { Limiter } from './limiter.ts';
-import type { Login, Refusal } from './login.ts';
 import { tooMany } from './rate-limit.ts';
 
 /** What authentication needs to know about tokens. */

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
-import type { HttpEnv } from '../env.ts';
-import { Problem } from '../problems.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
 import type { Limiter, Verdict } from './limiter.ts';
 
 export interface LimitLookup {

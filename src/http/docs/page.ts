@@ -1,6 +1,6 @@
 import { html, raw } from 'hono/html';
+import { type Branding, logoAddress } from '../../config/branding.ts';
 import type { JsonSchema, MediaType, OpenApiDocument, Operation, Parameter } from '../openapi/model.ts';
-import { type Branding, logoAddress } from '../page/branding.ts';
 
 type Html = ReturnType<typeof html>;
 

@@ -3,10 +3,10 @@ import { Hono } from 'hono';
 import { etag } from 'hono/etag';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Catalog } from '../../../catalog/catalog.ts';
-import type { HttpEnv } from '../env.ts';
+import { type Branding, branded } from '../../config/branding.ts';
 import { openApiDocument } from '../openapi/document.ts';
 import type { Limits } from '../openapi/model.ts';
-import { type Branding, branded } from '../page/branding.ts';
+import type { HttpEnv } from '../request/env.ts';
 import { docsPage } from './page.ts';
 import { docsStyle } from './style.ts';
 

@@ -7,12 +7,12 @@ import { InvalidRequest } from '../../report/invalid-request.ts';
 import type { Seen } from '../../report/kept/answers.ts';
 import { type Plan, planReport } from '../../report/plan.ts';
 import { type ReportRequest, RequestReader } from '../../report/request.ts';
-import type { HttpEnv } from '../env.ts';
-import { Problem } from '../problems.ts';
+import { exportHeaders, isMatched } from '../report/entity-tag.ts';
 import { type ReportDeps, report } from '../report/handler.ts';
 import { reportHeaders } from '../report/headers.ts';
 import { acceptedCoding } from '../report/negotiation.ts';
-import { exportHeaders, isMatched } from './entity-tag.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
 import { fieldsOf } from './parameters.ts';
 import type { ExportedReport } from './paths.ts';
 

@@ -1,7 +1,7 @@
 import { Hono, type MiddlewareHandler } from 'hono';
-import type { HttpEnv } from '../env.ts';
-import { Problem } from '../problems.ts';
 import type { ReportDeps } from '../report/handler.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
 import { requireHttp11 } from '../server/http-version.ts';
 import { exportReport } from './export-report.ts';
 import { exportedReports } from './paths.ts';

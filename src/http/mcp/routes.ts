@@ -3,10 +3,10 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
 import { anyFamily } from '../access/authentication.ts';
-import type { HttpEnv } from '../env.ts';
-import { Problem } from '../problems.ts';
 import { requireJson } from '../report/request-body.ts';
-import { callerOf } from '../server/caller.ts';
+import { callerOf } from '../request/caller.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
 import { askOwnService } from './own-service.ts';
 
 export interface McpDeps {

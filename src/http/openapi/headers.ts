@@ -1,4 +1,4 @@
-import { exampleRequestId } from '../problems.ts';
+import { exampleRequestId } from '../request/problems.ts';
 import type { HeaderObject, Limits } from './model.ts';
 
 interface Told extends Omit<HeaderObject, 'schema'> {

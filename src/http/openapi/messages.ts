@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
-import { type ProblemCode, problemCodes, problemExample, problems, statusOf } from '../problems.ts';
+import { type ProblemCode, problemCodes, problemExample, problems, statusOf } from '../request/problems.ts';
 import type { Content, JsonSchema, Operation, Reference, ResponseObject } from './model.ts';
 import { rowFormats, schemaName, schemaRef } from './schemas.ts';
 

@@ -9,7 +9,7 @@ import type { Catalog } from '../../../catalog/catalog.ts';
 import { groupingDimensions, rowColumns } from '../../report/columns.ts';
 import { metricsOf } from '../../report/fields.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
-import type { ProblemCode } from '../problems.ts';
+import type { ProblemCode } from '../request/problems.ts';
 import {
   exampleChanges,
   exampleExplanation,

@@ -9,7 +9,7 @@ import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import type { ReportOptions } from '../../report/options.ts';
 import { requestSchema } from '../../report/request.ts';
 import { linkAnswer } from '../export/links.ts';
-import { problemCodes, problemSchema } from '../problems.ts';
+import { problemCodes, problemSchema } from '../request/problems.ts';
 import { exampleTexts, exampleUpdateTime } from './examples.ts';
 import type { JsonSchema } from './model.ts';
 

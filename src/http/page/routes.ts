@@ -4,10 +4,10 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type Context, Hono } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import Negotiator from 'negotiator';
-import type { HttpEnv } from '../env.ts';
-import { branded } from './branding.ts';
+import { branded } from '../../config/branding.ts';
+import type { PageSettings } from '../../config/page-settings.ts';
+import type { HttpEnv } from '../request/env.ts';
 import { pageBundle } from './bundle.ts';
-import type { PageSettings } from './settings.ts';
 import { shell } from './shell.ts';
 
 interface Packed {

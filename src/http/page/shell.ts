@@ -1,7 +1,7 @@
 import { html, raw } from 'hono/html';
-import { shellText } from '../../app/text.ts';
-import { type Branding, logoAddress } from './branding.ts';
-import type { PageSettings } from './settings.ts';
+import { shellText } from '../../app/words/text.ts';
+import { type Branding, logoAddress } from '../../config/branding.ts';
+import type { PageSettings } from '../../config/page-settings.ts';
 
 /** The page before its script runs, which makes everything else from the answers of the API. */
 export function shell(brand: Branding, script: string, style: string, signIn: PageSettings['signIn']) {

@@ -1,9 +1,9 @@
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { layoutOf, shardCount } from '../../../clickhouse/cluster/layout.ts';
 import { homeShardExpression } from '../../../clickhouse/cluster/sharding-key.ts';
+import { Refreshed } from '../../../clickhouse/refreshed.ts';
 import { placementsMaxAgeMs, refreshMs } from '../../../clickhouse/timings.ts';
 import type { ShardRouting } from '../../report/plan.ts';
-import { Refreshed } from '../refreshed.ts';
 
 export interface AccountPlacementsOptions {
   readonly store: Store;

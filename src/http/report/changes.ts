@@ -1,8 +1,8 @@
 import type { Handler } from 'hono';
 import { type Changes, changesBody } from '../../report/changes/changes.ts';
 import { parseBody } from '../../report/request.ts';
-import type { HttpEnv } from '../env.ts';
-import { callerOf } from '../server/caller.ts';
+import { callerOf } from '../request/caller.ts';
+import type { HttpEnv } from '../request/env.ts';
 import type { ReportDeps } from './handler.ts';
 import { requireJsonAccepted } from './negotiation.ts';
 

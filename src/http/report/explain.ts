@@ -5,9 +5,9 @@ import { compileExplanation, differs } from '../../report/explain/compile-explan
 import { explainBody, explainedRow } from '../../report/explain/explain-request.ts';
 import { parseBody } from '../../report/request.ts';
 import { schedulingSettings } from '../../report/stream.ts';
-import type { HttpEnv } from '../env.ts';
-import { Problem } from '../problems.ts';
-import { callerOf } from '../server/caller.ts';
+import { callerOf } from '../request/caller.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
 import type { ReportDeps } from './handler.ts';
 import { requireJsonAccepted } from './negotiation.ts';
 

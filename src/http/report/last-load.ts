@@ -1,5 +1,5 @@
 import { type Store, select } from '../../../clickhouse/client.ts';
-import { Refreshed } from '../refreshed.ts';
+import { Refreshed } from '../../../clickhouse/refreshed.ts';
 
 export interface LastLoadOptions {
   readonly store: Store;

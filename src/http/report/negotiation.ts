@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import Negotiator from 'negotiator';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import type { ContentCoding } from '../../report/stream.ts';
-import { Problem } from '../problems.ts';
+import { Problem } from '../request/problems.ts';
 
 const formatNames = Object.keys(reportFormats) as ReportFormatName[];
 const codings: readonly ContentCoding[] = ['zstd', 'gzip', 'br', 'identity'];

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
-import type { HttpEnv } from '../env.ts';
-import { Problem } from '../problems.ts';
-import { type Place, Room } from '../server/body-room.ts';
+import { type Place, Room } from '../request/body-room.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
 
 /** Refuses a body of another media type, before it is read. */
 export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {

@@ -4,8 +4,8 @@ import { constants, gzip } from 'node:zlib';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context } from 'hono';
 import type { FoundAnswer } from '../../report/kept/answers.ts';
-import type { HttpEnv } from '../env.ts';
-import { exportHeaders } from '../export/entity-tag.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { exportHeaders } from './entity-tag.ts';
 import { type ReportFacts, reportHeaders } from './headers.ts';
 import { acceptedCoding } from './negotiation.ts';
 

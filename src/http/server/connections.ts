@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { addressOf, networkOf } from '../access/caller-address.ts';
+import { addressOf, networkOf } from '../request/caller-address.ts';
 
 interface Exchange {
   readonly incoming: IncomingMessage;

@@ -2,10 +2,10 @@ import { Hono } from 'hono';
 import { type RequestIdVariables, requestId } from 'hono/request-id';
 import type { Store } from '../../../clickhouse/client.ts';
 import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
+import { Refreshed } from '../../../clickhouse/refreshed.ts';
 import type { Metrics } from '../../observe/metrics.ts';
-import type { HttpEnv } from '../env.ts';
-import { Problem, problemResponse } from '../problems.ts';
-import { Refreshed } from '../refreshed.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem, problemResponse } from '../request/problems.ts';
 import { withAnswerHeaders } from './answer-headers.ts';
 
 /** A finding that is older than this counts as a failure: ClickHouse hangs. */

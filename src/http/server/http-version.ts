@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
-import type { HttpEnv } from '../env.ts';
-import { Problem } from '../problems.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
 
 /**
  * Refuses a report over anything but HTTP/1.1 (RFC 9110 §15.5.22). Before HTTP/1.1 an answer of unknown length ends

@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import type { Hono } from 'hono';
 import type { Logger } from 'pino';
-import { ConfigError } from '../../config.ts';
+import { ConfigError } from '../../config/config.ts';
 import { throttledErrorLog } from '../../observe/log.ts';
-import type { HttpEnv } from '../env.ts';
+import type { HttpEnv } from '../request/env.ts';
 import { type ConnectionLimits, Connections } from './connections.ts';
 import { refuseAsterisk, refuseMalformed, responseToFailure } from './malformed.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestError } from '@hono/node-server';
-import { Problem, problemBody, statusOf } from '../problems.ts';
+import { Problem, problemBody, statusOf } from '../request/problems.ts';
 import { answerHeaders } from './answer-headers.ts';
 import { type Connections, linger } from './connections.ts';
 

@@ -1,9 +1,9 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { Metrics } from '../../observe/metrics.ts';
+import type { ReportOutcomes } from '../../observe/report-outcomes.ts';
 import type { Traces } from '../../observe/traces.ts';
-import type { HttpEnv } from '../env.ts';
-import type { ReportOutcomes } from '../report/report-outcomes.ts';
+import type { HttpEnv } from '../request/env.ts';
 
 /** The status logged for a request whose caller left before the answer began. */
 export const callerLeft = 499;

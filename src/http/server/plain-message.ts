@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
-import type { HttpEnv } from '../env.ts';
-import { Problem } from '../problems.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
 
 /**
  * Refuses a message that another program on the way may read differently: with no Host or several (RFC 9112 §3.2), or

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, test, vi } from 'vitest';
 import { createToken, newToken, revokeTokens } from '../../../src/accounts/tokens.ts';
-import { callersBehind, networkOf } from '../../../src/http/access/caller-address.ts';
+import { callersBehind, networkOf } from '../../../src/http/request/caller-address.ts';
 import { openLog } from '../../../src/observe/log.ts';
 import { metric, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';

@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { describe, expect, test } from 'vitest';
-import type { HttpEnv } from '../../../src/http/env.ts';
+import type { HttpEnv } from '../../../src/http/request/env.ts';
 import { listen } from '../../../src/http/server/listen.ts';
 import { openLog } from '../../../src/observe/log.ts';
 import { useService } from '../../support/service.ts';

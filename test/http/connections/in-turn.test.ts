@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Hono } from 'hono';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { HttpEnv } from '../../../src/http/env.ts';
+import type { HttpEnv } from '../../../src/http/request/env.ts';
 import { type Listening, listen } from '../../../src/http/server/listen.ts';
 import { openLog } from '../../../src/observe/log.ts';
 import { receivedAnswers } from '../received-answers.ts';

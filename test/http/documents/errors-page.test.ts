@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { text } from '../../../src/app/text.ts';
-import { ConfigError, loadConfig } from '../../../src/config.ts';
-import { problems, receiveProblems } from '../../../src/http/problems.ts';
+import { text } from '../../../src/app/words/text.ts';
+import { ConfigError, loadConfig } from '../../../src/config/config.ts';
+import { problems, receiveProblems } from '../../../src/http/request/problems.ts';
 
 const page = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8');
 

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { Problem } from '../../../src/http/problems.ts';
 import { ReportGate, type Slot } from '../../../src/http/report/gate/report-gate.ts';
+import { Problem } from '../../../src/http/request/problems.ts';
 import { seededRandom } from '../../support/random.ts';
 
 const large = 'large';

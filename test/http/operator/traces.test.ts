@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createToken } from '../../../src/accounts/tokens.ts';
-import { loadConfig } from '../../../src/config.ts';
+import { loadConfig } from '../../../src/config/config.ts';
+import { startService } from '../../../src/http/service.ts';
 import { openLog } from '../../../src/observe/log.ts';
-import { startService } from '../../../src/service.ts';
 import { useStore } from '../../support/store.ts';
 import { ask } from '../../support/strangers.ts';
 

@@ -1,8 +1,8 @@
 import type { Store } from '../../../../clickhouse/client.ts';
+import { Refreshed } from '../../../../clickhouse/refreshed.ts';
 import { accountsMaxAgeMs, refreshMs } from '../../../../clickhouse/timings.ts';
 import { listSignOuts, type SignOut } from '../../../accounts/sign-outs.ts';
 import { readStates } from '../../../accounts/versions.ts';
-import { Refreshed } from '../../refreshed.ts';
 import { KnownRows } from '../known-rows.ts';
 
 /** The people who signed out everywhere, in memory and as old as tokens may be. */

@@ -1,7 +1,7 @@
 import * as oidc from 'openid-client';
 import * as z from 'zod';
 import { catalog } from '../../../../catalog/catalog.ts';
-import type { text } from '../../../app/text.ts';
+import type { text } from '../../../app/words/text.ts';
 import type { SignInSettings } from '../../../config/sign-in.ts';
 import type { Attempt, Opened } from './sessions.ts';
 

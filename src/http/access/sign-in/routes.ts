@@ -1,9 +1,9 @@
 import { type Context, Hono } from 'hono';
 import type { Logger } from 'pino';
-import type { HttpEnv } from '../../env.ts';
-import { Problem } from '../../problems.ts';
+import { networkOf } from '../../request/caller-address.ts';
+import type { HttpEnv } from '../../request/env.ts';
+import { Problem } from '../../request/problems.ts';
 import { challenge } from '../authentication.ts';
-import { networkOf } from '../caller-address.ts';
 import type { Limiter } from '../limiter.ts';
 import { tooMany } from '../rate-limit.ts';
 import { callbackPath, failureOf, type Provider, type SignInFailure } from './provider.ts';

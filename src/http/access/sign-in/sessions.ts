@@ -5,9 +5,9 @@ import { sign, verify } from 'hono/jwt';
 import { JwtTokenExpired } from 'hono/utils/jwt/types';
 import * as z from 'zod';
 import type { SignInSettings } from '../../../config/sign-in.ts';
-import type { HttpEnv } from '../../env.ts';
+import type { HttpEnv } from '../../request/env.ts';
+import type { Refusal } from '../../request/login.ts';
 import type { OtherWay } from '../authentication.ts';
-import type { Refusal } from '../login.ts';
 import type { KnownSignOuts } from './known-sign-outs.ts';
 
 /** How long a session lasts; then the provider is asked again who the person is and what they may see. */

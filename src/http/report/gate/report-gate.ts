@@ -1,4 +1,4 @@
-import { Problem } from '../../problems.ts';
+import { Problem } from '../../request/problems.ts';
 import { defaultPaceRules, type PaceRules } from './pace.ts';
 import { type Answer, BrokenOff } from './sending.ts';
 

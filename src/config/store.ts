@@ -1,5 +1,5 @@
-import type { Address } from '../clickhouse/client.ts';
-import { acquireEmbedded } from '../clickhouse/embedded/embedded.ts';
+import type { Address } from '../../clickhouse/client.ts';
+import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import type { Config } from './config.ts';
 
 /** The ClickHouse a command works on. Whoever opens it closes it. */

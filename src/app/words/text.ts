@@ -1,5 +1,11 @@
-import type { BreakdownId, DimensionColumnId, FamilyId, MetricId, RatioId } from '../../catalog/catalog.ts';
-import type { PeriodBefore } from '../report/days.ts';
+import type {
+  BreakdownId,
+  DimensionColumnId,
+  FamilyId,
+  MetricId,
+  RatioId,
+} from '../../../catalog/catalog.ts';
+import type { PeriodBefore } from '../../report/days.ts';
 
 /** Columns that every report has, and ids behind names. */
 type Own = 'start_time' | 'first_day' | 'end_time' | 'campaign_id' | 'ad_unit_id' | 'site_id';

@@ -1,6 +1,6 @@
 import { partOf } from '../state/fields.ts';
 import type { State } from '../state/state.ts';
-import { text } from '../text.ts';
+import { text } from './text.ts';
 
 /** How people call a column. */
 export function columnLabel(column: string, grain?: State['grain']): string {

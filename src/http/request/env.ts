@@ -1,6 +1,6 @@
 import type { HttpBindings } from '@hono/node-server';
-import type { RowCount } from '../report/kept/memory.ts';
-import type { Refusal } from './access/login.ts';
+import type { RowCount } from '../../report/kept/memory.ts';
+import type { Refusal } from './login.ts';
 
 /** Hono's environment: what middleware passes to the handler of a request. */
 export interface HttpEnv {

@@ -1,7 +1,7 @@
 import type { Failure } from '../rows/protocol.ts';
-import { text } from '../text.ts';
+import { countText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
 import { button, el } from './dom.ts';
-import { countText } from './locale.ts';
 
 /** Counts down in the element, then calls. Returns what stops it. */
 export function countdown(into: HTMLElement, seconds: number, onend: () => void): () => void {

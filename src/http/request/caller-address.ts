@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
 import type { MiddlewareHandler } from 'hono';
 import { addNetwork, type Network } from '../../config/networks.ts';
-import type { HttpEnv } from '../env.ts';
+import type { HttpEnv } from './env.ts';
 
 export interface Caller {
   readonly address: string;

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import type { HttpEnv } from '../env.ts';
+import type { HttpEnv } from './env.ts';
 
 /** A signal that fires when the caller leaves, and has fired already when the caller left before this call. */
 export function callerOf(c: Context<HttpEnv>): AbortSignal {

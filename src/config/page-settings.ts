@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { SignInSettings } from '../../config/sign-in.ts';
 import { type Branding, readLogo } from './branding.ts';
+import type { SignInSettings } from './sign-in.ts';
 
 /** Environment variables of the page; each message completes the sentence that begins with the variable and its value. */
 export const pageVariables = {

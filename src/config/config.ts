@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import * as z from 'zod';
-import type { LowDayRule } from '../ingest/history/low-day.ts';
-import { addNetwork } from './config/networks.ts';
-import { type SignInSettings, signInConfig, signInVariables } from './config/sign-in.ts';
-import { type PageSettings, pageConfig, pageVariables } from './http/page/settings.ts';
+import type { LowDayRule } from '../../ingest/history/low-day.ts';
+import { addNetwork } from './networks.ts';
+import { type PageSettings, pageConfig, pageVariables } from './page-settings.ts';
+import { type SignInSettings, signInConfig, signInVariables } from './sign-in.ts';
 
 const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER) =>
   z

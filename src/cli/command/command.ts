@@ -1,14 +1,17 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect, type Store } from '../../clickhouse/client.ts';
-import { missingShards } from '../../clickhouse/cluster/on-nodes.ts';
-import { requireMigrated, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
-import { dictionariesCanRead, migrateEmbedded } from '../../clickhouse/migrate/migrate-embedded.ts';
-import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
-import { earlyTimerMs } from '../../clickhouse/timings.ts';
-import { type Config, loadConfig } from '../config.ts';
-import { openStore } from '../store.ts';
+import { connect, type Store } from '../../../clickhouse/client.ts';
+import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
+import { requireMigrated, requireTimezone } from '../../../clickhouse/migrate/migrate.ts';
+import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
+import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts';
+import { earlyTimerMs } from '../../../clickhouse/timings.ts';
+import { type Config, loadConfig } from '../../config/config.ts';
+import { openStore } from '../../config/store.ts';
+
+/** Loaded, but some rows were rejected. */
+export const exitRejected = 4;
 
 /** Writes a line for people, on standard error. */
 export const say = (text: string): void => void process.stderr.write(`${text}\n`);

@@ -1,6 +1,6 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
 import * as z from 'zod';
-import { encodingNamed, noEncoding } from '../../ingest/input/text.ts';
+import { encodingNamed, noEncoding } from '../../../ingest/input/text.ts';
 
 /** Wrong usage that no single argument shows: ends the command with exit code 2. */
 export function usage(message: string): CommanderError {

@@ -10,8 +10,8 @@ export interface Version {
 
 const written = z.object({ version: z.string(), commit: z.string().optional() });
 /** Beside the compiled folders, see cli/help/write-build.ts. */
-const build = new URL('../build.json', import.meta.url);
-const checkout = new URL('../package.json', import.meta.url);
+const build = new URL('../../build.json', import.meta.url);
+const checkout = new URL('../../package.json', import.meta.url);
 
 /** What runs here: the version, and the commit that it was built from. */
 export function runningVersion(): Version {

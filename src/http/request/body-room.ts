@@ -1,4 +1,4 @@
-import type { Problem } from '../problems.ts';
+import type { Problem } from './problems.ts';
 
 export interface RoomLimits {
   readonly maxBytes: number;

@@ -1,4 +1,4 @@
-import type { Reader } from '../../../clickhouse/reader.ts';
+import type { Reader } from '../../clickhouse/reader.ts';
 
 /** How a statement ended. */
 export interface Outcome {

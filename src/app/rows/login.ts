@@ -1,8 +1,8 @@
-import { factsOf, failureOf } from '../rows/headers.ts';
-import type { Failure } from '../rows/protocol.ts';
-import { families } from './fields.ts';
-import { type Key, loginWith } from './key.ts';
-import type { Session } from './session.ts';
+import { families } from '../state/fields.ts';
+import { type Key, loginWith } from '../state/key.ts';
+import type { Session } from '../state/session.ts';
+import { factsOf, failureOf } from './headers.ts';
+import type { Failure } from './protocol.ts';
 
 /**
  * Finds out what a key opens: it asks each family for its one largest row of all time.
