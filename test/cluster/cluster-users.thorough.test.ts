@@ -112,9 +112,13 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
     'SELECT count() FROM adtally.campaigns_date',
     "INSERT INTO adtally.campaigns (account_id) VALUES ('a1')",
   ]);
-  await cluster.answers();
-  const refused = await commands.run(['token', 'create', 'a0'], environmentOf(reporter));
-  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('Not enough privileges')]);
+  const create = async () => {
+    const { code, stderr } = await commands.run(['token', 'create', 'a0'], environmentOf(reporter));
+    return [code, stderr];
+  };
+  await expect
+    .poll(create, { timeout: 60_000, interval: 500 })
+    .toEqual([1, expect.stringContaining('Not enough privileges')]);
 });
 
 /** What tells of a server that is away, and of nothing that a user may or may not do. */
