@@ -115,7 +115,8 @@ export const goals = {
     what: 'memory of the loader, any format',
     atMost: 300,
     unit: 'MB',
-    limit: 'of packed files two chunks on their way and a third that is read are held; others are read twice',
+    limit:
+      'of packed files and of objects two chunks on their way and a third that is read are held; others are read twice',
   },
   scale: { what: 'ten times the events, same keys', atMost: 1.2, unit: '× the time' },
   memory: { what: 'service memory, eight callers on the largest report', atMost: 200, unit: 'MB' },

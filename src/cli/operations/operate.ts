@@ -50,7 +50,9 @@ export function addOperation(
   }
   return command.action(async () => {
     const words = command.registeredArguments.map((each, n) => [each.name(), command.processedArgs[n]]);
-    const { json, csv, ...options } = command.opts();
+    const { json: _json, csv: _csv, ...options } = command.opts();
+    // `loads show LOAD --json`: a command takes an option that it shares with the one below it.
+    const { json, csv } = command.optsWithGlobals();
     const formats = fieldOf('format').enum ?? [];
     const format = csv ? 'csv' : !json ? 'table' : formats.includes('json') ? 'json' : 'ndjson';
     const chosen = formats.length > 0 ? { format } : { json };
