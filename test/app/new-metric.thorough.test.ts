@@ -82,6 +82,7 @@ test('it does not compile until everything that needs a word about it has one', 
   insert('src/app/words/text.ts', "    referrals: 'Referrals',", "\n    video_views: 'Video views',");
   insert('src/app/words/text.ts', "    ad_unit: 'Ad unit',", "\n    browser: 'Browser',");
   insert('src/app/words/text.ts', "dimensions: { device: 'Device',", " browser: 'Browser',");
+  insert('src/app/words/text.ts', "parts: { device: 'Devices',", " browser: 'Browsers',");
   insert(
     'src/http/openapi/examples.ts',
     "  device: ['desktop', 'mobile'],",
