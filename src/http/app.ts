@@ -209,7 +209,7 @@ function cacheLabel(status: string): string {
 const refusals: Partial<Record<Refusal, string>> = {
   other_family: 'this login token does not open the reports of this family',
   other_account: 'whoever signed in may not see this account',
-  other_purpose: 'this token is for sending events, and opens no report',
+  other_purpose: 'this token is for a program that sends events or runs operations, and opens no report',
 };
 
 function asProblem(error: unknown, refused?: Refusal): Problem {

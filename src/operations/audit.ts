@@ -36,9 +36,11 @@ export async function recorded<T>(
   work: () => Promise<{ readonly result: T; readonly outcome: unknown }>,
 ): Promise<T> {
   const entry = await begin(store, { who, token, operation, input: JSON.stringify(input) });
+  // An entry stays begun where what came of it cannot be written: the work has ended all the same.
+  const end = (how: Entry) => retrying(() => write(store, { ...entry, ...how })).catch(() => {});
   try {
     const { result, outcome } = await work();
-    await retrying(() => write(store, { ...entry, state: 'done', outcome: JSON.stringify(outcome) }));
+    await end({ state: 'done', outcome: JSON.stringify(outcome) });
     return result;
   } catch (error) {
     // The text of a statement can have the password that nodes of a cluster know each other by.
@@ -48,8 +50,7 @@ export async function recorded<T>(
         : error instanceof Error
           ? error.message
           : String(error);
-    // It stays begun where this fails, too.
-    await write(store, { ...entry, state: 'failed', error: reason }).catch(() => {});
+    await end({ state: 'failed', error: reason });
     throw error;
   }
 }

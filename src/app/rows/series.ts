@@ -26,14 +26,8 @@ export function overTime(
 ): Point[] {
   const start = rows.columns.find(({ id }) => id === 'start_time');
   if (!(start instanceof TextColumn)) return [];
-  const groups = new Map<number, number[]>();
-  for (const row of of) {
-    const code = start.codes[row] ?? 0;
-    const group = groups.get(code);
-    if (group) group.push(row);
-    else groups.set(code, [row]);
-  }
-  const byStart = new Map([...groups.values()].map((group) => [start.text(group[0] ?? 0), group]));
+  const groups = grouped(of, (row) => start.codes[row]);
+  const byStart = new Map(groups.map((group) => [start.text(group[0] ?? 0), group]));
   const points = periods.map((period) => {
     const group = byStart.get(period.start);
     byStart.delete(period.start);
@@ -76,14 +70,7 @@ export function changedMost(
   const names = rows.columns.filter(
     (each): each is TextColumn => each instanceof TextColumn && !each.id.endsWith('_time'),
   );
-  const groups = new Map<string, number[]>();
-  for (const row of of) {
-    const key = names.map(({ codes }) => codes[row]).join();
-    const group = groups.get(key);
-    if (group) group.push(row);
-    else groups.set(key, [row]);
-  }
-  const ranked = [...groups.values()]
+  const ranked = grouped(of, (row) => names.map(({ codes }) => codes[row]).join())
     .map((group) => named(rows, group, metric, metrics))
     .map((point) => ({ point, change: (point.now?.units ?? 0n) - (point.before?.units ?? 0n) }))
     .sort((one, other) => (one.change < other.change ? 1 : one.change > other.change ? -1 : 0));
@@ -91,6 +78,18 @@ export function changedMost(
   const room = most - Math.min(losses.length, most / 2);
   const gains = ranked.filter(({ change }) => change > 0n).slice(0, room);
   return [...gains, ...losses.slice(gains.length - most)].map(({ point }) => point);
+}
+
+/** Rows of one key each, in the order of the first of them. */
+function grouped(of: Uint32Array, keyOf: (row: number) => unknown): number[][] {
+  const groups = new Map<unknown, number[]>();
+  for (const row of of) {
+    const key = keyOf(row);
+    const group = groups.get(key);
+    if (group) group.push(row);
+    else groups.set(key, [row]);
+  }
+  return [...groups.values()];
 }
 
 /** These rows together, by the names that they have. */

@@ -24,7 +24,7 @@ export async function ingestLists(
       sayConfirmed(input.name, await performIn(store, lists.confirmations, {}, file));
     } else {
       const { lines } = await performIn(store, lists[name], {}, file);
-      say(`${input.name}: ${formatNumber(lines)} ${name} loaded`);
+      say(`${input.name}: ${counted(lines, 'line')} of ${name} loaded`);
     }
   }
 }

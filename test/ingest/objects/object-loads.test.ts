@@ -104,7 +104,7 @@ test('names and confirmations come from a bucket; what is moved must be a file',
   await put('names/a.csv', `account_id,campaign_id,name\n${account},c,Spring\n`);
   await put('days.csv', `account_id,day\n${account},2026-03-01\n`);
   const named = await run(['ingest', 'campaigns', address('names/')]);
-  expect(named).toMatchObject({ code: 0, stderr: `${address('names/a.csv')}: 1 campaigns loaded\n` });
+  expect(named).toMatchObject({ code: 0, stderr: `${address('names/a.csv')}: 1 line of campaigns loaded\n` });
   expect((await run(['ingest', 'confirmations', address('days.csv')])).stderr).toMatch(/: 1 day confirmed/);
   await put('a.ndjson', lines(1));
   const moved = await run(['ingest', 'events', address('a.ndjson'), '--move-to', loader.folder]);
