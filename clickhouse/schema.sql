@@ -375,7 +375,7 @@ ENGINE = MergeTree
 PARTITION BY batch
 ORDER BY (event_id, line)
 TTL staged_at + toIntervalDay(1)
-SETTINGS index_granularity = 8192;
+SETTINGS min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000, default_compression_codec = 'NONE', index_granularity = 8192;
 
 CREATE TABLE load_chunks
 (
