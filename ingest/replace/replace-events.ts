@@ -154,8 +154,9 @@ async function requireOfAccount(store: Store, target: Target, holder: string): P
     { holder, account, ...days },
   );
   if (!other || other.events === 0) return;
+  const events = other.events === 1 ? '1 event of the files is' : `${other.events} events of the files are`;
   throw new Error(
-    `${other.events} events of the files are not of ${account} on ${days.from} to ${days.to}, one of them of ${other.accounts} on ${other.on}: nothing was changed`,
+    `${events} not of ${account} on ${days.from} to ${days.to}, one of them of ${other.accounts} on ${other.on}: nothing was changed`,
   );
 }
 
