@@ -6,6 +6,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parseError } from '@clickhouse/client';
 import { decompress as zstd } from 'fzstd';
 import type { Address } from './client.ts';
+import { endedBy } from './ended-by.ts';
 
 /** A statement that reads. */
 export interface ReadStatement {
@@ -116,15 +117,16 @@ export class Reader {
           ...(form && { 'Content-Type': `multipart/form-data; boundary=${boundary}` }),
           'Content-Length': Buffer.byteLength(body),
         },
-        ...(signal && { signal }),
       });
+      if (signal) endedBy(signal, sent);
       sent.once('response', resolve);
       sent.once('timeout', () => {
         sent.destroy(new Error(`ClickHouse sent nothing for ${Number(this.#options.timeout) / 1000} s`));
       });
       sent.once('error', (error) => {
+        if (signal?.aborted) return reject(signal.reason);
         const gone = 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
-        const closed = sent.reusedSocket && gone && !signal?.aborted;
+        const closed = sent.reusedSocket && gone;
         reject(closed ? new ReusedSocketError(error.message, { cause: error }) : error);
       });
       sent.end(body);

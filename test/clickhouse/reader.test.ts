@@ -145,3 +145,16 @@ test('an aborted statement is given up before its first byte', async () => {
   setTimeout(() => enough.abort(), 50);
   await expect(asked).rejects.toMatchObject({ name: 'AbortError' });
 });
+
+test('a statement that is aborted when its answer has just been read ends no process', async () => {
+  const answers = Array.from({ length: 20 }, async (_, turn) => {
+    const enough = new AbortController();
+    const answer = await reader().stream(statement('SELECT 1 FORMAT TSV'), { signal: enough.signal });
+    const pieces = answer[Symbol.asyncIterator]();
+    expect(String((await pieces.next()).value)).toBe('1\n');
+    for (let step = 0; step < turn % 4; step++) await undefined;
+    enough.abort();
+    await pieces.return?.();
+  });
+  await Promise.all(answers);
+});

@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { endedBy } from '../../../clickhouse/ended-by.ts';
 
 /** Requests at a time; the others wait. */
 const connections = 64;
@@ -32,10 +33,10 @@ export function send(
         headers,
         agent: https ? agents.https : agents.http,
         timeout: silentAfterMs,
-        ...(signal && { signal }),
       },
       resolve,
     );
+    if (signal) endedBy(signal, request);
     request.on('timeout', () =>
       request.destroy(new ConnectionFailed(`nothing came for ${silentAfterMs / 1000} s`)),
     );
