@@ -373,7 +373,7 @@ CREATE TABLE incoming_staging
 )
 ENGINE = MergeTree
 PARTITION BY batch
-ORDER BY (event_id, line)
+ORDER BY (chunk, line)
 TTL staged_at + toIntervalDay(1)
 SETTINGS min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000, default_compression_codec = 'NONE', index_granularity = 8192;
 
