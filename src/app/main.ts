@@ -1,3 +1,4 @@
+import { brand } from './parts/brand.ts';
 import { button, el, segments } from './parts/dom.ts';
 import { Notice } from './parts/notice.ts';
 import { families } from './state/fields.ts';
@@ -17,7 +18,12 @@ import { fromHash, ofFamily, type State, toHash, unreadIn, withoutOptions } from
 import { header } from './view/header.ts';
 import { enter, signIn } from './view/sign-in.ts';
 import { Workbench } from './view/workbench.ts';
+import { wordOf } from './words/labels.ts';
+import { language } from './words/locale.ts';
 import { text } from './words/text.ts';
+
+document.documentElement.lang = language;
+document.title = text.documentTitle(brand().textContent ?? '');
 
 const root = document.getElementById('app');
 let bench: Workbench | undefined;
@@ -79,7 +85,7 @@ function open(opened: Session): void {
   const report = segments(
     text.familiesLabel,
     'family',
-    opened.families.map((family) => [family, text.families[family] ?? family] as const),
+    opened.families.map((family) => [family, wordOf(text.families, family)] as const),
     (family) => made.choose(withUsualColumns(ofFamily(fromHash(location.hash, family), family))),
   );
   report.element.classList.add('families');

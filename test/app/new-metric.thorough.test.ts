@@ -73,16 +73,16 @@ test('it does not compile until everything that needs a word about it has one', 
   const { code, stdout } = await compiled();
   expect(code).not.toBe(0);
   expect([...new Set(stdout.match(/^[\w/.-]+(?=\(\d)/gm))].sort()).toEqual([
-    'src/app/words/text.ts',
+    'src/app/words/en.ts',
     'src/http/openapi/examples.ts',
   ]);
   expect(stdout).toContain('video_views');
   expect(stdout).toContain('browser');
 
-  insert('src/app/words/text.ts', "    referrals: 'Referrals',", "\n    video_views: 'Video views',");
-  insert('src/app/words/text.ts', "    ad_unit: 'Ad unit',", "\n    browser: 'Browser',");
-  insert('src/app/words/text.ts', "dimensions: { device: 'Device',", " browser: 'Browser',");
-  insert('src/app/words/text.ts', "parts: { device: 'Devices',", " browser: 'Browsers',");
+  insert('src/app/words/en.ts', "    referrals: 'Referrals',", "\n    video_views: 'Video views',");
+  insert('src/app/words/en.ts', "    ad_unit: 'Ad unit',", "\n    browser: 'Browser',");
+  insert('src/app/words/en.ts', "dimensions: { device: 'Device',", " browser: 'Browser',");
+  insert('src/app/words/en.ts', "parts: { device: 'Devices',", " browser: 'Browsers',");
   insert(
     'src/http/openapi/examples.ts',
     "  device: ['desktop', 'mobile'],",

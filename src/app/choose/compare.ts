@@ -1,6 +1,7 @@
 import { el } from '../parts/dom.ts';
 import { isDay } from '../state/ranges.ts';
 import { type Choose, comparedDaysOf, comparisons, daysFrom, type State } from '../state/state.ts';
+import { wordOf } from '../words/labels.ts';
 import { rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
@@ -12,7 +13,7 @@ export function compareField(choose: Choose, today: string) {
   const name = el(
     'select',
     { id: 'compare', onchange: () => state && choose({ compare: named(state) }) },
-    ...[...comparisons, own].map((value) => el('option', { value }, text.compare.names[value] ?? value)),
+    ...[...comparisons, own].map((value) => el('option', { value }, wordOf(text.compare.names, value))),
   );
   const named = (now: State): State['compare'] =>
     comparisons.find((each) => each === name.value) ??

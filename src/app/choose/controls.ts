@@ -2,6 +2,7 @@ import { button, el, menu, segments, set } from '../parts/dom.ts';
 import { dimensionsOf } from '../state/fields.ts';
 import { type DayRange, isPreset, presets } from '../state/ranges.ts';
 import { type Choose, daysOf, type Grain, grains, type State } from '../state/state.ts';
+import { wordOf } from '../words/labels.ts';
 import { rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 import { compareField } from './compare.ts';
@@ -60,7 +61,7 @@ export class Controls {
     );
     this.dimensions.replaceChildren(
       ...[...this.toggles].map(([name, input]) =>
-        el('label', {}, input, el('span', {}, text.dimensions[name] ?? name)),
+        el('label', {}, input, el('span', {}, wordOf(text.dimensions, name))),
       ),
     );
   }

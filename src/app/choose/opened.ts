@@ -1,6 +1,7 @@
 import { button, el } from '../parts/dom.ts';
 import { dimensionsOf, textFields } from '../state/fields.ts';
 import type { Choose, State } from '../state/state.ts';
+import { wordOf } from '../words/labels.ts';
 import { text } from '../words/text.ts';
 
 /** Where one campaign or ad unit is chosen: its days and its parts, each a step of the history. */
@@ -19,7 +20,7 @@ export function openedBar(choose: Choose) {
       el('bdi', {}, name || text.filters.empty),
       part(text.range.label, { grain: 'day', dimensions: [] }),
       ...dimensionsOf(family).map((each) =>
-        part(text.parts[each] ?? each, { grain: 'total', dimensions: [each] }),
+        part(wordOf(text.parts, each), { grain: 'total', dimensions: [each] }),
       ),
     );
   };

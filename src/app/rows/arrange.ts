@@ -1,7 +1,7 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
 import { type Column, DayColumn, NumberColumn, TextColumn } from '../arrow/columns.ts';
 import { type Metric, partOf } from '../state/fields.ts';
-import { dayText } from '../words/locale.ts';
+import { dayText, locale } from '../words/locale.ts';
 import { numbers } from './sums.ts';
 
 export interface Arrangement {
@@ -16,12 +16,11 @@ export function arrange(
   rows: ArrowRows,
   { sort, find }: Arrangement,
   metrics: readonly Metric[],
-  locale: string,
 ): Uint32Array {
-  const found = matching(rows, find.trim().toLocaleLowerCase(locale), locale);
+  const found = matching(rows, find.trim().toLocaleLowerCase(locale));
   const column = sort && rows.columns.find(({ id }) => id === sort.column);
   if (!column) return found;
-  const ordered = sorted(found, column, sort.descending, locale);
+  const ordered = sorted(found, column, sort.descending);
   const { metric, part } = partOf(column.id);
   const denominator = metrics.find(({ id }) => id === metric)?.ratio?.denominator;
   if (!denominator || part === 'change') return ordered;
@@ -34,7 +33,7 @@ export function arrange(
   return ordered;
 }
 
-function matching(rows: ArrowRows, wanted: string, locale: string): Uint32Array {
+function matching(rows: ArrowRows, wanted: string): Uint32Array {
   const all = Uint32Array.from({ length: rows.rows }, (_, row) => row);
   if (wanted === '') return all;
   // Each text is looked at once, however many rows have it.
@@ -49,8 +48,8 @@ function matching(rows: ArrowRows, wanted: string, locale: string): Uint32Array 
 }
 
 /** Equal rows stay in the order of the service, in both directions. */
-function sorted(found: Uint32Array, column: Column, descending: boolean, locale: string): Uint32Array {
-  if (column instanceof TextColumn) return byRank(found, column, descending, locale);
+function sorted(found: Uint32Array, column: Column, descending: boolean): Uint32Array {
+  if (column instanceof TextColumn) return byRank(found, column, descending);
   if (!(column instanceof NumberColumn)) return found;
   // The rows were found in ascending order.
   const keys = new Float64Array((found.at(-1) ?? -1) + 1);
@@ -70,7 +69,7 @@ function sorted(found: Uint32Array, column: Column, descending: boolean, locale:
 }
 
 /** Texts are compared once each; the rows are then counted into place. */
-function byRank(found: Uint32Array, column: TextColumn, descending: boolean, locale: string): Uint32Array {
+function byRank(found: Uint32Array, column: TextColumn, descending: boolean): Uint32Array {
   const { texts } = column.dictionary;
   const collator = new Intl.Collator(locale, { numeric: true });
   const order = [...texts.keys()].sort((a, b) => collator.compare(texts[a] ?? '', texts[b] ?? ''));

@@ -1,3 +1,4 @@
+import { locale } from '../words/locale.ts';
 import type { Message, Methods, Progress } from './protocol.ts';
 
 /** The text of the worker's script, which the build puts here. */
@@ -16,7 +17,7 @@ export class Rows {
   constructor() {
     // Part of this page, so that page and worker are of one version whatever answers the next request.
     const url = URL.createObjectURL(new Blob([WORKER_SCRIPT], { type: 'text/javascript' }));
-    this.worker = new Worker(url);
+    this.worker = new Worker(url, { name: locale });
     this.worker.addEventListener('message', ({ data }: MessageEvent<Message>) => this.take(data));
   }
 

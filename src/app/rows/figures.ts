@@ -1,15 +1,14 @@
 import { decimalText } from '../arrow/decimal.ts';
 import { type Metric, partOf } from '../state/fields.ts';
+import { locale } from '../words/locale.ts';
 import type { Figure } from './sums.ts';
 
-/** Figures as people of a locale read them, exact to the last digit. */
+/** Figures as the reader's locale writes them, exact to the last digit. */
 export class Figures {
   private readonly formats = new Map<string, Intl.NumberFormat>();
-  private readonly locale: string;
   private readonly metrics: ReadonlyMap<string, Metric>;
 
-  constructor(locale: string, metrics: readonly Metric[]) {
-    this.locale = locale;
+  constructor(metrics: readonly Metric[]) {
     this.metrics = new Map(metrics.map((metric) => [metric.id, metric]));
   }
 
@@ -50,7 +49,7 @@ export class Figures {
     const key = `${kind}/${share}/${part === 'change'}/${this.metrics.get(metric)?.money}`;
     const known = this.formats.get(key);
     if (known) return known;
-    const made = new Intl.NumberFormat(this.locale, {
+    const made = new Intl.NumberFormat(locale, {
       ...(share && { style: 'percent' }),
       ...(part === 'change' && { signDisplay: 'exceptZero' }),
       ...options(),

@@ -32,7 +32,6 @@ export interface ReportRequest {
   readonly key: Key;
   readonly body: unknown;
   readonly family: string;
-  readonly locale: string;
 }
 
 export interface ColumnFacts {

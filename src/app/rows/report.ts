@@ -2,7 +2,7 @@ import type { ArrowRows } from '../arrow/arrow.ts';
 import { type Column, DayColumn, NumberColumn, TextColumn } from '../arrow/columns.ts';
 import { decimalText, percentChange } from '../arrow/decimal.ts';
 import { idsOf, type Metric, metricsOf } from '../state/fields.ts';
-import { dayText } from '../words/locale.ts';
+import { dayText, locale } from '../words/locale.ts';
 import { type Arrangement, arrange } from './arrange.ts';
 import { Figures } from './figures.ts';
 import type { Arranged, ChartPoint, ColumnFacts, Drawn, Facts, Methods, Slice, Total } from './protocol.ts';
@@ -15,28 +15,26 @@ export class Report {
   private readonly facts: Facts;
   private readonly metrics: readonly Metric[];
   private readonly figures: Figures;
-  private readonly locale: string;
   private order: Uint32Array | undefined;
   private shownTotals = new Map<string, Figure>();
   private readonly family: string;
   /** Columns that are not shown. */
   private hidden: ReadonlySet<string>;
 
-  constructor(rows: ArrowRows, facts: Facts, family: string, locale: string) {
+  constructor(rows: ArrowRows, facts: Facts, family: string) {
     this.rows = rows;
     this.facts = facts;
-    this.locale = locale;
     this.family = family;
     // Whether they are needed is known when all rows are there.
     this.hidden = new Set(idsOf(family).values());
     this.metrics = metricsOf(family);
-    this.figures = new Figures(locale, this.metrics);
+    this.figures = new Figures(this.metrics);
   }
 
   /** Only of rows that have all arrived: totals of some would look like those of all. */
   arrange(arrangement: Arrangement): Arranged {
     if (!this.order) this.hidden = this.needless();
-    this.order = arrange(this.rows, arrangement, this.metrics, this.locale);
+    this.order = arrange(this.rows, arrangement, this.metrics);
     this.shownTotals = totals(this.rows, this.order, this.metrics);
     return {
       rows: this.order.length,
@@ -92,10 +90,10 @@ export class Report {
   values({ column, find, most }: { column: string; find: string; most: number }): string[] {
     const found = this.rows.columns.find(({ id }) => id === column);
     if (!(found instanceof TextColumn)) return [];
-    const wanted = find.trim().toLocaleLowerCase(this.locale);
-    const collator = new Intl.Collator(this.locale, { numeric: true });
+    const wanted = find.trim().toLocaleLowerCase(locale);
+    const collator = new Intl.Collator(locale, { numeric: true });
     return found.dictionary.texts
-      .filter((text) => text.toLocaleLowerCase(this.locale).includes(wanted))
+      .filter((text) => text.toLocaleLowerCase(locale).includes(wanted))
       .sort(collator.compare)
       .slice(0, most);
   }

@@ -46,7 +46,7 @@ function choices(request: ReportRequest): Promise<Report> {
     if (!response.ok || !response.body) throw new Error((await failureOf(response)).detail);
     const rows = new ArrowRows();
     await read(response.body, rows, () => {});
-    return new Report(rows, factsOf(response.headers), request.family, request.locale);
+    return new Report(rows, factsOf(response.headers), request.family);
   };
   const report = ask();
   offered = { key, report };
@@ -90,7 +90,7 @@ async function load(request: ReportRequest): Promise<ReturnType<Methods['load']>
     return signal.aborted ? 'superseded' : { failure };
   }
   const facts = factsOf(response.headers);
-  const report = new Report(rows, facts, request.family, request.locale);
+  const report = new Report(rows, facts, request.family);
   try {
     const bytes = await read(response.body, rows, (bytes) => {
       shown = report;

@@ -5,6 +5,7 @@ import { columnLabel } from '../words/labels.ts';
 import { changeText, signed } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
+const meanings: Partial<Record<string, string>> = text.meanings;
 /** Less would read as 0 %. */
 const leastPercent = 0.05;
 
@@ -82,6 +83,6 @@ function makeCard(metric: string, onchoose: (metric: string) => void): Card {
   });
   const value = el('output', { class: 'value' });
   const change = el('span', { class: 'change' });
-  const name = el('span', { class: 'name', title: text.meanings[metric] }, columnLabel(metric));
+  const name = el('span', { class: 'name', title: meanings[metric] }, columnLabel(metric));
   return { element: el('label', { class: 'card' }, input, name, value, change), input, value, change };
 }

@@ -3,7 +3,7 @@ import type { Rows } from '../rows/client.ts';
 import type { Arranged } from '../rows/protocol.ts';
 import { printRows } from '../see/print.ts';
 import type { Session } from '../state/session.ts';
-import { countText, locale } from '../words/locale.ts';
+import { bytesText, countText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 import { commands } from './commands.ts';
 import { type DownloadFormat, download, downloadFormats, type Shown } from './download.ts';
@@ -90,7 +90,7 @@ export class TakeMenu {
     const running = new AbortController();
     this.running = running;
     const onProgress = (bytes: number) => {
-      this.said.textContent = text.take.loading(text.bytes(bytes, locale));
+      this.said.textContent = text.take.loading(bytesText(bytes));
     };
     onProgress(0);
     const result = await download(this.taken(), this.session, format, { onProgress, signal: running.signal });

@@ -1,6 +1,7 @@
 import { brand } from '../parts/brand.ts';
 import { button, el, menu, set } from '../parts/dom.ts';
 import { remember, remembered } from '../state/memory.ts';
+import { chosenLanguage, languages } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
 const themes = ['auto', 'light', 'dark'] as const;
@@ -33,6 +34,7 @@ export function header({ family, account, accounts, onAccount, onSignOut }: Head
         accounts.length > 1 ? accountSwitch(account, accounts, onAccount) : el('bdi', {}, account),
       ),
       themeSwitch(),
+      languageSwitch(),
       el('a', { href: '/docs' }, text.documentation),
       accounts.length > 0
         ? menu(
@@ -61,6 +63,24 @@ function accountSwitch(
     ...accounts.map((each) => el('option', { value: each }, each)),
   );
   choose.value = account;
+  return choose;
+}
+
+function languageSwitch(): HTMLElement {
+  const choose = el(
+    'select',
+    {
+      id: 'language',
+      'aria-label': text.language.label,
+      onchange: () => {
+        remember('language', choose.value);
+        location.reload();
+      },
+    },
+    el('option', { value: '' }, text.language.auto),
+    ...Object.entries(languages).map(([id, name]) => el('option', { value: id, lang: id }, name)),
+  );
+  choose.value = chosenLanguage ?? '';
   return choose;
 }
 

@@ -59,6 +59,7 @@ function provider(): HTMLElement[] {
   const template = document.querySelector<HTMLTemplateElement>('template#sign-in');
   const link = template?.content.querySelector('a')?.cloneNode(true);
   if (!(link instanceof HTMLElement)) return [];
+  link.textContent = text.signIn.at(link.textContent ?? '');
   link.addEventListener('click', keepHash);
   return [link, el('p', { class: 'or' }, text.signIn.orToken)];
 }

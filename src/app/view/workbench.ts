@@ -17,7 +17,7 @@ import { sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import { daysOf, nextSort, ranksChanges, reachesNow, type State, toHash } from '../state/state.ts';
 import { TakeMenu } from '../take/menu.ts';
-import { countText, locale } from '../words/locale.ts';
+import { bytesText, countText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
 const barsShown = 8;
@@ -180,7 +180,7 @@ export class Workbench {
     this.notice.hide();
     this.facts = facts;
     this.reveal(true);
-    this.toolbar.say(text.progress.arriving(countText(rows), text.bytes(bytes, locale)), true);
+    this.toolbar.say(text.progress.arriving(countText(rows), bytesText(bytes)), true);
     const first = this.element.classList.contains('asking');
     if (first) this.table.toTop();
     this.element.classList.remove('asking');

@@ -2,13 +2,16 @@ import { partOf } from '../state/fields.ts';
 import type { State } from '../state/state.ts';
 import { text } from './text.ts';
 
+/** The word for an id of the catalog. */
+export const wordOf = (words: Readonly<Record<string, string>>, id: string): string => words[id] ?? id;
+
 /** How people call a column. */
 export function columnLabel(column: string, grain?: State['grain']): string {
   if (column === 'start_time' && (grain === 'week' || grain === 'month')) {
-    return text.columns.first_day ?? column;
+    return text.columns.first_day;
   }
   const { metric, part } = partOf(column);
-  const name = text.columns[metric] ?? metric;
+  const name = wordOf(text.columns, metric);
   if (part === 'compared') return text.compared(name);
   return part === 'change' ? text.change(name) : name;
 }

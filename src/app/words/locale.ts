@@ -1,5 +1,21 @@
-/** The reader's language and ways of writing numbers and days. */
-export const locale = navigator.languages[0] ?? 'en';
+import { remembered } from '../state/memory.ts';
+
+/** The languages of the page, each by its own name. */
+export const languages = { en: 'English' } as const;
+export type Language = keyof typeof languages;
+
+const languageOf = (tag: string) => tag.split('-')[0] ?? '';
+const isLanguage = (name: string): name is Language => Object.hasOwn(languages, name);
+
+/** The language that the reader chose here, if any. */
+export const chosenLanguage = [remembered('language', '')].find(isLanguage);
+/** What the page speaks: the first of the reader's languages that it has. */
+export const language = chosenLanguage ?? navigator.languages.map(languageOf).find(isLanguage) ?? 'en';
+/** How numbers and days are written: in the language of the page, of the reader's country where that speaks it. A worker is named after it. */
+export const locale =
+  typeof document === 'undefined'
+    ? self.name
+    : (navigator.languages.find((tag) => languageOf(tag) === language) ?? language);
 
 const days = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
 const shortDays = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short', timeZone: 'UTC' });
@@ -41,3 +57,7 @@ export const signed = (value: number, text: string): string =>
   value === 0 ? text : `${value > 0 ? '▲' : '▼'} ${text}`;
 /** @param percent of the compared period */
 export const changeText = (percent: number): string => changes.format(percent / 100);
+export function bytesText(bytes: number): string {
+  const [size, unit] = bytes < 1e6 ? [bytes / 1e3, 'kB'] : [bytes / 1e6, 'MB'];
+  return `${new Intl.NumberFormat(locale, { maximumFractionDigits: size < 100 ? 1 : 0 }).format(size)} ${unit}`;
+}

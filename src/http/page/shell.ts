@@ -1,15 +1,14 @@
 import { html, raw } from 'hono/html';
-import { shellText } from '../../app/words/text.ts';
 import { type Branding, logoAddress } from '../../config/branding.ts';
 import type { PageSettings } from '../../config/page-settings.ts';
 
 /** The page before its script runs, which makes everything else from the answers of the API. */
 export function shell(brand: Branding, script: string, style: string, signIn: PageSettings['signIn']) {
   return html`<!doctype html>
-<html lang="${shellText.language}">
+<html lang="en">
 <head>
 <meta charset="utf-8">
-<title>${shellText.title(brand.name)}</title>
+<title>${brand.name}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
 <link rel="icon" href="${logoAddress(brand)}">
@@ -19,10 +18,10 @@ export function shell(brand: Branding, script: string, style: string, signIn: Pa
 <template id="brand"><img src="${logoAddress(brand)}" alt="">${brand.name}</template>
 ${
   signIn &&
-  html`<template id="sign-in"><a class="primary" href="${signIn.publicUrl}/auth/sign-in">${shellText.signIn(new URL(signIn.issuer).host)}</a></template>
+  html`<template id="sign-in"><a class="primary" href="${signIn.publicUrl}/auth/sign-in">${new URL(signIn.issuer).host}</a></template>
 `
 }<div id="app"></div>
-<noscript><p>${shellText.noScript} <a href="/docs">/docs</a></p></noscript>
+<noscript><p>This page needs JavaScript. Everything it shows comes from the API, which is described in the documentation: <a href="/docs">/docs</a></p></noscript>
 <script>${raw(script)}</script>
 </body>
 </html>

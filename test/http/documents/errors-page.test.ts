@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { text } from '../../../src/app/words/text.ts';
+import { en } from '../../../src/app/words/en.ts';
 import { ConfigError, loadConfig } from '../../../src/config/config.ts';
 import { problems, receiveProblems } from '../../../src/http/request/problems.ts';
 
@@ -16,7 +16,7 @@ test('docs/errors.md lists every problem code with its status and meaning', () =
 test('docs/errors.md lists every reason for which nobody is signed in', () => {
   const part = page.split(/^## /m).find((each) => each.startsWith('Signing in')) ?? '';
   const reasons = [...part.matchAll(/^\| `(\w+)` \|/gm)].map(([, reason]) => reason);
-  expect(reasons).toEqual(Object.keys(text.signIn.failures));
+  expect(reasons).toEqual(Object.keys(en.signIn.failures));
 });
 
 test('docs/errors.md shows configuration errors as they are printed', () => {

@@ -1,14 +1,14 @@
 import * as oidc from 'openid-client';
 import * as z from 'zod';
 import { catalog } from '../../../../catalog/catalog.ts';
-import type { text } from '../../../app/words/text.ts';
+import type { Words } from '../../../app/words/en.ts';
 import type { SignInSettings } from '../../../config/sign-in.ts';
 import type { Attempt, Opened } from './sessions.ts';
 
 export const callbackPath = '/auth/callback';
 
 /** Why nobody is signed in; the page has the words. */
-export type SignInFailure = keyof (typeof text)['signIn']['failures'];
+export type SignInFailure = keyof Words['signIn']['failures'];
 
 /** Who signed in, and what they may see. */
 export interface Person {

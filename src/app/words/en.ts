@@ -1,0 +1,290 @@
+import type {
+  BreakdownId,
+  DimensionColumnId,
+  FamilyId,
+  MetricId,
+  RatioId,
+} from '../../../catalog/catalog.ts';
+import type { PeriodBefore } from '../../report/days.ts';
+
+/** Columns that every report has, and ids behind names. */
+type Own = 'start_time' | 'first_day' | 'end_time' | 'campaign_id' | 'ad_unit_id' | 'site_id';
+type Column = MetricId | DimensionColumnId | Own;
+
+/** A name that turns the direction of writing turns nothing beside it. */
+const name = (text: string) => `\u2068${text}\u2069`;
+
+/** Every text of the page, in English. */
+export const en = {
+  title: 'Reports',
+  documentTitle: (brand: string) => `${brand}: reports`,
+  skip: 'Skip to the report',
+  signIn: {
+    heading: 'Sign in',
+    lead: 'See every row of your reports: exact, and with the days marked whose money may still change.',
+    label: 'Login token',
+    hint: 'It begins with adt_. The operator of this service gives it to you.',
+    submit: 'Sign in',
+    at: (provider: string) => `Sign in with ${provider}`,
+    working: 'Signing in …',
+    kept: 'The token stays in this tab and is forgotten when you close it.',
+    reasons: {
+      ended: 'You have been signed out: the token has expired or was revoked.',
+      session: 'Your session has ended. Sign in again: what you chose is kept.',
+      wrong: 'This token opens nothing: it is mistyped, has expired or was revoked.',
+      out: 'You are signed out.',
+      here: 'You are signed out here, but not where you signed in: on a machine of others, sign out there, too.',
+      everywhere: 'You are signed out in every browser. Tokens of programs go on.',
+      notOut: 'You could not be signed out: try again, or tell the operator of this service.',
+    },
+    /** What became of an attempt to sign in. */
+    failures: {
+      away: 'The page where you sign in does not answer. Try again in a moment.',
+      refused: 'You were not signed in, because you or the page where you sign in refused.',
+      other_tab:
+        'This attempt to sign in is over: it took too long, or another tab began a later one. Try again.',
+      clock:
+        'You were not signed in: the clocks of this service and of the page where you sign in differ. Tell the operator.',
+      no_accounts: 'You are known, but no account is open to you here. Ask the operator for one.',
+      too_many_accounts: 'You are known, but for too many accounts at once. Tell the operator.',
+      failed: 'You were not signed in. If it stays so, tell the operator when it happened.',
+    },
+    orToken: 'Or with a token',
+    choose: {
+      title: 'Choose an account',
+      detail: 'You may see more than one. At the top of the report you change to another.',
+    },
+    other: {
+      title: 'This link opens another account',
+      detail: (now: string, other: string) =>
+        `You are signed in to ${name(now)}. The link signs you in to ${name(other)} instead.`,
+      stay: (now: string) => `Stay with ${name(now)}`,
+      change: (other: string) => `Open ${name(other)}`,
+    },
+  },
+  signOut: 'Sign out',
+  signOuts: { here: 'In this browser', everywhere: 'Everywhere' },
+  account: 'Account',
+  documentation: 'Documentation',
+  language: { label: 'Language', auto: 'Language of the browser' },
+  theme: {
+    label: 'Colours',
+    auto: 'System colours',
+    light: 'Light',
+    dark: 'Dark',
+  },
+  families: { campaigns: 'Campaigns', ad_units: 'Ad units' } satisfies Record<FamilyId, string> as Record<
+    FamilyId,
+    string
+  >,
+  familiesLabel: 'Report',
+  unread: (parts: string) =>
+    `This page does not know these parts of the address, and shows the report without them: ${name(parts)}`,
+  choose: 'Choose what to see',
+  by: 'Group by',
+  dimensions: { device: 'Device', creative: 'Creative', site: 'Site' } satisfies Record<
+    BreakdownId,
+    string
+  > as Record<BreakdownId, string>,
+  each: 'For each',
+  grains: { total: 'Total', day: 'Day', week: 'Week', month: 'Month' },
+  range: {
+    label: 'Days',
+    presets: {
+      yesterday: 'Yesterday',
+      last_7_days: 'Last 7 days',
+      last_28_days: 'Last 28 days',
+      last_90_days: 'Last 90 days',
+      this_month: 'This month',
+      last_month: 'Last month',
+      this_quarter: 'This quarter',
+      last_365_days: 'Last 365 days',
+    },
+    first: 'First day',
+    last: 'Last day',
+    apply: 'Show these days',
+    inverted: 'The first day is after the last.',
+  },
+  compare: {
+    label: 'Compare with',
+    names: {
+      none: 'Nothing',
+      previous_period: 'Previous period',
+      previous_weeks: 'Same weekdays before',
+      previous_month: 'Month before',
+      previous_year: 'Previous year',
+      own: 'Other days …',
+    } satisfies Record<PeriodBefore | 'none' | 'own', string> as Record<
+      PeriodBefore | 'none' | 'own',
+      string
+    >,
+    first: 'Compared from',
+    last: 'Compared to',
+    with: (days: string) => `compared with ${days}`,
+  },
+  columns: {
+    start_time: 'Day',
+    first_day: 'From',
+    end_time: 'To',
+    campaign: 'Campaign',
+    campaign_id: 'Campaign id',
+    ad_unit: 'Ad unit',
+    ad_unit_id: 'Ad unit id',
+    device: 'Device',
+    creative_headline: 'Creative',
+    creative_id: 'Creative id',
+    site: 'Site',
+    site_id: 'Site id',
+    impressions: 'Impressions',
+    conversions: 'Conversions',
+    referrals: 'Referrals',
+    spent: 'Spent',
+    cpa: 'CPA',
+    cpc: 'CPC',
+    cpm: 'CPM',
+    estimated_revenue: 'Revenue',
+    ad_requests: 'Requests',
+    fill_rate: 'Fill rate',
+    rtr: 'Referral rate',
+  } satisfies Record<Column, string> as Record<Column, string>,
+  meanings: {
+    cpa: 'Spent for each conversion',
+    cpc: 'Spent for each referral',
+    cpm: 'For a thousand impressions',
+    fill_rate: 'Impressions of the requests',
+    rtr: 'Referrals of the impressions',
+  } satisfies Record<RatioId, string> as Record<RatioId, string>,
+  compared: (column: string) => `${column} before`,
+  change: (column: string) => `${column} change`,
+  opened: 'Parts of what is chosen',
+  parts: { device: 'Devices', creative: 'Creatives', site: 'Sites' } satisfies Record<
+    BreakdownId,
+    string
+  > as Record<BreakdownId, string>,
+  filters: {
+    label: 'Filter',
+    add: 'Add a filter',
+    field: 'Field',
+    find: 'Find a value',
+    values: 'Values of these days',
+    none: 'No such value on these days.',
+    more: (shown: number) => `The first ${shown} are listed; type to find others.`,
+    remove: (field: string, value: string) => `Take off the filter ${field}: ${value}`,
+    empty: '(empty)',
+    clear: 'Take all off',
+    hint: 'A click on a text of the table filters, too; one on a figure shows where it comes from.',
+  },
+  metrics: {
+    label: 'Columns',
+    show: (column: string) => `Show ${column}`,
+    earlier: (column: string) => `Move ${column} to the left`,
+    later: (column: string) => `Move ${column} to the right`,
+    widths: 'Reset widths',
+  },
+  totals: 'Totals',
+  unchanged: 'no change',
+  chart: {
+    overTime: (metric: string, each: string) => `${metric} by ${each.toLowerCase()}`,
+    largest: (metric: string) => `Largest by ${metric}`,
+    changed: (metric: string) => `What changed most: ${metric}`,
+    changes: 'What changed most',
+    now: 'These days',
+    before: 'Compared',
+    part: (each: string) => `part of a ${each.toLowerCase()}`,
+    asTable: 'The chart as a table',
+    unconfirmed: 'money may still change',
+    noRows: 'No rows',
+    when: 'When',
+    what: 'Of what',
+  },
+  table: {
+    label: 'Rows of the report',
+    total: 'Total',
+    rows: (count: string) => `${count} rows`,
+    oneRow: '1 row',
+    found: (count: string, all: string) => `${count} of ${all} rows`,
+    find: 'Find in the rows',
+    findHint: 'Find …',
+    unconfirmed: 'The money of this row may still change',
+    keys: 'Scroll with the arrow keys, Page Up, Page Down, Home and End.',
+    printed: (count: string, all: string) =>
+      `The first ${count} of ${all} rows; download the report for all of them.`,
+  },
+  explained: {
+    title: 'Where does this come from?',
+    close: 'Close',
+    columns: ['Part', 'Load', 'Loaded', 'Days', 'Events'] satisfies [string, string, string, string, string],
+    money: 'Money',
+    kinds: {
+      events: 'File',
+      replay: 'Corrections',
+      pruned: 'Older, events no longer kept',
+      by_hand: 'Added by hand',
+      more: 'All later ones',
+    },
+    corrects: (load: string) => `of ${load}`,
+    confirmed: (when: string) => `final since ${when}`,
+    unconfirmed: 'may still change',
+  },
+  progress: {
+    asking: 'Asking …',
+    arriving: (rows: string, size: string) => `${rows} rows, ${size}; more are arriving`,
+    done: (rows: string) => `The report is complete: ${rows}.`,
+  },
+  fresh: {
+    until: (day: string) => `Data until ${day}`,
+    loaded: (when: string) => `loaded ${when}`,
+    unconfirmed: (days: string) => `Money not final: ${days}`,
+    asked: (when: string) => `asked ${when}`,
+  },
+  take: {
+    label: 'Export',
+    download: 'Download',
+    formats: { csv: 'CSV', xlsx: 'Excel', parquet: 'Parquet', ndjson: 'NDJSON' },
+    withShown: 'The chosen columns and filters, every row; for Excel with the totals as the last one.',
+    beyondFind: (found: string, all: string) =>
+      `These hold all ${all} rows, not only the ${found} that Find shows. A filter narrows them, too.`,
+    copy: 'Copy',
+    copies: { link: 'Link to this page', curl: 'curl', python: 'Python', duckdb: 'SQL for DuckDB' },
+    linkHint: 'The link has no token: who opens it signs in.',
+    print: 'Print',
+    copied: (what: string) => `Copied: ${what}`,
+    notCopied: 'The browser does not let this page copy. Here it is:',
+    loading: (size: string) => `Downloading, ${size} so far …`,
+    done: (name: string) => `Downloaded ${name}`,
+    failed: 'The download broke off. Nothing was saved; try again.',
+  },
+  problems: {
+    empty: {
+      title: 'No rows',
+      detail:
+        'Nothing was counted on these days with these filters. Choose other days, or take a filter off.',
+      unfiltered: 'Nothing was counted on these days. Choose other days.',
+    },
+    notFound: { title: 'No row has this', detail: 'Search for something else.' },
+    limited: {
+      title: 'Too many requests',
+      detail: 'Your account has reached its limit.',
+      counting: (seconds: string) => `Trying again in ${seconds} s`,
+    },
+    refused: { title: 'The service did not accept this', detail: 'Choose something else.' },
+    failed: {
+      title: 'The report failed',
+      detail: 'Try again; if it stays, tell the operator the number of the request.',
+    },
+    broken: {
+      title: 'The transfer broke off',
+      detail: 'What had come is not the whole report, so it is not shown. Try again.',
+      rows: (rows: string) => `${rows} rows had come.`,
+    },
+    unreachable: {
+      title: 'The service cannot be reached',
+      detail: 'Check your connection. The page tries again by itself when you are online.',
+    },
+    retry: 'Try again',
+    request: (id: string) => `Request ${id}`,
+  },
+};
+
+/** Another language has each of these texts. */
+export type Words = typeof en;
