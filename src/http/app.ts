@@ -28,6 +28,7 @@ import { docs } from './docs/routes.ts';
 import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
+import { openApiDocument } from './openapi/document.ts';
 import { page } from './page/routes.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { explanationOf } from './report/explain.ts';
@@ -103,26 +104,20 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   app.use(requirePlainMessage, requirePlainPath);
   app.route('/', health());
   if (deps.operator) app.route('/', operator(deps.operator));
-  app.route(
-    '/',
-    docs({
-      catalog: deps.catalog,
-      withOperator: deps.operator !== undefined,
-      brand: deps.page.brand,
-      limits: {
-        ...deps.requests.quota,
-        maxBodyBytes,
-        timeoutSeconds: deps.timeoutSeconds,
-        sendTimeoutSeconds: deps.sendTimeoutSeconds,
-        leastPace: { bytesPerSecond: tooSlow.bytesPerSecond, seconds: tooSlow.ms / 1000 },
-        reports: {
-          most: deps.gate.maxConcurrent,
-          mostOfAccount: deps.gate.maxPerAccount,
-          waitSeconds: deps.gate.waitSeconds,
-        },
-      },
-    }),
-  );
+  const limits = {
+    ...deps.requests.quota,
+    maxBodyBytes,
+    timeoutSeconds: deps.timeoutSeconds,
+    sendTimeoutSeconds: deps.sendTimeoutSeconds,
+    leastPace: { bytesPerSecond: tooSlow.bytesPerSecond, seconds: tooSlow.ms / 1000 },
+    reports: {
+      most: deps.gate.maxConcurrent,
+      mostOfAccount: deps.gate.maxPerAccount,
+      waitSeconds: deps.gate.waitSeconds,
+    },
+  };
+  const describe = () => openApiDocument(deps.catalog, limits, deps.operator !== undefined);
+  app.route('/', docs({ heading: 'Reports over HTTP', describe, brand: deps.page.brand }));
   app.route('/', page(deps.page));
   if (signIn) app.route('/', signInRoutes({ ...signIn, failures, log }));
   const ofOperator = deps.operator ? ['/readyz', '/metrics'] : [];

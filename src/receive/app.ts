@@ -9,9 +9,11 @@ import { KeyReused, LoadedOtherwise } from '../../ingest/delivery/loaded-otherwi
 import { MappingError } from '../../ingest/event/mapping.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
 import { LoadError, LoadRefused, Stopped } from '../../ingest/ledger/load-error.ts';
+import type { Branding } from '../config/branding.ts';
 import { ConfigError } from '../config/config.ts';
 import { type Accounts, authentication, challenge } from '../http/access/authentication.ts';
 import type { Limiter } from '../http/access/limiter.ts';
+import { docs } from '../http/docs/routes.ts';
 import { type Caller, noteCaller } from '../http/request/caller-address.ts';
 import type { HttpEnv } from '../http/request/env.ts';
 import type { Refusal } from '../http/request/login.ts';
@@ -47,6 +49,7 @@ export interface ReceiveDeps
   /** No body is taken any more. */
   readonly isStopping: () => boolean;
   readonly callerOf: (incoming: IncomingMessage) => Caller;
+  readonly brand: Branding;
   /** Counts events by outcome. */
   readonly events: Counter;
   readonly log: Logger;
@@ -73,7 +76,10 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
   app.use(requirePlainMessage, requirePlainPath);
   app.route('/', health());
   app.route('/', operator(deps));
-  app.get('/openapi.json', (c) => c.json(receiveDocument()));
+  app.route(
+    '/',
+    docs({ heading: 'Events and operations over HTTP', describe: receiveDocument, brand: deps.brand }),
+  );
   app.use(eventsPath, (c, next) => {
     c.set('endpoint', eventsPath);
     return next();

@@ -1,5 +1,6 @@
 import { formats } from '../../ingest/formats/formats.ts';
 import { runningVersion } from '../config/version.ts';
+import type { OpenApiDocument, ResponseObject } from '../http/openapi/model.ts';
 import {
   type ProblemCode,
   problemExample,
@@ -8,7 +9,7 @@ import {
   statusOf,
 } from '../http/request/problems.ts';
 import { receivedSchema } from './load-body.ts';
-import { operationPaths, operationProblems, schemaOf } from './operation-paths.ts';
+import { operationPaths, operationProblems, operationsTag, schemaOf } from './operation-paths.ts';
 
 const shared = [
   'unauthorized',
@@ -20,22 +21,39 @@ const shared = [
 const codes: readonly ProblemCode[] = [...(Object.keys(receiveProblems) as ProblemCode[]), ...shared];
 const allCodes = [...new Set([...codes, ...operationProblems])];
 
+/** For a shell. */
+const examples: Readonly<Record<string, { readonly example: string }>> = {
+  'application/x-ndjson': {
+    example:
+      '{"event_time":"2026-10-31T12:00:00Z","advertiser_id":"acme","campaign_id":"autumn","impressions":1,"spend":"0.0021"}',
+  },
+};
+
+const about =
+  'The same bytes count once, like a file. After any answer but 400, 401, 413, 415 and 422 send the same body again, as often as it takes: it counts once. Operations are commands of adtally for the programs of an operator: answered when done, and done to their end if the caller leaves.';
+
 /** The OpenAPI document of `adtally receive`. */
-export function receiveDocument() {
+export function receiveDocument(): OpenApiDocument {
   return {
     openapi: '3.1.1',
     info: {
       title: 'adtally: sending events, and operations',
       version: runningVersion().version,
-      description:
-        'The same bytes count once, like a file. After any answer but 400, 401, 413, 415 and 422 send the same body again, as often as it takes: it counts once. Operations are commands of adtally for the programs of an operator: answered when done, and done to their end if the caller leaves.',
+      summary: 'Takes events of ads over HTTP, each body once, and operations of those who run adtally.',
+      description: about,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    servers: [{ url: '/', description: 'The service that serves this document.' }],
     security: [{ bearer: [] }],
+    tags: [
+      { name: 'events', description: 'Events, as in a file of them.' },
+      { name: operationsTag, description: 'What the commands of these names do.' },
+    ],
     paths: {
       '/v1/events': {
         post: {
           operationId: 'sendEvents',
+          tags: ['events'],
           summary: 'Send events',
           parameters: [
             {
@@ -53,6 +71,7 @@ export function receiveDocument() {
             {
               name: 'Content-Encoding',
               in: 'header',
+              description: 'How the body is packed.',
               schema: { type: 'string', enum: ['identity', 'gzip', 'zstd', 'br'] },
             },
           ],
@@ -61,7 +80,7 @@ export function receiveDocument() {
             description: 'At most 64 MiB when it is unpacked.',
             content: Object.fromEntries(
               Object.values(formats).flatMap(({ mediaTypes }) =>
-                mediaTypes.map((each) => [each as string, {}]),
+                mediaTypes.map((each) => [each as string, { schema: {}, ...examples[each] }]),
               ),
             ),
           },
@@ -77,6 +96,9 @@ export function receiveDocument() {
       ...operationPaths(problemsOf),
     },
     components: {
+      parameters: {},
+      headers: {},
+      responses: {},
       securitySchemes: {
         bearer: {
           type: 'http',
@@ -85,22 +107,28 @@ export function receiveDocument() {
             'For `/v1/events` a token of `adtally token create --for ingest NAME`, for operations one of `--for operator NAME`.',
         },
       },
-      schemas: { Received: schemaOf(receivedSchema), Problem: schemaOf(problemSchema(allCodes)) },
+      schemas: { Received: schemaOf(receivedSchema), Problem: schemaOf(problemSchema(allCodes, when)) },
     },
   };
 }
 
-function problemsOf(codes: readonly ProblemCode[]) {
+function problemsOf(codes: readonly ProblemCode[]): Record<string, ResponseObject> {
   const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
   const describe = (status: number) =>
     codes
       .filter((code) => statusOf(code) === status)
-      .map((code) => `\`${code}\`: ${said[code] ?? problemExample(code).detail}.`)
+      .map((code) => `\`${code}\`: ${when[code] ?? `${problemExample(code).detail}.`}`)
       .join(' ');
   const statuses = [...new Set(codes.map(statusOf))].sort();
   return Object.fromEntries(statuses.map((status) => [status, { description: describe(status), content }]));
 }
 
-const said: Partial<Record<ProblemCode, string>> = {
-  invalid_request: 'what was given is wrong, and nothing was changed; `field` says where',
+const when: Partial<Record<ProblemCode, string>> = {
+  invalid_request: 'What was given is wrong, and nothing was changed; `field` says where.',
+  unauthorized: 'The token is missing, unknown, expired, revoked, or for something else.',
+  request_too_slow: 'The headers took longer than 10 s to arrive, or the whole request longer than 120 s.',
+  body_too_large: 'The body has more than 64 MiB when it is unpacked.',
+  unsupported_media_type:
+    'No body of this `Content-Type` or `Content-Encoding` is read here; `Accept-Post` or `Accept-Encoding` lists the others.',
+  rate_limited: 'Too many logins from this address failed. `Retry-After` says when to try again.',
 };

@@ -1,5 +1,12 @@
 import * as z from 'zod';
 import { formats } from '../../ingest/formats/formats.ts';
+import type {
+  Content,
+  Operation as Described,
+  JsonSchema,
+  PathItem,
+  ResponseObject,
+} from '../http/openapi/model.ts';
 import type { ProblemCode } from '../http/request/problems.ts';
 import { mediaTypes } from '../operations/history.ts';
 import type { FileOperation, Operation } from '../operations/operation.ts';
@@ -7,6 +14,8 @@ import { operations } from '../operations/operations.ts';
 import { methodOf, pathOf } from './operations.ts';
 
 const textTypes = Object.values(formats).flatMap(({ text, mediaTypes }) => (text ? mediaTypes : []));
+
+export const operationsTag = 'operations';
 
 /** What an operation may answer beside what it is for. */
 export const operationProblems = [
@@ -20,8 +29,10 @@ export const operationProblems = [
   'store_busy',
 ] as const satisfies readonly ProblemCode[];
 
+type Problems = (codes: readonly ProblemCode[]) => Record<string, ResponseObject>;
+
 /** The OpenAPI paths of operations. @param problems the answers of requests that failed */
-export function operationPaths(problems: (codes: readonly ProblemCode[]) => object) {
+export function operationPaths(problems: Problems): Record<string, PathItem> {
   return Object.fromEntries(
     operations.map((operation) => [
       pathOf(operation),
@@ -30,28 +41,29 @@ export function operationPaths(problems: (codes: readonly ProblemCode[]) => obje
   );
 }
 
-function describe(operation: Operation | FileOperation, problems: (codes: readonly ProblemCode[]) => object) {
+function describe(operation: Operation | FileOperation, problems: Problems): Described {
   const { name, summary, input, changes } = operation;
   const isFile = 'file' in operation;
   const { properties = {}, required = [] } = schemaOf(input);
   const takesParameters = isFile || changes === 'nothing';
   const parameters = Object.entries(properties).map(([field, schema]) => ({
     name: field,
-    in: 'query',
+    in: 'query' as const,
+    description: schema.description ?? '',
     required: required.includes(field),
     schema,
   }));
   const content = isFile
-    ? Object.fromEntries(textTypes.map((type) => [type, {}]))
+    ? Object.fromEntries(textTypes.map((type) => [type, { schema: {} }]))
     : { 'application/json': { schema: schemaOf(input) } };
   return {
     operationId: name.replace(/[ _](\w)/g, (_, letter: string) => letter.toUpperCase()),
     summary: `${summary.charAt(0).toUpperCase()}${summary.slice(1)}`,
-    tags: ['operations'],
+    tags: [operationsTag],
     ...(takesParameters && { parameters }),
     ...(changes !== 'nothing' && {
       requestBody: {
-        required: true,
+        required: true as const,
         ...(isFile && { description: `The columns or fields ${operation.file}.` }),
         content,
       },
@@ -64,20 +76,20 @@ function describe(operation: Operation | FileOperation, problems: (codes: readon
 }
 
 /** Rows have no schema: the format that is asked for says what they are. */
-function answerOf({ answer, input }: Operation | FileOperation) {
+function answerOf({ answer, input }: Operation | FileOperation): Content {
   if (answer) return { 'application/json': { schema: schemaOf(answer) } };
   const { format } = schemaOf(input).properties ?? {};
   const names: (keyof typeof mediaTypes)[] = Object(format).enum;
-  return Object.fromEntries(names.map((each) => [mediaTypes[each], {}]));
+  return Object.fromEntries(names.map((each) => [mediaTypes[each], { schema: {} }]));
 }
 
 /** The schema of what is given or answered, without what names values on a command line. */
-export function schemaOf(schema: z.ZodType) {
+export function schemaOf(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => {
       delete jsonSchema.title;
     },
   });
-  return rest;
+  return rest as JsonSchema;
 }

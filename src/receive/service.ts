@@ -111,6 +111,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
       isOverfull: () => (parts.value ?? 0) > maxParts,
       isStopping: () => stopping.signal.aborted,
       callerOf: callersBehind(config.trustedProxies),
+      brand: config.page.brand,
       events: metrics.counter('adtally_events_received_total', 'Events of bodies, by outcome.', 'outcome'),
       log,
       ...(traces && { traces }),

@@ -7,6 +7,8 @@ import { Load } from '../../ingest/ledger/load.ts';
 import { listSignOuts } from '../../src/accounts/sign-outs.ts';
 import { createToken, listTokens } from '../../src/accounts/tokens.ts';
 import { operations } from '../../src/operations/operations.ts';
+import { receivedSchema } from '../../src/receive/load-body.ts';
+import { receiveDocument } from '../../src/receive/openapi.ts';
 import { methodOf, pathOf } from '../../src/receive/operations.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { event } from '../support/events.ts';
@@ -217,6 +219,19 @@ test('the OpenAPI document is valid, and has every operation with its input', as
     const fields = Object.keys(schema?.properties ?? {}).concat(parameters);
     expect(fields).toEqual(Object.keys(operation.input.shape));
   }
+});
+
+test('/docs shows all of the document, and an event that counts', async () => {
+  const response = await fetch(`${receiver.url}/docs`);
+  expect(response.headers.get('content-security-policy')).toMatch(/default-src 'none'/);
+  const text = (await response.text()).replaceAll('&quot;', '"').replaceAll('&#39;', "'");
+  const { paths, components } = receiveDocument();
+  const codes: string[] = Object(components.schemas.Problem?.properties?.code).enum;
+  const shown = [...Object.keys(paths), ...codes, ...Object.keys(receivedSchema.shape), 'Idempotency-Key'];
+  expect(shown.filter((name) => !text.includes(name))).toEqual([]);
+  expect(text.match(/undefined|\[object|"\/app"/g)).toBeNull();
+  const [, type = '', body = ''] = text.match(/-H 'content-type: (.*)' \\\n {2}-d '(.*)'/) ?? [];
+  expect(await receiver.send(body, { 'content-type': type })).toMatchObject({ json: { accepted: 1 } });
 });
 
 test('what is no JSON, another method and another media type are refused', async () => {

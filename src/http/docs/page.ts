@@ -11,10 +11,11 @@ interface PathOperation {
 }
 
 /** The document as one page that loads nothing and has no script. */
-export function docsPage(document: OpenApiDocument, brand: Branding, style: string): Html {
+export function docsPage(document: OpenApiDocument, heading: string, brand: Branding, style: string): Html {
   const { info, tags } = document;
+  const app = document.paths['/app'] && '/app';
   const sections = [
-    { id: 'ask', title: 'Ask for a report', content: introduction(document) },
+    { id: 'ask', title: 'How to begin', content: introduction(document) },
     ...tags.map((tag) => ({
       id: `about-${tag.name}`,
       title: sentence(tag.name),
@@ -22,7 +23,7 @@ export function docsPage(document: OpenApiDocument, brand: Branding, style: stri
     })),
     { id: 'headers', title: 'Headers of answers', content: headers(document) },
     { id: 'errors', title: 'Errors', content: errors(document) },
-  ];
+  ].filter(({ content }) => content !== '');
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -36,10 +37,10 @@ export function docsPage(document: OpenApiDocument, brand: Branding, style: stri
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header>
-<a class="brand" href="/app"><img src="${logoAddress(brand)}" alt="">${brand.name}</a>
-<h1>Reports over HTTP</h1>
+<a class="brand" href="${app ?? '/docs'}"><img src="${logoAddress(brand)}" alt="">${brand.name}</a>
+<h1>${heading}</h1>
 <p>${info.summary}</p>
-<p class="soft">Version ${info.version} · <a href="/openapi.json">openapi.json</a> · <a href="/app">Reports as a page</a></p>
+<p class="soft">Version ${info.version} · <a href="/openapi.json">openapi.json</a>${app && html` · <a href="${app}">Reports as a page</a>`}</p>
 </header>
 <nav aria-label="Contents"><ul>
 ${sections.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>\n`)}</ul></nav>
@@ -86,7 +87,7 @@ function endpoint(document: OpenApiDocument, entry: PathOperation): Html {
   const means = ({ schema }: MediaType) => resolved(document, schema).description;
   return html`<details id="${operation.operationId}">
 <summary><code>${method.toUpperCase()} ${path}</code> <span class="soft">${operation.summary}</span></summary>
-<p>${inline(operation.description)}</p>
+${operation.description && html`<p>${inline(operation.description)}</p>`}
 ${sample(curl(entry), `${operation.operationId} with curl`)}
 ${Object.entries(operation.requestBody?.content ?? {}).map(([mediaType, media]) => samples(`Body as ${mediaType}`, media))}
 ${answers.map(([mediaType, media]) => samples(`Answer as ${mediaType}`, media, means(media)))}
@@ -100,11 +101,13 @@ function samples(title: string, { example, examples = {} }: MediaType, meaning =
 ${all.map(({ summary, value }) => html`${summary && html`<p>${inline(summary)}</p>`}${sample(value, title)}`)}`;
 }
 
-function headers({ components }: OpenApiDocument): Html {
+function headers({ components }: OpenApiDocument): Html | string {
+  const described = Object.entries(components.headers);
+  if (described.length === 0) return '';
   return table(
     'Headers',
     ['header', 'meaning', 'example'],
-    Object.entries(components.headers).map(([name, { description, example }]) => [
+    described.map(([name, { description, example }]) => [
       html`<code>${name}</code>`,
       inline(description),
       html`<code>${example}</code>`,
@@ -212,7 +215,8 @@ function resolved(document: OpenApiDocument, schema: JsonSchema): JsonSchema {
 /** The operation as a line for a shell, with the examples of its parameters and its body. */
 function curl({ path, method, operation }: PathOperation): string {
   const parameters = (operation.parameters ?? []).flatMap((each) => ('name' in each ? each : []));
-  const exampleValue = ({ schema }: Parameter) => [schema.examples, schema.enum].flat().find(Boolean);
+  const exampleValue = ({ schema }: Parameter) =>
+    [schema.examples, schema.enum].flat().find(Boolean) ?? 'VALUE';
   const query = parameters.filter((each) => each.in === 'query' && each.required);
   const address = path.replace(/\{(\w+)\}/g, (_, name) =>
     parameters
@@ -220,10 +224,8 @@ function curl({ path, method, operation }: PathOperation): string {
       .map(exampleValue)
       .join(''),
   );
-  const body = Object.entries(operation.requestBody?.content ?? {}).flatMap(([mediaType, media]) => [
-    `-H 'content-type: ${mediaType}'`,
-    `-d '${JSON.stringify(media.example ?? Object.values(media.examples ?? {})[0]?.value)}'`,
-  ]);
+  const [taken] = Object.entries(operation.requestBody?.content ?? {});
+  const body = taken ? [`-H 'content-type: ${taken[0]}'`, bodyOf(taken[1])] : [];
   return [
     `curl -sS --compressed ${method === 'head' ? '--head ' : ''}"$BASE_URL${address}${query.map((each, n) => `${n ? '&' : '?'}${each.name}=${exampleValue(each)}`).join('')}"`,
     ...(operation.security?.length === 0 ? [] : ['-H "authorization: Bearer $TOKEN"']),
@@ -232,6 +234,12 @@ function curl({ path, method, operation }: PathOperation): string {
       .map((each) => `-H '${each.name.toLowerCase()}: ${exampleValue(each)}'`),
     ...body,
   ].join(' \\\n  ');
+}
+
+function bodyOf({ example, examples = {} }: MediaType): string {
+  const value = example ?? Object.values(examples)[0]?.value;
+  if (value === undefined) return '--data-binary @FILE';
+  return `-d '${typeof value === 'string' ? value.trimEnd() : JSON.stringify(value)}'`;
 }
 
 /** `ad_units` as a heading. */

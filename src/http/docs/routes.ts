@@ -2,19 +2,16 @@ import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
 import { etag } from 'hono/etag';
 import { secureHeaders } from 'hono/secure-headers';
-import type { Catalog } from '../../../catalog/catalog.ts';
 import { type Branding, branded } from '../../config/branding.ts';
-import { openApiDocument } from '../openapi/document.ts';
-import type { Limits } from '../openapi/model.ts';
+import type { OpenApiDocument } from '../openapi/model.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { docsPage } from './page.ts';
 import { docsStyle } from './style.ts';
 
 export interface DocsDeps {
-  readonly catalog: Catalog;
-  readonly limits: Limits;
-  /** Whether what is for the operator is at the same address. */
-  readonly withOperator: boolean;
+  /** What the page is about. */
+  readonly heading: string;
+  readonly describe: () => OpenApiDocument;
   readonly brand: Branding;
 }
 
@@ -22,11 +19,11 @@ export interface DocsDeps {
  * `/openapi.json`: the service in OpenAPI 3.1. `/docs`: the same as one page, which loads nothing and has no
  * script. Neither needs a token; both are generated at the first request.
  */
-export function docs({ catalog, limits, withOperator, brand }: DocsDeps): Hono<HttpEnv> {
+export function docs({ heading, describe, brand }: DocsDeps): Hono<HttpEnv> {
   const style = branded(docsStyle, brand);
-  const document = lazy(() => openApiDocument(catalog, limits, withOperator));
+  const document = lazy(describe);
   const text = lazy(() => tagged(JSON.stringify(document())));
-  const page = lazy(async () => tagged(String(await docsPage(document(), brand, style))));
+  const page = lazy(async () => tagged(String(await docsPage(document(), heading, brand, style))));
 
   return new Hono<HttpEnv>()
     .use('/openapi.json', etag())

@@ -14,14 +14,14 @@ export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components: {
     readonly securitySchemes: Readonly<
-      Record<string, { readonly type: string; readonly description: string }>
+      Record<string, { readonly type: string; readonly scheme: string; readonly description: string }>
     >;
     readonly parameters: Readonly<Record<string, Parameter>>;
     readonly headers: Readonly<Record<string, HeaderObject>>;
     readonly schemas: Readonly<Record<string, JsonSchema>>;
     readonly responses: Readonly<Record<string, ResponseObject>>;
   };
-  readonly 'x-limits': Limits;
+  readonly 'x-limits'?: Limits;
 }
 
 /** What a caller must stay within. */
@@ -58,13 +58,17 @@ export interface Operation {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly summary: string;
-  readonly description: string;
+  readonly description?: string;
   /** Present on an alias: the path it is the same as. */
   readonly 'x-alias-of'?: string;
   /** Empty: takes no login token. */
   readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly (Reference | Parameter)[];
-  readonly requestBody?: { readonly required: true; readonly content: Content };
+  readonly requestBody?: {
+    readonly required: true;
+    readonly description?: string;
+    readonly content: Content;
+  };
   readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
 }
 

@@ -188,8 +188,14 @@ export function storeUnavailable(): Problem {
 
 export const exampleRequestId = '5b0f6a0e-6a53-4d0b-9d5e-2f6f3a1c9a77';
 
-/** The answer to a request that failed, of a service that may answer with these codes. */
-export function problemSchema(codes: readonly ProblemCode[]) {
+/**
+ * The answer to a request that failed, of a service that may answer with these codes.
+ * @param when where they arise in another case than for the service of reports
+ */
+export function problemSchema(
+  codes: readonly ProblemCode[],
+  when: Partial<Record<ProblemCode, string>> = {},
+) {
   return z
     .object({
       type: z.string().meta({ format: 'uri-reference', description: '`about:blank`: see `code`.' }),
@@ -197,7 +203,7 @@ export function problemSchema(codes: readonly ProblemCode[]) {
       status: z.number().meta({ type: 'integer', enum: [...new Set(codes.map(statusOf))] }),
       code: z.enum(codes).meta({
         description: 'The reason, stable: callers may act on it.',
-        'x-enum-descriptions': codes.map((code) => kinds[code].when),
+        'x-enum-descriptions': codes.map((code) => when[code] ?? kinds[code].when),
       }),
       detail: z.string().describe('The reason, for people.'),
       field: z
