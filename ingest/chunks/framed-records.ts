@@ -14,6 +14,10 @@ export interface FramingOptions {
 }
 
 const newline = 10;
+/** Records that are sent at a time. */
+const pieceBytes = 1 << 20;
+/** What is before a record, at most. */
+const headBytes = 8 + 5;
 
 /**
  * Records as RowBinary: the number of the line, and the bytes with their length before them. Blank lines are skipped.
@@ -24,18 +28,20 @@ export function* framedRecords(
   { firstLine, delimiter }: FramingOptions,
   mark = 0n,
 ): Generator<Buffer> {
-  let pieces: Buffer[] = [];
+  let piece = Buffer.alloc(0);
   let size = 0;
   for (const { start, end, line } of placesOf(body, delimiter)) {
-    const head = Buffer.alloc(8);
-    head.writeBigUInt64LE(mark + BigInt(firstLine + line));
-    pieces.push(head, varint(end - start), body.subarray(start, end));
-    size += end - start;
-    if (size < 1 << 20) continue;
-    yield Buffer.concat(pieces);
-    [pieces, size] = [[], 0];
+    const most = headBytes + end - start;
+    if (size + most > piece.length) {
+      if (size > 0) yield piece.subarray(0, size);
+      piece = Buffer.allocUnsafe(Math.max(most, Math.min(pieceBytes, 2 * (body.length - start))));
+      size = 0;
+    }
+    size = piece.writeBigUInt64LE(mark + BigInt(firstLine + line), size);
+    size = writeVarint(piece, end - start, size);
+    size += body.copy(piece, size, start, end);
   }
-  yield Buffer.concat(pieces);
+  yield piece.subarray(0, size);
 }
 
 interface Place {
@@ -71,9 +77,11 @@ function placesOf(body: Buffer, delimiter: string | undefined): Place[] {
   return places;
 }
 
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
+/** @returns where it ends */
+function writeVarint(target: Buffer, value: number, start: number): number {
+  let at = start;
   let rest = value;
-  for (; rest > 127; rest >>>= 7) bytes.push((rest & 127) | 128);
-  return Buffer.from([...bytes, rest]);
+  for (; rest > 127; rest >>>= 7) target[at++] = (rest & 127) | 128;
+  target[at++] = rest;
+  return at;
 }
