@@ -21,6 +21,9 @@ export const scenarios: Readonly<Record<string, { readonly about: string; readon
   scale: { about: 'the same reports at a hundredth, a tenth and all of the events', run: scale },
   ingest: { about: 'the loader against one plain INSERT, with bad lines and other settings', run: ingest },
   shapes: { about: 'the loader on counted events and on a thousand small files', run: shapes },
-  push: { about: 'events over HTTP against a file, and a hundred clients with small bodies', run: push },
+  push: {
+    about: 'events over HTTP against a file, a hundred clients with small bodies, and reports beside',
+    run: push,
+  },
   memory: { about: 'of the service and of the loader', run: memory },
 };

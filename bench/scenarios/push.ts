@@ -2,28 +2,45 @@ import assert from 'node:assert/strict';
 import { readFile, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Address, connect } from '../../clickhouse/client.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { formats } from '../../ingest/formats/formats.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { writeEventFile } from '../data/files.ts';
+import { dropStore } from '../data/store.ts';
+import { callRepeatedly } from '../harness/http-client.ts';
 import { runLoader } from '../harness/loader.ts';
 import { percentile, runInTurn } from '../harness/measure.ts';
 import { startServer, storeEnvironment } from '../harness/processes.ts';
-import type { Bench, Outcome, Scenario } from '../harness/scenario.ts';
+import {
+  type Bench,
+  neverAsked,
+  type Outcome,
+  openService,
+  type Scenario,
+  smallest,
+} from '../harness/scenario.ts';
 import { Targets } from '../harness/targets.ts';
 
 const bodyBytes = 8 << 20;
 const clients = 100;
 const eventsOfBody = 100;
+/** Events that each of ten servers sends in a second, if it gets its answers in time. */
+const eventsOfServer = 5_000;
 
-/** Events that are sent over HTTP against the same ones in a file, and many clients with small bodies. */
+/** Events that are sent over HTTP against the same ones in a file, many clients with small bodies, and reports beside them. */
 export const push: Scenario = async (bench) => {
   const targets = new Targets(bench.server);
   const file = join(bench.scratch, 'pushed.ndjson');
   try {
     const events = Math.min(bench.events, 2_000_000);
     await writeEventFile(targets.root, file, formats.ndjson, { events, seed: bench.seed });
-    return [await largeBodies(bench, targets, file, events), await smallBodies(bench, targets, file)];
+    return [
+      await largeBodies(bench, targets, file, events),
+      await smallBodies(bench, targets, file),
+      await reportsBeside(bench, file),
+    ];
   } finally {
     await rm(file, { force: true });
     await targets.close();
@@ -61,25 +78,20 @@ async function largeBodies(bench: Bench, targets: Targets, file: string, events:
 
 async function smallBodies(bench: Bench, targets: Targets, file: string): Promise<Outcome> {
   bench.progress(`${clients} clients`);
-  const lines = (await readFile(file, 'utf8')).split('\n');
+  const bodies = await bodiesOf(file, eventsOfBody);
   const waits: number[] = [];
   let accepted = 0;
-  let sent = 0;
   const side = targets.side(`${clients} clients, bodies of ${eventsOfBody} events`, (address) =>
     withReceiver(bench, address, async (send) => {
-      [accepted, sent] = [0, 0];
+      accepted = 0;
       const startedAt = performance.now();
       // The first answers come from a service that has just begun.
       const until = startedAt + bench.callSeconds * 10_000;
       const client = async () => {
         while (performance.now() < until) {
-          // Each is another body: its last record has another device.
-          const n = sent++;
-          const from = (n * eventsOfBody) % Math.max(1, lines.length - eventsOfBody);
-          const own = `${lines[from] ?? ''}`.replace(/"device":"[^"]*"/, `"device":"${n}"`);
-          const body = [own, ...lines.slice(from + 1, from + eventsOfBody)].join('\n');
+          const body = bodies.next().value;
           const sentAt = performance.now();
-          const counted = await send(Buffer.from(body));
+          const counted = await send(body);
           accepted += counted;
           waits.push(performance.now() - sentAt);
         }
@@ -99,12 +111,79 @@ async function smallBodies(bench: Bench, targets: Targets, file: string): Promis
   };
 }
 
+/** Small reports that nobody has asked for yet, while servers send events, and alone. */
+async function reportsBeside(bench: Bench, file: string): Promise<Outcome> {
+  bench.progress('small reports beside events that come');
+  const address = { ...bench.server, database: 'bench_beside' };
+  await dropStore(address);
+  await migrate(address);
+  await runLoader(bench.compiled, address, file);
+  const bodies = await bodiesOf(file, eventsOfServer);
+  const service = await openService(bench, address);
+  const rates: number[] = [];
+  const options = { callers: 1, seconds: bench.callSeconds * 5 };
+  const p99 = async () =>
+    percentile(await callRepeatedly(() => service.request(neverAsked(smallest)), options), 0.99);
+  try {
+    const sides = await withReceiver(bench, address, (send) => {
+      const beside = async () => {
+        const done = new AbortController();
+        const startedAt = performance.now();
+        let accepted = 0;
+        const server = async () => {
+          while (!done.signal.aborted) {
+            const second = delay(1_000);
+            accepted += await send(bodies.next().value);
+            await second;
+          }
+        };
+        const sending = Promise.all(Array.from({ length: 10 }, server));
+        // It is awaited later.
+        sending.catch(() => undefined);
+        const measured = await p99().finally(() => done.abort());
+        await sending;
+        rates.push(accepted / ((performance.now() - startedAt) / 1000));
+        return measured;
+      };
+      return runInTurn(
+        [
+          { name: 'adtally, while events come', run: beside },
+          { name: 'adtally, alone', run: p99 },
+        ],
+        bench.runs,
+      );
+    });
+    return {
+      what: `smallest report, asked for the first time, 99th percentile, while ten servers send up to ${eventsOfServer} events a second each`,
+      unit: 'ms',
+      sides,
+      facts: { events_per_s: Math.round(percentile(rates, 0.5)) },
+    };
+  } finally {
+    await service.stop();
+    await dropStore(address);
+  }
+}
+
+/** Bodies without end, each another: its first record has another device. */
+async function bodiesOf(file: string, events: number): Promise<Generator<Buffer, never>> {
+  const lines = (await readFile(file, 'utf8')).split('\n');
+  const all = function* (): Generator<Buffer, never> {
+    for (let n = 0; ; n++) {
+      const from = (n * events) % Math.max(1, lines.length - events);
+      const own = `${lines[from] ?? ''}`.replace(/"device":"[^"]*"/, `"device":"${n}"`);
+      yield Buffer.from([own, ...lines.slice(from + 1, from + events)].join('\n'));
+    }
+  };
+  return all();
+}
+
 /** Lets `work` send bodies to a service of its own on that store; each resolves with the events that now count. */
-async function withReceiver(
+async function withReceiver<Result>(
   { compiled }: Bench,
   address: Address,
-  work: (send: (body: Buffer) => Promise<number>) => Promise<number>,
-): Promise<number> {
+  work: (send: (body: Buffer) => Promise<number>) => Promise<Result>,
+): Promise<Result> {
   const store = connect(address);
   const token = await createToken(store, { account: 'bench', label: '', purpose: 'ingest' }).finally(() =>
     store.close(),
