@@ -432,6 +432,22 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY load_id
 SETTINGS index_granularity = 8192;
 
+CREATE TABLE mails
+(
+    `schedule` String,
+    `day` Date,
+    `recipient` String,
+    `attempt` UInt16,
+    `taker` String,
+    `state` Enum8('taken' = 1, 'unknown' = 2, 'delayed' = 3, 'refused' = 4, 'sent' = 5),
+    `at` DateTime64(3, 'UTC'),
+    `error` String,
+    `version` UInt8 DEFAULT toUInt8(state)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (schedule, day, recipient, attempt)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
 CREATE TABLE migrations
 (
     `version` UInt32,
@@ -471,6 +487,28 @@ CREATE TABLE rejected_rows
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (chunk, line)
 SETTINGS non_replicated_deduplication_window = 10000, min_parts_to_merge_at_once = 16, index_granularity = 8192;
+
+CREATE TABLE schedules
+(
+    `id` String,
+    `account_id` String,
+    `report` String,
+    `body` String,
+    `period` LowCardinality(String),
+    `every` LowCardinality(String),
+    `at` String,
+    `recipients` Array(String),
+    `attach` LowCardinality(String),
+    `wait_hours` UInt16,
+    `token` String,
+    `state` Enum8('active' = 1, 'paused' = 2, 'removed' = 3),
+    `since` DateTime64(3, 'UTC'),
+    `version` DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id)
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id
+SETTINGS index_granularity = 8192;
 
 CREATE TABLE settings
 (
@@ -549,6 +587,16 @@ CREATE TABLE tokens
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY id
+SETTINGS index_granularity = 8192;
+
+CREATE TABLE unsubscribed
+(
+    `schedule` String,
+    `recipient` String,
+    `at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree(at)
+ORDER BY (schedule, recipient)
 SETTINGS index_granularity = 8192;
 
 CREATE TABLE withdrawn_chunks

@@ -45,6 +45,9 @@ const serviceTables = {
   ],
   account_limits: ['account_id', 'requests', 'version'],
   sign_outs: ['person', 'version'],
+  schedules: ['id', 'account_id', 'every', 'at', 'recipients', 'wait_hours', 'state', 'since'],
+  unsubscribed: ['schedule', 'recipient'],
+  mails: ['schedule', 'day', 'recipient', 'attempt', 'state', 'at'],
 };
 
 /** Tables whose rows have the report day of a time. */

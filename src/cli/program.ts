@@ -41,6 +41,11 @@ const groups: readonly {
     load: async () => (await import('./operations/accounts.ts')).addAccountCommands,
   },
   {
+    heading: 'Reports by mail:',
+    commands: ['schedule', 'mail'],
+    load: async () => (await import('./operations/schedules.ts')).addMailCommands,
+  },
+  {
     heading: 'Maintain the database:',
     commands: ['migrate', 'status', 'backup', 'restore', 'prune', 'check', 'verify', 'rebuild'],
     load: async () => (await import('./store/maintenance.ts')).addMaintenanceCommands,

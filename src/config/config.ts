@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import * as z from 'zod';
 import type { LowDayRule } from '../../ingest/history/low-day.ts';
+import { type MailSettings, mailConfig, mailVariables } from './mail.ts';
 import { addNetwork } from './networks.ts';
 import { type PageSettings, pageConfig, pageVariables } from './page-settings.ts';
 import { type SignInSettings, signInConfig, signInVariables } from './sign-in.ts';
@@ -109,6 +110,7 @@ const environment = z.object({
   ).default(12),
   LINK_SECRET: z.string().min(32, 'is shorter than 32 characters').optional(),
   ...signInVariables,
+  ...mailVariables,
   ...pageVariables,
   LOG_LEVEL: z
     .enum(logLevels, { error: `is not a log level: one of ${logLevels.join(', ')}` })
@@ -160,6 +162,10 @@ export type Config = Readonly<{
   alerts: AlertLimits;
   /** What links to reports are signed with. */
   linkSecret?: string;
+  /** The origin of this service in browsers. */
+  publicUrl?: string;
+  /** How reports are sent by mail. */
+  mail: MailSettings;
   /** Where people sign in; absent: with tokens alone. */
   signIn?: SignInSettings;
   /** How the page for people looks, and who may frame it. */
@@ -190,6 +196,7 @@ const secrets = [
   'CLICKHOUSE_SESSIONS_PASSWORD',
   'REDIS_URL',
   'LINK_SECRET',
+  'SMTP_URL',
   'OIDC_CLIENT_SECRET',
 ] as const;
 
@@ -271,6 +278,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       }),
     }),
     ...(values.LINK_SECRET && { linkSecret: values.LINK_SECRET }),
+    ...(values.PUBLIC_URL && { publicUrl: values.PUBLIC_URL }),
+    mail: mailConfig(values),
     ...(signIn && { signIn }),
     page: pageConfig(values),
     logLevel: values.LOG_LEVEL,

@@ -44,6 +44,7 @@ import { health, type OperatorDeps, operator } from './server/health.ts';
 import { requireHttp11 } from './server/http-version.ts';
 import { callerLeft, observe } from './server/observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from './server/plain-message.ts';
+import { type UnsubscribeDeps, unsubscribeRoutes } from './unsubscribe/routes.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, ChangesDeps {
   /** What is for the operator; absent where that has a port of its own. */
@@ -55,6 +56,7 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   readonly links: Links;
   /** Absent: people have tokens alone. */
   readonly signIn?: SignInDeps;
+  readonly unsubscribe: UnsubscribeDeps['unsubscribe'];
   /** How the page for people looks, and who may frame it. */
   readonly page: PageSettings;
   readonly callerOf: (incoming: IncomingMessage) => Caller;
@@ -120,6 +122,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   app.route('/', docs({ heading: 'Reports over HTTP', describe, brand: deps.page.brand }));
   app.route('/', page(deps.page));
   if (signIn) app.route('/', signInRoutes({ ...signIn, failures, log }));
+  app.route('/', unsubscribeRoutes({ ...deps, body }));
   const ofOperator = deps.operator ? ['/readyz', '/metrics'] : [];
   for (const path of ['/', '/app', '/healthz', ...ofOperator, '/openapi.json', '/docs']) {
     app.all(path, () => {

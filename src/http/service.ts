@@ -19,6 +19,7 @@ import { Changes } from '../report/changes/changes.ts';
 import { Answers } from '../report/kept/answers.ts';
 import { StoreVersion } from '../report/kept/store-version.ts';
 import { timestampIn } from '../report/time/timestamp.ts';
+import { unsubscribe } from '../schedules/schedules.ts';
 import { AccountCache } from './access/account-cache.ts';
 import { Limiter } from './access/limiter.ts';
 import { openRedis } from './access/redis.ts';
@@ -78,7 +79,7 @@ export async function startService(
     };
   };
   const accounts = new AccountCache({ store, onError: warnOf('tokens and limits not refreshed') });
-  // Few people sign out everywhere, and the user of reports may not write.
+  // Few people sign out everywhere or end their mails, and the user of reports may not write.
   const openWriter = () =>
     connect({ ...opened.address, ...config.clickhouse.sessions }, { idleTimeoutMs: shortMs });
   const signIn =
@@ -166,6 +167,10 @@ export async function startService(
       accounts,
       links: linksOf(config),
       ...(signIn && { signIn }),
+      unsubscribe: async (schedule, recipient) => {
+        const writer = openWriter();
+        await unsubscribe(writer, schedule, recipient).finally(() => writer.close());
+      },
       page: { ...config.page, ...(config.signIn && { signIn: config.signIn }) },
       ownUrl: () => ownUrl,
       callerOf: callersBehind(config.trustedProxies),

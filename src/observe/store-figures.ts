@@ -11,6 +11,7 @@ import { judgeDay } from '../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../ingest/history/troubled-loads.ts';
 import { dueLooks } from '../../ingest/ledger/followed-files.ts';
 import type { AlertLimits } from '../config/config.ts';
+import { unsentMails } from '../schedules/mails.ts';
 import type { Labelled, Metrics } from './metrics.ts';
 
 /** How often statements over all accounts are asked. */
@@ -115,6 +116,22 @@ const figures: readonly Figures[] = [
     read: async ({ store }) => [
       (await dueLooks(store)).map(({ places, due }) => ({ labels: { places }, value: due })),
     ],
+  },
+  {
+    metrics: [
+      [
+        'adtally_mail_unsent_timestamp_seconds',
+        'When the oldest mail that is still to be sent had to be sent at the latest, since 1970.',
+      ],
+      [
+        'adtally_mails_stuck',
+        'Mails of the last two weeks that were refused, or of which nobody knows whether they were sent.',
+      ],
+    ],
+    read: async ({ store, now, timezone }) => {
+      const { oldest, stuck } = await unsentMails(store, now, timezone);
+      return [oldest, stuck];
+    },
   },
   {
     metrics: [['adtally_load_under_way_seconds', 'For how long the longest load has been under way.']],

@@ -2,6 +2,7 @@ import { createToken, limits, linkReport, revokeToken, setLimit, tokens } from '
 import { audit, dismiss, loads, previewOfUnload, rejects, replay, showLoad, unload } from './history.ts';
 import { confirm, lists } from './lists.ts';
 import type { FileOperation, Operation } from './operation.ts';
+import { createSchedule, pauseSchedule, removeSchedule, resumeSchedule, schedules } from './schedules.ts';
 
 export const operations: readonly (Operation | FileOperation)[] = [
   createToken,
@@ -10,6 +11,11 @@ export const operations: readonly (Operation | FileOperation)[] = [
   revokeToken,
   limits,
   setLimit,
+  createSchedule,
+  schedules,
+  pauseSchedule,
+  resumeSchedule,
+  removeSchedule,
   ...Object.values(lists),
   confirm,
   loads,

@@ -97,6 +97,39 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
     ['adtally limit acme --requests 600', 'of each window'],
     ['adtally limit acme --default', 'as all others'],
   ],
+  schedule: [
+    [
+      'adtally schedule create acme campaigns/device anna@example.com --every week',
+      'last week, on Mondays at 6',
+    ],
+    ['adtally schedule list', 'with what was sent, and what was not'],
+  ],
+  'schedule create': [
+    [
+      'adtally schedule create acme campaigns/device anna@example.com --every week',
+      'last week, on Mondays at 6',
+    ],
+    [
+      'adtally schedule create acme campaigns/date anna@example.com bo@example.com --every day --period month_to_date --at 07:30',
+      'the month so far, each morning',
+    ],
+    [
+      `adtally schedule create news ad_units bo@example.com --every month --attach csv --body '{"compare_to": "previous_month"}'`,
+      'with the month before, as CSV',
+    ],
+  ],
+  'schedule list': [['adtally schedule list acme --json', 'of an account, for a program']],
+  'schedule pause': [['adtally schedule pause ID', 'an id of adtally schedule list']],
+  'schedule resume': [['adtally schedule resume ID', 'what was due meanwhile is not sent']],
+  'schedule remove': [['adtally schedule remove ID', 'its links end, too']],
+  mail: [
+    ['adtally mail', 'until a signal; needs SMTP_URL, MAIL_FROM and PUBLIC_URL'],
+    ['adtally mail --once', 'for cron, every few minutes'],
+    [
+      'adtally mail --again ID',
+      'where adtally schedule list says that it is unknown whether a mail was sent',
+    ],
+  ],
   migrate: [
     ['CLICKHOUSE_URL=http://clickhouse:8123 adtally migrate', 'after an update, before the services'],
   ],

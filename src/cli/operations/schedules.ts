@@ -1,0 +1,116 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { reportTimezone } from '../../../ingest/load/report-timezone.ts';
+import { linksOf } from '../../accounts/links.ts';
+import { ConfigError } from '../../config/config.ts';
+import {
+  createSchedule,
+  pauseSchedule,
+  removeSchedule,
+  resumeSchedule,
+  schedules,
+} from '../../operations/schedules.ts';
+import { duration } from '../command/arguments.ts';
+import { config, counted, line, print, say, withStore } from '../command/command.ts';
+import { addOperation, operate } from './operate.ts';
+
+/** `schedule` and `mail`: which reports are sent by mail, and the process that sends them. */
+export function addMailCommands(program: Command): void {
+  const schedule = program
+    .command('schedule')
+    .description('say which reports are sent by mail, and see whether they were');
+  addOperation(schedule, createSchedule, ['account', 'report', 'to'], (given) =>
+    operate(createSchedule, given, ({ id }) => print(id)),
+  );
+  addOperation(schedule, schedules, ['account'], (given) =>
+    operate(schedules, given, (list) => {
+      if (given.json) return print(JSON.stringify(list));
+      for (const { id, account, report, every, period, at, to, state, mails } of list) {
+        print(line([id, account, report, every, period, at, to.join(' '), state]));
+        for (const { day, recipient, state, time, error } of mails) {
+          print(line(['', day, recipient, meanings[state], time, error]));
+        }
+      }
+    }),
+  ).option('--json', 'print JSON');
+  for (const turn of [pauseSchedule, resumeSchedule, removeSchedule]) {
+    addOperation(schedule, turn, ['schedule'], (given) =>
+      operate(turn, given, ({ schedule, state }) => say(`schedule ${schedule} is ${state}`)),
+    );
+  }
+  program
+    .command('mail')
+    .description('send the reports of schedules by mail when they are due, until a signal')
+    .option('--once', 'send what is due now and end, for cron')
+    .option(
+      '--again <schedule>',
+      'send its mails once more where nobody knows whether they were sent, or the mail server refused them; then end',
+    )
+    .option('--every <duration>', 'how often to look', duration, 60_000)
+    .action(sendMails);
+}
+
+const meanings = {
+  waiting: 'waiting',
+  taken: 'under way, or its sender died and it is unknown whether it was sent',
+  unknown: 'unknown whether it was sent',
+  delayed: 'not sent, tried again',
+  refused: 'refused',
+  sent: 'sent',
+};
+
+interface MailFlags {
+  readonly once?: boolean;
+  readonly again?: string;
+  readonly every: number;
+}
+
+/** `mail`: a mail that is being sent when a signal comes is sent to its end. */
+async function sendMails({ once, again, every }: MailFlags): Promise<void> {
+  const settings = config();
+  const { smtpUrl, from, serviceUrl } = settings.mail;
+  const { publicUrl } = settings;
+  if (!smtpUrl) throw new ConfigError('SMTP_URL: is needed to send mails');
+  if (!from) throw new ConfigError('MAIL_FROM: is needed to send mails');
+  if (!publicUrl) throw new ConfigError('PUBLIC_URL: is needed for the links in mails');
+  const [{ Sender }, { ReportService }] = await Promise.all([
+    import('../../mail/sender.ts'),
+    import('../../mail/report-service.ts'),
+  ]);
+  const stopping = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
+  const { signal } = stopping;
+  await withStore(async (store) => {
+    const links = linksOf(settings);
+    const sender = new Sender({
+      store,
+      service: new ReportService(serviceUrl, links, settings.answerTrustMs),
+      links,
+      timezone: await reportTimezone(store),
+      smtpUrl,
+      from,
+      publicUrl,
+      now: () => new Date(),
+      say,
+    });
+    if (once || again !== undefined) {
+      const failures = await sender.sendDue({ signal, ...(again !== undefined && { again }) });
+      if (failures > 0) throw new Error(`${counted(failures, 'mail')} could not be sent`);
+      return;
+    }
+    say('looking for mails that are due; Ctrl-C ends it');
+    let problem = '';
+    while (!signal.aborted) {
+      try {
+        await sender.sendDue({ signal });
+        problem = '';
+      } catch (error) {
+        const { message } = error instanceof Error ? error : new Error(String(error));
+        // Said once, however long it lasts.
+        if (message !== problem) say(`${message}; trying again`);
+        problem = message;
+      }
+      await delay(every, undefined, { signal }).catch(() => {});
+    }
+  });
+}

@@ -1,0 +1,49 @@
+import * as z from 'zod';
+
+/** Environment variables of mails; each message completes the sentence that begins with the variable and its value. */
+export const mailVariables = {
+  SMTP_URL: z
+    .url({
+      protocol: /^smtps?$/,
+      error: 'is not the address of a mail server, such as smtps://USER:PASSWORD@smtp.example.com',
+    })
+    .optional(),
+  MAIL_FROM: z
+    .string()
+    .regex(
+      /^([^<>\r\n]+<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/,
+      'is not an address of mail, such as Reports <reports@example.com>',
+    )
+    .optional(),
+  SERVICE_URL: z
+    .url({
+      protocol: /^https?$/,
+      error: 'is not the address of a service of reports, such as http://adtally:8080',
+    })
+    .transform((text) => text.replace(/\/$/, ''))
+    .optional(),
+};
+
+/** What `mail` needs beside the store. */
+export interface MailSettings {
+  readonly smtpUrl?: string;
+  readonly from?: string;
+  /** Where the service of reports is asked. */
+  readonly serviceUrl: string;
+}
+
+interface MailValues {
+  readonly SMTP_URL?: string | undefined;
+  readonly MAIL_FROM?: string | undefined;
+  readonly SERVICE_URL?: string | undefined;
+  readonly PORT: number;
+}
+
+/** The values of the variables, frozen. */
+export function mailConfig({ SMTP_URL, MAIL_FROM, SERVICE_URL, PORT }: MailValues): MailSettings {
+  return Object.freeze({
+    ...(SMTP_URL && { smtpUrl: SMTP_URL }),
+    ...(MAIL_FROM && { from: MAIL_FROM }),
+    serviceUrl: SERVICE_URL ?? `http://127.0.0.1:${PORT}`,
+  });
+}

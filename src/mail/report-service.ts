@@ -1,0 +1,168 @@
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parse } from 'csv-parse/sync';
+import { familyOf } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import type { LinkMaker, Links } from '../accounts/links.ts';
+import { ConfigError } from '../config/config.ts';
+import { parametersOf } from '../http/export/parameters.ts';
+import type { DateRange } from '../report/days.ts';
+import type { Schedule } from '../schedules/schedules.ts';
+
+/** What a mail tells of a report. Figures are digits as the service writes them. */
+export interface Summary {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  readonly rowCount: string;
+  readonly totals: Readonly<Record<string, string>>;
+  readonly compared?: DateRange;
+  /** The rows are those with most of it; absent: their order was asked for. */
+  readonly mostOf?: string;
+  /** Days whose money may change. Runs of days have a slash in between. */
+  readonly unconfirmed: readonly string[];
+  /** The last day of the range that has figures; absent: no day has. */
+  readonly lastDay?: string;
+  /** Stands for what the store had. */
+  readonly tag: string | null;
+}
+
+/** The rows of a report as a file, which arrives while it is read. */
+export interface ReportFile {
+  readonly name: string;
+  readonly type: string;
+  readonly content: Readable;
+}
+
+export interface Asked {
+  readonly schedule: Schedule;
+  readonly range: DateRange;
+  /** The token of the schedule. */
+  readonly maker: LinkMaker;
+}
+
+const rowsInMail = 10;
+/** More make a mail that servers refuse: 100,000 rows are some 10 MB of CSV, 5 of a workbook. */
+const mostRowsOfFile = 100_000;
+const answerMs = 600_000;
+const weekMs = 7 * 86_400_000;
+
+/** Asks the service of reports over HTTP as anybody can who has a link, so that its limits and its gate apply. */
+export class ReportService {
+  readonly #url: string;
+  readonly #links: Links;
+  readonly #trustMs: number;
+
+  /** @param trustMs how old what the service knows of the store may be */
+  constructor(url: string, links: Links, trustMs: number) {
+    this.#url = url;
+    this.#links = links;
+    this.#trustMs = trustMs;
+  }
+
+  /** The address of the whole file, behind that of the service, for a week. */
+  link(asked: Asked): string {
+    return this.#fileLink(asked, weekMs);
+  }
+
+  async summary(asked: Asked): Promise<Summary> {
+    const { report, body } = asked.schedule;
+    const newest = { order_by: [{ field: 'start_time', direction: 'desc' }], limit: 1 };
+    const [last, answer] = await Promise.all([
+      this.#ask(this.#link(asked, `${report.split('/')[0]}/date.csv`, newest)),
+      this.#ask(this.#topLink(asked)),
+    ]);
+    const [, lastRow] = cells(await last.text());
+    const [columns = [], ...rows] = cells(await answer.text());
+    const said = (name: string) => answer.headers.get(`adtally-${name}`) ?? '';
+    const [start, end] = quoted(said('compare-to')).join().split('/');
+    return {
+      columns,
+      rows,
+      rowCount: limited(said('row-count'), body.limit),
+      totals: Object.fromEntries(
+        [...said('totals').matchAll(/(\w+)="([^"]*)"/g)].map(([, id = '', value = '']) => [id, value]),
+      ),
+      ...(start && end && { compared: { start, end } }),
+      ...(body.order_by === undefined && { mostOf: moneyOf(report) }),
+      unconfirmed: quoted(said('unconfirmed-revenue-dates')),
+      ...(lastRow?.[0] && { lastDay: lastRow[0] }),
+      tag: answer.headers.get('etag'),
+    };
+  }
+
+  /**
+   * A summary and the file it is of: both of one state of the store. Without a file where that has too many rows for a mail.
+   * @throws where the report changes each time
+   */
+  async report(asked: Asked): Promise<{ summary: Summary; file?: ReportFile }> {
+    for (let attempt = 1; attempt <= 5; attempt++) {
+      const summary = await this.summary(asked);
+      if (Number(summary.rowCount) > mostRowsOfFile) return { summary };
+      const answer = await this.#ask(this.#fileLink(asked));
+      if (!answer.body) throw new Error('the service of reports answered without a file');
+      const content = Readable.fromWeb(answer.body as ReadableStream<Uint8Array>);
+      // It may break off before it is read; whoever reads it is told.
+      content.on('error', () => {});
+      const [, name = `report.${asked.schedule.attach}`] =
+        /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '') ?? [];
+      const type = answer.headers.get('content-type') ?? 'application/octet-stream';
+      await delay(this.#trustMs);
+      const now = await this.#ask(this.#topLink(asked), 'HEAD').catch((error: unknown) => {
+        content.destroy();
+        throw error;
+      });
+      if (now.headers.get('etag') === summary.tag) return { summary, file: { name, type, content } };
+      content.destroy();
+    }
+    throw new Error('the report changed each time it was read');
+  }
+
+  #fileLink(asked: Asked, forMs?: number): string {
+    const { report, attach, body } = asked.schedule;
+    return this.#link(
+      asked,
+      `${report}.${attach}`,
+      attach === 'xlsx' ? { totals: true, ...body } : body,
+      forMs,
+    );
+  }
+
+  #topLink(asked: Asked): string {
+    const { report, body } = asked.schedule;
+    const { limit = rowsInMail, order_by = [{ field: moneyOf(report), direction: 'desc' }] } = body;
+    const top = { ...body, order_by, totals: true, limit: Math.min(Number(limit), rowsInMail) };
+    return this.#link(asked, `${report}.csv`, top);
+  }
+
+  #link({ range, maker }: Asked, file: string, body: object, forMs = answerMs): string {
+    const fields = { ...body, start_time: range.start, end_time: range.end };
+    const address = `/v1/export/${file}?${parametersOf(fields)}`;
+    const link = this.#links.make(maker, address, new Date(Date.now() + forMs));
+    if (link === undefined) throw new ConfigError('LINK_SECRET: is needed to send reports');
+    return link;
+  }
+
+  async #ask(link: string, method = 'GET'): Promise<Response> {
+    const answer = await fetch(this.#url + link, { method, signal: AbortSignal.timeout(answerMs) });
+    if (answer.ok) return answer;
+    const { detail = '' } = await answer.json().then(Object, () => ({}));
+    throw new Error(`the service of reports answered ${answer.status}${detail && `: ${detail}`}`);
+  }
+}
+
+/** The amount of the family of a report. */
+function moneyOf(report: string): string {
+  const { measures, money } = familyOf(catalog, report.split('/')[0] ?? '');
+  return Object.entries(measures).find(([, { sumOf }]) => sumOf === money)?.[0] ?? '';
+}
+
+function cells(csv: string): string[][] {
+  return parse(csv);
+}
+
+/** The members of a header that lists strings. */
+const quoted = (list: string): string[] => [...list.matchAll(/"([^"]*)"/g)].map(([, text = '']) => text);
+
+const limited = (count: string, limit: unknown): string =>
+  limit !== undefined && Number(limit) < Number(count) ? String(limit) : count;

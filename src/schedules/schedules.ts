@@ -1,0 +1,75 @@
+import { type Store, select } from '../../clickhouse/client.ts';
+import type { Frequency, Period } from './due.ts';
+
+/** A report that is sent by mail again and again. */
+export interface Schedule {
+  readonly id: string;
+  readonly account: string;
+  /** As exports are named: `campaigns/device_date`. */
+  readonly report: string;
+  /** The optional fields of the body of a report. */
+  readonly body: Readonly<Record<string, unknown>>;
+  readonly period: Period;
+  readonly every: Frequency;
+  /** `hh:mm` in the time zone of the store. */
+  readonly at: string;
+  readonly to: readonly string[];
+  readonly attach: 'xlsx' | 'csv';
+  /** For how long a mail waits for its days to be final. */
+  readonly waitHours: number;
+  /** The id of the token that opens the report. */
+  readonly token: string;
+  readonly state: 'active' | 'paused' | 'removed';
+  /** What was due before is not sent. */
+  readonly since: Date;
+}
+
+export async function storeSchedule(store: Store, schedule: Schedule): Promise<void> {
+  const { account, to, waitHours, since, body, ...same } = schedule;
+  await store.insert({
+    table: 'schedules',
+    values: [
+      {
+        ...same,
+        account_id: account,
+        body: JSON.stringify(body),
+        recipients: to,
+        wait_hours: waitHours,
+        since: since.toISOString().slice(0, -1),
+      },
+    ],
+    format: 'JSONEachRow',
+  });
+}
+
+type Stored = Omit<Schedule, 'body' | 'since'> & { readonly body: string; readonly since_ms: number };
+
+/** All but those that were removed, the oldest first. */
+export async function listSchedules(store: Store): Promise<Schedule[]> {
+  const rows = await select<Stored>(
+    store,
+    `SELECT id, account_id AS account, report, body, toString(period) AS period, toString(every) AS every, at, recipients AS to,
+            toString(attach) AS attach, wait_hours AS waitHours, token, toString(s.state) AS state,
+            toFloat64(toUnixTimestamp64Milli(s.since)) AS since_ms
+     FROM schedules AS s FINAL WHERE s.state != 'removed' ORDER BY id`,
+  );
+  return rows.map(({ body, since_ms, ...row }) => ({
+    ...row,
+    body: JSON.parse(body),
+    since: new Date(since_ms),
+  }));
+}
+
+/** Notes that somebody wants no more mails of a schedule. */
+export async function unsubscribe(store: Store, schedule: string, recipient: string): Promise<void> {
+  await store.insert({ table: 'unsubscribed', values: [{ schedule, recipient }], format: 'JSONEachRow' });
+}
+
+/** Who wants no more mails, by schedule. */
+export async function listUnsubscribed(store: Store): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const rows = await select<{ schedule: string; recipients: string[] }>(
+    store,
+    'SELECT schedule, groupUniqArray(recipient) AS recipients FROM unsubscribed GROUP BY schedule',
+  );
+  return new Map(rows.map(({ schedule, recipients }) => [schedule, new Set(recipients)]));
+}

@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { unsentMails } from '../../src/schedules/mails.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
+import { useMailServer } from '../support/mail-server.ts';
+import { environmentOf, useCommands } from '../support/process.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+
+const secret = { LINK_SECRET: 'a secret of more than 32 characters' };
+const db = useStore();
+const service = useService(db, secret);
+const mailServer = useMailServer();
+const runner = useCommandRunners();
+const commands = useCommands();
+
+const env = () => ({
+  ...environmentOf(db.address),
+  ...secret,
+  ANSWER_TRUST_MS: '0',
+  SMTP_URL: mailServer.url,
+  MAIL_FROM: 'reports@example.com',
+  PUBLIC_URL: service.url,
+  SERVICE_URL: service.url,
+});
+const run = (...args: string[]) => runner(args, env());
+
+const list = async () => JSON.parse((await run('schedule', 'list', '--json')).stdout);
+
+test.each([
+  [['campaigns/country', 'anna@example.com', '--every', 'day'], /report must be one of campaigns, /],
+  [['campaigns', 'anna', '--every', 'day'], /to\.0 must be addresses of mail/],
+  [['campaigns', 'anna@example.com'], /--every is required/],
+  [['campaigns', 'anna@example.com', '--every', 'day', '--at', '24:00'], /--at must be a time of day/],
+  [['campaigns', 'anna@example.com', '--every', 'day', '--body', '[1]'], /--body must be a JSON object/],
+  [
+    ['campaigns', 'anna@example.com', '--every', 'day', '--body', '{"filters":{"site":["a"]}}'],
+    /--body is no body of this report: filters\.site/,
+  ],
+  [
+    ['campaigns', 'anna@example.com', '--every', 'day', '--body', '{"start_time":"2026-01-01"}'],
+    /--body must not have start_time/,
+  ],
+])('schedule create acme %j is refused, and nothing is stored', async (args, reason) => {
+  const { code, stderr } = await run('schedule', 'create', 'acme', ...args);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(reason)]);
+  expect(await list()).toEqual([]);
+});
+
+test('a sender that is killed after it has taken a mail leaves it unknown; nobody sends it again but by hand', async () => {
+  const created = await run(
+    'schedule',
+    'create',
+    'acme',
+    'ad_units/site_date',
+    'anna@example.com',
+    '--every',
+    'day',
+    '--at',
+    '00:00',
+    '--wait',
+    '0h',
+    '--attach',
+    'csv',
+    '--body',
+    '{"metrics":["impressions"]}',
+  );
+  expect(created).toMatchObject({ code: 0, stderr: '' });
+  const id = created.stdout.trim();
+  // It was made after midnight, so that nothing is due before the next one.
+  expect(await run('mail', '--once')).toMatchObject({ code: 0, stderr: '' });
+  await db.store.command({
+    query: `INSERT INTO schedules SELECT * EXCEPT (since, version), toStartOfDay(now('UTC')) AS since, now64(6) AS version FROM schedules`,
+  });
+  mailServer.answer('hangs');
+  const sender = commands.start(['mail', '--once'], env());
+  await expect.poll(() => mailServer.mails.length, { timeout: 30_000 }).toBe(1);
+  await sender.kill('SIGKILL');
+
+  expect(await run('mail', '--once')).toMatchObject({ code: 0, stderr: '' });
+  expect(mailServer.mails).toHaveLength(1);
+  const body = { metrics: ['impressions'] };
+  const mail = { recipient: 'anna@example.com', state: 'taken', error: '' };
+  expect(await list()).toMatchObject([
+    { id, account: 'acme', report: 'ad_units/site_date', body, state: 'active', mails: [mail] },
+  ]);
+  expect((await run('schedule', 'list')).stdout).toContain('it is unknown whether it was sent');
+  expect(await unsentMails(db.store, new Date(), 'UTC')).toEqual({ oldest: Number.NaN, stuck: 1 });
+
+  expect((await run('mail', '--again', id)).stderr).toContain(': sent');
+  expect(mailServer.mails).toHaveLength(2);
+  expect(mailServer.mails[1]?.attachments[0]?.filename).toMatch(/^ad_units_site_date_.*\.csv$/);
+  expect((await list())[0].mails).toMatchObject([{ state: 'sent' }]);
+  expect((await unsentMails(db.store, new Date(), 'UTC')).stuck).toBe(0);
+});
+
+test('a schedule is paused, resumed and removed; its token ends with it', async () => {
+  const [{ id, token }] = await list();
+  for (const [command, state] of [
+    ['pause', 'paused'],
+    ['resume', 'active'],
+  ]) {
+    expect((await run('schedule', command ?? '', id)).stderr).toBe(`schedule ${id} is ${state}\n`);
+    expect((await list())[0].state).toBe(state);
+  }
+  const isRevoked = async () => {
+    const { stdout } = await run('token', 'list', 'acme', '--json');
+    return JSON.parse(stdout).find((each: { id: string }) => each.id === token).revoked !== null;
+  };
+  expect(await isRevoked()).toBe(false);
+  await run('schedule', 'remove', id);
+  expect([await list(), await isRevoked()]).toEqual([[], true]);
+  expect(await run('schedule', 'pause', id)).toMatchObject({ code: 2 });
+});
+
+test.each(['SMTP_URL', 'MAIL_FROM', 'PUBLIC_URL'])('mail without %s says so', async (name) => {
+  const { code, stderr } = await runner(['mail', '--once'], { ...env(), [name]: '' });
+  expect([code, stderr]).toEqual([2, expect.stringContaining(`${name}: is needed`)]);
+});

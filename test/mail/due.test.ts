@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { daysOf, dueUntil, type Timing } from '../../src/schedules/due.ts';
+
+const timing = (given: Partial<Timing> = {}): Timing => ({
+  every: 'day',
+  at: '06:00',
+  since: new Date('2020-01-01T00:00:00Z'),
+  ...given,
+});
+const last = (given: Partial<Timing>, now: string, timezone: string) => {
+  const { day, at } = dueUntil(timing(given), new Date(now), timezone).at(-1) ?? {};
+  return `${day} ${at?.toISOString()}`;
+};
+
+test.each([
+  ['day', '06:00', '2026-03-02T05:00:00Z', 'Europe/Vienna', '2026-03-02 2026-03-02T05:00:00.000Z'],
+  ['day', '06:00', '2026-03-02T04:59:59Z', 'Europe/Vienna', '2026-03-01 2026-03-01T05:00:00.000Z'],
+  ['day', '06:00', '2026-03-01T21:00:00Z', 'Asia/Tokyo', '2026-03-02 2026-03-01T21:00:00.000Z'],
+  ['day', '23:30', '2026-03-02T04:30:00Z', 'America/New_York', '2026-03-01 2026-03-02T04:30:00.000Z'],
+  // Clocks are put forward from 2 to 3, and back from 3 to 2.
+  ['day', '02:30', '2026-03-29T12:00:00Z', 'Europe/Vienna', '2026-03-29 2026-03-29T01:30:00.000Z'],
+  ['day', '06:00', '2026-03-29T12:00:00Z', 'Europe/Vienna', '2026-03-29 2026-03-29T04:00:00.000Z'],
+  ['day', '06:00', '2026-10-25T12:00:00Z', 'Europe/Vienna', '2026-10-25 2026-10-25T05:00:00.000Z'],
+  ['week', '06:00', '2026-03-01T12:00:00Z', 'UTC', '2026-02-23 2026-02-23T06:00:00.000Z'],
+  ['week', '06:00', '2026-03-02T06:00:00Z', 'UTC', '2026-03-02 2026-03-02T06:00:00.000Z'],
+  ['month', '06:00', '2026-03-31T12:00:00Z', 'UTC', '2026-03-01 2026-03-01T06:00:00.000Z'],
+] as const)('each %s at %s: at %s in %s the last one was due on %s', (every, at, now, timezone, expected) => {
+  expect(last({ every, at }, now, timezone)).toBe(expected);
+});
+
+test('what was missed for two weeks is due, longer ago only the last one, and nothing from before the schedule', () => {
+  const days = (given: Partial<Timing>) =>
+    dueUntil(timing(given), new Date('2026-03-31T12:00:00Z'), 'UTC').map(({ day }) => day);
+  expect(days({})).toHaveLength(15);
+  expect(days({})[0]).toBe('2026-03-17');
+  expect(days({ every: 'week' })).toEqual(['2026-03-23', '2026-03-30']);
+  expect(days({ every: 'month' })).toEqual(['2026-03-01']);
+  expect(days({ since: new Date('2026-03-30T06:00:01Z') })).toEqual(['2026-03-31']);
+});
+
+test.each([
+  ['yesterday', '2026-03-01', '2026-02-28', '2026-02-28'],
+  ['last_week', '2026-03-02', '2026-02-23', '2026-03-01'],
+  ['last_week', '2026-03-01', '2026-02-16', '2026-02-22'],
+  ['last_month', '2026-03-01', '2026-02-01', '2026-02-28'],
+  ['last_month', '2026-01-15', '2025-12-01', '2025-12-31'],
+  ['month_to_date', '2026-03-15', '2026-03-01', '2026-03-14'],
+  ['month_to_date', '2026-03-01', '2026-02-01', '2026-02-28'],
+] as const)('%s, due on %s, is from %s to %s', (period, day, start, end) => {
+  expect(daysOf(period, day)).toEqual({ start, end });
+});

@@ -1,0 +1,371 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { parse } from 'lossless-json';
+import type { ParsedMail } from 'mailparser';
+import { afterEach, expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { Links } from '../../src/accounts/links.ts';
+import { issueToken, revokeTokens } from '../../src/accounts/tokens.ts';
+import { ReportService } from '../../src/mail/report-service.ts';
+import { Sender } from '../../src/mail/sender.ts';
+import { type Schedule, storeSchedule, unsubscribe } from '../../src/schedules/schedules.ts';
+import { event, load, loadRows } from '../support/events.ts';
+import { useMailServer } from '../support/mail-server.ts';
+import { readers } from '../support/readers.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+
+const secret = 'a secret of more than 32 characters';
+const db = useStore();
+const service = useService(db, { LINK_SECRET: secret });
+const mailServer = useMailServer();
+const said: string[] = [];
+
+const made: Schedule[] = [];
+const proxies: Server[] = [];
+
+afterEach(async () => {
+  mailServer.mails.length = 0;
+  said.length = 0;
+  for (const proxy of proxies.splice(0)) proxy.close();
+  for (const schedule of made.splice(0)) await storeSchedule(db.store, { ...schedule, state: 'removed' });
+});
+
+interface Looking {
+  readonly again?: string;
+  readonly smtpUrl?: string;
+  readonly serviceUrl?: string;
+}
+
+/** Looks once. Each sender is another process, as far as the ledger can tell. */
+function look(
+  at: string,
+  { smtpUrl = mailServer.url, serviceUrl = service.url, ...again }: Looking = {},
+): Promise<number> {
+  const links = new Links(() => secret);
+  const sender = new Sender({
+    store: db.store,
+    service: new ReportService(serviceUrl, links, 0),
+    links,
+    timezone: 'UTC',
+    smtpUrl,
+    from: 'Reports <reports@example.com>',
+    publicUrl: service.url,
+    now: () => new Date(at),
+    say: (text) => said.push(text),
+  });
+  return sender.sendDue(again);
+}
+
+let accounts = 0;
+
+/** A schedule of an account of its own, from 2026-03-02 on: each day at 6 the figures of the day before. */
+async function scheduled(given: Partial<Schedule> = {}): Promise<Schedule> {
+  const account = given.account ?? `account-${++accounts}`;
+  const { id: token } = await issueToken(db.store, { account, label: '' });
+  const schedule: Schedule = {
+    id: `${++accounts}${randomUUID().slice(0, 8)}`,
+    account,
+    report: 'campaigns/device',
+    body: {},
+    period: 'yesterday',
+    every: 'day',
+    at: '06:00',
+    to: ['anna@example.com'],
+    attach: 'xlsx',
+    waitHours: 0,
+    token,
+    state: 'active',
+    since: new Date('2026-03-02T00:00:00Z'),
+    ...given,
+  };
+  await storeSchedule(db.store, schedule);
+  made.push(schedule);
+  return schedule;
+}
+
+/** What became of the mails of a schedule, and why, by attempt. */
+const ledger = ({ id }: Schedule) =>
+  select<{ attempt: number; state: string; error: string }>(
+    db.store,
+    'SELECT attempt, toString(state) AS state, error FROM mails FINAL WHERE schedule = {id:String} ORDER BY day, recipient, attempt',
+    { id },
+  );
+
+const statesOf = async (schedule: Schedule) => (await ledger(schedule)).map(({ state }) => state);
+
+/** Cells of a table of the mail, digits without their groups. */
+function table(mail: ParsedMail, n: number): string[][] {
+  const [, html = ''] = (mail.html || '').split('<table').slice(n);
+  const [body = ''] = html.split('</table>');
+  return body
+    .split('<tr>')
+    .slice(1)
+    .map((row) =>
+      [...row.matchAll(/<t[dh][^>]*>(.*?)<\/t[dh]>/gs)].map(([, cell = '']) =>
+        cell.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(code)).replaceAll(/(?<=\d),(?=\d)/g, ''),
+      ),
+    );
+}
+
+const at6 = '2026-03-02T06:00:00Z';
+
+test('the mail says what the API answers, digit for digit, with all rows as a workbook', async () => {
+  const names = ['<b>"Sale" & more</b>', 'Größe 日本', '=1+1'];
+  const account = 'shop';
+  const lines = names.flatMap((campaign_id, n) =>
+    ['desktop', 'mobile', 'tablet', 'tv'].flatMap((device, d) => [
+      event({ advertiser_id: account, campaign_id, device, quantity: 1_234_567 * (n + 1) + d }),
+      event({
+        advertiser_id: account,
+        campaign_id,
+        device,
+        event_type: 'referral',
+        spend: `${8_000_000_000_000 + n * 10 + d}.654321`,
+        confirmed: true,
+      }),
+    ]),
+  );
+  const earlier = lines.slice(0, 6).map((line) => ({
+    ...line,
+    event_id: `${line.event_id}-before`,
+    event_time: '2026-02-28T12:00:00.000Z',
+  }));
+  await load(db.store, [...lines, ...earlier]);
+  await scheduled({ account, body: { compare_to: 'previous_period' } });
+  expect(await look(at6)).toBe(0);
+  const [mail] = mailServer.mails;
+  if (!mail) throw new Error('no mail came');
+
+  const body = {
+    start_time: '2026-03-01',
+    end_time: '2026-03-01',
+    compare_to: 'previous_period',
+    totals: true,
+    order_by: [{ field: 'spent', direction: 'desc' }],
+  };
+  const answer = await service.post('/v1/campaigns/breakdowns/device', account, body);
+  const { rows, totals } = Object(parse(await answer.text())).result;
+  const figures: string[][] = rows.map((row: object) => Object.values(row).map(String));
+  expect(figures).toHaveLength(12);
+  expect(table(mail, 0).map(([, value]) => value)).toEqual(Object.values(totals).map(String));
+  const [head, ...shown] = table(mail, 1);
+  expect(head?.slice(0, 5)).toEqual(['Campaign', 'Device', 'CPA', 'CPA before', 'CPA change']);
+  expect(shown).toEqual(figures.slice(0, 10).map((row) => row.slice(2)));
+  expect(mail.text).toContain(shown[0]?.[0]);
+
+  expect(mail.subject).toBe('Campaigns by device, 2026-03-01');
+  expect(mail.from?.text).toBe('"Reports" <reports@example.com>');
+  expect(mail.text).toContain('All days are confirmed: these figures are final.');
+  expect(mail.text).toContain('Compared with 2026-02-28.');
+  expect(mail.text).not.toContain('late');
+  expect(mail.html).not.toContain('<b>');
+  const [file] = mail.attachments;
+  expect(file?.filename).toBe('campaigns_device_2026-03-01_2026-03-01.xlsx');
+  const sheet = await readers.xlsx(file?.content ?? Buffer.of());
+  const byName = (all: readonly (readonly string[])[]) => all.map((row) => row.slice(0, 4).join()).toSorted();
+  expect(byName(sheet.rows.slice(0, -1))).toEqual(byName(figures));
+  // The link in the mail opens the same file without a token.
+  const [, link = ''] = /Download all rows: (\S+)/.exec(mail.text ?? '') ?? [];
+  const linked = await readers.xlsx(Buffer.from(await (await fetch(link)).arrayBuffer()));
+  expect(linked).toEqual(sheet);
+});
+
+test('a report waits until its days are confirmed, and says so when they are not in time', async () => {
+  const account = 'waits';
+  await load(db.store, [event({ advertiser_id: account, event_type: 'referral', spend: '2.5' })]);
+  const early = await scheduled({ account, waitHours: 24, attach: 'csv' });
+  await look(at6);
+  await look('2026-03-03T05:59:59Z');
+  expect(mailServer.mails).toEqual([]);
+  expect(await statesOf(early)).toEqual([]);
+  await look('2026-03-03T06:00:00Z');
+  const [provisional] = mailServer.mails;
+  expect(provisional?.subject).toBe('Campaigns by device, 2026-03-01 (provisional)');
+  expect(provisional?.text).toContain('Provisional: money may still change on 2026-03-01.');
+  expect(provisional?.text).toContain(
+    'it was due on 2026-03-02 06:00 and was sent on 2026-03-03 06:00 (UTC)',
+  );
+  expect(provisional?.attachments[0]?.content.toString()).toMatch(
+    /^"start_time",.*\n"2026-03-01",.*,2\.5\n$/,
+  );
+
+  const later = await scheduled({ account, waitHours: 24 });
+  mailServer.mails.length = 0;
+  await loadRows(db.store, 'confirmations', [[account, '2026-03-01']]);
+  await look(at6);
+  expect(mailServer.mails.map(({ text }) => /.* final/.exec(text ?? '')?.[0])).toEqual([
+    'All days are confirmed: these figures are final',
+  ]);
+  expect(await statesOf(later)).toEqual(['sent']);
+});
+
+test('days without figures are not called final, because they may still come', async () => {
+  const account = 'late-loads';
+  await load(db.store, [event({ advertiser_id: account, event_time: '2026-02-27T12:00:00.000Z' })]);
+  await scheduled({ account, every: 'month', period: 'last_month', since: new Date('2026-03-01T00:00:00Z') });
+  await scheduled({ account });
+  await look(at6);
+  expect(mailServer.mails.map(({ text }) => /Provisional: .*/.exec(text ?? '')?.[0])).toEqual([
+    'Provisional: there are no figures after 2026-02-27 yet.',
+    'Provisional: there are no figures of these days yet.',
+  ]);
+});
+
+test('of several senders one sends each mail, and once', async () => {
+  const to = ['a', 'b', 'c', 'd'].map((name) => `${name}@example.com`);
+  const schedule = await scheduled({ to });
+  await Promise.all([look(at6), look(at6), look(at6)]);
+  await look('2026-03-02T06:01:00Z');
+  const recipients = mailServer.mails.map(({ to }) => (Array.isArray(to) ? '' : to?.text));
+  expect(recipients.toSorted()).toEqual(to);
+  expect(await statesOf(schedule)).toEqual(['sent', 'sent', 'sent', 'sent']);
+});
+
+test('what was missed is sent when a sender is back, and says that it is late', async () => {
+  await scheduled();
+  await look('2026-03-04T08:00:00Z');
+  expect(mailServer.mails.map(({ subject }) => subject)).toEqual([
+    'Campaigns by device, 2026-03-01 (provisional)',
+    'Campaigns by device, 2026-03-02 (provisional)',
+    'Campaigns by device, 2026-03-03 (provisional)',
+  ]);
+  for (const { text } of mailServer.mails) expect(text).toContain('This mail comes late');
+});
+
+test('a server that is busy is asked again, with longer pauses, and one that refuses a recipient is not', async () => {
+  const schedule = await scheduled();
+  mailServer.answer({ code: 451, at: 'recipient' }, { code: 452, at: 'end' });
+  expect(await look(at6)).toBe(1);
+  expect(await look('2026-03-02T06:00:59Z')).toBe(0);
+  expect(await look('2026-03-02T06:01:00Z')).toBe(1);
+  expect(await look('2026-03-02T06:02:59Z')).toBe(0);
+  expect(await look('2026-03-02T06:03:00Z', { smtpUrl: 'smtp://127.0.0.1:1' })).toBe(1);
+  expect(await look('2026-03-02T06:07:00Z')).toBe(0);
+  expect(await statesOf(schedule)).toEqual(['delayed', 'delayed', 'delayed', 'sent']);
+  expect((await ledger(schedule))[2]?.error).toContain('ECONNREFUSED');
+
+  const refused = await scheduled();
+  mailServer.answer({ code: 550, at: 'recipient' });
+  expect(await look(at6)).toBe(1);
+  expect(await look('2026-03-02T09:00:00Z')).toBe(0);
+  expect(await statesOf(refused)).toEqual(['refused']);
+});
+
+test('a mail that the server may have taken is not sent again, unless somebody says so', async () => {
+  const schedule = await scheduled();
+  mailServer.answer('leaves');
+  expect(await look(at6)).toBe(1);
+  await look('2026-03-02T12:00:00Z');
+  expect(await statesOf(schedule)).toEqual(['unknown']);
+  expect(mailServer.mails).toHaveLength(1);
+  await look('2026-03-02T12:00:00Z', { again: 'another' });
+  expect(mailServer.mails).toHaveLength(1);
+  await look('2026-03-02T12:00:00Z', { again: schedule.id });
+  const ids = mailServer.mails.map(({ messageId }) => messageId);
+  expect([ids.length, new Set(ids).size]).toEqual([2, 1]);
+  expect(await statesOf(schedule)).toEqual(['unknown', 'sent']);
+});
+
+test('a report that cannot be read keeps no other one waiting, and is tried again', async () => {
+  const wrong = await scheduled();
+  await revokeTokens(db.store, { id: wrong.token });
+  const right = await scheduled();
+  expect(await look(at6)).toBe(1);
+  expect(await statesOf(right)).toEqual(['sent']);
+  expect(await statesOf(wrong)).toEqual(['delayed']);
+  expect(said.join('\n')).toContain('the service of reports answered 401');
+});
+
+/** The address of a proxy before the service that does something with the first file it is asked for. */
+async function meddling(meddle: (answer: ServerResponse) => Promise<void>): Promise<string> {
+  let meddled = false;
+  const proxy = createServer(async ({ url = '', method = 'GET' }, outgoing) => {
+    const isFile = url.includes('.xlsx');
+    if (isFile && !meddled) {
+      meddled = true;
+      await meddle(outgoing);
+    }
+    if (outgoing.headersSent) return;
+    const answer = await fetch(service.url + url, { method });
+    const headers = [...answer.headers].filter(([name]) =>
+      /^(adtally-|content-(type|disposition)|etag)/.test(name),
+    );
+    outgoing
+      .writeHead(answer.status, Object.fromEntries(headers))
+      .end(Buffer.from(await answer.arrayBuffer()));
+  });
+  proxies.push(proxy);
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+}
+
+test('a file that breaks off makes no mail, and is asked for again', async () => {
+  const schedule = await scheduled();
+  const serviceUrl = await meddling(async (answer) => {
+    answer.writeHead(200, { 'content-length': 1_000_000 });
+    answer.write(Buffer.alloc(300_000));
+    setTimeout(() => answer.destroy(), 500);
+  });
+  expect(await look(at6, { serviceUrl })).toBe(1);
+  expect(await look('2026-03-02T06:01:00Z', { serviceUrl })).toBe(0);
+  expect(await statesOf(schedule)).toEqual(['delayed', 'sent']);
+  expect(mailServer.mails).toHaveLength(1);
+  const sheet = await readers.xlsx(mailServer.mails[0]?.attachments[0]?.content ?? Buffer.of());
+  expect(sheet.columns).toContain('spent');
+});
+
+test('text and file are of one state of the store, also where events come in between', async () => {
+  const account = 'changes';
+  const spent = (spend: string) => event({ advertiser_id: account, event_type: 'referral', spend });
+  await load(db.store, [spent('1')]);
+  await scheduled({ account });
+  const serviceUrl = await meddling(async () => void (await load(db.store, [spent('2')])));
+  expect(await look(at6, { serviceUrl })).toBe(0);
+  const [mail] = mailServer.mails;
+  expect(mail?.text).toContain('Spent: 3\n');
+  const { columns, rows } = await readers.xlsx(mail?.attachments[0]?.content ?? Buffer.of());
+  expect(rows.map((row) => row[columns.indexOf('spent')])).toEqual(['3', '3']);
+});
+
+test('one click ends the mails to a recipient, a look at the link does not, and a forged link is refused', async () => {
+  const schedule = await scheduled({ to: ['anna+ads@example.com', 'bo@example.com'] });
+  await look(at6);
+  const mail = mailServer.mails.find(({ text }) => text?.includes('anna'));
+  const link = listLink(mail);
+  expect(headerOf(mail, 'list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click');
+  const page = await fetch(link);
+  expect(await page.text()).toContain('<form method="post">');
+  await look('2026-03-03T06:00:00Z');
+  expect(mailServer.mails).toHaveLength(4);
+
+  const click = (address: string) =>
+    fetch(address, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'List-Unsubscribe=One-Click',
+    });
+  expect((await click(link.replace('anna', 'bo'))).status).toBe(404);
+  const done = await click(link);
+  expect([done.status, await done.text()]).toEqual([
+    200,
+    expect.stringContaining('anna+ads@example.com gets no more'),
+  ]);
+  await look('2026-03-04T06:00:00Z');
+  expect(mailServer.mails.slice(4).map(({ to }) => (Array.isArray(to) ? '' : to?.text))).toEqual([
+    'bo@example.com',
+  ]);
+  await unsubscribe(db.store, schedule.id, 'bo@example.com');
+  await look('2026-03-05T06:00:00Z');
+  expect(mailServer.mails).toHaveLength(5);
+});
+
+function headerOf(mail: ParsedMail | undefined, name: string): string {
+  const { line = '' } = mail?.headerLines.find(({ key }) => key === name) ?? {};
+  return line.replace(/^[^:]*:\s*/, '');
+}
+
+const listLink = (mail: ParsedMail | undefined) => headerOf(mail, 'list-unsubscribe').replace(/^<|>$/g, '');
