@@ -13,7 +13,7 @@ import { useBrowser } from './browser.ts';
 import { choose, daysAgo, jumps, plain, shownDay, tabTo, totalsRow, visibleRows, whole } from './pages.ts';
 
 const db = useStore();
-const service = useService(db);
+const service = useService(db, { LINK_SECRET: 'a secret of more than 32 characters' });
 const browser = useBrowser();
 const account = 'acme';
 const campaigns = ['boots', 'tents', 'socks'];
@@ -191,6 +191,13 @@ test('what is copied runs: curl and Python get the rows of the page', async () =
     expect(ended.code, ended.stderr).toBe(0);
     return ended.stdout;
   };
+  await page.locator('.take summary').click();
+  await page.getByRole('button', { name: 'Link to the file', exact: true }).click();
+  await page.getByText('Copied: Link to the file').waitFor();
+  await page.keyboard.press('Escape');
+  const link = await page.evaluate(() => navigator.clipboard.readText());
+  const file = await readers.xlsx(Buffer.from(await (await fetch(link)).arrayBuffer()));
+  expect(file.rows).toHaveLength(56 + 1);
   expect(await run('Python', 'python3', '-c')).toBe('56 rows\n');
   const shell = 'cd "$(mktemp -d)" && eval "$0" && cat report.csv && rm -r "$PWD"';
   const rows = parse(await run('curl', 'sh', '-c', shell), { columns: true }) as Record<string, string>[];

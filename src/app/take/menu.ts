@@ -7,6 +7,7 @@ import { bytesText, countText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 import { commands } from './commands.ts';
 import { type DownloadFormat, download, downloadFormats, type Shown } from './download.ts';
+import { fileLink, makesLinks } from './file-link.ts';
 
 export interface Taken extends Shown {
   readonly arranged: Arranged | undefined;
@@ -38,7 +39,10 @@ export class TakeMenu {
     this.session = session;
     this.taken = taken;
     const formats = Object.keys(downloadFormats) as DownloadFormat[];
-    const copies = Object.keys(text.take.copies) as (keyof typeof text.take.copies)[];
+    const canLink = makesLinks(session.key);
+    const copies = (Object.keys(text.take.copies) as (keyof typeof text.take.copies)[]).filter(
+      (what) => what !== 'file' || canLink,
+    );
     this.element = menu(
       text.take.label,
       el(
@@ -58,7 +62,7 @@ export class TakeMenu {
           { class: 'choices' },
           ...copies.map((what) => button(text.take.copies[what], () => void this.copy(what))),
         ),
-        el('p', { class: 'hint' }, text.take.linkHint),
+        el('p', { class: 'hint' }, [text.take.linkHint, ...(canLink ? [text.take.fileHint] : [])].join(' ')),
         button(text.take.print, () => void this.print(), { class: 'wide' }),
         this.said,
         this.shown,
@@ -104,9 +108,18 @@ export class TakeMenu {
     }
   }
 
+  private async contentOf(what: keyof typeof text.take.copies): Promise<string> {
+    if (what === 'link') return location.href;
+    if (what === 'file') return fileLink(this.taken(), this.session);
+    return commands[what](this.taken(), this.session.today, location.origin);
+  }
+
   private async copy(what: keyof typeof text.take.copies): Promise<void> {
-    const content =
-      what === 'link' ? location.href : commands[what](this.taken(), this.session.today, location.origin);
+    const content = await this.contentOf(what).catch(() => undefined);
+    if (content === undefined) {
+      this.said.textContent = text.take.noLink;
+      return;
+    }
     this.shown.hidden = true;
     try {
       await navigator.clipboard.writeText(content);

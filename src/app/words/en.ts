@@ -245,8 +245,16 @@ export const en = {
     beyondFind: (found: string, all: string) =>
       `These hold all ${all} rows, not only the ${found} that Find shows. A filter narrows them, too.`,
     copy: 'Copy',
-    copies: { link: 'Link to this page', curl: 'curl', python: 'Python', duckdb: 'SQL for DuckDB' },
+    copies: {
+      link: 'Link to this page',
+      file: 'Link to the file',
+      curl: 'curl',
+      python: 'Python',
+      duckdb: 'SQL for DuckDB',
+    },
     linkHint: 'The link has no token: who opens it signs in.',
+    fileHint: 'The link to the Excel file opens it for a week, for whoever has it, without signing in.',
+    noLink: 'This service makes no links to files now.',
     print: 'Print',
     copied: (what: string) => `Copied: ${what}`,
     notCopied: 'The browser does not let this page copy. Here it is:',
