@@ -35,6 +35,18 @@ PARTITION BY toYYYYMM(day)
 ORDER BY (day, advertiser_id)
 SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
 
+CREATE TABLE account_currencies
+(
+    `account_id` String,
+    `currency` Nullable(String),
+    `version` DateTime64(6, 'UTC') DEFAULT now64(6),
+    CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
+    CONSTRAINT currency CHECK match(ifNull(currency, 'XXX'), '^[A-Z]{3}$')
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY account_id
+SETTINGS index_granularity = 8192;
+
 CREATE TABLE account_limits
 (
     `account_id` String,

@@ -44,6 +44,7 @@ const serviceTables = {
     'version',
   ],
   account_limits: ['account_id', 'requests', 'version'],
+  account_currencies: ['account_id', 'currency', 'version'],
   sign_outs: ['person', 'version'],
   schedules: ['id', 'account_id', 'every', 'at', 'recipients', 'wait_hours', 'state', 'since'],
   unsubscribed: ['schedule', 'recipient'],

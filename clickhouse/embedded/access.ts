@@ -66,6 +66,7 @@ function reporterGrants(databases: readonly string[]): string[] {
       'confirmations',
       'tokens',
       'account_limits',
+      'account_currencies',
       'sign_outs',
       'schedules',
       'unsubscribed',

@@ -1,6 +1,6 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 
-/** A row of `tokens`, `account_limits` or `sign_outs`; only its latest version counts. */
+/** A row of one of these tables; only its latest version counts. */
 export interface Versioned {
   /** `yyyy-mm-dd hh:mm:ss.ffffff` */
   readonly version: string;
@@ -20,7 +20,12 @@ export function versionAfter(latest: string): string {
 export type TableState = string;
 
 /** The keys of these tables. */
-const keys = { tokens: 'id', account_limits: 'account_id', sign_outs: 'person' } as const;
+const keys = {
+  tokens: 'id',
+  account_limits: 'account_id',
+  account_currencies: 'account_id',
+  sign_outs: 'person',
+} as const;
 
 /** The states of the tables, as `stateOf` computes them from their rows. */
 export async function readStates<Table extends keyof typeof keys>(

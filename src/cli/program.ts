@@ -37,7 +37,7 @@ const groups: readonly {
   },
   {
     heading: 'Accounts:',
-    commands: ['token', 'limit'],
+    commands: ['token', 'limit', 'currency'],
     load: async () => (await import('./operations/accounts.ts')).addAccountCommands,
   },
   {

@@ -78,7 +78,10 @@ export async function startService(
       if (!stopping.signal.aborted) write(error);
     };
   };
-  const accounts = new AccountCache({ store, onError: warnOf('tokens and limits not refreshed') });
+  const accounts = new AccountCache({
+    store,
+    onError: warnOf('tokens, limits and currencies not refreshed'),
+  });
   // Few people sign out everywhere or end their mails, and the user of reports may not write.
   const openWriter = () =>
     connect({ ...opened.address, ...config.clickhouse.sessions }, { idleTimeoutMs: shortMs });
@@ -179,6 +182,7 @@ export async function startService(
       timeoutSeconds: config.reportTimeoutSeconds,
       gate,
       routingOf: (account) => placements.routingOf(account),
+      currencyOf: (account) => accounts.currencyOf(account),
       metrics,
       outcomes,
       requests: new Limiter({ name: 'requests', ...quota }),

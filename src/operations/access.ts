@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { catalog } from '../../catalog/catalog.ts';
-import { listLimits, setRequestLimit } from '../accounts/request-limits.ts';
+import { currencies, requestLimits } from '../accounts/own-settings.ts';
 import { signOutEverywhere } from '../accounts/sign-outs.ts';
 import { issueToken, listTokens, purposeOf, revokeTokens, tokenPurposes } from '../accounts/tokens.ts';
 import { ConfigError } from '../config/config.ts';
@@ -14,7 +14,7 @@ const tokenId = z
   .regex(/^[0-9A-Za-z]{1,16}$/, 'must be an id of the list of tokens')
   .describe('its id in the list');
 
-/** Who may ask, and how often. */
+/** Who may ask, how often, and what currency the answer is in. */
 
 const newToken = z
   .strictObject({
@@ -201,7 +201,7 @@ export const setLimit: Operation<typeof limit, z.infer<typeof limit>> = {
   answer: limit,
   changes: 'something',
   async run({ store }, { account, requests }) {
-    await setRequestLimit(store, account, requests);
+    await requestLimits.set(store, account, requests);
     return { account, requests };
   },
 };
@@ -213,8 +213,41 @@ export const limits: Operation<typeof ofAccount, z.infer<typeof ownLimit>[]> = {
   answer: z.array(ownLimit),
   changes: 'nothing',
   async run({ store }, { account: only }) {
-    return (await listLimits(store)).flatMap(({ account, requests }) =>
+    return (await requestLimits.list(store)).flatMap(({ account, value: requests }) =>
       requests !== null && (only ?? account) === account ? [{ account, requests }] : [],
+    );
+  },
+};
+
+const code = z
+  .string('must be text')
+  .regex(/^[A-Z]{3}$/, 'must be a code of ISO 4217, such as EUR')
+  .describe('a code of ISO 4217; null: the currency is not known')
+  .meta({ title: 'code' });
+const currency = z.strictObject({ account: account(), currency: code.nullable() });
+const ownCurrency = z.strictObject({ account: z.string(), currency: z.string() });
+
+export const setCurrency: Operation<typeof currency, z.infer<typeof currency>> = {
+  name: 'currency set',
+  summary: "say which currency an account's money is in, or that it is not known; nothing is converted",
+  input: currency,
+  answer: currency,
+  changes: 'something',
+  async run({ store }, { account, currency }) {
+    await currencies.set(store, account, currency);
+    return { account, currency };
+  },
+};
+
+export const listCurrencies: Operation<typeof ofAccount, z.infer<typeof ownCurrency>[]> = {
+  name: 'currency list',
+  summary: 'list the currencies of accounts',
+  input: ofAccount,
+  answer: z.array(ownCurrency),
+  changes: 'nothing',
+  async run({ store }, { account: only }) {
+    return (await currencies.list(store)).flatMap(({ account, value: currency }) =>
+      currency !== null && (only ?? account) === account ? [{ account, currency }] : [],
     );
   },
 };

@@ -1,4 +1,13 @@
-import { createToken, limits, linkReport, revokeToken, setLimit, tokens } from './access.ts';
+import {
+  createToken,
+  limits,
+  linkReport,
+  listCurrencies,
+  revokeToken,
+  setCurrency,
+  setLimit,
+  tokens,
+} from './access.ts';
 import { audit, dismiss, loads, previewOfUnload, rejects, replay, showLoad, unload } from './history.ts';
 import { confirm, lists } from './lists.ts';
 import type { FileOperation, Operation } from './operation.ts';
@@ -11,6 +20,8 @@ export const operations: readonly (Operation | FileOperation)[] = [
   revokeToken,
   limits,
   setLimit,
+  listCurrencies,
+  setCurrency,
   createSchedule,
   schedules,
   pauseSchedule,

@@ -13,6 +13,8 @@ export interface Plan {
   readonly options: ReportOptions;
   /** The dimensions of the rollup that is read: at least those of the breakdown. */
   readonly reads: readonly string[];
+  /** That a sheet names beside its money. */
+  readonly currency?: string | undefined;
   /** The days to compare with, and how many days later those of the range are that they are compared to. */
   readonly compared?: { readonly days: Days; readonly later: number } | undefined;
   /** Absent on a single node. */
@@ -52,9 +54,9 @@ export function planReport(
   account: string,
   range: DateRange,
   routing?: ShardRouting,
-  asked: Pick<Plan, 'options' | 'reads'> = { options: {}, reads: breakdown.dimensions },
+  asked: Pick<Plan, 'options' | 'reads' | 'currency'> = { options: {}, reads: breakdown.dimensions },
 ): Plan {
-  const { options, reads } = asked;
+  const { options, reads, currency } = asked;
   const { compare_to } = options;
   return {
     breakdown,
@@ -63,6 +65,7 @@ export function planReport(
     days: daysOf(range),
     options,
     reads,
+    ...(currency && { currency }),
     ...(compare_to && {
       compared: { days: daysOf(compare_to), later: daysBetween(compare_to.start, range.start) },
     }),

@@ -37,14 +37,16 @@ export function sheetOf(columns: readonly RowColumn[], plan: Plan): Template {
 
 const row = (cells: readonly string[]) => `concat('<row>', ${cells.join(', ')}, '</row>')`;
 
-function sheetTemplate(columns: readonly RowColumn[], { options }: Plan): string {
+function sheetTemplate(columns: readonly RowColumn[], { options, currency }: Plan): string {
+  const head = ({ id, type }: RowColumn) =>
+    headCell(type === 'Money' && currency ? `${id} (${currency})` : id);
   return [
     '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n',
     '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetViews>',
     '<sheetView tabSelected="1" workbookViewId="0">',
     '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>',
     '<sheetFormatPr defaultColWidth="18" defaultRowHeight="15"/>',
-    `<sheetData><row>${columns.map(({ id }) => headCell(id)).join('')}</row>`,
+    `<sheetData><row>${columns.map(head).join('')}</row>`,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a placeholder of FORMAT Template
     '${data}',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: likewise

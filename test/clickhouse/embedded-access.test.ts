@@ -143,6 +143,7 @@ describe('the reporter', () => {
     'SELECT count() FROM adtally.ad_units_device_site_date',
     'SELECT count() FROM adtally.tokens',
     'SELECT count() FROM adtally.account_limits',
+    'SELECT count() FROM adtally.account_currencies',
     'SELECT count() FROM adtally.sign_outs',
     'SELECT count() FROM adtally.confirmations',
     'SELECT count() FROM adtally.loads',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { connect } from '../../clickhouse/client.ts';
-import { listLimits, setRequestLimit } from '../../src/accounts/request-limits.ts';
+import { requestLimits } from '../../src/accounts/own-settings.ts';
 import { hashToken, listTokens, newToken, revokeTokens } from '../../src/accounts/tokens.ts';
 import { useCluster } from '../support/cluster.ts';
 import { useService } from '../support/service.ts';
@@ -32,10 +32,10 @@ it('a row that only one node has, from a clock that is ahead, is replaced on all
     expect(await statusWith(usual)).toBe(400);
     expect(await revokeTokens(first, { account: 'ahead' })).toEqual(['ahead']);
     expect(await revokeTokens(first, { account: 'usual' })).toHaveLength(1);
-    await setRequestLimit(first, 'ahead', 9);
+    await requestLimits.set(first, 'ahead', 9);
     for (const node of [first, second]) {
       expect((await listTokens(node)).filter(({ revoked }) => revoked === null)).toEqual([]);
-      expect(await listLimits(node)).toMatchObject([{ account: 'ahead', requests: 9 }]);
+      expect(await requestLimits.list(node)).toMatchObject([{ account: 'ahead', value: 9 }]);
     }
     const statuses = () => Promise.all([token, usual].map(statusWith));
     await expect.poll(statuses, { timeout: 5_000 }).toEqual([401, 401]);

@@ -7,8 +7,11 @@ import type { Figure } from './sums.ts';
 export class Figures {
   private readonly formats = new Map<string, Intl.NumberFormat>();
   private readonly metrics: ReadonlyMap<string, Metric>;
+  private readonly currency: string | undefined;
 
-  constructor(metrics: readonly Metric[]) {
+  /** @param currency a code that stands beside amounts of money */
+  constructor(metrics: readonly Metric[], currency?: string) {
+    this.currency = currency;
     this.metrics = new Map(metrics.map((metric) => [metric.id, metric]));
   }
 
@@ -46,11 +49,14 @@ export class Figures {
   private format(column: string, kind: string, options: () => Intl.NumberFormatOptions): Intl.NumberFormat {
     const { metric, part } = partOf(column);
     const share = this.isShare(metric);
-    const key = `${kind}/${share}/${part === 'change'}/${this.metrics.get(metric)?.money}`;
+    const money = this.metrics.get(metric)?.money;
+    const currency = money ? this.currency : undefined;
+    const key = `${kind}/${share}/${part === 'change'}/${money}`;
     const known = this.formats.get(key);
     if (known) return known;
     const made = new Intl.NumberFormat(locale, {
       ...(share && { style: 'percent' }),
+      ...(currency && { style: 'currency', currency, currencyDisplay: 'code' }),
       ...(part === 'change' && { signDisplay: 'exceptZero' }),
       ...options(),
     });

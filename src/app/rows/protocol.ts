@@ -17,6 +17,8 @@ export interface Failure {
 export interface Facts {
   /** Whose report it is. */
   readonly account: string;
+  /** The code of its money, where it is known. */
+  readonly currency?: string;
   /** `yyyy-mm-dd hh:mm:ss TZ`, the time of the request where the days are counted. */
   readonly asked: string;
   /** When the last data was loaded, in ms since 1970. */

@@ -14,7 +14,9 @@ export class Report {
   readonly rows: ArrowRows;
   private readonly facts: Facts;
   private readonly metrics: readonly Metric[];
+  /** Of the cells, which stand below the code of their money. */
   private readonly figures: Figures;
+  private readonly withCode: Figures;
   private order: Uint32Array | undefined;
   private shownTotals = new Map<string, Figure>();
   private readonly family: string;
@@ -29,6 +31,7 @@ export class Report {
     this.hidden = new Set(idsOf(family).values());
     this.metrics = metricsOf(family);
     this.figures = new Figures(this.metrics);
+    this.withCode = new Figures(this.metrics, facts.currency);
   }
 
   /** Only of rows that have all arrived: totals of some would look like those of all. */
@@ -119,11 +122,7 @@ export class Report {
     if (column instanceof DayColumn) return { text: dayText(column.text(row)) };
     if (column instanceof TextColumn) return { text: column.text(row) };
     if (!(column instanceof NumberColumn)) return { text: '' };
-    return this.said(column.id, { units: column.value(row), scale: column.scale });
-  }
-
-  private said(column: string, figure: Figure): { text: string; whole: string } {
-    return { text: this.figures.short(column, figure), whole: this.figures.whole(column, figure) };
+    return said(this.figures, column.id, { units: column.value(row), scale: column.scale });
   }
 
   private isUnconfirmed(columns: ReadonlyMap<string, Column>, row: number): boolean {
@@ -144,25 +143,30 @@ export class Report {
     // A total can be shorter than a value: corrections are negative, and ratios have no sum. While rows arrive, a guess.
     const total = this.shownTotals.get(column.id)?.units ?? 10n ** 9n;
     const [least, most] = column.extent(this.rows.rows);
+    const { id, scale } = column;
     // The smallest have the most digits.
-    return [total, least, most, least < 0n ? -1n : 1n]
-      .map((units) => this.figures.short(column.id, { units, scale: column.scale }))
-      .reduce((most, text) => (text.length > most.length ? text : most), '');
+    const cells = [least, most, least < 0n ? -1n : 1n].map((units) =>
+      this.figures.short(id, { units, scale }),
+    );
+    return [this.withCode.short(id, { units: total, scale }), ...cells].reduce(
+      (most, text) => (text.length > most.length ? text : most),
+      '',
+    );
   }
 
   private total(id: string, figure: Figure): Total {
     const then = this.shownTotals.get(`${id}_compared`);
     const percent = then && percentChange(figure.units, then.units);
     return {
-      ...this.said(id, figure),
-      compact: this.figures.compact(id, figure),
+      ...said(this.withCode, id, figure),
+      compact: this.withCode.compact(id, figure),
       exact: decimalText(figure.units, figure.scale),
       ...(percent !== undefined && { percent }),
     };
   }
 
   private drawn(metric: string, figure: Figure): Drawn {
-    return { value: Number(decimalText(figure.units, figure.scale)), ...this.said(metric, figure) };
+    return { value: Number(decimalText(figure.units, figure.scale)), ...said(this.withCode, metric, figure) };
   }
 
   private changed(metric: string, point: Point): ChartPoint {
@@ -182,4 +186,8 @@ export class Report {
       ...(before && { before: this.drawn(metric, before) }),
     };
   }
+}
+
+function said(figures: Figures, column: string, figure: Figure): { text: string; whole: string } {
+  return { text: figures.short(column, figure), whole: figures.whole(column, figure) };
 }

@@ -3,7 +3,7 @@ import { catalog } from '../../../catalog/catalog.ts';
 import { button, el, named } from '../parts/dom.ts';
 import type { Rows } from '../rows/client.ts';
 import { failureOf } from '../rows/headers.ts';
-import { keysOf, textFields } from '../state/fields.ts';
+import { keysOf, metricsOf, textFields } from '../state/fields.ts';
 import { loginWith } from '../state/key.ts';
 import type { Session } from '../state/session.ts';
 import type { State } from '../state/state.ts';
@@ -45,8 +45,8 @@ export class Explained {
     this.onEnd = onEnd;
   }
 
-  /** @param row its place in the table */
-  async show({ family, dimensions, filters }: State, row: number): Promise<void> {
+  /** @param row its place in the table @param currency of its money, where it is known */
+  async show({ family, dimensions, filters }: State, row: number, currency?: string): Promise<void> {
     const turn = ++this.turn;
     const texts = await this.rows.call('texts', row);
     const { start_time = '', end_time = '' } = texts;
@@ -63,7 +63,7 @@ export class Explained {
     const found = await this.ask(family, { start_time, end_time, filters, row: Object.fromEntries(ids) });
     if (turn !== this.turn) return;
     if (typeof found === 'string') said.textContent = found;
-    else said.replaceWith(el('div', { class: 'parts', tabindex: 0 }, tableOf(family, found)));
+    else said.replaceWith(el('div', { class: 'parts', tabindex: 0 }, tableOf(family, found, currency)));
   }
 
   /** What it is made of, or why that is not known. */
@@ -90,9 +90,12 @@ export class Explained {
   }
 }
 
-function tableOf(family: string, { row, parts }: Explanation): HTMLTableElement {
+function tableOf(family: string, { row, parts }: Explanation, currency = ''): HTMLTableElement {
   const { title, kinds, corrects, columns, confirmed, unconfirmed } = text.explained;
   const figures = Object.keys(familyOf(catalog, family).measures);
+  const isMoney = (name: string) => metricsOf(family).some(({ id, money }) => id === name && money);
+  const label = (name: string) =>
+    isMoney(name) && currency ? `${columnLabel(name)} (${currency})` : columnLabel(name);
   const number = (value: unknown) =>
     el('td', { class: 'number' }, value === null ? '' : digits.format(value as number));
   const cells = (part: Part) => [
@@ -114,7 +117,7 @@ function tableOf(family: string, { row, parts }: Explanation): HTMLTableElement 
     el('th', { scope: 'col', class: isNumber ? 'number' : undefined }, label);
   const heads = [
     ...columns.map((label, n) => head(label, n === columns.length - 1)),
-    ...figures.map((name) => head(columnLabel(name), true)),
+    ...figures.map((name) => head(label(name), true)),
     head(text.explained.money, false),
   ];
   return el(

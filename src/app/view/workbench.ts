@@ -75,7 +75,7 @@ export class Workbench {
         if (session.optional) this.filters.toggle(field, value);
       },
       onexplain: (row) => {
-        if (this.arranged) void this.explained.show(this.state, row);
+        if (this.arranged) void this.explained.show(this.state, row, this.facts?.currency);
       },
     });
     if (session.optional) this.controls.element.append(this.filters.details);

@@ -130,6 +130,10 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
       'where adtally schedule list says that it is unknown whether a mail was sent',
     ],
   ],
+  currency: [
+    ['adtally currency acme EUR', 'reports say so; amounts stay as they are'],
+    ['adtally currency acme --unknown', 'nothing is said any more'],
+  ],
   migrate: [
     ['CLICKHOUSE_URL=http://clickhouse:8123 adtally migrate', 'after an update, before the services'],
   ],

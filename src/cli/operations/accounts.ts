@@ -2,12 +2,21 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Store } from '../../../clickhouse/client.ts';
 import { restoredAt } from '../../accounts/tokens.ts';
-import { createToken, limits, linkReport, revokeToken, setLimit, tokens } from '../../operations/access.ts';
+import {
+  createToken,
+  limits,
+  linkReport,
+  listCurrencies,
+  revokeToken,
+  setCurrency,
+  setLimit,
+  tokens,
+} from '../../operations/access.ts';
 import { usage } from '../command/arguments.ts';
 import { line, print, say } from '../command/command.ts';
 import { addOperation, operate } from './operate.ts';
 
-/** `token` and `limit`: who may ask, and how often. */
+/** `token`, `limit` and `currency`: who may ask, how often, and what the money of the answer is. */
 export function addAccountCommands(program: Command): void {
   const token = program.command('token').description('create, list or revoke login tokens, and make links');
   addOperation(token, createToken, ['account'], (given) =>
@@ -49,6 +58,14 @@ export function addAccountCommands(program: Command): void {
     .option('--default', 'go back to the limit of all accounts')
     .option('--json', 'list as JSON')
     .action(limitRequests);
+  program
+    .command('currency')
+    .description("say which currency an account's money is in, or list those set; nothing is converted")
+    .argument('[account]', 'advertiser or publisher')
+    .argument('[code]', 'of ISO 4217, such as EUR')
+    .option('--unknown', 'the currency is not known any more')
+    .option('--json', 'list as JSON')
+    .action(nameCurrency);
 }
 
 async function warnOfRestored(
@@ -86,6 +103,30 @@ async function limitRequests(
         requests === null ? 'has the limit of all accounts' : `may send ${requests} requests per window`;
       say(`${account} ${limit}; services apply it within 5 seconds`);
     },
+    { mayBeNew: true },
+  );
+}
+
+/** `currency`: says what an account's money is, or lists what was said. */
+async function nameCurrency(
+  account: string | undefined,
+  code: string | undefined,
+  { unknown: isUnknown, json }: { unknown?: boolean; json?: boolean },
+): Promise<void> {
+  if (code !== undefined && isUnknown) throw usage('use either a code or --unknown, not both');
+  if (code === undefined && !isUnknown) {
+    return operate(listCurrencies, { account }, (known) => {
+      if (json) return print(JSON.stringify(known));
+      for (const { account, currency } of known) print(line([account, currency]));
+    });
+  }
+  await operate(
+    setCurrency,
+    { account, currency: code ?? null },
+    ({ account, currency }) =>
+      say(
+        `the money of ${account} is ${currency === null ? 'in a currency that is not known' : `in ${currency}`}; services say so within 5 seconds`,
+      ),
     { mayBeNew: true },
   );
 }

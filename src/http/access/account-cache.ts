@@ -3,7 +3,7 @@ import type { Store } from '../../../clickhouse/client.ts';
 import { Refreshed } from '../../../clickhouse/refreshed.ts';
 import { accountsMaxAgeMs, refreshMs } from '../../../clickhouse/timings.ts';
 import type { LinkClaim } from '../../accounts/links.ts';
-import { type AccountLimit, listLimits } from '../../accounts/request-limits.ts';
+import { currencies, type OwnSetting, requestLimits } from '../../accounts/own-settings.ts';
 import {
   hashToken,
   listTokens,
@@ -26,7 +26,7 @@ export interface AccountCacheOptions {
 }
 
 /**
- * The login tokens and the accounts' own limits in memory, so that no report waits for a query of either.
+ * The login tokens, and what accounts have of their own, in memory, so that no report waits for a query of them.
  * A well-formed token that is not known yet causes one refresh, shared by all who wait for it.
  */
 export class AccountCache {
@@ -36,7 +36,8 @@ export class AccountCache {
   readonly #copy: Refreshed<void>;
   readonly #tokens = new KnownRows<StoredToken>(({ hash }) => hash);
   #tokensById: ReadonlyMap<string, StoredToken> = new Map();
-  readonly #limits = new KnownRows<AccountLimit>(({ account }) => account);
+  readonly #limits = new KnownRows<OwnSetting<number>>(({ account }) => account);
+  readonly #currencies = new KnownRows<OwnSetting<string>>(({ account }) => account);
 
   constructor({
     store,
@@ -56,7 +57,7 @@ export class AccountCache {
     });
   }
 
-  /** Loads all tokens and limits and starts refreshing, also after a first failure. @throws that failure */
+  /** Loads all of it and starts refreshing, also after a first failure. @throws that failure */
   start(): Promise<void> {
     return this.#copy.start();
   }
@@ -113,14 +114,20 @@ export class AccountCache {
 
   /** How many requests an account may send in a window; undefined for an account without its own limit. */
   limitOf(account: string): number | undefined {
-    return this.#limits.get(account)?.requests ?? undefined;
+    return this.#limits.get(account)?.value ?? undefined;
+  }
+
+  /** The currency of an account's money, if it is known. */
+  currencyOf(account: string): string | undefined {
+    return this.#currencies.get(account)?.value ?? undefined;
   }
 
   async #fetchChanges(): Promise<void> {
-    const states = await readStates(this.#store, 'tokens', 'account_limits');
+    const states = await readStates(this.#store, 'tokens', 'account_limits', 'account_currencies');
     await Promise.all([
       this.#followTokens(states.tokens),
-      this.#limits.follow(states.account_limits, (since) => listLimits(this.#store, { since })),
+      this.#limits.follow(states.account_limits, (since) => requestLimits.list(this.#store, { since })),
+      this.#currencies.follow(states.account_currencies, (since) => currencies.list(this.#store, { since })),
     ]);
   }
 

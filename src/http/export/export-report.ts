@@ -35,7 +35,8 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
 
   const look = async (c: Context<HttpEnv>, { range, ...asked }: ReportRequest): Promise<Seen> => {
     const account = c.get('account');
-    const plan = planReport(breakdown, account, range, deps.routingOf(account), asked);
+    const inSheet = format === 'xlsx' && { currency: deps.currencyOf(account) };
+    const plan = planReport(breakdown, account, range, deps.routingOf(account), { ...asked, ...inSheet });
     const seen = await deps.answers.look(plan, format);
     return { ...seen, ...(seen.version && { version: versionOf(plan, seen.version) }) };
   };
@@ -72,6 +73,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
       const { 'Adtally-Unconfirmed-Revenue-Dates': _, ...headers } = reportHeaders(
         {
           path,
+          currency: deps.currencyOf(c.get('account')),
           range,
           format,
           compared: options.compare_to,

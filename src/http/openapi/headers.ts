@@ -67,6 +67,11 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
       description: 'The account that the token is of, a Display String of RFC 9651. Not with JSON.',
       example: '%"northwind-outdoor"',
     },
+    'Adtally-Currency': {
+      description:
+        "The currency of the account's money, a code of ISO 4217, where the operator has said which; nothing is converted.",
+      example: 'EUR',
+    },
     'Adtally-Last-Update-Time': {
       description: `\`last_update_time\`, a string of RFC 9651. ${notInJson}`,
       example: '"2026-11-02 09:30:00 UTC"',

@@ -21,6 +21,7 @@ export const reportHeaders = [
   'Vary',
   'Content-Encoding',
   'Content-Disposition',
+  'Adtally-Currency',
   'Adtally-Last-Update-Time',
   'Adtally-Column-Types',
   'Adtally-Unconfirmed-Revenue-Dates',

@@ -36,6 +36,8 @@ export interface ReportDeps {
   readonly gate: ReportGate;
   /** Which shards a report of the account reads; undefined on a single node. */
   readonly routingOf: (account: string) => ShardRouting | undefined;
+  /** Of the account's money, where it is known. */
+  readonly currencyOf: (account: string) => string | undefined;
   /** How long a caller may leave an answer unread. */
   readonly sendTimeoutSeconds: number;
   /** Called with the Cache-Status of a report. */
@@ -68,7 +70,9 @@ export function report(
     const { range, ...what } = asked.requestOf(c, requests);
     const lastUpdateTime = deps.lastUpdateTime();
     const account = c.get('account');
-    const plan = planReport(breakdown, account, range, deps.routingOf(account), what);
+    const currency = deps.currencyOf(account);
+    const inSheet = format === 'xlsx' && { currency };
+    const plan = planReport(breakdown, account, range, deps.routingOf(account), { ...what, ...inSheet });
     const startedAt = performance.now();
     const found = await deps.answers.find(plan, format);
     const cache = found.status;
@@ -78,7 +82,18 @@ export function report(
     const compared = plan.options.compare_to;
     const lastLoad = deps.lastLoad();
     const whose = asked === inBody && { account };
-    const facts = { path, ...whose, range, compared, format, columns, lastUpdateTime, lastLoad, cache };
+    const facts = {
+      path,
+      ...whose,
+      currency,
+      range,
+      compared,
+      format,
+      columns,
+      lastUpdateTime,
+      lastLoad,
+      cache,
+    };
     const kept = { ...facts, head, startedAt };
     if (found.answer) return sendKept(c, found, kept);
     const { ask } = found;

@@ -10,6 +10,8 @@ export interface ReportFacts {
   readonly path: string;
   /** The account, for a caller that logs in with a token; absent for a link, which does not show it. */
   readonly account?: string;
+  /** Of its money, where it is known. */
+  readonly currency: string | undefined;
   readonly range: DateRange;
   /** The comparison period. */
   readonly compared: DateRange | undefined;
@@ -38,6 +40,7 @@ export function reportHeaders(facts: ReportFacts, coding: ContentCoding): Record
     Vary: 'Accept, Accept-Encoding',
     'Cache-Status': `adtally; ${facts.cache}`,
     ...(coding !== 'identity' && { 'Content-Encoding': coding }),
+    ...(facts.currency && { 'Adtally-Currency': facts.currency }),
     ...(facts.lastLoad && { 'Last-Modified': facts.lastLoad.toUTCString() }),
     ...(facts.format !== 'json' && {
       'Content-Disposition': `attachment; filename="${endpointName(facts.path)}_${start}_${end}.${extension}"`,

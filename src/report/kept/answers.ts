@@ -189,9 +189,12 @@ const soon = <T>(state: Promise<T> | undefined): Promise<T | undefined> =>
 const flightOf = (key: string, state: string) => `${state} ${key}`;
 
 /** Everything that the text of an answer depends on, besides the store. Only the options and the account are any text. */
-function keyOf({ breakdown, range, options, routing, account }: Plan, format: ReportFormatName): string {
+function keyOf(
+  { breakdown, range, options, currency, routing, account }: Plan,
+  format: ReportFormatName,
+): string {
   const rows = `${rollupTable(breakdown.family, breakdown.dimensions)} ${breakdown.day}`;
   // JSON has an end that can be told, so that the account can follow it.
   const asked = JSON.stringify(options);
-  return `${rows} ${format} ${range.start} ${range.end} ${routing?.shards} ${asked} ${account}`;
+  return `${rows} ${format} ${currency} ${range.start} ${range.end} ${routing?.shards} ${asked} ${account}`;
 }

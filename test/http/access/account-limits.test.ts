@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, test } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
 import { checkSchema } from '../../../clickhouse/consistency/check-schema.ts';
-import { setRequestLimit } from '../../../src/accounts/request-limits.ts';
+import { requestLimits } from '../../../src/accounts/own-settings.ts';
 import { createToken, listTokens } from '../../../src/accounts/tokens.ts';
 import { AccountCache } from '../../../src/http/access/account-cache.ts';
 import { environmentOf, useCommands } from '../../support/process.ts';
@@ -33,8 +33,8 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
 
   test('has exactly so many requests, is told so, and leaves the others theirs', async () => {
     const [more, fewer, usual] = [named('more'), named('fewer'), named('usual')];
-    await setRequestLimit(db.store, more, 7);
-    await setRequestLimit(db.store, fewer, 1);
+    await requestLimits.set(db.store, more, 7);
+    await requestLimits.set(db.store, fewer, 1);
     for (const [account, limit] of [
       [more, 7],
       [fewer, 1],
@@ -55,7 +55,7 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
   test('has another one within 5 seconds, without losing count, and the usual one again', async () => {
     const account = named('changing');
     expect(await policy(first, account)).toMatchObject({ status: 200, left: 2 });
-    await setRequestLimit(db.store, account, 50);
+    await requestLimits.set(db.store, account, 50);
     const now = () => policy(first, account);
     await expect
       .poll(now, { timeout: 5_000, interval: 500 })
@@ -63,7 +63,7 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
     const { left } = await now();
     expect(left).toBeLessThan(48);
     expect(await now()).toMatchObject({ status: 200, left: left - 1 });
-    await setRequestLimit(db.store, account, null);
+    await requestLimits.set(db.store, account, null);
     await expect
       .poll(now, { timeout: 5_000, interval: 500 })
       .toMatchObject({ policy: '"account";q=3;w=600' });
@@ -72,7 +72,7 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
 
   test('has it once where services share a Redis, and in each of them where they do not', async () => {
     const account = named('shared');
-    await setRequestLimit(db.store, account, 5);
+    await requestLimits.set(db.store, account, 5);
     const statuses: number[] = [];
     for (let n = 0; n < 10; n++) {
       const answers = await Promise.all([policy(first, account), policy(second, account)]);
@@ -98,7 +98,7 @@ test('the command sets, lists and takes away limits, and says what is wrong with
   for (const ended of await Promise.all(wrong.map((args) => limit(...args)))) {
     expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^error: /) });
   }
-  await expect(setRequestLimit(db.store, 'none', 0)).rejects.toThrow(/violated/);
+  await expect(requestLimits.set(db.store, 'none', 0)).rejects.toThrow(/violated/);
 });
 
 test('check tells when the table or a column of it is missing', async () => {
@@ -113,7 +113,7 @@ test('check tells when the table or a column of it is missing', async () => {
 
 test('a token is known by its id also where the limits could not be read with it', async () => {
   const token = await createToken(db.store, { account: 'half', label: '' });
-  await setRequestLimit(db.store, 'half', 7);
+  await requestLimits.set(db.store, 'half', 7);
   const [stored] = await listTokens(db.store, { account: 'half' });
   const cache = new AccountCache({ store: db.store, onError: () => undefined });
   await db.store.command({ query: 'RENAME TABLE account_limits TO away' });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listLimits, setRequestLimit } from '../../../src/accounts/request-limits.ts';
+import { requestLimits } from '../../../src/accounts/own-settings.ts';
 import {
   createToken,
   hashToken,
@@ -92,11 +92,11 @@ test('a limit that was set by a clock ahead can be changed, and a change that wa
       query: `INSERT INTO account_limits (account_id, requests, version) SELECT '${account}', 7, ${version}`,
     });
   await insert('limited', 'now64(6) + INTERVAL 10 MINUTE');
-  await setRequestLimit(db.store, 'limited', 9);
-  await setRequestLimit(db.store, 'other', 3);
-  expect(await listLimits(db.store)).toMatchObject([
-    { account: 'limited', requests: 9 },
-    { account: 'other', requests: 3 },
+  await requestLimits.set(db.store, 'limited', 9);
+  await requestLimits.set(db.store, 'other', 3);
+  expect(await requestLimits.list(db.store)).toMatchObject([
+    { account: 'limited', value: 9 },
+    { account: 'other', value: 3 },
   ]);
   const policy = async (account: string) => {
     const answer = await service.post('/v1/campaigns', account, {});
@@ -107,11 +107,11 @@ test('a limit that was set by a clock ahead can be changed, and a change that wa
   await expect.poll(() => policy('other'), within5s).toMatch(/q=3;/);
 
   const held = heldAt(db.store, /IS DISTINCT FROM/);
-  const setting = setRequestLimit(held.store, 'limited', null);
+  const setting = requestLimits.set(held.store, 'limited', null);
   await held.reached;
   await insert('limited', 'now64(6) + INTERVAL 20 MINUTE');
   held.release();
-  await expect(setting).rejects.toThrow(/^the limit of limited was not changed/);
+  await expect(setting).rejects.toThrow(/^what is set for limited was not changed/);
 });
 
 test('the command revokes by id, by the token itself, from standard input, and for a whole account', async () => {
