@@ -4,7 +4,7 @@ import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { violations } from './axe.ts';
 import { useBrowser } from './browser.ts';
-import { daysAgo, visibleRows, whole } from './pages.ts';
+import { daysAgo, tabTo, visibleRows, whole } from './pages.ts';
 
 const db = useStore();
 const service = useService(db, { BRAND_COLOR: '#ff6600', BRAND_NAME: 'Fjord' });
@@ -69,6 +69,35 @@ test('nor has the report with every menu open, compared and filtered, in light a
       await page.locator(`${menu} > summary`).click();
       expect(await violations(page, menu), menu).toEqual([]);
     }
+  }
+});
+
+test('nor what changed most in a campaign, nor where a figure comes from, asked with the keyboard', async () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const own = `${daysAgo(40)}/${daysAgo(13)}`;
+    const page = await open(`&only.campaign=c&compare=${own}`, { colorScheme });
+    await page.getByRole('button', { name: 'What changed most' }).click();
+    await page.locator('.bars.changes').waitFor();
+    await tabTo(page, 'regular-table');
+    const press = (key: string) => page.keyboard.press(key);
+    const row = (number: number) => page.locator(`tbody tr[aria-rowindex="${number}"] :focus`);
+    await press('End');
+    await row(28 + 2).waitFor();
+    await press('Home');
+    await row(3).waitFor();
+    for (const key of ['ArrowRight', 'ArrowRight', 'ArrowDown']) await press(key);
+    await row(4).waitFor();
+    expect(await violations(page)).toEqual([]);
+    await press('Enter');
+    const panel = page.getByRole('dialog');
+    await panel.getByRole('table').waitFor();
+    expect(await panel.textContent()).toContain('3.5');
+    expect(await violations(page, '.explained')).toEqual([]);
+    await press('Escape');
+    await panel.waitFor({ state: 'hidden' });
+    await row(4).waitFor();
+    await press('ArrowLeft');
+    await page.locator('tbody th:focus').waitFor();
   }
 });
 

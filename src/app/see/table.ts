@@ -9,6 +9,7 @@ import { remember, remembered } from '../state/memory.ts';
 import type { State } from '../state/state.ts';
 import { columnLabel } from '../words/labels.ts';
 import { text } from '../words/text.ts';
+import { CellFocus, type CellPlace } from './cell-focus.ts';
 import { columnWidths, leastWidth } from './column-widths.ts';
 import { SeenRows } from './seen-rows.ts';
 
@@ -40,6 +41,7 @@ export class RowTable {
   private totals: Arranged['totals'] = {};
   private state: State | undefined;
   private readonly seen = new SeenRows();
+  private readonly focus: CellFocus;
   private readonly ruler = document.createElement('canvas');
   private given: Record<number, number> = {};
   /** Columns that are too narrow for some of their cells. */
@@ -58,7 +60,16 @@ export class RowTable {
     });
     this.element.addStyleListener(() => this.dress());
     this.element.addEventListener('click', (event) => this.click(event));
-    this.element.addEventListener('keydown', (event) => this.key(event));
+    this.focus = new CellFocus(
+      this.element,
+      () => ({
+        rows: this.count,
+        widths: Object.values(this.given),
+        staying: this.names.length,
+        inSight: this.element.clientHeight / this.height() - headRows,
+      }),
+      (cell) => this.placeOf(cell),
+    );
     // The last move may still be drawn.
     document.addEventListener('mouseup', () => void this.element.flush().then(() => this.keepWidths()));
     let width = 0;
@@ -232,6 +243,7 @@ export class RowTable {
   private dress(): void {
     const table = this.element.querySelector('table');
     if (!table) return;
+    set(table, 'role', 'grid');
     set(table, 'aria-label', text.table.label);
     set(table, 'aria-rowcount', this.count + headRows);
     set(table, 'aria-colcount', this.names.length + this.figures().length);
@@ -241,7 +253,7 @@ export class RowTable {
         if (cell.classList.contains('rt-group-corner')) this.fillCorner(cell, n);
         this.dressCell(cell);
         // Totals stand in the head to stay in sight, but they are cells, and some are empty.
-        if (n > 0) set(cell, 'role', 'cell');
+        if (n > 0) set(cell, 'role', 'gridcell');
       }
     }
     for (const row of table.tBodies[0]?.rows ?? []) {
@@ -254,6 +266,7 @@ export class RowTable {
       row.classList.toggle('open', open);
       if (first && open) set(first, 'title', text.table.unconfirmed);
     }
+    this.focus.drawn();
   }
 
   /** The library leaves the heads of what stays in sight empty. */
@@ -276,6 +289,14 @@ export class RowTable {
     if (!meta) return undefined;
     if ('row_header_x' in meta && meta.row_header_x !== undefined) return meta.row_header_x;
     return 'x' in meta && meta.x !== undefined ? meta.x + this.names.length : undefined;
+  }
+
+  private placeOf(cell: HTMLTableCellElement): CellPlace | undefined {
+    const meta = this.element.getMeta(cell);
+    const column = this.columnOf(cell);
+    return meta && 'y' in meta && meta.y !== undefined && column !== undefined
+      ? { row: meta.y, column }
+      : undefined;
   }
 
   /** @param row absent: a head, or the totals */
@@ -317,30 +338,15 @@ export class RowTable {
     }
     const cell = target.closest('tbody th');
     if (!cell || !this.state) return;
-    const line = target.closest<HTMLElement>('[data-column]');
+    const fields = textFields(this.state.family, this.state.dimensions);
     const ids = this.names[this.columnOf(cell) ?? -1] ?? [];
-    const column = line?.dataset.column ?? (ids.length === 1 ? ids[0] : undefined);
-    if (!column || !textFields(this.state.family, this.state.dimensions).includes(column)) return;
+    // The keyboard is on the cell, not on one of its lines: what comes first says most.
+    const pointed = target.closest<HTMLElement>('[data-column]');
+    const column = pointed?.dataset.column ?? ids.find((id) => fields.includes(id));
+    if (!column || !fields.includes(column)) return;
+    const line = pointed ?? cell.querySelector(`[data-column="${column}"]`);
     const content = (line ?? cell).textContent ?? '';
     this.choices.onfilter(column, content === '\u00a0' ? '' : content);
-  }
-
-  private key(event: KeyboardEvent): void {
-    const page = Math.max(this.height(), this.element.clientHeight - (headRows + 2) * this.height());
-    const moves: Record<string, () => void> = {
-      ArrowDown: () => this.element.scrollBy(0, this.height()),
-      ArrowUp: () => this.element.scrollBy(0, -this.height()),
-      ArrowRight: () => this.element.scrollBy(80, 0),
-      ArrowLeft: () => this.element.scrollBy(-80, 0),
-      PageDown: () => this.element.scrollBy(0, page),
-      PageUp: () => this.element.scrollBy(0, -page),
-      Home: () => this.element.scrollTo(0, 0),
-      End: () => this.element.scrollTo(0, this.element.scrollHeight),
-    };
-    const move = event.ctrlKey || event.metaKey || event.altKey ? undefined : moves[event.key];
-    if (!move) return;
-    event.preventDefault();
-    move();
   }
 }
 

@@ -206,7 +206,7 @@ export const en = {
     find: 'Find in the rows',
     findHint: 'Find …',
     unconfirmed: 'The money of this row may still change',
-    keys: 'Scroll with the arrow keys, Page Up, Page Down, Home and End.',
+    keys: 'Arrow keys, Page Up, Page Down, Home and End go from cell to cell; Enter does what a click does.',
     printed: (count: string, all: string) =>
       `The first ${count} of ${all} rows; download the report for all of them.`,
   },
