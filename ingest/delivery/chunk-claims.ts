@@ -45,13 +45,15 @@ interface ChunkClaim {
  * @throws when others took the load for dead and have cut its input elsewhere meanwhile
  */
 export async function claimChunk(ledger: Ledger, load: Load, chunk: SendableChunk): Promise<Claim> {
+  let since: number;
   do {
+    since = performance.now();
     // Written twice, first without a time: so a confirmation sees each claim that may get an earlier time than its own. The
     // time of a single statement is earlier than the moment at which others can see it.
     await recordChunk(ledger, load, chunk);
     await recordChunk(ledger, load, chunk, 'sent_at');
     // Behind others it is claimed once more, so that what they have done meanwhile is seen, and the time is later.
-  } while (await load.requeueIfLapsed(ledger));
+  } while (await load.requeueIfLapsed(ledger, since));
   const claims = await claimsFrom(ledger, chunk);
   const seen = new Set([chunk.id, ...chunk.candidates.map(({ id }) => id)]);
   if (claims.some((claim) => claim.loadId !== load.id && !seen.has(claim.chunk) && wasSent(claim)))
@@ -112,16 +114,32 @@ export async function stateOf(
 
 /**
  * Notes that a chunk is about to be stored in a batch.
- * @throws when others took the load for dead, and have gone on with the chunk by itself
+ * @param since when it was claimed, by `performance.now()`
+ * @throws when others took the load for dead, and have gone on with the chunk
  */
-export async function noteBatch(ledger: Ledger, load: Load, chunk: SentChunk, token: string): Promise<void> {
-  const note = () => recordChunk(ledger, load, chunk, 'claimed', { batch: token });
-  await note();
-  if (!(await load.requeueIfLapsed(ledger))) return;
-  do await note();
-  while (await load.requeueIfLapsed(ledger));
-  const claims = (await claimsFrom(ledger, chunk)).filter((claim) => claim.chunk === chunk.id);
-  if (claims.some((claim) => wasSent(claim) && tokenOf(claim) !== token)) throw overtaken(load);
+export async function noteBatch(
+  ledger: Ledger,
+  load: Load,
+  chunk: SentChunk,
+  token: string,
+  since: number,
+): Promise<void> {
+  let noted: number;
+  do {
+    noted = performance.now();
+    await recordChunk(ledger, load, chunk, 'claimed', { batch: token });
+  } while (await load.requeueIfLapsed(ledger, noted));
+  await requireOwn(ledger, load, chunk, since);
+}
+
+/**
+ * Right before a claimed chunk is stored or deleted: takes nothing from under the hands of a load that took this one for dead.
+ * @param since when it was claimed, by `performance.now()`
+ * @throws when such a load has gone on with it
+ */
+export async function requireOwn(ledger: Ledger, load: Load, chunk: SentChunk, since: number): Promise<void> {
+  if (!(await load.requeueIfLapsed(ledger, since))) return;
+  if ((await claimsFrom(ledger, chunk)).at(-1)?.loadId !== load.id) throw overtaken(load);
 }
 
 /** The chunks that can be sent again under the token of a batch: they are held back, and were sent under no other. */

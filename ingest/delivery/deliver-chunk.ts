@@ -4,12 +4,12 @@ import { type Ledger, storeTime } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { LoadError } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
-import { chunksUnder, noteBatch, type SendableClaim } from './chunk-claims.ts';
-import { countEvents, markWithdrawn } from './chunk-outcome.ts';
+import { chunksUnder, noteBatch, requireOwn, type SendableClaim } from './chunk-claims.ts';
+import { countEvents } from './chunk-outcome.ts';
 import { nextStep, type SendStep, sentTable } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
 import type { Sender, SentRows } from './sender.ts';
-import { withdrawChunks } from './withdraw-chunks.ts';
+import { putInDoubt, withdrawChunks } from './withdraw-chunks.ts';
 
 export interface Delivery {
   readonly store: Store;
@@ -80,18 +80,24 @@ async function sendOnce(
   { store, ledger, sender, load, onSent }: Delivery,
   chunk: SendableChunk,
   { loadTime, batch }: SendableClaim,
-  { how, number }: Attempt,
+  { how, number, at }: Attempt,
 ): Promise<SentRows> {
   const loadId = load?.id ?? '';
-  const note = async (token: string) => load && noteBatch(ledger, load, chunk, token);
+  const note = async (token: string) => load && noteBatch(ledger, load, chunk, token, at);
   if (how === 'send-again' && batch) {
     await note(batch);
     return sender.sendBatchAgain(chunk, batch, await chunksUnder(ledger, batch), loadId);
   }
-  const sending = { loadTime, loadId, onSent, note, first: how === 'send' };
+  const before = async () => load && requireOwn(ledger, load, chunk, at);
+  const sending = { loadTime, loadId, onSent, note, before, first: how === 'send' };
   if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, sending);
-  await markWithdrawn(ledger, load, [chunk.id]);
+  await before();
+  // Others may have loaded it before.
+  await putInDoubt(ledger, load, [chunk.id]);
+  await before();
   await withdrawChunks(store, [chunk.id]);
+  // Others may have loaded it in the middle of that, and have lost some of it.
+  if (await load.requeueIfLapsed(ledger, at)) await putInDoubt(ledger, load, [chunk.id]);
   const token = `${chunk.id} ${load.id} ${number}`;
   // None of its rows is left, so their load time need not be kept; revenue may have been confirmed since.
   return sender.send({ ...chunk, token }, { ...sending, loadTime: await storeTime(ledger) });
@@ -102,7 +108,9 @@ async function sendOnce(
  * an earlier attempt: only now can it be told that no revenue was confirmed before it arrived.
  */
 async function dedupAfter({ ledger, sender, load }: Delivery, attempt: Attempt): Promise<DedupState> {
-  const interrupted = sender.interruptions > attempt.interruptions || load?.heartbeatLapsedSince(attempt.at);
+  const lapsed = load?.heartbeatLapsedSince(attempt.at) ?? false;
+  if (lapsed && attempt.how === 'withdraw-and-send') return 'expired';
+  const interrupted = sender.interruptions > attempt.interruptions || lapsed;
   if (!load || (!interrupted && attempt.how !== 'send-again')) return attempt.dedup;
   const found = await dedupStateOf(ledger.store, attempt.since, ledger.retries);
   return found === 'reliable' ? attempt.dedup : found;

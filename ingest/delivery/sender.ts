@@ -70,6 +70,8 @@ export interface Sending {
   readonly onSent: () => void;
   /** Notes in the ledger under which token it is about to be stored, if that is not its own. */
   readonly note: (token: string) => Promise<void>;
+  /** Called right before it is stored. */
+  readonly before: () => Promise<void>;
 }
 
 /** Sends chunks; each record of one becomes an event or a rejected row, in one statement. */
@@ -169,6 +171,7 @@ export class Sender {
         const times = () => stagedTimes(store, batch, this.#options.judge.timezone);
         return { ...held, rejects, sample, hasTimes: await retrying(times, this.#retries) };
       }
+      await sending.before();
       const staged = { batch, chunks: [id], token, loads: [sending.loadId] };
       await storeBatch(store, staged, this.#retries, deduped);
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
@@ -184,7 +187,7 @@ export class Sender {
   async #insert(
     table: 'incoming' | 'incoming_staging' | 'publisher_events',
     { id, token = id, source, firstLine, stream }: SendableChunk,
-    { loadTime, loadId }: Sending,
+    { loadTime, loadId, before }: Sending,
   ): Promise<void> {
     const { store, file, judge } = this.#options;
     const judged = judgeRecords(source, judge);
@@ -204,6 +207,7 @@ export class Sender {
     const insert = async () => {
       // Left there by an attempt that was interrupted.
       if (table === 'incoming_staging') await dropStaged(store, [held]);
+      else await before();
       await insertData(store, {
         ...statements[table],
         format: source.format,

@@ -63,6 +63,7 @@ export class Load {
   #heartbeatAt = performance.now();
   #lapsedUntil = Number.NEGATIVE_INFINITY;
   #turnAt = 0;
+  #requeue: Promise<void> | undefined;
 
   private constructor(store: Store, description: LoadDescription, now: Date, timings: LoadTimings) {
     // Ids begin with the time, to the millisecond, so that they sort by it.
@@ -135,11 +136,20 @@ export class Load {
     await this.#waitForTurn(await this.#takeTurn(), options);
   }
 
-  /** Takes a new turn and waits for it, if others may have gone ahead of this load. @returns whether it did */
-  async requeueIfLapsed(options: WaitOptions): Promise<boolean> {
-    if (!this.heartbeatLapsedSince(this.#turnAt)) return false;
-    await this.#waitForTurn(await this.#takeTurn(), options);
-    return true;
+  /**
+   * Takes a new turn and waits for it, if others may have gone ahead of this load: all that it is at goes behind them.
+   * @param since by `performance.now()`
+   * @returns whether that was so since then
+   */
+  async requeueIfLapsed(options: WaitOptions, since: number): Promise<boolean> {
+    if (!this.#requeue && this.heartbeatLapsedSince(this.#turnAt)) {
+      const behind = async () => this.#waitForTurn(await this.#takeTurn(), options);
+      this.#requeue = behind().finally(() => {
+        this.#requeue = undefined;
+      });
+    }
+    await this.#requeue;
+    return this.#turnAt > since;
   }
 
   /** @throws when others may have gone ahead of this load */

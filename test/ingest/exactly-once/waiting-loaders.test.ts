@@ -171,7 +171,7 @@ test('a load that the store has not heard of waits for a rebuild that went on wi
       query_params: { state },
     });
   await word('running');
-  await load.requeueIfLapsed({});
+  await load.requeueIfLapsed({}, 0);
   load.assertTurnHeld();
 
   const later = performance.now() + 11_000;
@@ -181,7 +181,7 @@ test('a load that the store has not heard of waits for a rebuild that went on wi
     /load .* could not record a heartbeat .* run the same command again/,
   );
   const waits = vi.fn();
-  const turn = load.requeueIfLapsed({ onWait: waits }).then(() => 'kept');
+  const turn = load.requeueIfLapsed({ onWait: waits }, 0).then(() => 'kept');
   await until(() => expect(waits).toHaveBeenCalledWith('other'));
   await word('loaded');
   expect(await turn).toBe('kept');

@@ -1,0 +1,118 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
+import { testRounds } from '../../support/random.ts';
+import type { FaultKind } from '../../support/simulated/connection.ts';
+import { crashesAtEveryStep } from '../../support/simulated/every-step.ts';
+import { Replay } from '../../support/simulated/replay.ts';
+import { type Loader, runSchedule, type Schedule } from '../../support/simulated/rounds.ts';
+import { schedules } from '../../support/simulated/schedules.ts';
+import type { Answer, Statement } from '../../support/simulated/state.ts';
+import { simulateTime } from '../../support/simulated/time.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+let undo = () => {};
+beforeAll(() => {
+  undo = simulateTime();
+});
+afterAll(() => undo());
+
+const loader = (
+  startsAt: number,
+  sends: Loader['sends'],
+  at: number,
+  kind: FaultKind,
+  ms: number,
+): Loader => ({
+  ...{ startsAt, sends, isHere: false, runs: 1 },
+  faults: [{ at, kind, ms }],
+});
+
+describe('what simulated schedules have found', () => {
+  test('a load that was silent takes nothing back that another has loaded meanwhile, and a restart of the server', async () => {
+    const silent = loader(0, 'alone', 9, 'paused behind it', 15_233);
+    const other = loader(1, 'alone', 15, 'engine dies before it', 303);
+    expect((await runSchedule({ seed: 0, wayMs: 1, loaders: [silent, other] })).wrong).toEqual([]);
+  });
+
+  test('all chunks of a load that takes a new turn go behind the loads that went ahead of it', async () => {
+    const other: Loader = { startsAt: 0, sends: 'alone', isHere: false, runs: 1, faults: [] };
+    const silent = loader(0, 'together', 16, 'paused behind it', 9_968);
+    expect((await runSchedule({ seed: 0, wayMs: 1, growsAt: 0, loaders: [other, silent] })).wrong).toEqual(
+      [],
+    );
+  });
+
+  test('a load that wakes up stores nothing that another has taken over', async () => {
+    const silent = loader(0, 'counted', 22, 'paused behind it', 27_630);
+    const other = {
+      ...loader(25_084, 'together', 57, 'engine dies while it works', 16_260),
+      faults: [
+        { at: 26, kind: 'lost', ms: 0 },
+        { at: 31, kind: 'lost', ms: 0 },
+        { at: 57, kind: 'engine dies while it works', ms: 16_260 },
+      ],
+    } satisfies Loader;
+    const round = { seed: 0, wayMs: 10, growsAt: 0, forgetsAt: 82, loaders: [silent, other] };
+    expect((await runSchedule(round)).wrong).toEqual([]);
+  });
+
+  test('a load that slept while it took a chunk back deletes nothing that another has sent since', async () => {
+    const first: Loader = { startsAt: 0, sends: 'alone', isHere: false, runs: 1, faults: [] };
+    const silent: Loader = {
+      ...{ startsAt: 6, sends: 'alone', isHere: false, runs: 1 },
+      faults: [
+        { at: 2, kind: 'engine dies behind it', ms: 31_756 },
+        { at: 21, kind: 'paused behind it', ms: 16_277 },
+      ],
+    };
+    const other = loader(12_171, 'alone', 31, 'engine dies behind it', 27_411);
+    const round = { seed: 0, wayMs: 1, growsAt: 0, loaders: [first, silent, other] };
+    expect((await runSchedule(round)).wrong).toEqual([]);
+  });
+});
+
+/** The same in each run: `test/long/schedules.ts` looks for what nobody has met yet. */
+const seed = Number(process.env.TEST_SEED ?? 1);
+
+test(`each event counts once, whatever happens to loads and engine (seed ${seed})`, async () => {
+  const once = async (schedule: Schedule) => {
+    expect((await runSchedule(schedule)).wrong).toEqual([]);
+  };
+  await fc.assert(fc.asyncProperty(schedules, once), { seed, numRuns: testRounds(60) });
+});
+
+test('two loaders of two chunks, each killed at any of its statements, leave nothing that the next load does not mend', async () => {
+  for (const schedule of crashesAtEveryStep(500)) {
+    expect((await runSchedule(schedule)).wrong, JSON.stringify(schedule)).toEqual([]);
+  }
+});
+
+test('the simulated store answers as the engine does', async () => {
+  const kinds: FaultKind[] = ['killed while it is under way', 'killed behind it', 'answer lost', 'late'];
+  const sent: [Statement, Answer][] = [];
+  for (const [n, sends] of (['alone', 'together', 'counted'] as const).entries()) {
+    sent.length = 0;
+    const here = (startsAt: number, at: number, kind: FaultKind): Loader => ({
+      ...loader(startsAt, sends, at, kind, 50),
+      isHere: true,
+    });
+    const loaders = kinds.map((kind, m) => here(m * 1_000, 16 + 3 * n + m, kind));
+    const inOneStep = true;
+    await runSchedule(
+      { seed: n, wayMs: 5, growsAt: 2_500, inOneStep, loaders },
+      (statement, answer) => void sent.push([statement, answer]),
+    );
+    const replay = new Replay(db.store);
+    for (const table of ['events', 'chunk_days', 'loads', 'load_chunks', 'rejected_rows'])
+      await db.store.command({ query: `TRUNCATE TABLE ${table}` });
+    // Of tables that are younger the engine cannot say what they were told before.
+    const age =
+      'SELECT max(metadata_modification_time) < now() - 1 AS older FROM system.tables WHERE database = currentDatabase()';
+    const isOlder = async () => expect(await select(db.store, age)).toEqual([{ older: 1 }]);
+    await vi.waitFor(isOlder, { timeout: 60_000, interval: 100 });
+    for (const [statement, answer] of sent) await replay.send(statement, answer);
+    expect(replay.differences).toEqual([]);
+  }
+});
