@@ -41,14 +41,17 @@ export const noteFollowed = together<FollowedFile, void>(async (store, files) =>
 });
 
 /**
- * Of files in the order of their names those that are not known to be loaded in this version. What was looked at before
- * the last unload does not count as known, nor what was looked at shortly after it: servers have clocks of their own.
+ * Of files in the order of their names those that are not known to be loaded in this version. What can be unloaded does not
+ * count as known where it was looked at before the last unload, nor shortly after it: servers have clocks of their own.
  */
 export async function notFollowed<File extends FoundFile>(
   store: Store,
-  reading: string,
+  { reading, canBeUnloaded }: { readonly reading: string; readonly canBeUnloaded: boolean },
   files: readonly File[],
 ): Promise<File[]> {
+  const isKnown = canBeUnloaded
+    ? "f.looked_at > (SELECT max(l.version) + toIntervalMinute(1) FROM loads AS l WHERE l.state = 'unloaded')"
+    : '1';
   const left: File[] = [];
   for (let at = 0; at < files.length; at += namesAtOnce) {
     const some = files.slice(at, at + namesAtOnce);
@@ -58,7 +61,7 @@ export async function notFollowed<File extends FoundFile>(
           store,
           `SELECT name, f.version AS version FROM followed_files AS f FINAL
            WHERE reading = {reading:String} AND name BETWEEN {first:String} AND {last:String}
-             AND f.looked_at > (SELECT max(l.version) + toIntervalMinute(1) FROM loads AS l WHERE l.state = 'unloaded')`,
+             AND ${isKnown}`,
           { reading, first: some[0]?.name ?? '', last: some.at(-1)?.name ?? '' },
         )
       ).map(({ name, version }) => [name, version]),

@@ -111,3 +111,21 @@ export async function withServer(work: (store: Store) => Promise<void>): Promise
     await opened.close();
   }
 }
+
+/** A signal that fires at the first SIGINT or SIGTERM, for work that then ends what is in flight. The second ends the process. */
+export function stopOnSignal(): { signal: AbortSignal; release(): void } {
+  const controller = new AbortController();
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  const stop = () => {
+    if (controller.signal.aborted) process.exit(1);
+    say('stopping after what is in flight; press Ctrl-C again to stop at once');
+    controller.abort();
+  };
+  for (const signal of signals) process.on(signal, stop);
+  return {
+    signal: controller.signal,
+    release: () => {
+      for (const signal of signals) process.off(signal, stop);
+    },
+  };
+}

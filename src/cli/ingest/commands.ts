@@ -32,6 +32,8 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     new Option('--endpoint <url>', 'of the objects: a store other than that of the provider').argParser(
       endpoint,
     );
+  const followOption = () =>
+    new Option('--follow <time>', 'go on looking for new files, this often: 60s, 5m').argParser(duration);
   const events = ingest
     .command('events')
     .description('load events')
@@ -42,7 +44,7 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     .option('--max-rejects <N|P%>', 'stop before the chunk that exceeds this number or share', rejectLimit)
     .option('--dedupe', 'skip events whose event_id is already loaded on the same days')
     .option('--again', 'also load what was loaded before through another mapping: it counts twice')
-    .option('--follow <time>', 'go on looking for new files, this often: 60s, 5m', duration)
+    .addOption(followOption())
     .option('--replaces <load>', 'take the place of what this load has loaded, in one step')
     .option(
       '--replaces-days <days>',
@@ -96,6 +98,7 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
       .argument('<file...>', places)
       .addOption(format())
       .addOption(encoding().argParser(textEncoding))
+      .addOption(followOption())
       .addOption(endpointOption())
       .action((files: string[], flags: ListFlags) =>
         withStore((store) => ingestLists(store, name, files, flags), { mayBeNew: true }),

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { Store } from '../../../clickhouse/client.ts';
+import { mappingFingerprint } from '../../../ingest/event/mapping.ts';
 import { formatOf } from '../../../ingest/formats/formats.ts';
 import { InputError } from '../../../ingest/input/input-error.ts';
 import type { ChunkSize } from '../../../ingest/load/load-events.ts';
@@ -7,7 +9,7 @@ import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { dated, hasDate } from '../../../ingest/places/dated.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { usage } from '../command/arguments.ts';
-import { exitRejected, say } from '../command/command.ts';
+import { exitRejected, say, stopOnSignal } from '../command/command.ts';
 import { follow } from './follow.ts';
 import { type EventFlags, type EventLoads, loadAll } from './load-all.ts';
 import { requireMoveTarget } from './move-loaded.ts';
@@ -53,7 +55,11 @@ export async function ingestEvents(
       for (const file of files) formatOf(file, flags.format);
       return (await loadAll(loads, files)) > 0 ? exitRejected : 0;
     }
-    await follow(loads, find, { places: args.join(' '), everyMs: flags.follow });
+    await follow({
+      ...{ store, signal, find, places: args, everyMs: flags.follow },
+      ...{ reading: readingOf(loads), canBeUnloaded: true },
+      load: (files, told) => loadAll(loads, files, told),
+    });
     return 0;
   } finally {
     stop.release();
@@ -71,7 +77,6 @@ function refuseContradictions(args: readonly string[], { dryRun, moveTo, follow,
   if (moveTo !== undefined && dryRun) throw usage('--move-to: --dry-run loads nothing, so nothing is moved');
   if (follow !== undefined && dryRun)
     throw usage('--follow: --dry-run loads nothing, so nothing is followed');
-  if (follow !== undefined && args.includes('-')) throw usage('--follow: standard input (-) ends by itself');
   const [withDate] = args.filter(hasDate);
   if (since === undefined && withDate !== undefined)
     throw usage(`${withDate} has a place for dates: --since 2d says which`);
@@ -80,19 +85,12 @@ function refuseContradictions(args: readonly string[], { dryRun, moveTo, follow,
     throw usage(`--since: ${without} has no place for dates, such as {yyyy}/{MM}/{dd}`);
 }
 
-function stopOnSignal(): { signal: AbortSignal; release(): void } {
-  const controller = new AbortController();
-  const signals = ['SIGINT', 'SIGTERM'] as const;
-  const stop = () => {
-    if (controller.signal.aborted) process.exit(1);
-    say('stopping after the chunks in flight; press Ctrl-C again to stop at once');
-    controller.abort();
-  };
-  for (const signal of signals) process.on(signal, stop);
-  return {
-    signal: controller.signal,
-    release: () => {
-      for (const signal of signals) process.off(signal, stop);
-    },
-  };
+/** What differs where the same file gives other events. */
+function readingOf({ mapping, flags: { format, dedupe } }: EventLoads): string {
+  const { encoding, skipLines, records, ignoreUnknown, roundMoney } = mapping;
+  const more = { encoding, skipLines, records, ignoreUnknown, roundMoney, format, dedupe };
+  return createHash('sha256')
+    .update(mappingFingerprint(mapping) + JSON.stringify(more))
+    .digest('hex')
+    .slice(0, 32);
 }

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { mappingFingerprint } from '../../../ingest/event/mapping.ts';
+import type { Store } from '../../../clickhouse/client.ts';
 import type { Input } from '../../../ingest/input/input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import {
@@ -10,8 +9,8 @@ import {
   notFollowed,
   timeOfStore,
 } from '../../../ingest/ledger/followed-files.ts';
+import { usage } from '../command/arguments.ts';
 import { say } from '../command/command.ts';
-import { type EventLoads, loadAll } from './load-all.ts';
 
 /** A file of this machine that was written to within this time may be incomplete; an object never is. */
 const quietMs = 10_000;
@@ -25,36 +24,54 @@ interface Found extends FoundFile {
   readonly modified: Date;
 }
 
+export interface Follower {
+  readonly store: Store;
+  readonly signal: AbortSignal;
+  /** What is followed, as it is shown. */
+  readonly places: readonly string[];
+  readonly everyMs: number;
+  /** What differs where the same file gives something else. */
+  readonly reading: string;
+  /** Whether an unload may have taken back what was loaded, so that all of it is loaded anew. */
+  readonly canBeUnloaded: boolean;
+  readonly find: () => Promise<Input[]>;
+  /** Loads files, those written earlier first, and tells of each that it is loaded, or cannot be. */
+  readonly load: (files: readonly Input[], told: Told) => Promise<unknown>;
+}
+
+export interface Told {
+  readonly onLoaded: (input: Input, load?: { readonly loadId?: string }) => Promise<void>;
+  readonly onFailed: (input: Input, error: Error) => void;
+}
+
 /**
  * Looks for new files until the signal, and loads them. What was loaded before is known by name and version and not read
- * again; whether something counts is for the ledger to say. A file that fails is named and tried again later; the others
+ * again; whether an event counts is for the ledger to say. A file that fails is named and tried again later; the others
  * are loaded.
- * @param followed what is followed, as it is shown, and how often
  * @throws what the first look meets, such as keys that are not accepted
  */
-export async function follow(
-  loads: EventLoads,
-  find: () => Promise<Input[]>,
-  followed: { readonly places: string; readonly everyMs: number },
-): Promise<void> {
-  const { store, signal } = loads;
-  const { everyMs } = followed;
-  const reading = readingOf(loads);
+export async function follow(follower: Follower): Promise<void> {
+  const { store, signal, everyMs, reading } = follower;
+  if (follower.places.includes('-')) throw usage('--follow: standard input (-) ends by itself');
+  const places = follower.places.join(' ');
   const failures = new Failures();
   let problem = '';
   let notedAt = Number.NEGATIVE_INFINITY;
   for (let look = 0; !signal.aborted; look++) {
     try {
       const lookedAt = await timeOfStore(store);
-      const found = (await find()).flatMap(lookAt).sort((a, b) => (a.name < b.name ? -1 : 1));
-      const fresh = await notFollowed(store, reading, found);
+      const found = (await follower.find()).flatMap(lookAt).sort((a, b) => (a.name < b.name ? -1 : 1));
+      const fresh = await notFollowed(store, follower, found);
       if (look === 0) say(`looking for files every ${everyMs / 1000} s; Ctrl-C ends it`);
       const due = new Map(
-        fresh.filter((each) => failures.isDue(each, look)).map((each) => [each.input, each]),
+        fresh
+          .filter((each) => failures.isDue(each, look))
+          .sort((a, b) => a.modified.getTime() - b.modified.getTime())
+          .map((each) => [each.input, each]),
       );
       if (due.size > 0) {
-        await loadAll(loads, [...due.keys()], {
-          onLoaded: async (input, { loadId = '' }) => {
+        await follower.load([...due.keys()], {
+          onLoaded: async (input, { loadId = '' } = {}) => {
             const { name = '', version = '', modified = new Date(0) } = due.get(input) ?? {};
             const modifiedAt = modified.getTime();
             await noteFollowed(store, { reading, name, version, load: loadId, modifiedAt, lookedAt });
@@ -66,7 +83,7 @@ export async function follow(
         });
       }
       if (performance.now() >= notedAt + noteEveryMs) {
-        await noteLook(store, followed, lookedAt);
+        await noteLook(store, { places, everyMs }, lookedAt);
         notedAt = performance.now();
       }
       problem = '';
@@ -80,16 +97,6 @@ export async function follow(
     await delay(everyMs, undefined, { signal }).catch(() => {});
   }
   say('stopped; what was loaded is not read again');
-}
-
-/** What differs where the same file gives other events. */
-function readingOf({ mapping, flags: { format, dedupe } }: EventLoads): string {
-  const { encoding, skipLines, records, ignoreUnknown, roundMoney } = mapping;
-  const more = { encoding, skipLines, records, ignoreUnknown, roundMoney, format, dedupe };
-  return createHash('sha256')
-    .update(mappingFingerprint(mapping) + JSON.stringify(more))
-    .digest('hex')
-    .slice(0, 32);
 }
 
 /** Nothing of what is gone since it was listed, may be incomplete, or can be read only once. */

@@ -1,12 +1,17 @@
 import type { Store } from '../../../clickhouse/client.ts';
+import type { Input } from '../../../ingest/input/input.ts';
+import { InputError } from '../../../ingest/input/input-error.ts';
 import type { ListReading } from '../../../ingest/lists/lookup-lists.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { confirm, lists } from '../../operations/lists.ts';
-import { counted, formatNumber, say } from '../command/command.ts';
+import { counted, formatNumber, say, stopOnSignal } from '../command/command.ts';
 import { type Given, operate, performIn } from '../operations/operate.ts';
+import { follow } from './follow.ts';
 import { objectStores } from './object-stores.ts';
 
 export interface ListFlags extends ListReading {
+  /** Milliseconds between looks for new files; absent: those that are there are loaded once. */
+  readonly follow?: number;
   /** Of a store of objects; absent: that of its provider. */
   readonly endpoint?: string;
 }
@@ -16,9 +21,10 @@ export async function ingestLists(
   store: Store,
   name: keyof typeof lists,
   args: readonly string[],
-  { endpoint, ...reading }: ListFlags,
+  { follow: everyMs, endpoint, ...reading }: ListFlags,
 ): Promise<void> {
-  for (const input of await expandFiles(args, objectStores(endpoint, say))) {
+  const stores = objectStores(endpoint, say);
+  const load = async (input: Input) => {
     const file = { input, ...reading };
     if (name === 'confirmations') {
       sayConfirmed(input.name, await performIn(store, lists.confirmations, {}, file));
@@ -26,6 +32,34 @@ export async function ingestLists(
       const { lines } = await performIn(store, lists[name], {}, file);
       say(`${input.name}: ${counted(lines, 'line')} of ${name} loaded`);
     }
+  };
+  if (everyMs === undefined) {
+    for (const input of await expandFiles(args, stores)) await load(input);
+    return;
+  }
+  const { signal, release } = stopOnSignal();
+  try {
+    await follow({
+      ...{ store, signal, places: args, everyMs },
+      // An unload takes no names back, and to confirm again would confirm what was loaded since.
+      ...{ reading: `${name} ${JSON.stringify(reading)}`, canBeUnloaded: false },
+      find: () => expandFiles(args, stores, { mayBeEmpty: true, signal }),
+      load: async (files, { onLoaded, onFailed }) => {
+        for (const input of files) {
+          if (signal.aborted) return;
+          try {
+            await load(input);
+          } catch (error) {
+            if (!(error instanceof InputError)) throw error;
+            onFailed(input, error);
+            continue;
+          }
+          await onLoaded(input);
+        }
+      },
+    });
+  } finally {
+    release();
   }
 }
 

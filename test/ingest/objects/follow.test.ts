@@ -1,7 +1,9 @@
 import { appendFile, mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
 import { dueLooks } from '../../../ingest/ledger/followed-files.ts';
+import { unconfirmedDays } from '../../../ingest/lists/confirmations.ts';
 import { dated } from '../../../ingest/places/dated.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
@@ -29,10 +31,12 @@ const lines = (from: number, count: number) =>
     ),
   );
 
-function following(...args: string[]) {
+const following = (...args: string[]) => followingOf('events', ...args);
+
+function followingOf(what: string, ...args: string[]) {
   const env = { ...loader.env(), ...storage.keys };
   const endpoint = ['--endpoint', storage.endpoint];
-  const command = commands.start(['ingest', 'events', ...args, '--follow', '1s', ...endpoint], env);
+  const command = commands.start(['ingest', what, ...args, '--follow', '1s', ...endpoint], env);
   return {
     ...command,
     /** Resolves when so many events have come in one look. */
@@ -131,6 +135,57 @@ test('files of a folder are followed when nobody writes to them any more', async
   await running.loaded(5);
   await running.stopped();
   expect(await loader.counted()).toBe(7);
+});
+
+test('of lists that come the one written last wins, whatever its name; a faulty one keeps no other out', async () => {
+  const list = (name: string) => `account_id,campaign_id,name\n${account},c,${name}\n`;
+  const named = async () => {
+    const query = 'SELECT name FROM campaigns FINAL WHERE account_id = {account:String}';
+    return (await select<{ name: string }>(db.store, query, { account })).map(({ name }) => name);
+  };
+  await put('2.csv', list('Summer'));
+  await put('1.csv', list('Autumn'));
+  const running = followingOf('campaigns', s3());
+  await running.said(/1\.csv: 1 line of campaigns loaded/);
+  expect(await named()).toEqual(['Autumn']);
+  await put('0.csv', 'account,name\na,b\n');
+  await put('1.csv', list('Winter'));
+  await running.said(
+    /0\.csv: nothing was loaded[\s\S]*the other files are loaded, and this one is tried again later/,
+  );
+  await running.said(/1\.csv: 1 line of campaigns loaded[\s\S]*1\.csv: 1 line of campaigns loaded/);
+  await put('0.csv', list('Spring'));
+  await running.said(/0\.csv: 1 line of campaigns loaded/);
+  await running.stopped();
+  expect(await named()).toEqual(['Spring']);
+  expect((await dueLooks(db.store)).map(({ places }) => places)).toContain(s3());
+});
+
+test('a list that was confirmed confirms nothing that is loaded later, also after an unload and a restart', async () => {
+  const day = '2026-03-01';
+  await put('days/1.csv', `account_id,day\n${account},${day}\n`);
+  const money = (id: string) =>
+    ndjson([
+      event({
+        event_id: `${account}-${id}`,
+        advertiser_id: account,
+        event_time: `${day} 10:00:00`,
+        spend: '1',
+      }),
+    ]);
+  await loader.ingest(await loader.file('a.ndjson', money('a')));
+  const days = () => followingOf('confirmations', s3());
+  const first = days();
+  await first.said(/days\/1\.csv: 1 day confirmed, 1 of them had unconfirmed revenue/);
+  await first.stopped();
+  const { stdout } = await loader.ingest(await loader.file('b.ndjson', money('b')));
+  await loader.run(['unload', JSON.parse(stdout).loads[0]]);
+  await loader.ingest(await loader.file('c.ndjson', money('c')));
+  const second = days();
+  await put('days/2.csv', `account_id,day\n${account},2026-03-02\n`);
+  await second.said(/days\/2\.csv: 1 day confirmed/);
+  expect(await second.stopped()).not.toContain('days/1.csv');
+  expect(await unconfirmedDays(db.store, { account })).toBe(1);
 });
 
 test('dates of a pattern are those since a time, and a day ahead', () => {
