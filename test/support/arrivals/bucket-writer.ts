@@ -53,8 +53,9 @@ export class BucketWriter {
     const change = dice.one(['add', 'add', ...changes]);
     if (change === 'add' || !key || !held) return this.add(await any());
     const { content } = held;
-    if (change === 'grow') return this.#put(key, content, content.versions.length - 1);
-    if (change === 'copy') return this.add(content);
+    if (change === 'grow' && (await this.#isBegun(key, content)))
+      return this.#put(key, content, content.versions.length - 1);
+    if (change === 'copy' || change === 'grow') return this.add(content);
     if (change === 'overwrite') {
       const other = await any();
       // Other records of another format would need another name.
@@ -90,14 +91,28 @@ export class BucketWriter {
     for (const key of [...this.#objects.keys()]) await this.#remove(key);
   }
 
+  /**
+   * Whether the ledger has all that other objects show of a content. A beginning that comes behind the whole of it, as one
+   * chunk, is another content.
+   */
+  async #isBegun(key: string, content: Content): Promise<boolean> {
+    const others = [...this.#objects].filter(([other, held]) => other !== key && held.content === content);
+    const shown = others.map(([, { version }]) => version);
+    return shown.length === 0 || content.isLoaded(this.#options.store, Math.min(...shown));
+  }
+
   async #put(key: string, content: Content, version: number): Promise<void> {
     const shown = content.show(version);
+    const before = this.#objects.get(key)?.content;
+    if (before && before !== content) before.note(`${key} is overwritten`);
+    content.note(`${key} has version ${shown}`);
     const packing = /\.(gz|br)$/.exec(key)?.[0] as keyof typeof packings | undefined;
     await this.#options.storage.put(key, packings[packing ?? ''](content.bytesOf(shown)));
     this.#objects.set(key, { content, version: shown });
   }
 
   async #remove(key: string): Promise<void> {
+    this.#objects.get(key)?.content.note(`${key} goes`);
     await this.#options.storage.remove(key);
     this.#objects.delete(key);
   }

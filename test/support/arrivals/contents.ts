@@ -24,6 +24,8 @@ export class Content {
   settled = -1;
   /** Keys under which it was loaded beside that. */
   readonly keys = new Set<string>();
+  /** What became of it, for a message. */
+  readonly story: string[] = [];
 
   constructor(format: Content['format'], versions: Content['versions']) {
     this.format = format;
@@ -40,6 +42,10 @@ export class Content {
 
   recordsOf(version: number): readonly WrittenEvent[] {
     return this.#version(version).events;
+  }
+
+  note(what: string): void {
+    this.story.push(`${new Date().toISOString().slice(17)} ${what}`);
   }
 
   /** Notes that the version is shown from now on, or a later one. */

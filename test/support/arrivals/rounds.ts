@@ -214,10 +214,17 @@ async function requireEqual(store: Store, prefix: string, contents: readonly Con
   if (rejected.length !== wrong.length) found.push(`rejected rows: ${rejected.length}, not ${wrong.length}`);
   const { differences: ledger } = await retrying(() => verifyLedger(store));
   found.push(...ledger.slice(0, 4).map((difference) => `ledger: ${JSON.stringify(difference)}`));
-  if (found.length > 0) throw new Error([...found, ...contents.map(describe)].join('\n'));
+  if (found.length > 0) {
+    const query = `
+      SELECT file, load_id, toString(state) AS state, error, toString(started_at) AS started, toString(version) AS ended, rows, repeated_rows
+      FROM loads FINAL WHERE position(file, {prefix:String}) > 0 OR kind = 'rebuild' AND started_at > now() - 300 ORDER BY started_at`;
+    const loads = await select(store, query, { prefix });
+    const told = loads.map((load) => JSON.stringify(load));
+    throw new Error([...found, ...told, ...contents.map(describe)].join('\n'));
+  }
 }
 
-function describe({ format, versions, shown, settled, keys }: Content): string {
+function describe({ format, versions, shown, settled, keys, story }: Content): string {
   const [{ events }] = versions;
-  return `${events[0]?.counted.advertiser_id || events[0]?.counted.publisher_id}: ${format}, ${versions.map((each) => each.events.length)} records, shown ${shown}, settled ${settled}, keys ${[...keys]}`;
+  return `${events[0]?.counted.advertiser_id || events[0]?.counted.publisher_id}: ${format}, ${versions.map((each) => each.events.length)} records, shown ${shown}, settled ${settled}, keys ${[...keys]}, ${story.join(', ')}`;
 }
