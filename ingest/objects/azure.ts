@@ -39,7 +39,7 @@ export class AzureService implements ObjectService {
   }
 
   pageOf(xml: string): ListPage {
-    const root = xmlOf(xml);
+    const root = xmlOf(xml, 'EnumerationResults');
     const objects = childrenOf(childrenOf(root, 'Blobs')[0], 'Blob').map((blob) => {
       const [name] = childrenOf(blob, 'Name');
       const [properties] = childrenOf(blob, 'Properties');

@@ -199,7 +199,7 @@ function refusalOf({ statusCode: status = 0, headers }: IncomingMessage, text: s
 
 function codeIn(text: string): string {
   try {
-    return textOf(xmlOf(text), 'Code');
+    return textOf(xmlOf(text, 'Error'), 'Code');
   } catch {
     // What stands before a store answers in another way.
     return '';

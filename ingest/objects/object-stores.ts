@@ -1,6 +1,6 @@
 import picomatch from 'picomatch';
 import { isDynamicPattern } from 'tinyglobby';
-import { fileError, InputError } from '../input/input-error.ts';
+import { fileError } from '../input/input-error.ts';
 import type { ObjectAddress } from './address.ts';
 import { AzureService } from './azure.ts';
 import { Bucket } from './bucket.ts';
@@ -36,7 +36,6 @@ export class ObjectStores {
       const found = await objectsOf(bucket, address.path, signal);
       return found.sort((a, b) => (a.name < b.name ? -1 : 1));
     } catch (error) {
-      if (error instanceof InputError) throw error;
       throw fileError(arg, error);
     }
   }

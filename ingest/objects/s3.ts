@@ -62,7 +62,7 @@ export class S3Service implements ObjectService {
   }
 
   pageOf(xml: string): ListPage {
-    const root = xmlOf(xml);
+    const root = xmlOf(xml, 'ListBucketResult');
     const decoded = textOf(root, 'EncodingType') === 'url' ? decodedKey : (key: string) => key;
     const objects = childrenOf(root, 'Contents').map((entry) => ({
       key: decoded(textOf(entry, 'Key')),

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +8,10 @@ import { AwsClient } from 'aws4fetch';
 import { Command } from 'commander';
 import { checkout, startProcess } from '../support/process.ts';
 
-/** The same files from s3rver and from disk, each into a new store: `node --import tsx test/long/objects.ts --small 10000`. */
+/**
+ * The same files from s3rver and from disk, each into a new store: `node --import tsx test/long/objects.ts --small 10000`. CPU is
+ * that of command and engine without s3rver, and depends less on a busy machine than time does.
+ */
 const { small, rounds } = new Command('objects')
   .option('--small <n>', 'small objects, of 20 events each', Number, 1_000)
   .option('--rounds <n>', 'how often each is loaded', Number, 3)
@@ -66,14 +69,31 @@ const sets = {
   small: files(small, 'ndjson', () => lines(20)),
 };
 
-async function load(...args: string[]): Promise<number> {
+/** Seconds of CPU of the processes that have this in their environment, by their ids. */
+function cpuOf(environment: string, known: Map<string, number>): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(environment)) continue;
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+      known.set(pid, (Number(fields[11]) + Number(fields[12])) / 100);
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+async function load(...args: string[]): Promise<{ seconds: number; cpu: number }> {
   const data = mkdtempSync(join(root, 'data-'));
   const env = { DATA_DIR: data, AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
   const command = ['--import', 'tsx', join(checkout, 'src/cli.ts'), 'ingest', 'events', '--json', ...args];
+  const cpu = new Map<string, number>();
+  const looks = setInterval(() => cpuOf(`DATA_DIR=${data}`, cpu), 100);
   const { code, stdout, stderr } = await startProcess(process.execPath, command, env).ended;
+  clearInterval(looks);
   if (code !== 0) throw new Error(stderr);
   rmSync(data, { recursive: true });
-  return (JSON.parse(stdout) as { seconds: number }).seconds;
+  const { seconds } = JSON.parse(stdout) as { seconds: number };
+  return { seconds, cpu: [...cpu.values()].reduce((sum, each) => sum + each, 0) };
 }
 
 for (const [name, all] of Object.entries(sets)) {
@@ -86,9 +106,10 @@ for (const [name, all] of Object.entries(sets)) {
   for (let round = 0; round < rounds; round++) {
     const disk = await load(folder);
     const s3 = await load(`s3://bench/${name}/`, '--endpoint', endpoint);
-    const each = ((s3 / all.length) * 1_000).toFixed(1);
+    const each = ((s3.seconds / all.length) * 1_000).toFixed(1);
+    const ratio = (what: 'seconds' | 'cpu') => (disk[what] / s3[what]).toFixed(2);
     process.stdout.write(
-      `${name}: disk ${disk} s, s3 ${s3} s (${(disk / s3).toFixed(2)} of the speed), ${each} ms an object\n`,
+      `${name}: disk ${disk.seconds} s, s3 ${s3.seconds} s (${ratio('seconds')} of the speed), ${each} ms an object; CPU ${disk.cpu.toFixed(1)} and ${s3.cpu.toFixed(1)} s (${ratio('cpu')})\n`,
     );
   }
 }

@@ -29,7 +29,10 @@ export async function keysOfWebIdentity(
   });
   const text = await asked('the token service of AWS (AWS_ROLE_ARN)', url, { method: 'POST', body });
   return keysIn('the token service of AWS', () => {
-    const [result] = childrenOf(xmlOf(text), 'AssumeRoleWithWebIdentityResult');
+    const [result] = childrenOf(
+      xmlOf(text, 'AssumeRoleWithWebIdentityResponse'),
+      'AssumeRoleWithWebIdentityResult',
+    );
     const [given] = childrenOf(result, 'Credentials');
     return {
       AccessKeyId: textOf(given, 'AccessKeyId'),

@@ -2,11 +2,20 @@ import { parseXml, XmlElement } from '@rgrove/parse-xml';
 
 export type { XmlElement };
 
-/** The root of a document. @throws for text that is no XML */
-export function xmlOf(text: string): XmlElement {
-  const { root } = parseXml(text);
-  if (!root) throw new Error('the storage answered with an empty document');
+/** The root of a document. @throws for any other document, without a word of it: it may be secret */
+export function xmlOf(text: string, rootName: string): XmlElement {
+  const root = rootOf(text);
+  if (root?.name !== rootName)
+    throw new Error(`the answer is no ${rootName}: is this address that of a store of objects?`);
   return root;
+}
+
+function rootOf(text: string): XmlElement | null {
+  try {
+    return parseXml(text).root;
+  } catch {
+    return null;
+  }
 }
 
 export function childrenOf(element: XmlElement | undefined, name: string): XmlElement[] {

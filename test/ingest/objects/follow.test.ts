@@ -2,6 +2,7 @@ import { appendFile, mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
+import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { dueLooks } from '../../../ingest/ledger/followed-files.ts';
 import { unconfirmedDays } from '../../../ingest/lists/confirmations.ts';
 import { dated } from '../../../ingest/places/dated.ts';
@@ -100,6 +101,22 @@ test('a load that was taken back is loaded anew', async () => {
   await put('2.ndjson', lines(10, 2));
   await running.counted(6);
   await running.stopped();
+});
+
+test('what is taken back while a follower loads counts once in the end', async () => {
+  const running = following(s3());
+  const loaded = `SELECT load_id AS id FROM loads FINAL
+    WHERE position(file, {place:String}) > 0 AND state = 'loaded' ORDER BY started_at DESC`;
+  for (let n = 0; n < 4; n++) {
+    await put(`${n}.ndjson`, lines(n * 10, 5));
+    await put(`copy of ${n}.ndjson`, lines(n * 10, 5));
+    const last = () => select<{ id: string }>(db.store, loaded, { place: `/${account}/` });
+    await expect.poll(last, { timeout: 120_000 }).not.toEqual([]);
+    for (const { id } of (await last()).slice(0, 2)) await loader.run(['unload', id]);
+  }
+  await running.counted(20);
+  await running.stopped();
+  expect((await verifyLedger(db.store)).differences).toEqual([]);
 });
 
 test('a store that is away for a while ends nothing; one that refuses the first look ends all', async () => {

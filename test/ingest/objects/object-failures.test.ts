@@ -1,13 +1,14 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
 import { defaultMapping } from '../../../ingest/event/mapping.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
 import { unload } from '../../../ingest/history/unload.ts';
+import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
+import { replaceEvents } from '../../../ingest/replace/replace-events.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { type Fault, useObjectStorage } from '../../support/object-storage.ts';
@@ -35,14 +36,16 @@ const lines = (count: number, campaign = 'c') =>
 
 const now = () => new Date();
 const failures: string[] = [];
-async function load(
-  args: string[],
-  { env = storage.keys, chunkBytes = 1 << 20, giveUpAfterMs = 20_000, onWait = () => {} } = {},
-) {
-  const stores = new ObjectStores({ env, endpoint: storage.endpoint, giveUpAfterMs });
-  return loadFiles(await expandFiles(args, stores), {
-    ...{ store: db.store, chunkBytes, now, onWait },
-    readingOf: (file) => mappedReading(file, defaultMapping),
+const stores = (env = storage.keys, giveUpAfterMs = 20_000) =>
+  new ObjectStores({ env, endpoint: storage.endpoint, giveUpAfterMs });
+const common = () => ({
+  ...{ store: db.store, chunkBytes: 1 << 20, now },
+  readingOf: (file: string) => mappedReading(file, defaultMapping),
+});
+async function load(args: string[], { env = storage.keys, giveUpAfterMs = 20_000, onWait = () => {} } = {}) {
+  return loadFiles(await expandFiles(args, stores(env, giveUpAfterMs)), {
+    ...common(),
+    onWait,
     onFailed: (_, { message }) => void failures.push(message),
     takeBack: async (load) => void (await unload(db.store, load, now)),
   });
@@ -155,15 +158,19 @@ test('an object that another loader has loaded grown, after this one had read it
 });
 
 /** Replaces `a.ndjson` when a part of it has been sent. @param before what is done in that moment */
-function replaceWhenSent(before: () => Promise<void> = async () => {}): void {
+function replaceWhenSent(
+  before: () => Promise<void> = async () => {},
+  isSent = async () => (await loader.counted()) > 0,
+  content = lines(14_000, 'b'),
+): void {
   let replaced = false;
   storage.meet(async ({ path, headers }) => {
     if (!headers.range || !path.endsWith('a.ndjson') || replaced) return undefined;
     if (headers.range.startsWith('bytes=0-')) return { cutAfter: 5_000_000 };
     replaced = true;
-    while ((await loader.counted()) === 0) await delay(50);
+    while (!(await isSent())) await delay(50);
     await before();
-    await put('a.ndjson', lines(14_000, 'b'));
+    await put('a.ndjson', content);
     return undefined;
   });
 }
@@ -190,42 +197,27 @@ test('it counts where another load of the same has waited behind', async () => {
   expect(await loader.counted()).toBe(40_000);
 });
 
-test('no redirect is followed, and nothing of a request goes to another address', async () => {
-  await put('a.ndjson', lines(1));
-  let reached = 0;
-  const elsewhere = createServer((_, response) => {
-    reached++;
-    response.end();
+test.each([
+  ['has grown', 'a'],
+  ['was replaced', 'b'],
+])('an object that %s while it takes the place of a load comes as it is then, whole', async (_, campaign) => {
+  await put('old.ndjson', lines(3, 'old'));
+  const [old] = await load([address('old.ndjson')]);
+  await put('a.ndjson', lines(26_000, 'a'));
+  const heldBack = async () => {
+    const query = 'SELECT toUInt32(uniqExact(batch)) AS batches FROM incoming_staging';
+    const [row] = await select<{ batches: number }>(db.store, query);
+    return row?.batches ?? 0;
+  };
+  replaceWhenSent(undefined, async () => (await heldBack()) > 0, lines(27_000, campaign));
+  const files = await expandFiles([address('a.ndjson')], stores());
+  const { results } = await replaceEvents({
+    ...{ store: db.store, now, files: 'a.ndjson', dryRun: false, onTotals: () => {} },
+    target: { load: old?.loadId ?? '' },
+    stage: (hold) => loadFiles(files, { ...common(), dryRun: true, ...(hold && { hold }) }),
   });
-  await new Promise<void>((resolve) => void elsewhere.listen(0, '127.0.0.1', resolve));
-  const location = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/latest/meta-data/`;
-  try {
-    for (const status of [301, 302, 307]) {
-      const headers = { location, 'x-amz-bucket-region': '127.0.0.1/' };
-      storage.meet(() => ({ status, code: 'TemporaryRedirect', headers }));
-      await expect(load([address('*')])).rejects.toThrow(/another address, which is not followed/);
-    }
-    expect(reached).toBe(0);
-  } finally {
-    elsewhere.close();
-  }
+  expect(results.map(({ rows }) => rows)).toEqual([27_000]);
+  expect(await loader.counted()).toBe(27_000);
+  expect((await verifyLedger(db.store)).differences).toEqual([]);
+  expect(await heldBack()).toBe(0);
 });
-
-test('of more objects than a page has all are found', async () => {
-  const keys = Array.from({ length: 1_001 }, (_, n) => `${account}/many/${n}.ndjson`);
-  for (let at = 0; at < keys.length; at += 50) {
-    await Promise.all(keys.slice(at, at + 50).map((key) => storage.put(key, '')));
-  }
-  storage.reset();
-  const stores = new ObjectStores({ env: storage.keys, endpoint: storage.endpoint });
-  const names = (await expandFiles([address('many/')], stores)).map(({ name }) => name);
-  expect(names).toEqual(keys.map((key) => `s3://${storage.bucket}/${key}`).sort());
-  expect(storage.asked.length).toBe(2);
-});
-
-test.each(['s3://', 's3://-/x', 'az://account', 'gs:///x', 'az://user@host:80/c/x'])(
-  '%s is no address',
-  async (arg) => {
-    await expect(load([arg])).rejects.toThrow(`${arg}: is no address of objects; give ${arg.slice(0, 5)}`);
-  },
-);
