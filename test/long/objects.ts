@@ -69,11 +69,12 @@ const sets = {
   small: files(small, 'ndjson', () => lines(20)),
 };
 
-/** Seconds of CPU of the processes that have this in their environment, by their ids. */
-function cpuOf(environment: string, known: Map<string, number>): void {
+/** Seconds of CPU of the processes that were started with a folder, by their ids. */
+function cpuOf(folder: string, known: Map<string, number>): void {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
-      if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(environment)) continue;
+      const given = ['environ', 'cmdline'].map((name) => readFileSync(`/proc/${pid}/${name}`, 'utf8'));
+      if (!given.join().includes(folder)) continue;
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
       known.set(pid, (Number(fields[11]) + Number(fields[12])) / 100);
     } catch {
@@ -87,7 +88,7 @@ async function load(...args: string[]): Promise<{ seconds: number; cpu: number }
   const env = { DATA_DIR: data, AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
   const command = ['--import', 'tsx', join(checkout, 'src/cli.ts'), 'ingest', 'events', '--json', ...args];
   const cpu = new Map<string, number>();
-  const looks = setInterval(() => cpuOf(`DATA_DIR=${data}`, cpu), 100);
+  const looks = setInterval(() => cpuOf(data, cpu), 100);
   const { code, stdout, stderr } = await startProcess(process.execPath, command, env).ended;
   clearInterval(looks);
   if (code !== 0) throw new Error(stderr);
