@@ -24,9 +24,7 @@ export function said(point: ChartPoint | undefined, grain: State['grain']): stri
 
 function when(point: ChartPoint, grain: State['grain']): string {
   const days = rangeText(point.start, point.end);
-  return grain !== 'total' && isPart(point, grain)
-    ? `${days} (${text.chart.part(text.grains[grain])})`
-    : days;
+  return grain !== 'total' && isPart(point, grain) ? `${days} (${text.chart.part[grain]})` : days;
 }
 
 /** The points that have rows, as a table. */
@@ -86,7 +84,7 @@ export function legend(
     ...(compared
       ? [key('now', text.chart.now), key(facts ? 'before' : 'before solid', text.chart.before)]
       : []),
-    ...(part ? [key('part', text.chart.part(text.grains[grain]))] : []),
+    ...(part ? [key('part', text.chart.part[grain])] : []),
     ...(open ? [key('open', text.chart.unconfirmed)] : []),
   ];
 }

@@ -12,7 +12,7 @@ type Own = 'start_time' | 'first_day' | 'end_time' | 'campaign_id' | 'ad_unit_id
 type Column = MetricId | DimensionColumnId | Own;
 
 /** A name that turns the direction of writing turns nothing beside it. */
-const name = (text: string) => `\u2068${text}\u2069`;
+export const name = (text: string) => `\u2068${text}\u2069`;
 
 /** Every text of the page, in English. */
 export const en = {
@@ -190,7 +190,7 @@ export const en = {
     changes: 'What changed most',
     now: 'These days',
     before: 'Compared',
-    part: (each: string) => `part of a ${each.toLowerCase()}`,
+    part: { day: 'part of a day', week: 'part of a week', month: 'part of a month' },
     asTable: 'The chart as a table',
     unconfirmed: 'money may still change',
     noRows: 'No rows',

@@ -1,7 +1,7 @@
 import { remembered } from '../state/memory.ts';
 
 /** The languages of the page, each by its own name. */
-export const languages = { en: 'English' } as const;
+export const languages = { en: 'English', de: 'Deutsch', ja: '日本語' } as const;
 export type Language = keyof typeof languages;
 
 const languageOf = (tag: string) => tag.split('-')[0] ?? '';
