@@ -5,7 +5,7 @@ import { event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
-import { daysAgo, shownDay, totalsRow, whole } from './pages.ts';
+import { daysAgo, shownDay, totalsRow, visibleRows, whole } from './pages.ts';
 
 const db = useStore();
 const service = useService(db);
@@ -72,6 +72,30 @@ test('columns are a step of the history, and remembered for the next visit and n
     await whole(page);
     expect(await columns(page)).toEqual(shown);
   }
+  expect(browser.complaints).toEqual([]);
+});
+
+test('the language is the first of the reader that there is, or the one they choose, which stays', async () => {
+  const swiss = await browser.open(await signedIn(), { locale: 'de-CH' });
+  await whole(swiss);
+  expect(await columns(swiss)).toContain('Ausgaben');
+  const french = await browser.open(await signedIn(), { locale: 'fr-FR' });
+  await whole(french);
+  expect(await columns(french)).toContain('Spent');
+  await french.getByLabel('Language').selectOption('Deutsch');
+  await french.getByLabel('Sprache').waitFor();
+  await whole(french);
+  expect(await french.locator('html').getAttribute('lang')).toBe('de');
+  expect(await french.title()).toBe('adtally: Berichte');
+  // The worker writes and finds days in the language of the page.
+  const day = shownDay(daysAgo(3), 'de-DE');
+  await french.getByLabel('In den Zeilen suchen').fill(day);
+  await french.getByText('2 von 6 Zeilen').waitFor();
+  expect(new Set((await visibleRows(french)).map(({ Tag }) => Tag))).toEqual(new Set([day]));
+  await french.goto('about:blank');
+  await french.goto(`${service.url}/app`);
+  await whole(french);
+  expect(await columns(french)).toContain('Ausgaben');
   expect(browser.complaints).toEqual([]);
 });
 

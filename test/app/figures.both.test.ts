@@ -1,5 +1,8 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
+import { de } from '../../src/app/words/de.ts';
+import { en } from '../../src/app/words/en.ts';
+import { ja } from '../../src/app/words/ja.ts';
 import { type EventLine, event, load } from '../support/events.ts';
 import { thorough } from '../support/mode.ts';
 import { seededRandom, testSeed } from '../support/random.ts';
@@ -16,6 +19,14 @@ const sizes = {
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true },
 } as const satisfies Record<string, BrowserContextOptions>;
 type Size = keyof typeof sizes;
+
+/** What the page says, and the powers of ten that its shortened numbers name. */
+const languages = {
+  'en-GB': { words: en, tens: { K: 3n, M: 6n, bn: 9n, tn: 12n } },
+  'de-DE': { words: de, tens: { 'Mio.': 6n, 'Mrd.': 9n, 'Bio.': 12n } },
+  'ja-JP': { words: ja, tens: { 万: 4n, 億: 8n, 兆: 12n } },
+};
+type Locale = keyof typeof languages;
 
 type Each = 'day' | 'week' | 'month';
 
@@ -103,7 +114,7 @@ function events(): EventLine[] {
 }
 
 interface FiguresOnPage {
-  open(name: string, size: Size): Promise<Shown>;
+  open(name: string, size: Size, locale?: Locale): Promise<Shown>;
   readonly browser: TestBrowser;
   readonly service: TestService;
 }
@@ -116,7 +127,7 @@ function useFigures(): FiguresOnPage {
   return {
     browser,
     service,
-    open: async (name, size) => {
+    open: async (name, size, locale = 'en-GB') => {
       const question = questions[name];
       if (!question) throw new Error(`${name} is no question`);
       const { account, start, end, each, compare, by } = question;
@@ -126,12 +137,12 @@ function useFigures(): FiguresOnPage {
         ...(compare ? ['compare=previous_period'] : []),
         ...(by ? [`by=${by}`] : []),
       ];
-      const page = await browser.open('about:blank', sizes[size]);
+      const page = await browser.open('about:blank', { ...sizes[size], locale });
       await page.addInitScript(recordLabels);
       await page.goto(`${service.url}/app#token=${await service.token(account)}&${fields.join('&')}`);
       await whole(page);
       await page.locator('.chart canvas').waitFor();
-      return { page, size, question, answer: await ask(service, question) };
+      return { page, size, locale, question, answer: await ask(service, question) };
     },
   };
 }
@@ -141,6 +152,7 @@ type Row = Readonly<Record<string, string>>;
 interface Shown {
   readonly page: Page;
   readonly size: Size;
+  readonly locale: Locale;
   readonly question: Question;
   readonly answer: { readonly rows: readonly Row[]; readonly totals: Row };
 }
@@ -198,14 +210,18 @@ interface Said {
 }
 
 /** What the chart has to say of each point. */
-async function pointsOf({ page, question, answer }: Shown): Promise<Said[]> {
+async function pointsOf({ page, locale, question, answer }: Shown): Promise<Said[]> {
   const all = periods(question);
-  const names = await page.evaluate((ranges) => {
-    const days = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
-    return ranges.map(({ start, end }) =>
-      start === end ? days.format(Date.parse(start)) : days.formatRange(Date.parse(start), Date.parse(end)),
-    );
-  }, all);
+  const names = await page.evaluate(
+    ([ranges, locale]) => {
+      const days = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
+      return ranges.map(({ start, end }) =>
+        start === end ? days.format(Date.parse(start)) : days.formatRange(Date.parse(start), Date.parse(end)),
+      );
+    },
+    [all, locale] as const,
+  );
+  const { part } = languages[locale].words.chart;
   const sum = (rows: readonly Row[], id: string) =>
     inView(rows.reduce((all, row) => all + units(row[id] ?? ''), 0n));
   const begins = (day: Date) =>
@@ -217,7 +233,7 @@ async function pointsOf({ page, question, answer }: Shown): Promise<Said[]> {
     for (const row of rows) expect(row.end_time).toBe(end);
     const there = rows.length > 0;
     return {
-      when: `${names[n]}${isPart(start, end) ? ` (part of a ${question.each})` : ''}`,
+      when: `${names[n]}${isPart(start, end) ? ` (${part[question.each]})` : ''}`,
       spent: there ? sum(rows, 'spent') : undefined,
       before: there && question.compare ? sum(rows, 'spent_compared') : undefined,
     };
@@ -225,7 +241,7 @@ async function pointsOf({ page, question, answer }: Shown): Promise<Said[]> {
 }
 
 /** What the tooltip says; undefined while no tooltip shows. */
-async function tooltip(page: Page): Promise<Said | undefined> {
+async function tooltip({ page, locale }: Shown): Promise<Said | undefined> {
   const lines = await page.evaluate(() => {
     const tip = document.querySelector<HTMLElement>('.tip');
     if (!tip || tip.hidden) return [];
@@ -235,14 +251,15 @@ async function tooltip(page: Page): Promise<Said | undefined> {
     if (isCut) throw new Error(`the tooltip is cut: ${JSON.stringify([box, within])}`);
     return [...tip.children].map(({ textContent }) => textContent ?? '');
   });
-  return lines.length === 0 ? undefined : parsed(lines);
+  return lines.length === 0 ? undefined : parsed(lines, locale);
 }
 
-function parsed([when = '', amount = '', before]: readonly string[]): Said {
+function parsed([when = '', amount = '', before]: readonly string[], locale: Locale): Said {
+  const { chart } = languages[locale].words;
   return {
     when,
-    spent: amount === 'No rows' ? undefined : units(plain(amount)),
-    before: before === undefined ? undefined : units(plain(before.replace('Compared: ', ''))),
+    spent: amount === chart.noRows ? undefined : units(plain(amount, locale)),
+    before: before === undefined ? undefined : units(plain(before.replace(`${chart.before}: `, ''), locale)),
   };
 }
 
@@ -278,10 +295,10 @@ async function comparePointed(shown: Shown, count = 50): Promise<void> {
   const points = await pointsOf(shown);
   for (const { x, y, n } of await places(page, count, points.length)) {
     await page.mouse.move(x, y);
-    expect(await tooltip(page), `at ${x}, point ${n} of ${points.length}`).toEqual(points[n]);
+    expect(await tooltip(shown), `at ${x}, point ${n} of ${points.length}`).toEqual(points[n]);
   }
   await page.mouse.move(1, 1);
-  expect(await tooltip(page)).toBeUndefined();
+  expect(await tooltip(shown)).toBeUndefined();
 }
 
 /** Taps, and moves a finger sideways. */
@@ -291,7 +308,7 @@ async function compareTouched(shown: Shown, count = 10): Promise<void> {
   const touched = await places(page, count, points.length);
   for (const { x, y, n } of touched) {
     await page.touchscreen.tap(x, y);
-    expect(await tooltip(page), `a tap at ${x}, point ${n}`).toEqual(points[n]);
+    expect(await tooltip(shown), `a tap at ${x}, point ${n}`).toEqual(points[n]);
   }
   const cdp = await page.context().newCDPSession(page);
   const [first, ...others] = touched.sort((a, b) => a.x - b.x);
@@ -301,14 +318,15 @@ async function compareTouched(shown: Shown, count = 10): Promise<void> {
   await touch('touchStart', first.x, first.y);
   for (const { x, n } of others) {
     await touch('touchMove', x, first.y);
-    await expect.poll(() => tooltip(page), { message: `a finger at ${x}, point ${n}` }).toEqual(points[n]);
+    await expect.poll(() => tooltip(shown), { message: `a finger at ${x}, point ${n}` }).toEqual(points[n]);
   }
   await cdp.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] });
 }
 
 /** Goes from point to point with the keys: the tooltip, and what a screen reader is told. */
 async function compareWithKeys(shown: Shown): Promise<void> {
-  const { page } = shown;
+  const { page, locale } = shown;
+  const { before, noRows } = languages[locale].words.chart;
   const points = await pointsOf(shown);
   const plot = page.locator('.plot[role=slider]');
   await plot.focus();
@@ -324,12 +342,14 @@ async function compareWithKeys(shown: Shown): Promise<void> {
   ];
   for (const [key, n] of walk) {
     await page.keyboard.press(key);
-    expect(await tooltip(page), `${key}, point ${n}`).toEqual(points[n]);
-    const told = ((await plot.getAttribute('aria-valuetext')) ?? '').split(/, (?=Compared|No rows|[-\d])/);
-    expect(parsed(told), `${key}, point ${n}`).toEqual(points[n]);
+    expect(await tooltip(shown), `${key}, point ${n}`).toEqual(points[n]);
+    const told = ((await plot.getAttribute('aria-valuetext')) ?? '').split(
+      new RegExp(`, (?=${before}|${noRows}|[-\\d])`),
+    );
+    expect(parsed(told, locale), `${key}, point ${n}`).toEqual(points[n]);
   }
   await plot.blur();
-  expect(await tooltip(page)).toBeUndefined();
+  expect(await tooltip(shown)).toBeUndefined();
 }
 
 interface Label {
@@ -361,16 +381,16 @@ function recordLabels(): void {
 }
 
 /** The axes: the days are those at their place, from the first that was asked for; no number is cut or like another. */
-async function compareAxes({ page, question }: Shown): Promise<void> {
+async function compareAxes({ page, locale, question }: Shown): Promise<void> {
   const all = periods(question);
   const { labels, left, width, names } = await page.evaluate(
-    ({ all, each }) => {
+    ({ all, each, locale }) => {
       const canvas = document.querySelector('.chart canvas') as HTMLCanvasElement;
       const { writtenOn } = window as unknown as { writtenOn(canvas: HTMLCanvasElement): Label[] };
       const over = (document.querySelector('.u-over') as HTMLElement).getBoundingClientRect();
       const years = new Set(all.flatMap(({ start }) => start.slice(0, 4)));
       const format = new Intl.DateTimeFormat(
-        'en-GB',
+        locale,
         each === 'month'
           ? { month: 'short', year: 'numeric', timeZone: 'UTC' }
           : { day: 'numeric', month: 'short', ...(years.size > 1 && { year: '2-digit' }), timeZone: 'UTC' },
@@ -382,7 +402,7 @@ async function compareAxes({ page, question }: Shown): Promise<void> {
         names: all.map(({ start }) => format.format(Date.parse(start))),
       };
     },
-    { all, each: question.each },
+    { all, each: question.each, locale },
   );
   const days = labels.filter(({ align }) => align === 'center');
   expect(days.length).toBeGreaterThan(all.length > 1 ? 1 : 0);
@@ -433,7 +453,10 @@ async function compareInk(shown: Shown): Promise<void> {
 }
 
 /** Each card: its number in sight is that of the API, rounded to cents at most; whole on hover and for a screen reader. */
-async function compareCards({ page, answer }: Shown): Promise<void> {
+async function compareCards({ page, locale, answer }: Shown): Promise<void> {
+  const { words, tens } = languages[locale];
+  const names = new Map(Object.entries(words.columns));
+  const places = new Map(Object.entries<bigint>(tens));
   const cards = await page.evaluate(() =>
     [...document.querySelectorAll('.card')].map((card) => {
       const value = card.querySelector('.value') as HTMLElement;
@@ -442,6 +465,7 @@ async function compareCards({ page, answer }: Shown): Promise<void> {
       const [text, box] = [range.getBoundingClientRect(), card.getBoundingClientRect()];
       return {
         metric: card.querySelector('input')?.value ?? '',
+        name: card.querySelector('.name')?.textContent ?? '',
         shown: value.textContent ?? '',
         hovered: value.title,
         told: value.getAttribute('aria-label') ?? '',
@@ -456,21 +480,20 @@ async function compareCards({ page, answer }: Shown): Promise<void> {
   expect(cards.map(({ metric }) => metric).sort()).toEqual(
     ['conversions', 'cpa', 'cpc', 'cpm', 'impressions', 'referrals', 'spent'].sort(),
   );
-  for (const { metric, shown, hovered, told, isWhole } of cards) {
+  for (const { metric, name, shown, hovered, told, isWhole } of cards) {
     const exact = units(answer.totals[metric] ?? '');
-    expect([metric, units(plain(hovered)), units(plain(told)), isWhole]).toEqual([
-      metric,
+    expect([name, units(plain(hovered, locale)), units(plain(told, locale)), isWhole]).toEqual([
+      names.get(metric),
       exact,
       exact,
       true,
     ]);
-    const [, number = '', unit] = /^(.*\d)(K|M|bn|tn)?$/.exec(shown) ?? [];
-    const times = { K: 10n ** 3n, M: 10n ** 6n, bn: 10n ** 9n, tn: 10n ** 12n }[unit ?? ''] ?? 1n;
-    const off = units(plain(number)) * times - exact;
+    const [, number = '', unit] = /^(.*\d)\s?(\D+)?$/.exec(shown) ?? [];
+    const off = units(plain(number, locale)) * 10n ** (places.get(unit ?? '') ?? 0n) - exact;
     // Cents, or where a unit says that it is shortened, four digits.
     const most = unit ? (exact < 0n ? -exact : exact) / 2_000n : 5_000n;
     expect(off >= -most && off <= most, `${metric}: ${shown} for ${answer.totals[metric]}`).toBe(true);
-    if (exact !== 0n) expect(units(plain(number)), metric).not.toBe(0n);
+    if (exact !== 0n) expect(units(plain(number, locale)), metric).not.toBe(0n);
   }
 }
 
@@ -572,7 +595,7 @@ async function scrollTo(page: Page, x: number, y: number): Promise<void> {
 }
 
 /** Every cell, at the ends and in the middle: its figure, whole, and beside it what the row is. */
-async function compareTable({ page, question, answer }: Shown): Promise<void> {
+async function compareTable({ page, locale, question, answer }: Shown): Promise<void> {
   await page.locator('.rows').scrollIntoViewIfNeeded();
   await page.evaluate(() => document.querySelector('.rows')?.scrollIntoView({ block: 'end' }));
   const naming = [
@@ -598,13 +621,13 @@ async function compareTable({ page, question, answer }: Shown): Promise<void> {
         const value = row?.[column] ?? '';
         if (!isNumber) {
           if (index < 0) continue;
-          const name = column.endsWith('_time') ? shownDay(value) : value;
+          const name = column.endsWith('_time') ? shownDay(value, locale) : value;
           expect([where, column, text]).toEqual([where, column, name]);
           continue;
         }
         met.add(column);
         const exact = units(value);
-        const said = [where, column, units(plain(text)), units(plain(whole)), isWhole];
+        const said = [where, column, units(plain(text, locale)), units(plain(whole, locale)), isWhole];
         expect(said).toEqual([where, column, inView(exact), exact, true]);
       }
       if (index >= 0) {
@@ -642,29 +665,29 @@ async function compareMenu(page: Page): Promise<void> {
 
 const figures = useFigures();
 
-/** Each question on one size at least, each size with days, weeks or months. */
+/** Each question on one size at least, each size with days, weeks or months, each language on two sizes. */
 const some = [
-  ['four days of 28', 'desktop'],
-  ['one day', 'laptop'],
-  ['400 days by week', 'laptop'],
-  ['400 days by month', 'phone'],
+  ['four days of 28', 'desktop', 'ja-JP'],
+  ['one day', 'laptop', 'en-GB'],
+  ['400 days by week', 'laptop', 'de-DE'],
+  ['400 days by month', 'phone', 'ja-JP'],
 ] as const;
 const others = [
-  ['four days of 28', 'phone'],
-  ['a new customer', 'desktop'],
-  ['one day', 'phone'],
-  ['400 days', 'laptop'],
-  ['400 days', 'phone'],
-  ['400 days by week', 'desktop'],
-  ['a comparison', 'desktop'],
-  ['a comparison', 'phone'],
-  ['corrections', 'laptop'],
+  ['four days of 28', 'phone', 'de-DE'],
+  ['a new customer', 'desktop', 'en-GB'],
+  ['one day', 'phone', 'ja-JP'],
+  ['400 days', 'laptop', 'en-GB'],
+  ['400 days', 'phone', 'de-DE'],
+  ['400 days by week', 'desktop', 'ja-JP'],
+  ['a comparison', 'desktop', 'de-DE'],
+  ['a comparison', 'phone', 'en-GB'],
+  ['corrections', 'laptop', 'de-DE'],
 ] as const;
 
-test.each<readonly [string, Size]>(thorough ? others : some)(
-  '%s on a %s: tooltip, axes, cards and table have the figures of the API, whole',
-  async (name, size) => {
-    const shown = await figures.open(name, size);
+test.each<readonly [string, Size, Locale]>(thorough ? others : some)(
+  '%s on a %s in %s: tooltip, axes, cards and table have the figures of the API, whole',
+  async (name, size, locale) => {
+    const shown = await figures.open(name, size, locale);
     await compareAxes(shown);
     if (shown.size === 'phone') await compareTouched(shown);
     else await comparePointed(shown);

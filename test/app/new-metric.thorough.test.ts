@@ -73,16 +73,24 @@ test('it does not compile until everything that needs a word about it has one', 
   const { code, stdout } = await compiled();
   expect(code).not.toBe(0);
   expect([...new Set(stdout.match(/^[\w/.-]+(?=\(\d)/gm))].sort()).toEqual([
+    'src/app/words/de.ts',
     'src/app/words/en.ts',
+    'src/app/words/ja.ts',
     'src/http/openapi/examples.ts',
   ]);
   expect(stdout).toContain('video_views');
   expect(stdout).toContain('browser');
 
-  insert('src/app/words/en.ts', "    referrals: 'Referrals',", "\n    video_views: 'Video views',");
-  insert('src/app/words/en.ts', "    ad_unit: 'Ad unit',", "\n    browser: 'Browser',");
-  insert('src/app/words/en.ts', "dimensions: { device: 'Device',", " browser: 'Browser',");
-  insert('src/app/words/en.ts', "parts: { device: 'Devices',", " browser: 'Browsers',");
+  for (const [language, views, browser, browsers] of [
+    ['en', 'Video views', 'Browser', 'Browsers'],
+    ['de', 'Videoaufrufe', 'Browser', 'Browser'],
+    ['ja', '動画再生数', 'ブラウザ', 'ブラウザ別'],
+  ] as const) {
+    const file = `src/app/words/${language}.ts`;
+    insert(file, '  columns: {', `\n    video_views: '${views}',\n    browser: '${browser}',`);
+    insert(file, '  dimensions: {', ` browser: '${browser}',`);
+    insert(file, '  parts: {', ` browser: '${browsers}',`);
+  }
   insert(
     'src/http/openapi/examples.ts',
     "  device: ['desktop', 'mobile'],",

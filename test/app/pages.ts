@@ -54,15 +54,15 @@ export function totalsRow(page: Page): Promise<Record<string, string>> {
   });
 }
 
-/** `yyyy-mm-dd` as the page writes it for an English reader. */
-export function shownDay(day: string): string {
-  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
+/** `yyyy-mm-dd` as the page writes it. */
+export function shownDay(day: string, locale = 'en-GB'): string {
+  const format = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
   return format.format(Date.parse(day));
 }
 
-/** A number as the page writes it for an English reader, with the digits that were given. */
-export function plain(shown: string): string {
-  return shown.replaceAll(',', '');
+/** A number as the page writes it, with the digits that were given. */
+export function plain(shown: string, locale = 'en-GB'): string {
+  return locale === 'de-DE' ? shown.replaceAll('.', '').replace(',', '.') : shown.replaceAll(',', '');
 }
 
 /** Presses a key until the focus is on what the selector says, as a person without a mouse does. */

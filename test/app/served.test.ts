@@ -5,7 +5,7 @@ import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
 const service = useService(useStore());
-const maxPackedBytes = 70_000;
+const maxPackedBytes = 90_000;
 
 describe('the page for people', () => {
   let response: Response;

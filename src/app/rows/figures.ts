@@ -37,13 +37,15 @@ export class Figures {
     return format.format(decimalText(units, scale) as `${number}`);
   }
 
-  /** Four digits and a unit, such as millions. */
-  compact(column: string, { units, scale }: Figure): string {
+  /** Four digits and a unit, such as millions; whole where the language has no unit for it, as German for thousands. */
+  compact(column: string, figure: Figure): string {
     const format = this.format(column, 'compact', () => ({
       notation: 'compact',
       maximumSignificantDigits: 4,
     }));
-    return format.format(decimalText(units, scale) as `${number}`);
+    const parts = format.formatToParts(decimalText(figure.units, figure.scale) as `${number}`);
+    const hasUnit = parts.some(({ type }) => type === 'compact');
+    return hasUnit ? parts.map(({ value }) => value).join('') : this.short(column, figure);
   }
 
   private format(column: string, kind: string, options: () => Intl.NumberFormatOptions): Intl.NumberFormat {

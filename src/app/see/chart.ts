@@ -15,7 +15,9 @@ const height = 232;
 /** Between two points that the axis names. */
 const steps = (each: number) => [1, 2, ...Array.from({ length: 16 }, (_, n) => each * 2 ** n)];
 /** As many digits as a tick of the axis has. */
-const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 3 });
+const tickFormat = { notation: 'compact', maximumSignificantDigits: 3 } as const;
+const counts = new Intl.NumberFormat(locale, tickFormat);
+const shares = new Intl.NumberFormat(locale, { ...tickFormat, style: 'percent' });
 
 /** The chosen figure over time, or the largest rows where no day is asked; with the same as a table. */
 export class Chart {
@@ -149,7 +151,6 @@ export class Chart {
     const whole = values.map((value, n) => (cut[n] ? null : value));
     const parts = values.map((value, n) => (cut[n] || cut[n - 1] || cut[n + 1] ? value : null));
     const share = points.some(({ now }) => now?.text.includes('%'));
-    const tick = (value: number) => (share ? `${compact.format(value * 100)} %` : compact.format(value));
     const isOfYears = points[0]?.start.slice(0, 4) !== points.at(-1)?.start.slice(0, 4);
     const name = grain === 'month' ? monthText : isOfYears ? dayOfYearText : shortDayText;
     const few = points.length < 40;
@@ -176,7 +177,7 @@ export class Chart {
           {
             ...axis,
             grid: { stroke: colour('--line'), width: 1 },
-            values: (_, values) => values.map(tick),
+            values: (_, values) => values.map((value) => (share ? shares : counts).format(value)),
             // Before there are values it is asked, too.
             size: (_, values: string[] | null) =>
               Math.max(64, 16 + 7.5 * Math.max(0, ...(values ?? []).map(({ length }) => length))),

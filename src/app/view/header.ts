@@ -66,7 +66,8 @@ function accountSwitch(
   return choose;
 }
 
-function languageSwitch(): HTMLElement {
+/** The language that the page speaks from now on, in this browser. */
+export function languageSwitch(): HTMLElement {
   const choose = el(
     'select',
     {

@@ -6,6 +6,7 @@ import type { Failure } from '../rows/protocol.ts';
 import { accountOf, type Key } from '../state/key.ts';
 import { keepHash, type Session } from '../state/session.ts';
 import { text } from '../words/text.ts';
+import { languageSwitch } from './header.ts';
 
 /** The form for the login token. @param reason why it is shown, where there is one */
 export function signIn(reason: string, onSession: (session: Session) => void): HTMLElement {
@@ -49,7 +50,7 @@ export function signIn(reason: string, onSession: (session: Session) => void): H
     el('p', { id: 'token-hint', class: 'hint' }, text.signIn.hint),
     submit,
     el('p', { class: 'hint' }, text.signIn.kept),
-    el('p', { class: 'hint' }, el('a', { href: '/docs' }, text.documentation)),
+    el('p', { class: 'hint ends' }, el('a', { href: '/docs' }, text.documentation), languageSwitch()),
   );
   return el('main', { id: 'main', class: 'door' }, form);
 }
