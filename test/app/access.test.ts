@@ -101,12 +101,82 @@ test('nor what changed most in a campaign, nor where a figure comes from, asked 
   }
 });
 
-test('nor the largest values on a phone, nor a report without rows', async () => {
-  const phone = await open('&each=total', { viewport: { width: 390, height: 800 }, colorScheme: 'dark' });
+/** Texts that are not whole in sight, and pairs of which one lies over the other; of the table, what its rows are. */
+function hiddenTexts(): string[] {
+  const elements = [...document.querySelectorAll<HTMLElement>('header *, main *')].filter(
+    (element) =>
+      [...element.childNodes].some((node) => node instanceof Text && node.data.trim() !== '') &&
+      (!element.closest('regular-table') || element.closest('.rt-group-corner')) &&
+      !element.closest('.scroll, .unseen, .families legend, option') &&
+      element.checkVisibility(),
+  );
+  const texts = elements.map((element) => {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    const { left, right, top, bottom } = range.getBoundingClientRect();
+    let clip: HTMLElement | null = element;
+    while (clip && getComputedStyle(clip).overflowX === 'visible') clip = clip.parentElement;
+    const room = (clip ?? document.body).getBoundingClientRect();
+    const seen = { left: Math.max(left, room.left), right: Math.min(right, room.right), top, bottom };
+    const isShortened = element.scrollWidth > element.clientWidth && element.clientWidth > 0;
+    const isTold = element.closest('[title]') !== null;
+    return {
+      element,
+      text: element.textContent ?? '',
+      seen,
+      isCut: (isShortened || left < 0 || right > innerWidth) && !isTold,
+    };
+  });
+  const isOver = (a: (typeof texts)[number], b: (typeof texts)[number]) =>
+    !a.element.contains(b.element) &&
+    Math.min(a.seen.right, b.seen.right) - Math.max(a.seen.left, b.seen.left) > 2 &&
+    Math.min(a.seen.bottom, b.seen.bottom) - Math.max(a.seen.top, b.seen.top) > 4;
+  const over = texts.flatMap((a, n) =>
+    texts
+      .slice(n + 1)
+      .filter((b) => isOver(a, b))
+      .map((b) => [a, b]),
+  );
+  return [
+    ...texts.filter(({ isCut }) => isCut).map(({ text }) => `${text} is cut`),
+    ...over.map(([a, b]) => `${a?.text} lies over ${b?.text}`),
+  ];
+}
+
+test.each([
+  ['en-GB', 'Campaigns'],
+  ['de-DE', 'Kampagnen'],
+  ['ja-JP', 'キャンペーン'],
+])('nor has a narrow phone in %s, where no text is cut or lies over another', async (locale, campaigns) => {
+  const options = { viewport: { width: 360, height: 740 }, locale, bypassCSP: true } as const;
+  const phone = await open('&each=total&compare=previous_weeks&by=device', {
+    ...options,
+    colorScheme: 'dark',
+  });
+  await phone.getByText(campaigns, { exact: true }).first().waitFor();
   await phone.locator('.bars').waitFor();
+  expect(await phone.evaluate(hiddenTexts)).toEqual([]);
   expect(await violations(phone)).toEqual([]);
+  for (const menu of ['.range', '.filter', '.columns', '.take']) {
+    await phone.locator(`${menu} > summary`).click();
+    const panel = phone.locator(`${menu} > .panel`);
+    const room = await panel.evaluate((element) => [
+      element.scrollWidth - element.clientWidth,
+      Math.min(0, element.getBoundingClientRect().left),
+      Math.max(0, element.getBoundingClientRect().right - innerWidth),
+    ]);
+    expect(room, menu).toEqual([0, 0, 0]);
+    await phone.keyboard.press('Escape');
+  }
   const scrolls = () => document.documentElement.scrollWidth > document.documentElement.clientWidth;
   expect(await phone.evaluate(scrolls)).toBe(false);
+  const door = await browser.open(`${service.url}/app`, options);
+  await door.locator('#token').waitFor();
+  expect(await door.evaluate(hiddenTexts)).toEqual([]);
+  expect(await violations(door)).toEqual([]);
+});
+
+test('nor has a report without rows', async () => {
   const empty = await open('&days=2001-01-01/2001-01-02');
   await empty.getByText('No rows').waitFor();
   expect(await violations(empty)).toEqual([]);

@@ -1,6 +1,8 @@
 export interface MeasuredColumn {
   readonly id: string;
   readonly isText: boolean;
+  /** For its head, px. */
+  readonly head: number;
   /** For its head and its longest cell, px. */
   readonly needed: number;
 }
@@ -35,14 +37,17 @@ export function columnWidths(
   const wanted = ({ isText, needed }: MeasuredColumn) => (isText ? Math.min(mostWidth, needed) : needed);
   const stretch = Math.min(mostStretch, Math.max(1, room / sum(columns.map(wanted))));
   // A whole figure stands beside the names, whichever one scrolls to; one for which a phone is too narrow is shortened.
-  const leastForNames = leastNameText + padding;
+  const leastForNames = Math.max(
+    leastNameText + padding,
+    ...columns.filter(({ isText }) => isText).map(({ head }) => head),
+  );
   const mostFigure = Math.max(leastWidth, room - leastForNames - 1);
   const given = (column: MeasuredColumn) =>
     Math.min(own[column.id] ?? Math.floor(wanted(column) * stretch), column.isText ? room : mostFigure);
   const named = columns.filter(({ isText }) => isText).map((column) => ({ ...column, given: given(column) }));
   const figures = columns.filter(({ isText }) => !isText).map(given);
   const forNames = Math.max(leastForNames, room - Math.max(0, ...figures) - 1);
-  const least = named.map(({ id, needed, given }) => (isDay(id) ? needed : Math.min(leastWidth, given)));
+  const least = named.map(({ id, head, needed, given }) => (isDay(id) ? needed : Math.min(head, given)));
   const fits = sum(least) <= forNames;
   const spare = Math.max(0, sum(named.map(({ given }) => given)) - forNames);
   const loose = sum(named.map(({ given }, n) => given - (least[n] ?? 0))) || 1;

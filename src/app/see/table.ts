@@ -132,10 +132,12 @@ export class RowTable {
     const columns = this.columns.map((id) => {
       const label = this.measured(columnLabel(id, this.state?.grain)) + sortSign;
       const content = this.measured(texts.get(id) ?? '');
+      const needed = (width: number) => Math.max(leastWidth, Math.ceil(width) + padding + 1);
       return {
         id,
         isText: this.kinds.get(id) === 'text',
-        needed: Math.max(leastWidth, Math.ceil(Math.max(label, content)) + padding + 1),
+        head: needed(label),
+        needed: needed(Math.max(label, content)),
       };
     });
     const room = this.element.clientWidth;
