@@ -42,7 +42,8 @@ const inCopy = (script: string): Command => {
   return command;
 };
 const adtally = (args: string): Promise<Ended> => inCopy(`node --import tsx src/cli.ts ${args}`).ended;
-const compiled = () => inCopy('npx tsc --noEmit').ended;
+/** The service, and the page, which has a configuration of its own. */
+const compiled = () => inCopy('npx tsc --noEmit; service=$?; npx tsc -p src/app && exit $service').ended;
 
 beforeAll(() => {
   for (const part of ['catalog', 'clickhouse', 'ingest', 'src', 'package.json', 'tsconfig.json'])
