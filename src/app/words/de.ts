@@ -197,7 +197,7 @@ export const de: Words = {
     },
     corrects: (load) => `zu ${load}`,
     confirmed: (when) => `endgültig seit ${when}`,
-    unconfirmed: 'können sich noch ändern',
+    unconfirmed: 'noch offen',
   },
   progress: {
     asking: 'Wird abgefragt …',

@@ -191,7 +191,7 @@ export const ja: Words = {
     },
     corrects: (load) => `（対象: ${load}）`,
     confirmed: (when) => `${when} に確定`,
-    unconfirmed: '変わる可能性があります',
+    unconfirmed: '未確定',
   },
   progress: {
     asking: '問い合わせています…',
