@@ -179,7 +179,7 @@ export const de: Words = {
     find: 'In den Zeilen suchen',
     findHint: 'Suchen …',
     unconfirmed: 'Die Beträge dieser Zeile können sich noch ändern',
-    keys: 'Blättern Sie mit den Pfeiltasten, Bild auf, Bild ab, Pos1 und Ende.',
+    keys: 'Pfeiltasten, Bild auf, Bild ab, Pos1 und Ende führen von Zelle zu Zelle; die Eingabetaste wirkt wie ein Klick.',
     printed: (count, all) =>
       `Die ersten ${count} von ${all} Zeilen; laden Sie den Bericht herunter, um alle zu haben.`,
   },
@@ -218,8 +218,17 @@ export const de: Words = {
     beyondFind: (found, all) =>
       `Die Dateien enthalten alle ${all} Zeilen, nicht nur die ${found}, die die Suche zeigt. Ein Filter gilt auch für sie.`,
     copy: 'Kopieren',
-    copies: { link: 'Link zu dieser Seite', curl: 'curl', python: 'Python', duckdb: 'SQL für DuckDB' },
+    copies: {
+      link: 'Link zu dieser Seite',
+      file: 'Link zur Datei',
+      curl: 'curl',
+      python: 'Python',
+      duckdb: 'SQL für DuckDB',
+    },
     linkHint: 'Der Link enthält kein Token: Wer ihn öffnet, meldet sich an.',
+    fileHint:
+      'Den Link zur Excel-Datei kann eine Woche lang jeder öffnen, der ihn hat, ohne sich anzumelden.',
+    noLink: 'Dieser Dienst macht zurzeit keine Links zu Dateien.',
     print: 'Drucken',
     copied: (what) => `Kopiert: ${what}`,
     notCopied: 'Der Browser lässt diese Seite nicht kopieren. Hier ist der Text:',

@@ -174,7 +174,7 @@ export const ja: Words = {
     find: '行を検索',
     findHint: '検索…',
     unconfirmed: 'この行の金額は変わる可能性があります',
-    keys: '矢印キー、Page Up、Page Down、Home、End でスクロールできます。',
+    keys: '矢印キー、Page Up、Page Down、Home、End でセルを移動し、Enter でクリックと同じ操作ができます。',
     printed: (count, all) => `${all}行のうち最初の${count}行です。全行はダウンロードしてください。`,
   },
   explained: {
@@ -212,8 +212,16 @@ export const ja: Words = {
     beyondFind: (found, all) =>
       `ファイルには検索結果の${found}行だけでなく、全${all}行が入ります。フィルタはファイルにも適用されます。`,
     copy: 'コピー',
-    copies: { link: 'このページへのリンク', curl: 'curl', python: 'Python', duckdb: 'DuckDB用SQL' },
+    copies: {
+      link: 'このページへのリンク',
+      file: 'ファイルへのリンク',
+      curl: 'curl',
+      python: 'Python',
+      duckdb: 'DuckDB用SQL',
+    },
     linkHint: 'リンクにトークンは含まれません。開いた人がログインします。',
+    fileHint: 'Excelファイルへのリンクは、1週間、リンクを知っている人なら誰でもログインせずに開けます。',
+    noLink: '現在、このサービスではファイルへのリンクを作成できません。',
     print: '印刷',
     copied: (what) => `コピーしました: ${what}`,
     notCopied: 'ブラウザがこのページのコピーを許可していません。内容は次のとおりです:',
