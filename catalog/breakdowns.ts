@@ -70,9 +70,19 @@ export function explainPath(family: string): string {
   return `/v1/${family}/explain`;
 }
 
+/** Where a caller asks what changed after a month was closed. */
+export function adjustmentsPath(family: string): string {
+  return `/v1/${family}/adjustments`;
+}
+
 /** The table that says when the days of an account last changed in the reports of a family. */
 export function changesTable(family: string): string {
   return `${family}_changes`;
+}
+
+/** The table that holds the rows of a family as they were when their month was closed. */
+export function closedTable(family: string): string {
+  return `${family}_closed`;
 }
 
 /** The table that answers a breakdown, dated or not: rollups are always by day. */

@@ -84,6 +84,26 @@ ENGINE = AggregatingMergeTree
 ORDER BY (account_id, day)
 SETTINGS index_granularity = 8192;
 
+CREATE TABLE ad_units_closed
+(
+    `account_id` String,
+    `revision` String,
+    `day` Date,
+    `ad_unit_id` String,
+    `device` LowCardinality(String),
+    `site_id` String,
+    `ad_unit` String,
+    `site` String,
+    `estimated_revenue` Decimal(38, 6),
+    `ad_requests` UInt128,
+    `impressions` UInt128,
+    `referrals` UInt128
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, ad_unit_id, device, site_id, revision)
+SETTINGS default_compression_codec = 'ZSTD(1)', index_granularity = 8192;
+
 CREATE TABLE ad_units_date
 (
     `account_id` String,
@@ -195,6 +215,26 @@ ENGINE = AggregatingMergeTree
 ORDER BY (account_id, day)
 SETTINGS index_granularity = 8192;
 
+CREATE TABLE campaigns_closed
+(
+    `account_id` String,
+    `revision` String,
+    `day` Date,
+    `campaign_id` String,
+    `device` LowCardinality(String),
+    `creative_id` String,
+    `campaign` String,
+    `creative_headline` String,
+    `impressions` UInt128,
+    `conversions` UInt128,
+    `referrals` UInt128,
+    `spent` Decimal(38, 6)
+)
+ENGINE = ReplacingMergeTree
+PARTITION BY toYYYYMM(day)
+ORDER BY (account_id, day, campaign_id, device, creative_id, revision)
+SETTINGS default_compression_codec = 'ZSTD(1)', index_granularity = 8192;
+
 CREATE TABLE campaigns_creative_date
 (
     `account_id` String,
@@ -274,6 +314,23 @@ CREATE TABLE chunk_days
 ENGINE = AggregatingMergeTree
 ORDER BY (chunk, day)
 SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
+CREATE TABLE closes
+(
+    `account_id` String,
+    `month` UInt32,
+    `revision` String,
+    `previous` String,
+    `closed_at` DateTime64(6, 'UTC'),
+    `rows` UInt64,
+    `unconfirmed` Array(Tuple(
+        family String,
+        day Date)),
+    `open_rejects` UInt64
+)
+ENGINE = MergeTree
+ORDER BY (account_id, month, closed_at)
+SETTINGS index_granularity = 8192;
 
 CREATE TABLE confirmations
 (

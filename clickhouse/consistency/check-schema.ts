@@ -1,3 +1,4 @@
+import { closedTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
@@ -43,6 +44,7 @@ const serviceTables = {
     'revoked_at',
     'version',
   ],
+  closes: ['account_id', 'month', 'revision', 'closed_at', 'unconfirmed'],
   account_limits: ['account_id', 'requests', 'version'],
   account_currencies: ['account_id', 'currency', 'version'],
   sign_outs: ['person', 'version'],
@@ -156,6 +158,8 @@ async function localDifferences(
       const wanted = await singleLine(store, layout ? selectInCluster(rollup) : selectOf(rollup));
       return [
         ...tableDifferences(rollup, tables.get(rollup.table), columnsOf(rollup.table), replicated),
+        // The finest rollup is what a close keeps.
+        ...(rollup.owner ? closedDifferences(rollup, tables, columnsOf(closedTable(rollup.family))) : []),
         ...viewDifferences(rollup, wanted, tables.get(rollup.view)),
       ];
     }),
@@ -227,6 +231,26 @@ function tableDifferences(
     }
   }
   return differences;
+}
+
+/** Rows that differ in an id that is not part of the key would be taken for one. */
+function closedDifferences(
+  { family, columns, sortingKey }: Rollup,
+  tables: Schema['tables'],
+  live: readonly LiveColumn[],
+): string[] {
+  const table = closedTable(family);
+  const key = tables.get(table)?.sorting_key.split(', ');
+  if (!key) return [`${table}: the table is missing`];
+  return columns
+    .filter(({ merge }) => merge !== 'max')
+    .flatMap(({ name, type }) => {
+      const wanted = type.replace(/^SimpleAggregateFunction\(sum, (.*)\)$/, '$1');
+      const found = live.find((column) => column.name === name)?.type ?? 'missing';
+      if (found !== wanted) return [`${table}: column ${name} is ${found}, the catalog wants ${wanted}`];
+      const isKey = sortingKey.includes(name);
+      return isKey && !key.includes(name) ? [`${table}: column ${name} is not in the sort key`] : [];
+    });
 }
 
 function viewDifferences(rollup: Rollup, wanted: string, view: Table | undefined): string[] {

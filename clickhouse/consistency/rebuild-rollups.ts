@@ -163,7 +163,7 @@ async function touchedMonths(
  */
 export async function requireNoUnsettledChunk(
   store: Store,
-  before: 'rebuild' | 'prune',
+  before: 'rebuild' | 'prune' | 'close',
   range: DayRange = everyDay,
 ): Promise<void> {
   const has = (table: string) =>

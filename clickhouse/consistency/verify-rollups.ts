@@ -10,6 +10,11 @@ export interface DayRange {
   readonly to: string;
 }
 
+/** The days of one account, or of all. */
+export interface AccountDays extends DayRange {
+  readonly account?: string;
+}
+
 /** A disagreement of a rollup with the raw events, for one account and day. Values are exact, as text. */
 export interface Difference {
   readonly table: string;
@@ -48,11 +53,12 @@ export const everyDay: DayRange = { from: '1970-01-01', to: '2149-06-06' };
 export async function verifyRollups(
   store: Store,
   catalog: Catalog,
-  range: DayRange = everyDay,
+  { account, ...range }: AccountDays = everyDay,
 ): Promise<Verification> {
   const all = rollups(catalog);
   const layout = await layoutOf(store);
-  const differences: Difference[] = layout ? await misplacedAccounts(store, all, range, layout) : [];
+  const misplaced = layout ? await misplacedAccounts(store, all, range, layout) : [];
+  const differences = misplaced.filter((each) => account === undefined || each.account === account);
   if (differences.length > maxDifferences) {
     return { differences: differences.slice(0, maxDifferences), more: true };
   }
@@ -60,7 +66,8 @@ export async function verifyRollups(
     const wrong: Rollup[] = [];
     for (const rollup of all) {
       const limit = maxDifferences - differences.length + 1;
-      const found = await select<Difference>(store, comparisonQuery(rollup, wrong), { ...slice, limit });
+      const query = comparisonQuery(rollup, wrong, account !== undefined);
+      const found = await select<Difference>(store, query, { ...slice, limit, ...(account && { account }) });
       if (found.length) wrong.push(rollup);
       differences.push(...found);
       if (differences.length > maxDifferences) {
@@ -124,10 +131,10 @@ export async function daySlices(
  * which reads a finer rollup. If that one equals the events, it is read as stored; if it does not (it is in `wrong`),
  * a CTE of its name with the SELECT of its own view takes its place.
  */
-function comparisonQuery(rollup: Rollup, wrong: readonly Rollup[]): string {
+function comparisonQuery(rollup: Rollup, wrong: readonly Rollup[], ofAccount: boolean): string {
   const { table, sortingKey } = rollup;
   const measures = measuresOf(rollup);
-  const days = 'day BETWEEN {from:Date} AND {to:Date}';
+  const days = `day BETWEEN {from:Date} AND {to:Date}${ofAccount ? ' AND account_id = {account:String}' : ''}`;
   const columns = [...sortingKey, ...measures.map(({ name }) => name)];
   const counted = (each: Rollup) => `SELECT * FROM (${selectOf(each)}) WHERE ${days}`;
   const pair = (name: string, events: string, stored: string) =>

@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
-import { changesTable } from '../../catalog/breakdowns.ts';
+import { changesTable, closedTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { eventColumns } from '../../catalog/events.ts';
 import { besideOf, restoreMark } from '../restoring.ts';
@@ -61,8 +61,9 @@ export function accessVariables({ passwords }: Access, databases: readonly strin
 function reporterGrants(databases: readonly string[]): string[] {
   const tables = [
     ...rollups(catalog).map(({ table }) => table),
-    ...Object.keys(catalog.families).map(changesTable),
+    ...Object.keys(catalog.families).flatMap((family) => [changesTable(family), closedTable(family)]),
     ...[
+      'closes',
       'confirmations',
       'tokens',
       'account_limits',

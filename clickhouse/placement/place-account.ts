@@ -98,6 +98,7 @@ function accountsWithRows(catalog: Catalog, where = ''): string {
       .filter(({ owner }) => owner)
       .map(({ table }) => table),
     'confirmations',
+    'closes',
   ];
   return tables
     .map((table) => `SELECT account_id FROM ${table} ${where} GROUP BY account_id`)

@@ -1,4 +1,4 @@
-import { rollupTable } from '../../catalog/breakdowns.ts';
+import { closedTable, rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
@@ -103,3 +103,15 @@ export interface StoreSize {
 export const storeSize = `SELECT toFloat64(sum(p.of_bytes)) AS bytes, toFloat64(sum(p.of_parts)) AS parts, toFloat64(max(p.of_parts)) AS most_parts
   FROM (SELECT sum(bytes_on_disk) AS of_bytes, count() AS of_parts FROM system.parts
         WHERE active AND database IN (currentDatabase(), concat(currentDatabase(), '_shard')) GROUP BY database, table, partition_id) AS p`;
+
+/** What was closed, and what that takes on the server that is asked; of a cluster, on that node. */
+export interface ClosedSize {
+  /** Months, each counted once for an account. */
+  readonly months: number;
+  readonly bytes: number;
+}
+
+export const closedSize = `SELECT toFloat64(uniqExact(account_id, month)) AS months,
+  (SELECT toFloat64(sum(bytes_on_disk)) FROM system.parts WHERE active AND database IN (currentDatabase(), concat(currentDatabase(), '_shard'))
+     AND table IN (${['closes', ...Object.keys(catalog.families).map(closedTable)].map((table) => `'${table}'`).join(', ')})) AS bytes
+  FROM closes`;

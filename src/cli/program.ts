@@ -47,7 +47,18 @@ const groups: readonly {
   },
   {
     heading: 'Maintain the database:',
-    commands: ['migrate', 'status', 'backup', 'restore', 'prune', 'check', 'verify', 'rebuild'],
+    commands: [
+      'migrate',
+      'status',
+      'backup',
+      'restore',
+      'prune',
+      'check',
+      'verify',
+      'rebuild',
+      'close',
+      'closes',
+    ],
     load: async () => (await import('./store/maintenance.ts')).addMaintenanceCommands,
   },
   {

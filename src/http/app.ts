@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
-import { changesPath, endpoints, explainPath } from '../../catalog/breakdowns.ts';
+import { adjustmentsPath, changesPath, endpoints, explainPath } from '../../catalog/breakdowns.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
 import type { Links } from '../accounts/links.ts';
 import type { PageSettings } from '../config/page-settings.ts';
@@ -11,6 +11,7 @@ import { runningVersion } from '../config/version.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ReportOutcomes } from '../observe/report-outcomes.ts';
 import type { Traces } from '../observe/traces.ts';
+import { MonthNotClosed } from '../report/closed-months.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { TooManyRows } from '../report/summary.ts';
 import {
@@ -30,6 +31,7 @@ import { exportRoutes } from './export/routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { page } from './page/routes.ts';
+import { adjustmentsOf } from './report/adjustments.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { explanationOf } from './report/explain.ts';
 import { BrokenOff } from './report/gate/sending.ts';
@@ -145,6 +147,11 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       family,
       answer: explanationOf(deps, family),
     })),
+    ...Object.keys(deps.catalog.families).map((family) => ({
+      path: adjustmentsPath(family),
+      family,
+      answer: adjustmentsOf(reports, family),
+    })),
   ];
   // What the page asks for; elsewhere a session opens nothing.
   const forReports = signIn
@@ -215,6 +222,8 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   if (error instanceof InvalidRequest) {
     return new Problem('invalid_request', error.message, error.field ? { field: error.field } : {});
   }
+  if (error instanceof MonthNotClosed)
+    return new Problem('month_not_closed', error.message, { field: 'as_of' });
   // Only the bearer middleware throws these. Callers without a valid token are not told why; callers whose token opens
   // the other family, or whose session another account, are.
   if (error instanceof HTTPException) {

@@ -23,6 +23,7 @@ export function expression({ id, source }: RowColumn, plan: Plan): string {
     case 'dimension': {
       const { dimension, column } = source;
       if (!column.name) return dimension.key;
+      if (plan.closed) return column.id;
       return lookUp(dimension, column.name, plan);
     }
     case 'measure':
@@ -66,12 +67,14 @@ export function jsonText({ id, source }: RowColumn, plan: Plan): string {
     return `toJSONString(${plan.breakdown.day ? covered(id, plan) : edgeOf(id)})`;
   }
   const { dimension, column } = source;
-  return column.name ? lookUp(dimension, column.name, plan, true) : `toJSONString(${dimension.key})`;
+  if (!column.name) return `toJSONString(${dimension.key})`;
+  return plan.closed ? `toJSONString(${column.id})` : lookUp(dimension, column.name, plan, true);
 }
 
 /** What a filter compares with its values. */
 export function filtered({ dimension, column }: FilterField, plan: Plan): string {
-  return column?.name ? lookUp(dimension, column.name, plan) : dimension.key;
+  if (!column?.name) return dimension.key;
+  return plan.closed ? `r.${column.id}` : lookUp(dimension, column.name, plan);
 }
 
 /** The name of an id; the dictionaries also have it as JSON text. */

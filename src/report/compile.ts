@@ -1,4 +1,4 @@
-import { changesTable, rollupTable } from '../../catalog/breakdowns.ts';
+import { changesTable, closedTable, rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { dayKey, expression, named } from './column-sql.ts';
@@ -8,6 +8,7 @@ import { type ReportFormat, type ReportFormatName, reportFormats } from './forma
 import {
   dayParameters,
   groupingKeys,
+  inRevisions,
   orderedBy,
   owned,
   readInOrder,
@@ -154,16 +155,16 @@ export function readSettings(
  * statement says. The account is in hex, so that no id can end the literal. It takes half a millisecond.
  */
 function ownRowsOnly(
-  { breakdown: { family }, reads, account, options }: Plan,
+  { breakdown: { family }, reads, account, options, closed, adjusted }: Plan,
   more: Readonly<Record<string, string>>,
 ): string {
   const literal = `unhex(\\'${Buffer.from(account).toString('hex')}\\')`;
-  const rollupTables = [reads, []].map((dimensions) => rollupTable(family, dimensions));
+  const today = [...[reads, []].map((dimensions) => rollupTable(family, dimensions)), 'confirmations'];
+  const ofThen = closed || adjusted || options.as_of !== undefined ? [closedTable(family), 'closes'] : [];
+  const tables = [...(closed ? [] : today), ...ofThen];
   const changes = options.changed_since === undefined ? [] : [changesTable(family)];
   const owners = {
-    ...Object.fromEntries(
-      [...rollupTables, 'confirmations', ...changes].map((table) => [table, 'account_id']),
-    ),
+    ...Object.fromEntries([...tables, ...changes].map((table) => [table, 'account_id'])),
     ...more,
   };
   return `{${Object.entries(owners)
@@ -186,10 +187,20 @@ function shardSettings({ routing }: Plan): Record<string, number> {
 
 /** The statement that lists the unconfirmed days of the range, ascending, one column `day`. */
 export function compileUnconfirmedDates(plan: Plan): ReadStatement {
+  const { family } = plan.breakdown;
+  if (plan.closed) {
+    const ofThen = [
+      'SELECT DISTINCT day FROM (',
+      'SELECT account_id, revision, u.1 AS family, u.2 AS day FROM closes ARRAY JOIN unconfirmed AS u)',
+      `WHERE ${owned} AND ${inRevisions} AND family = '${family}' ORDER BY day`,
+    ].join('\n');
+    const params = { ...dayParameters({ ...plan, compared: undefined }), revisions: plan.closed };
+    return { query: ofThen, params, settings: { max_threads: 1, ...readSettings(plan) } };
+  }
   const query = [
     'SELECT day FROM (',
     'SELECT day, r.unconfirmed_at AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at',
-    `FROM ${rollupTable(plan.breakdown.family, [])} AS r WHERE ${owned}`,
+    `FROM ${rollupTable(family, [])} AS r WHERE ${owned}`,
     'UNION ALL',
     'SELECT day, toDateTime64(0, 6) AS unconfirmed_at, c.confirmed_at AS confirmed_at',
     `FROM confirmations AS c WHERE ${owned})`,

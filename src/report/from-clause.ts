@@ -1,4 +1,4 @@
-import { familyOf, rollupTable } from '../../catalog/breakdowns.ts';
+import { closedTable, familyOf, rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { dayKey, filtered } from './column-sql.ts';
@@ -28,9 +28,9 @@ export function groupingKeys(catalog: Catalog, plan: Plan): string[] {
  * Whether the rows are those of the rollup, in its order. FINAL merges only within a shard: rows from several shards
  * are grouped.
  */
-export function readInOrder({ breakdown, routing, options, reads }: Plan): boolean {
+export function readInOrder({ breakdown, routing, options, reads, adjusted }: Plan): boolean {
   const own = breakdown.day && reads.length === breakdown.dimensions.length;
-  return own && !options.time_grain && !options.compare_to && routing?.shards !== 'all';
+  return own && !options.time_grain && !options.compare_to && routing?.shards !== 'all' && !adjusted;
 }
 
 /**
@@ -42,7 +42,7 @@ export function rowsSource(catalog: Catalog, plan: Plan): string {
   const keys = groupingKeys(catalog, plan);
   // The keys of a row are those of all its parts, so what is left out need not be merged: a tenth of the CPU for one
   // campaign of 30, where WHERE takes a quarter, and half of it for 365 days of a small account.
-  if (readInOrder(plan)) return `${tableOf(plan)} FINAL PREWHERE ${read(catalog, plan, owned)}`;
+  if (readInOrder(plan)) return `${tableOf(catalog, plan)} FINAL PREWHERE ${read(catalog, plan, owned)}`;
   return `(${grouped(catalog, plan, keys)})`;
 }
 
@@ -81,17 +81,30 @@ export function orderedBy(
 
 function grouped(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
   if (plan.compared) return groupedSides(catalog, plan, keys);
-  const sums = measuresRead(catalog, plan).map((name) => `sum(r.${name}) AS ${name}`);
-  return `${select(catalog, plan, owned, [...keys.map((key) => keyValue(key, plan)), ...sums])}${by(keys)}`;
+  const names = keys.length > 0 ? namesRead(catalog, plan) : [];
+  const measures = measuresRead(catalog, plan);
+  const values = [
+    ...keys.map((key) => keyValue(key, plan)),
+    ...names.map((name) => `tupleElement(${lastName(name)}, 2) AS ${name}`),
+    ...measures.map((name) => `sum(r.${name}) AS ${name}`),
+  ];
+  const isChanged = measures.map((name) => `${name} != 0`).join(' OR ');
+  const having = plan.adjusted && keys.length > 0 ? ` HAVING ${isChanged}` : '';
+  return `${select(catalog, plan, owned, values)}${by(keys)}${having}`;
 }
 
 /** The days of the range and those that they are compared with: each side has sums of its own. */
 function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
   const measures = measuresRead(catalog, plan);
+  const names = keys.length > 0 ? namesRead(catalog, plan) : [];
   const sum = (name: string, as: string) => `sum(r.${name}) AS ${as}`;
   const side = (days: string, later: string, value: (name: string, before: boolean) => string) => {
     const values = [false, true].flatMap((before) => measures.map((name) => value(name, before)));
-    const selected = [...keys.map((key) => keyValue(key, plan, later)), ...values];
+    const selected = [
+      ...keys.map((key) => keyValue(key, plan, later)),
+      ...names.map((name) => `${lastName(name)} AS ${name}`),
+      ...values,
+    ];
     return `${select(catalog, plan, days, selected)}${by(keys)}`;
   };
   const sides = [
@@ -100,15 +113,19 @@ function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): st
       before ? sum(name, comparedId(name)) : `0 AS ${name}`,
     ),
   ];
-  const added = sumsRead(catalog, plan).map((name) => `sum(s.${name}) AS ${name}`);
+  const added = [
+    ...names.map((name) => `tupleElement(max(s.${name}), 2) AS ${name}`),
+    ...sumsRead(catalog, plan).map((name) => `sum(s.${name}) AS ${name}`),
+  ];
   return `SELECT ${[...keys, ...added].join(', ')} FROM (${sides.join('\nUNION ALL\n')}) AS s${by(keys)}`;
 }
 
 function select(catalog: Catalog, plan: Plan, days: string, values: readonly string[]): string {
   // The index has found the rows: to read the other columns in a second step takes a fifth of the CPU of 365 days of a
   // small account. It pays off where filters leave out most of them.
-  const clause = plan.options.filters || plan.options.changed_since !== undefined ? 'PREWHERE' : 'WHERE';
-  return `SELECT ${values.join(', ')} FROM ${tableOf(plan)} ${clause} ${read(catalog, plan, days)}`;
+  const { filters, changed_since } = plan.options;
+  const clause = (filters || changed_since !== undefined) && !plan.adjusted ? 'PREWHERE' : 'WHERE';
+  return `SELECT ${values.join(', ')} FROM ${tableOf(catalog, plan)}${plan.closed ? ' FINAL' : ''} ${clause} ${read(catalog, plan, days)}`;
 }
 
 const by = (keys: readonly string[]) => (keys.length > 0 ? ` GROUP BY ${keys.join(', ')}` : '');
@@ -122,16 +139,48 @@ function period({ options: { time_grain } }: Plan, later: string): string {
   return `${time_grain === 'week' ? 'toMonday' : 'toStartOfMonth'}(${day}) AS period`;
 }
 
-function tableOf({ breakdown, reads }: Plan): string {
+function tableOf(catalog: Catalog, plan: Plan): string {
+  const { breakdown, reads, closed, adjusted } = plan;
+  if (adjusted) return `(${changesSinceClose(catalog, plan)}) AS r`;
+  if (closed) return `${closedTable(breakdown.family)} AS r`;
   return `${rollupTable(breakdown.family, reads)} AS r`;
 }
+
+/** The rows of today, and with the other sign those that were closed. */
+function changesSinceClose(catalog: Catalog, { breakdown, reads }: Plan): string {
+  const { measures } = familyOf(catalog, breakdown.family);
+  const keys = ['account_id', 'day', ...groupingDimensions(catalog, breakdown).map(({ key }) => key)];
+  const signed = (sign: string) =>
+    Object.entries(measures).map(([name, { type }]) =>
+      type === 'Money' ? `${sign}t.${name} AS ${name}` : `${sign}toInt128(t.${name}) AS ${name}`,
+    );
+  return [
+    `SELECT ${[...keys, ...signed('')].join(', ')} FROM ${rollupTable(breakdown.family, reads)} AS t WHERE ${owned}`,
+    `SELECT ${[...keys, ...signed('-')].join(', ')} FROM ${closedTable(breakdown.family)} AS t FINAL WHERE ${owned} AND ${inRevisions}`,
+  ].join('\nUNION ALL\n');
+}
+
+/** The columns of closed rows that have the names of then; names of today are looked up in dictionaries. */
+function namesRead(catalog: Catalog, { breakdown, closed }: Plan): string[] {
+  if (!closed) return [];
+  return groupingDimensions(catalog, breakdown).flatMap(({ columns }) =>
+    columns.filter(({ name }) => name).map(({ id }) => id),
+  );
+}
+
+/** With its day: of several closes the name of the last one is shown. */
+const lastName = (name: string) => `max((r.day, r.${name}))`;
 
 /** What is read: some days of the owner, and of these what the filters let through; their values are parameters. */
 function read(catalog: Catalog, plan: Plan, days: string): string {
   const { changed_since } = plan.options;
   const changed = changed_since === undefined ? [] : [dayChanged(plan.breakdown.family, owned)];
-  return [days, ...changed, ...filterConditions(catalog, plan)].join(' AND ');
+  const ofThen = plan.closed ? [inRevisions] : [];
+  return [days, ...ofThen, ...changed, ...filterConditions(catalog, plan)].join(' AND ');
 }
+
+/** Which closed rows are read; the revisions are a parameter. */
+export const inRevisions = 'revision IN {revisions:Array(String)}';
 
 /** What the filters let through; their values are parameters. */
 export function filterConditions(catalog: Catalog, plan: Plan): string[] {
@@ -147,10 +196,16 @@ export function sourceParameters(plan: Plan): ReadStatement['params'] {
   const filters = Object.entries(options.filters ?? {}).map(([id, values]) => [`filter_${id}`, values]);
   return {
     ...dayParameters(plan),
+    ...revisionParameter(plan),
     ...Object.fromEntries(filters),
     ...(options.changed_since !== undefined && { changed_since: options.changed_since }),
     ...(compared && breakdown.day && { later: `${compared.later}` }),
   };
+}
+
+function revisionParameter({ closed, adjusted }: Plan): { revisions?: readonly string[] } {
+  const revisions = closed ?? adjusted;
+  return revisions ? { revisions } : {};
 }
 
 /** Those of the conditions on the owner and the days. */

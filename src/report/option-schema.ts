@@ -87,6 +87,13 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
       .describe(
         'Breakdowns by date only, without `compare_to`, weeks and months: the rows of the days that changed after this time, which `/changes` lists. A time as RFC 3339 writes it.',
       ),
+    as_of: z
+      .string({ error: notClosed })
+      .regex(/^(closed|[0-9a-f]{64})$/, notClosed)
+      .optional()
+      .describe(
+        'Without `changed_since`: figures, names and unconfirmed days as they were when their months were closed, whatever was loaded since. `closed`: as they were last closed, each month that the range touches; or the name of a revision, of its month alone. A month that is not closed is answered with 409.',
+      ),
     compare_to: z
       .union([
         z.enum(periodNames),
@@ -104,6 +111,8 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
       ),
   };
 }
+
+const notClosed = 'must be closed, or the name of a revision: 64 hex digits';
 
 const comparable = `must be ${periodNames.join(', ')}, or an object with start_time and end_time`;
 

@@ -15,6 +15,10 @@ export interface ReportOptions {
   readonly time_grain?: Grain;
   /** Microseconds since 1970: only the rows of days that changed later. */
   readonly changed_since?: string;
+  /** `closed`, or the revision of a close: the rows as they were then. */
+  readonly as_of?: string;
+  /** Rows are what is left of those of today when those of the close are taken away. */
+  readonly adjustments?: true;
   /** The days that each figure is compared with. */
   readonly compare_to?: DateRange;
 }

@@ -15,6 +15,10 @@ export interface Plan {
   readonly reads: readonly string[];
   /** That a sheet names beside its money. */
   readonly currency?: string | undefined;
+  /** The revisions whose rows are read instead of those of today. */
+  readonly closed?: readonly string[];
+  /** The revisions whose rows are taken away from those of today. */
+  readonly adjusted?: readonly string[];
   /** The days to compare with, and how many days later those of the range are that they are compared to. */
   readonly compared?: { readonly days: Days; readonly later: number } | undefined;
   /** Absent on a single node. */

@@ -31,32 +31,41 @@ export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
       'A range of days, and what else is asked for. Unknown fields are ignored; one that is nearly the name of an optional field is refused. A field that is `null` is not given.',
     )
     .refine(({ start_time, end_time }) => start_time <= end_time, { ...inverted, abort: true })
-    .superRefine(({ order_by = [], compare_to, changed_since, time_grain, ...range }, { addIssue }) => {
-      if (changed_since !== undefined && (compare_to || (time_grain && time_grain !== 'day'))) {
-        const message =
-          'goes neither with compare_to nor with weeks and months: days that did not change would be missing';
-        addIssue({ code: 'custom', path: ['changed_since'], message });
-      }
-      const n = order_by.findIndex(({ field }) => comparison.includes(field));
-      if (n >= 0 && compare_to === undefined) {
-        addIssue({ code: 'custom', path: ['order_by', n, 'field'], message: 'needs compare_to' });
-      }
-      if (compare_to === undefined) return;
-      const compared = comparedRange(rangeOf(range), compare_to);
-      if (!compared) {
-        addIssue({ code: 'custom', path: ['compare_to'], message: 'would begin before the year 0' });
-      } else if (breakdown.day && !isStorable(rangeOf(range))) {
-        const message = `by date needs a range from ${everyDay.first} to ${everyDay.last}`;
-        addIssue({ code: 'custom', path: ['compare_to'], message });
-      } else if (
-        breakdown.day &&
-        typeof compare_to === 'object' &&
-        daysIn(compared) !== daysIn(rangeOf(range))
-      ) {
-        const message = `must have ${daysIn(rangeOf(range))} days like the range: this breakdown compares day by day`;
-        addIssue({ code: 'custom', path: ['compare_to'], message });
-      }
-    });
+    .superRefine(
+      ({ order_by = [], compare_to, changed_since, time_grain, as_of, ...range }, { addIssue }) => {
+        if (changed_since !== undefined && as_of !== undefined) {
+          addIssue({
+            code: 'custom',
+            path: ['as_of'],
+            message: 'goes not with changed_since: closed days stay',
+          });
+        }
+        if (changed_since !== undefined && (compare_to || (time_grain && time_grain !== 'day'))) {
+          const message =
+            'goes neither with compare_to nor with weeks and months: days that did not change would be missing';
+          addIssue({ code: 'custom', path: ['changed_since'], message });
+        }
+        const n = order_by.findIndex(({ field }) => comparison.includes(field));
+        if (n >= 0 && compare_to === undefined) {
+          addIssue({ code: 'custom', path: ['order_by', n, 'field'], message: 'needs compare_to' });
+        }
+        if (compare_to === undefined) return;
+        const compared = comparedRange(rangeOf(range), compare_to);
+        if (!compared) {
+          addIssue({ code: 'custom', path: ['compare_to'], message: 'would begin before the year 0' });
+        } else if (breakdown.day && !isStorable(rangeOf(range))) {
+          const message = `by date needs a range from ${everyDay.first} to ${everyDay.last}`;
+          addIssue({ code: 'custom', path: ['compare_to'], message });
+        } else if (
+          breakdown.day &&
+          typeof compare_to === 'object' &&
+          daysIn(compared) !== daysIn(rangeOf(range))
+        ) {
+          const message = `must have ${daysIn(rangeOf(range))} days like the range: this breakdown compares day by day`;
+          addIssue({ code: 'custom', path: ['compare_to'], message });
+        }
+      },
+    );
 }
 
 export type RequestSchema = ReturnType<typeof requestSchema>;
@@ -136,7 +145,7 @@ function invalid(issue: z.core.$ZodIssue | undefined): InvalidRequest {
 /** Whether ClickHouse can count other days to those of the range. */
 const isStorable = ({ start, end }: DateRange) => start >= everyDay.first && end <= everyDay.last;
 
-const rangeOf = ({ start_time, end_time }: { start_time: string; end_time: string }): DateRange => ({
+export const rangeOf = ({ start_time, end_time }: { start_time: string; end_time: string }): DateRange => ({
   start: start_time,
   end: end_time,
 });
@@ -147,8 +156,18 @@ function comparedRange(range: DateRange, asked: RequestFields['compare_to']): Da
 }
 
 /** The same text for requests that mean the same, as far as that is easily told. */
-function optionsOf(fields: RequestFields, range: DateRange): ReportOptions {
-  const { filters = {}, metrics, order_by = [], limit, totals, ids, time_grain, changed_since } = fields;
+export function optionsOf(fields: RequestFields, range: DateRange): ReportOptions {
+  const {
+    filters = {},
+    metrics,
+    order_by = [],
+    limit,
+    totals,
+    ids,
+    time_grain,
+    changed_since,
+    as_of,
+  } = fields;
   const filtered = Object.entries(filters).flatMap(([field, values]) =>
     values ? [[field, [...new Set(values)].sort()] as const] : [],
   );
@@ -164,6 +183,7 @@ function optionsOf(fields: RequestFields, range: DateRange): ReportOptions {
     ...(ids && { ids }),
     ...(time_grain && time_grain !== 'day' && { time_grain }),
     ...(changed_since !== undefined && { changed_since: microsecondsOf(changed_since) }),
+    ...(as_of !== undefined && { as_of }),
     ...(compared && { compare_to: compared }),
   };
 }

@@ -105,6 +105,7 @@ test('it does not compile until everything that needs a word about it has one', 
 const writeMigration = `
 const { catalog } = await import('./catalog/catalog.ts');
 const { eventColumns } = await import('./catalog/events.ts');
+const { closedTable } = await import('./catalog/breakdowns.ts');
 const { rollupDdl, rollups, selectOf } = await import('./clickhouse/rollups.ts');
 const fields = (count) => "ADD COLUMN IF NOT EXISTS browser LowCardinality(String) AFTER device, ADD COLUMN IF NOT EXISTS video_views " + count + " DEFAULT 0 AFTER conversions";
 const alter = (table, count) => "ALTER TABLE " + table + " " + fields(count) + ";";
@@ -113,6 +114,7 @@ console.log([
   ...rollups(catalog).filter(({ family }) => family === 'campaigns').map((rollup) => rollup.sortingKey.includes('browser')
     ? rollupDdl(rollup)
     : "ALTER TABLE " + rollup.table + " ADD COLUMN IF NOT EXISTS video_views " + rollup.columns.find(({ name }) => name === 'video_views').type + ";\\n\\nALTER TABLE " + rollup.view + " MODIFY QUERY " + selectOf(rollup) + ";"),
+  alter(closedTable('campaigns'), 'UInt128').replace(/;$/, ", MODIFY ORDER BY (account_id, day, campaign_id, device, creative_id, revision, browser);"),
   "ALTER TABLE events_view MODIFY QUERY SELECT " + eventColumns.join(', ') + ", chunk, loaded_at FROM incoming WHERE empty(faults);",
 ].join('\\n\\n'));
 `;

@@ -39,6 +39,8 @@ const second = file('second.ndjson', ['2026-02-15', '2026-02-16']);
 test('a restored backup, one file or a folder, has what was backed up, and counts later files once', async () => {
   const backups = ['backup.tar.zst', 'backup'].map((name) => join(folder, name));
   await done('ingest', 'events', first);
+  await done('close', 'advertiser', '2026-01', '--anyway');
+  const closes = await done('closes', '--json');
   for (const to of backups) {
     await done('backup', to);
     expect(statSync(to).size).toBeGreaterThan(0);
@@ -53,6 +55,7 @@ test('a restored backup, one file or a folder, has what was backed up, and count
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--replace') });
     await done('restore', to, '--replace');
     expect(await events()).toBe(3);
+    expect(await done('closes', '--json')).toBe(closes);
     await done('ingest', 'events', second);
     expect(await events()).toBe(5);
   }

@@ -48,6 +48,7 @@ const wellStored: DataStatus = {
   first_day: '2026-11-01',
   last_day: '2026-11-19',
   size: { bytes: 1000, parts: 12, most_parts: 800 },
+  closed: { months: 0, bytes: 0 },
   disk: { free: 15, total: 100 },
   loads: {
     loads: 1,

@@ -9,6 +9,7 @@ import {
   type Mode,
   makeGround,
   removeGround,
+  renewNames,
 } from '../support/killed-commands.ts';
 import { testSeed as seed, seededRandom, testRounds } from '../support/random.ts';
 
@@ -24,6 +25,8 @@ interface Case {
   readonly program?: () => string;
   /** Whether reports are others afterwards. */
   readonly changes: boolean;
+  /** Whether it reads names. */
+  readonly names?: true;
 }
 
 const current = fileOf('src/cli');
@@ -42,6 +45,7 @@ const cases: Record<string, Case> = {
   },
   prune: { args: () => ['prune', '--keep', '3y'], changes: false },
   rebuild: { args: () => ['rebuild'], changes: false },
+  close: { args: () => ['close', 'both', '2026-01', '--anyway'], changes: false, names: true },
   unload: { args: () => ['unload', ground.wrong], changes: true },
   replace: {
     args: () => ['ingest', 'events', '--quiet', '--replaces', ground.wrong, ground.right],
@@ -56,10 +60,13 @@ let round = 0;
 
 test.each(Object.entries(cases))(
   `%s, killed at ${moments} moments, is ended by the same command (seed ${seed})`,
-  async (name, { args, program = () => current, changes }) => {
+  async (name, { args, program = () => current, changes, names }) => {
     const random = seededRandom(seed + name.length);
-    const start = async (copy: Copy, again: boolean) =>
-      adtally(program(), args(copy.mode, again), await copy.env());
+    const start = async (copy: Copy, again: boolean) => {
+      const env = await copy.env();
+      if (names && copy.mode === 'server') await copy.withStore(renewNames);
+      return adtally(program(), args(copy.mode, again), env);
+    };
     const undisturbed = new Copy(ground, 'server', `${name}-${++round}`);
     const before = await undisturbed.reports();
     const startedAt = performance.now();

@@ -216,6 +216,13 @@ describe('one more dimension and one more measure in the catalog', () => {
     expect(await checkSchema(test.store, extended)).toContain('events: column browser is missing');
     await test.store.command({ query: "ALTER TABLE events ADD COLUMN browser String DEFAULT 'unknown'" });
     await recreateRollups(test.store, extended);
+    const column = 'ALTER TABLE campaigns_closed ADD COLUMN browser LowCardinality(String)';
+    const key = 'account_id, day, campaign_id, device, creative_id, revision, browser';
+    expect(await checkSchema(test.store, extended)).toEqual([
+      'campaigns_closed: column browser is missing, the catalog wants LowCardinality(String)',
+      'campaigns_closed: column invoices is missing, the catalog wants UInt128',
+    ]);
+    await test.store.command({ query: `${column}, ADD COLUMN invoices UInt128, MODIFY ORDER BY (${key})` });
     expect(await checkSchema(test.store, extended)).toEqual([]);
     expect(await checkSchema(test.store, catalog)).toContain(
       'campaigns_date: column invoices is not in the catalog',

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { closedPlan } from '../../src/report/closed-months.ts';
 import { compileReport, compileSummary } from '../../src/report/compile.ts';
 import { type Plan, planReport, type ShardRouting } from '../../src/report/plan.ts';
 import { RequestReader } from '../../src/report/request.ts';
@@ -15,14 +16,15 @@ const envelope = { lastUpdateTime: '2026-04-01 00:00:00 UTC', unconfirmedDates: 
 const hostile = `'], 'x') OR 1 = 1 --`;
 
 /** Which days changed is in the store alone, so that no recount has it. */
-type AskedOfStore = Asked & { changed_since?: string };
+type AskedOfStore = Asked & { changed_since?: string; as_of?: string };
 
 function planOf(path: string, asked: AskedOfStore, routing?: ShardRouting): Plan {
   const endpoint = endpoints(catalog).find((candidate) => candidate.path === path);
   if (!endpoint) throw new Error(`there is no ${path}`);
   const reader = new RequestReader(catalog, endpoint.breakdown);
   const { range, ...others } = reader.parse(JSON.stringify({ ...march, ...asked }));
-  return planReport(endpoint.breakdown, account, range, routing, others);
+  const plan = planReport(endpoint.breakdown, account, range, routing, others);
+  return asked.as_of === undefined ? plan : closedPlan(catalog, plan, ['a'.repeat(64), 'b'.repeat(64)]);
 }
 
 const undated = '/v1/campaigns/breakdowns/creative';
@@ -37,6 +39,9 @@ const cases: Record<string, readonly [path: string, asked: AskedOfStore]> = {
   'totals-undated': [undated, { totals: true, limit: 10 }],
   time_grain: [dated, { time_grain: 'week' }],
   changed_since: [dated, { changed_since: '2026-03-02T08:00:00.5+01:00' }],
+  as_of: [dated, { as_of: 'closed', filters: { site: ['A'] }, totals: true }],
+  'as_of-finest': ['/v1/ad_units/breakdowns/device_site_date', { as_of: 'closed' }],
+  'as_of-compare_to': [undated, { as_of: 'closed', compare_to: 'previous_month', metrics: ['spent'] }],
   'compare_to-undated': [undated, { compare_to: 'previous_year', metrics: ['spent'] }],
   compare_to: [dated, { compare_to: 'previous_period', time_grain: 'month', totals: true }],
 };

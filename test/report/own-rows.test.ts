@@ -3,6 +3,10 @@ import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { close } from '../../src/cli/store/close.ts';
+import { closesOf } from '../../src/close/closes.ts';
+import { adjustmentsRequest, closedBreakdown } from '../../src/report/adjustments.ts';
+import { closedPlan, closedRevisions } from '../../src/report/closed-months.ts';
 import { compileReport, compileUnconfirmedDates } from '../../src/report/compile.ts';
 import { compileExplanation } from '../../src/report/explain/compile-explanation.ts';
 import { explainedRow } from '../../src/report/explain/explain-request.ts';
@@ -28,7 +32,16 @@ beforeAll(async () => {
     ['another', account].flatMap((id, n) => days.slice(n).map((day) => of(id, day))),
   );
   await loadRows(db.store, 'confirmations', [['another', '2026-03-02']]);
+  await close(
+    db.store,
+    202603,
+    undefined,
+    { all: true, anyway: true, json: true },
+    new Date('2026-04-15T00:00:00Z'),
+  );
 });
+
+const revisionOf = async (id: string) => (await closesOf(db.store, { account: id }))[0]?.revision ?? '';
 
 /** The answer to a statement that has forgotten whose report it is. */
 async function careless({ query, params, settings }: ReadStatement): Promise<unknown[]> {
@@ -45,6 +58,41 @@ test.each(endpoints(catalog))(
     expect(JSON.stringify(rows)).not.toContain('another');
     const dates = await careless(compileUnconfirmedDates(plan));
     expect(dates).toEqual([{ day: '2026-03-02' }, { day: '2026-03-03' }]);
+  },
+);
+
+test.each(endpoints(catalog))(
+  'a statement for $path as of a close, or for what changed since, that forgets the account has no row of another',
+  async ({ breakdown }) => {
+    const plan = planReport(breakdown, account, range, undefined, {
+      options: { as_of: 'closed' },
+      reads: breakdown.dimensions,
+    });
+    const statement = closedRevisions(plan);
+    const revisions = (await careless(statement)).map((row) => Object(row).revision);
+    expect(revisions).toEqual([await revisionOf(account)]);
+    const all = [...revisions, await revisionOf('another')];
+    const closed = closedPlan(catalog, plan, all);
+    const rows = await careless(compileReport(catalog, closed, envelope, 'ndjson'));
+    expect(rows.length).toBeGreaterThan(0);
+    expect(JSON.stringify(rows)).not.toContain('another');
+    expect(await careless(compileUnconfirmedDates(closed))).toEqual([
+      { day: '2026-03-02' },
+      { day: '2026-03-03' },
+    ]);
+  },
+);
+
+test.each(Object.keys(catalog.families))(
+  'adjustments of %s that forget the account have no row of another',
+  async (family) => {
+    const asked = adjustmentsRequest(catalog, family, { start_time: range.start, end_time: range.end });
+    const revisions = [await revisionOf('another'), await revisionOf(account)];
+    const plan = {
+      ...planReport(closedBreakdown(catalog, family), account, range, undefined, asked),
+      adjusted: revisions,
+    };
+    expect(await careless(compileReport(catalog, plan, envelope, 'ndjson'))).toEqual([]);
   },
 );
 

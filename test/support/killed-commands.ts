@@ -167,6 +167,15 @@ export function adtally(program: string, args: readonly string[], env: Record<st
   });
 }
 
+/** Dictionaries have the password of another start of the engine. */
+export async function renewNames(store: Store): Promise<void> {
+  for (const statement of await dictionaryStatements()) {
+    for (const { query } of statementsForNode(statement, { ...store.address, timezone: 'UTC' })) {
+      await store.command({ query });
+    }
+  }
+}
+
 /** A copy of the store, and what is asked of it. */
 export class Copy {
   readonly dataDir: string;
@@ -223,12 +232,7 @@ export class Copy {
     return this.withStore(async (store) => {
       const { address } = store;
       await appliedMigrations(store);
-      // They have the password of another start of the engine.
-      for (const statement of await dictionaryStatements()) {
-        for (const { query } of statementsForNode(statement, { ...address, timezone: 'UTC' })) {
-          await store.command({ query });
-        }
-      }
+      await renewNames(store);
       const config = loadConfig({ PORT: '0', RATE_LIMIT_REQUESTS: '1000000', ANSWER_TRUST_MS: '0' });
       const opened = { address, reporter: address, lost: new Promise<void>(() => {}), close: async () => {} };
       const service = await startService(config, opened, pino({ level: 'silent' }));

@@ -162,6 +162,12 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   check: [['adtally check', 'says in which the tables differ from this version']],
   verify: [['adtally verify --from 2026-10-01 --to 2026-10-31', 'compares October with its raw events']],
   rebuild: [['adtally rebuild --from 2026-10-01 --to 2026-10-31', 'recomputes October; reports go on']],
+  close: [
+    ['adtally close acme 2026-10', 'what is invoiced stays, whatever is loaded later'],
+    ['adtally close --all 2026-10', 'every account that is ready; names those that are not'],
+  ],
+  closes: [['adtally closes acme --json', 'months, revisions, and what was open then']],
+  'closes rows': [['adtally closes rows REVISION | sha256sum', 'prints the name of the revision']],
   place: [['adtally place acme 1 2', 'shards 1 and 2 divide the future events of a very large account']],
   grow: [['adtally grow', 'new accounts use shards that were added']],
 };

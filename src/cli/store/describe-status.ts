@@ -1,4 +1,10 @@
-import type { LoadsOfDay, OpenWork, StoreSize, UnconfirmedDays } from '../../../ingest/history/figures.ts';
+import type {
+  ClosedSize,
+  LoadsOfDay,
+  OpenWork,
+  StoreSize,
+  UnconfirmedDays,
+} from '../../../ingest/history/figures.ts';
 import type { InterruptedUnload } from '../../../ingest/history/interrupted-unloads.ts';
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { FailingFiles, LongestLoad } from '../../../ingest/history/troubled-loads.ts';
@@ -34,6 +40,7 @@ export interface DataStatus {
   readonly first_day: string;
   readonly last_day: string;
   readonly size: StoreSize;
+  readonly closed: ClosedSize;
   readonly disk: { readonly free: number; readonly total: number };
   readonly loads: LoadsOfDay;
   readonly failing: FailingFiles;
@@ -78,6 +85,7 @@ function ofData({
   first_day,
   last_day,
   size,
+  closed,
   disk,
   today,
   loads,
@@ -93,6 +101,14 @@ function ofData({
       'data',
       `${counted(events, 'event')}${folded}${range}, ${formatBytes(size.bytes)} in ${counted(size.parts, 'part')}`,
     ],
+    ...(closed.months > 0
+      ? [
+          ['closed', `${counted(closed.months, 'month')} of accounts, ${formatBytes(closed.bytes)}`] as [
+            string,
+            string,
+          ],
+        ]
+      : []),
     ['disk', `${formatBytes(disk.free)} of ${formatBytes(disk.total)} free`],
     [
       `loads`,

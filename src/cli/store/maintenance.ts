@@ -9,6 +9,7 @@ import { migrateCluster } from '../../../clickhouse/migrate/migrate-cluster.ts';
 import { migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { verifyCloses } from '../../close/verify-closes.ts';
 import type { Config } from '../../config/config.ts';
 import { day, requireRange } from '../command/arguments.ts';
 import {
@@ -22,6 +23,7 @@ import {
   withStore,
 } from '../command/command.ts';
 import { backup } from './backup.ts';
+import { addCloseCommands, withReader } from './close.ts';
 import { exclusively } from './exclusively.ts';
 import { endUnload } from './next-steps.ts';
 import { months, type PruneFlags, prune } from './prune.ts';
@@ -45,8 +47,9 @@ export function addMaintenanceCommands(program: Command): void {
     .description('compare the live schema with the catalog')
     .action(() => withStore(runCheck));
   addDayTwoCommands(program);
+  addCloseCommands(program);
   for (const [name, description, action] of [
-    ['verify', 'compare the ledger, the raw events and every rollup', runVerify],
+    ['verify', 'compare the ledger, the raw events, every rollup and what was closed', runVerify],
     ['rebuild', 'recompute rollups from the raw events, whole months at a time', runRebuild],
   ] as const) {
     program
@@ -126,12 +129,16 @@ async function runCheck(store: Store): Promise<void> {
 async function runVerify(store: Store, days: DayRange, json: boolean): Promise<void> {
   const ledger = await verifyLedger(store, days);
   const { differences, more } = await verifyRollups(store, catalog, days);
+  const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days));
   const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
-  if (json) print(JSON.stringify([...ledger.differences, ...differences]));
+  if (json) print(JSON.stringify([...ledger.differences, ...differences, ...closes]));
   else {
     for (const each of ledger.differences) print(describeDifference(each));
     for (const { table, account, day, measure, events, rollup } of differences) {
       print(`${table}\t${account}\t${day}\t${measure}: ${events} in events, ${rollup} in the rollup`);
+    }
+    for (const { account, month, revision, what } of closes) {
+      print(`${account}\t${month}\tclosed as ${revision}\t${what}`);
     }
   }
   if (ledger.differences.length === 0 && unloads.length === 0) say('every chunk agrees with the ledger');
@@ -143,7 +150,10 @@ async function runVerify(store: Store, days: DayRange, json: boolean): Promise<v
     const repair = isOpen ? 'mend the ledger first' : 'repair with: adtally rebuild --from DAY --to DAY';
     say(`${countedDifferences({ differences, more })} of rollups from the raw events; ${repair}`);
   }
-  if (differences.length + ledger.differences.length > 0) process.exitCode = 1;
+  if (closes.length > 0) {
+    say(`${counted(closes.length, 'closed month')} changed after it was closed; restore it from a backup`);
+  }
+  if (differences.length + ledger.differences.length + closes.length > 0) process.exitCode = 1;
 }
 
 function countedDifferences({

@@ -6,6 +6,8 @@ import { rollupPartition } from '../../../clickhouse/rollups.ts';
 import { requireSettings } from '../../../clickhouse/settings.ts';
 import {
   askFigure,
+  type ClosedSize,
+  closedSize,
   loadsOf,
   openWork,
   type StoreSize,
@@ -94,11 +96,12 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
           AND ${rollupPartition} IN (SELECT month FROM pruned_months)) AS folded_rows FROM events`,
   );
   const [size] = await select<StoreSize>(store, storeSize);
+  const [closed] = await select<ClosedSize>(store, closedSize);
   const [disk] = await select<{ free: number; total: number }>(
     store,
     "SELECT toFloat64(free_space) AS free, toFloat64(total_space) AS total FROM system.disks WHERE name = 'default'",
   );
-  if (!events || !size || !disk) throw new Error('ClickHouse did not tell what it stores');
+  if (!events || !size || !closed || !disk) throw new Error('ClickHouse did not tell what it stores');
   const unconfirmed = await unconfirmedDays(store);
   const open = {
     rejectedRows: await askFigure(store, openWork.rejectedRows),
@@ -114,6 +117,7 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
     events: rows - events.folded_rows,
     ...more,
     size,
+    closed,
     disk,
     loads: await loadsOf(store, today, timezone),
     failing: await failingFiles(store, now),

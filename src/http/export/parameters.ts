@@ -58,6 +58,7 @@ export const parameters: Readonly<Record<string, Single>> = {
   ids: flag,
   time_grain: text,
   changed_since: text,
+  as_of: text,
   compare_to: period,
 };
 

@@ -6,6 +6,7 @@ import {
   basicLogin,
   bearerLogin,
   changesTag,
+  closesTag,
   explainTag,
   exportTag,
   problemResponses,
@@ -58,6 +59,10 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
       {
         name: explainTag,
         description: 'Which loads a row is made of, for those who ask where a number comes from.',
+      },
+      {
+        name: closesTag,
+        description: 'What changed after a month was closed; reports as of a close have `as_of`.',
       },
       {
         name: exportTag,

@@ -25,6 +25,7 @@ export const exampleParameters = (metrics: readonly string[]): Readonly<Record<s
   metrics: metrics.join(','),
   order_by: `-${metrics.at(-1)}`,
   changed_since: '2026-10-02T08:00:00Z',
+  as_of: 'closed',
   compare_to: '2026-09-01/2026-09-30',
 });
 
@@ -41,6 +42,26 @@ export const exampleChanges = {
     },
   },
 };
+
+/** Two rows of a closed month: late events, and a correction that takes some back. */
+export function exampleAdjustments(catalog: Catalog, breakdown: Breakdown) {
+  const { measures } = familyOf(catalog, breakdown.family);
+  const columns = rowColumns(catalog, breakdown, { ids: true, metrics: Object.keys(measures) });
+  const row = (n: number, day: string) =>
+    Object.fromEntries(
+      columns.map(({ id, source, type }) => {
+        if (source.kind === 'range') return [id, day];
+        if (source.kind === 'dimension') return [id, exampleTexts[id]?.[0] ?? `${id}-1`];
+        return [id, type === 'Money' ? n / 4 : n];
+      }),
+    );
+  return {
+    last_update_time: exampleUpdateTime,
+    rows: [row(12, '2026-10-30'), row(-3, '2026-10-31')],
+    column_metadata: columns.map(({ id, type }) => ({ id, type })),
+    unconfirmed_revenue_dates: exampleUnconfirmedDates,
+  };
+}
 
 /** A row of two parts. */
 export function exampleExplanation(catalog: Catalog, family: string) {

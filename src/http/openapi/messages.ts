@@ -5,6 +5,7 @@ import type { Content, JsonSchema, Operation, Reference, ResponseObject } from '
 import { rowFormats, schemaName, schemaRef } from './schemas.ts';
 
 export const changesTag = 'changes';
+export const closesTag = 'closes';
 export const explainTag = 'explanations';
 export const exportTag = 'exports';
 export const serviceTag = 'service';
@@ -64,10 +65,13 @@ export const reportProblems = problemCodes.filter(
   (code) => !['not_found', 'method_unknown', 'not_ready', 'precondition_failed'].includes(code),
 );
 
+/** Those of endpoints that know only today. */
+export const problemsOfToday = reportProblems.filter((code) => code !== 'month_not_closed');
+
 const limit = limitHeaders.slice(1);
 
 /** The problems of endpoints that answer as JSON and make no report. */
-export const jsonProblems = reportProblems.filter((code) => !/acceptable|too_old|too_many/.test(code));
+export const jsonProblems = problemsOfToday.filter((code) => !/acceptable|too_old|too_many/.test(code));
 
 /** Beside `X-Request-Id`. The limit of the account is in answers that come after its token was accepted. */
 const headersByStatus: Readonly<Record<number, readonly string[]>> = {
@@ -75,6 +79,7 @@ const headersByStatus: Readonly<Record<number, readonly string[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
   406: limit,
+  409: limit,
   413: limit,
   415: limit,
   426: ['Upgrade'],

@@ -1,4 +1,5 @@
 import {
+  adjustmentsPath,
   changesPath,
   type Endpoint,
   endpointName,
@@ -6,11 +7,13 @@ import {
   explainPath,
 } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
+import { closedBreakdown } from '../../report/adjustments.ts';
 import { groupingDimensions, rowColumns } from '../../report/columns.ts';
 import { metricsOf } from '../../report/fields.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
 import type { ProblemCode } from '../request/problems.ts';
 import {
+  exampleAdjustments,
   exampleChanges,
   exampleExplanation,
   exampleOptions,
@@ -24,12 +27,14 @@ import {
   answering,
   bearerLogin,
   changesTag,
+  closesTag,
   explainTag,
   exportTag,
   json,
   jsonProblems,
   limitHeaders,
   problemRefs,
+  problemsOfToday,
   reportHeaders,
   reportProblems,
   requestId,
@@ -52,6 +57,9 @@ export function documentPaths(catalog: Catalog, withOperator: boolean): Record<s
     ),
     ...Object.fromEntries(
       families.map(([family]) => [explainPath(family), { post: explainOperation(catalog, family) }]),
+    ),
+    ...Object.fromEntries(
+      families.map(([family]) => [adjustmentsPath(family), { post: adjustmentsOperation(catalog, family) }]),
     ),
     ...Object.fromEntries(families.flatMap(([family]) => exportPaths(catalog, family))),
     '/mcp': { post: mcpOperation },
@@ -145,7 +153,7 @@ function changesOperation(family: string): Operation {
         [...limitHeaders, 'Vary'],
         json(schemaRef('Changes'), exampleChanges.answer),
       ),
-      ...problemRefs(reportProblems),
+      ...problemRefs(problemsOfToday),
     },
   };
 }
@@ -169,6 +177,29 @@ function explainOperation(catalog: Catalog, family: string): Operation {
         [...limitHeaders, 'Vary'],
         json(schemaRef(schemaName(family, 'Explanation')), answer),
       ),
+      ...problemRefs(problemsOfToday),
+    },
+  };
+}
+
+function adjustmentsOperation(catalog: Catalog, family: string): Operation {
+  return {
+    operationId: `${family}_adjustments`,
+    tags: [closesTag],
+    summary: `What changed in ${family} after their months were closed`,
+    description: [
+      'Takes days of closed months and answers with today minus closed: a row for each day and all ids whose counts or amounts differ now, with the differences, names of today, and no ratios. Closed rows (`as_of` of a report) and adjustments are the rows of today, to the last digit.',
+      'By default each month is compared with its last close; `as_of` names a revision. A month that is not closed is answered with 409.',
+    ].join(' '),
+    parameters: [requestId],
+    requestBody: taking(json(schemaRef(schemaName(family, 'AdjustmentsRequest')), exampleRequest)),
+    responses: {
+      ...answering('What changed, complete.', ['Adtally-Account', ...reportHeaders], {
+        ...json(schemaRef(schemaName(family, 'Adjustments')), {
+          result: exampleAdjustments(catalog, closedBreakdown(catalog, family)),
+        }),
+        ...rowsContent(),
+      }),
       ...problemRefs(reportProblems),
     },
   };

@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { type Breakdown, endpointName, endpoints } from '../../../catalog/breakdowns.ts';
+import { type Breakdown, endpointName, endpoints, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
+import { adjustmentsBody, closedBreakdown } from '../../report/adjustments.ts';
 import { changesAnswer, changesBody } from '../../report/changes/changes.ts';
 import { isCount, isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
 import { explainBody } from '../../report/explain/explain-request.ts';
@@ -75,6 +76,8 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
     name(schemaName(family, 'ExplainRequest'), explainBody(catalog, family));
     const result = explanationAnswer(catalog, family);
     name(schemaName(family, 'Explanation'), z.strictObject({ result }));
+    name(schemaName(family, 'AdjustmentsRequest'), adjustmentsBody(catalog, family));
+    name(schemaName(family, 'Adjustments'), adjustmentsAnswer(catalog, family, columnType));
   }
   name('Health', z.strictObject({ status: z.literal('ok') }));
   name('Problem', problemSchema(problemCodes));
@@ -82,6 +85,33 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
   return Object.fromEntries(
     Object.entries(schemas).map(([id, schema]) => [id, withoutRefused(schema as JsonSchema)]),
   );
+}
+
+/** Rows of the finest breakdown by day, whose figures are differences. */
+function adjustmentsAnswer(catalog: Catalog, family: string, columnType: z.ZodType): z.ZodType {
+  const breakdown = closedBreakdown(catalog, family);
+  const metrics = Object.keys(familyOf(catalog, family).measures);
+  const columns = rowColumns(catalog, breakdown, { ids: true, metrics });
+  const difference = (column: RowColumn) =>
+    (isCount(column) ? z.number().meta({ type: 'integer' }) : z.number()).describe(
+      `\`${column.id}\` of today less that of the close.`,
+    );
+  const fields = columns.map((column) => [
+    column.id,
+    isFigure(column) ? difference(column) : fieldOf(column, breakdown),
+  ]);
+  const figures = Object.fromEntries(fields.filter(([id]) => metrics.includes(String(id))));
+  const totals = z
+    .strictObject(figures)
+    .optional()
+    .describe('With `totals`: the differences of all rows together.');
+  const { row_count } = optionsEnvelope;
+  const result = {
+    ...envelope(columns, z.strictObject(Object.fromEntries(fields)), columnType),
+    totals,
+    row_count,
+  };
+  return z.strictObject({ result: z.strictObject(result) });
 }
 
 const columnTypes = ['String', 'Date', 'Money', 'Numeric'] as const satisfies RowColumn['type'][];

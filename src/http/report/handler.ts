@@ -5,6 +5,7 @@ import type { Context, Handler } from 'hono';
 import type { Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
+import { asOfClose } from '../../report/closed-months.ts';
 import { rowColumns } from '../../report/columns.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
 import type { Answers, Asking, FoundAnswer } from '../../report/kept/answers.ts';
@@ -51,11 +52,14 @@ export interface Asked {
   readonly formatOf: (c: Context<HttpEnv>) => ReportFormatName;
   /** @throws {InvalidRequest} */
   readonly requestOf: (c: Context<HttpEnv>, requests: RequestReader) => ReportRequest;
+  /** Headers tell the account to whoever logs in with its token. */
+  readonly tellsAccount?: true;
 }
 
 const inBody: Asked = {
   formatOf: acceptedFormat,
   requestOf: (c, requests) => requests.parse(c.get('body')),
+  tellsAccount: true,
 };
 
 /** Answers one endpoint: request → plan → statement → bytes. */
@@ -72,8 +76,9 @@ export function report(
     const account = c.get('account');
     const currency = deps.currencyOf(account);
     const inSheet = format === 'xlsx' && { currency };
-    const plan = planReport(breakdown, account, range, deps.routingOf(account), { ...what, ...inSheet });
     const startedAt = performance.now();
+    const today = planReport(breakdown, account, range, deps.routingOf(account), { ...what, ...inSheet });
+    const plan = await asOfClose(deps.reader, deps.catalog, today);
     const found = await deps.answers.find(plan, format);
     const cache = found.status;
     deps.onFound(cache);
@@ -81,7 +86,7 @@ export function report(
     const columns = rowColumns(deps.catalog, breakdown, plan.options);
     const compared = plan.options.compare_to;
     const lastLoad = deps.lastLoad();
-    const whose = asked === inBody && { account };
+    const whose = asked.tellsAccount && { account };
     const facts = {
       path,
       ...whose,

@@ -56,6 +56,12 @@ export const problems = {
     detail:
       'the tags of exports are weak, and If-Match needs a strong one; If-None-Match tells whether the data has changed',
   },
+  month_not_closed: {
+    status: 409,
+    when: '`as_of` asks for a month as it was closed, and it is not closed, or not in this revision: `detail` names the first one. `/v1/{family}/adjustments` answers likewise.',
+    detail: '2026-11 is not closed',
+    field: 'as_of',
+  },
   body_too_large: {
     status: 413,
     when: 'The body is too large.',

@@ -190,11 +190,11 @@ const flightOf = (key: string, state: string) => `${state} ${key}`;
 
 /** Everything that the text of an answer depends on, besides the store. Only the options and the account are any text. */
 function keyOf(
-  { breakdown, range, options, currency, routing, account }: Plan,
+  { breakdown, range, options, currency, routing, account, closed, adjusted }: Plan,
   format: ReportFormatName,
 ): string {
   const rows = `${rollupTable(breakdown.family, breakdown.dimensions)} ${breakdown.day}`;
   // JSON has an end that can be told, so that the account can follow it.
-  const asked = JSON.stringify(options);
+  const asked = JSON.stringify([options, closed, adjusted]);
   return `${rows} ${format} ${currency} ${range.start} ${range.end} ${routing?.shards} ${asked} ${account}`;
 }

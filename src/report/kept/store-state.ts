@@ -94,7 +94,10 @@ function sourcesOf({
   days,
   compared,
   options,
+  closed,
 }: Plan): { table: string; days?: Plan['days'] }[] {
+  // Closed rows stay as they are.
+  if (closed) return [];
   const { family } = breakdown;
   const rollup = rollupTable(family, reads);
   const tables = new Set([rollup, rollupTable(family, [])]);

@@ -7,6 +7,7 @@ import {
 import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints, familyOf } from '../../../catalog/breakdowns.ts';
 import { type Catalog, catalog } from '../../../catalog/catalog.ts';
+import { close } from '../../../src/cli/store/close.ts';
 import { openApiDocument } from '../../../src/http/openapi/document.ts';
 import type { Content, OpenApiDocument, ResponseObject } from '../../../src/http/openapi/model.ts';
 import { event, load } from '../../support/events.ts';
@@ -96,7 +97,7 @@ test('the document is valid OpenAPI 3.1, and a broken one would be noticed', asy
 
 test('it has every endpoint of the contract, and tells the aliases', () => {
   const reports = Object.entries(document.paths).filter(
-    ([, { post }]) => post && !['exports', 'changes', 'explanations'].includes(post.tags[0] ?? ''),
+    ([, { post }]) => post && !['exports', 'changes', 'explanations', 'closes'].includes(post.tags[0] ?? ''),
   );
   expect(reports.map(([name]) => name).sort()).toEqual([...paths].sort());
   expect(
@@ -109,7 +110,7 @@ test('it has every endpoint of the contract, and tells the aliases', () => {
   expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
   for (const { post } of reports.map(([, item]) => item)) {
     expect(Object.keys(post?.responses ?? {})).toEqual(
-      '200 400 401 405 406 408 413 415 426 429 431 500'.split(' '),
+      '200 400 401 405 406 408 409 413 415 426 429 431 500'.split(' '),
     );
   }
 });
@@ -134,6 +135,28 @@ describe('what the service answers is what the document says', () => {
     const response = await service.post(name, account, { ...body, row: {} });
     const answer = (await response.json()) as { result: { parts: object[] } };
     expect(answer.result.parts.length).toBeGreaterThan(0);
+    expect(await faults(answer, ...place, 'schema')).toEqual([]);
+    expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
+    expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
+  });
+
+  test.each(['campaigns', 'ad_units'])('of the adjustments of %s', async (family) => {
+    const name = `/v1/${family}/adjustments`;
+    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
+    const account = family === 'ad_units' ? 'late-publisher' : 'late';
+    const sides = {
+      advertiser_id: 'late',
+      publisher_id: 'late-publisher',
+      event_time: '2026-02-03T00:00:00Z',
+    };
+    await load(db.store, [event({ ...sides, quantity: 7 })]);
+    const flags = { anyway: true, json: true };
+    await close(db.store, 202602, account, flags, new Date('2026-03-15T00:00:00Z'));
+    await load(db.store, [event({ ...sides, revenue: '-0.25', spend: '-0.5' })]);
+    const days = { start_time: '2026-02-01', end_time: '2026-02-28' };
+    const response = await service.post(name, account, { ...days, totals: true, limit: 5 });
+    const answer = (await response.json()) as { result: { rows: object[] } };
+    expect(answer.result.rows).toMatchObject([{ start_time: '2026-02-03', impressions: 1 }]);
     expect(await faults(answer, ...place, 'schema')).toEqual([]);
     expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
     expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
@@ -255,6 +278,9 @@ test('every body that it shows as an example is accepted, as the lines of curl o
     ),
   );
   expect(shown.length).toBeGreaterThan(paths.length * 2);
+  const october = { event_time: '2026-10-15T00:00:00Z', advertiser_id: 'both', publisher_id: 'both' };
+  await load(db.store, [event(october)]);
+  await close(db.store, 202610, 'both', { anyway: true, json: true }, new Date('2026-11-15T00:00:00Z'));
   for (const { address, value, headers } of shown) {
     const response = await service.post(address, 'both', value, headers);
     const problem = response.ok ? '' : await response.text();

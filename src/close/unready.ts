@@ -1,0 +1,73 @@
+import { rollupTable } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
+import { requireNoUnsettledChunk } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
+import { openRejects } from '../../ingest/rejects/rejected-rows.ts';
+import { daysOfMonth, type Month, monthName } from './month.ts';
+
+/**
+ * Requires what `verify` checks of a month: no chunk is in doubt, and ledger, events and rollups agree.
+ * @param account absent: of all accounts
+ * @throws naming what does not agree
+ */
+export async function requireSoundMonth(
+  store: Store,
+  catalog: Catalog,
+  month: Month,
+  account?: string,
+): Promise<void> {
+  const { start: from, end: to } = daysOfMonth(month);
+  await requireNoUnsettledChunk(store, 'close', { from, to });
+  const ledger = await verifyLedger(store, { from, to });
+  const rollups = await verifyRollups(store, catalog, {
+    from,
+    to,
+    ...(account !== undefined && { account }),
+  });
+  const wrong = ledger.differences.length + rollups.differences.length;
+  if (wrong === 0) return;
+  throw new Error(
+    `${monthName(month)} cannot be closed: ledger, raw events and rollups differ; adtally verify --from ${from} --to ${to} lists where`,
+  );
+}
+
+/** Rejected rows that are open, and are of the month and the account or do not tell. */
+export async function openRejectsOf(
+  store: Store,
+  {
+    account,
+    month,
+    timezone,
+  }: { readonly account: string; readonly month: Month; readonly timezone: string },
+): Promise<number> {
+  const { start, end } = daysOfMonth(month);
+  const [row] = await select<{ open: number }>(
+    store,
+    `WITH ['advertiser_id', 'publisher_id'] AS owners,
+       toDate(toTimeZone(parseDateTime64BestEffortOrNull(r.fields['event_time'], 3, 'UTC'), {timezone:String})) AS told
+     SELECT toFloat64(count()) AS open FROM rejected_rows AS r FINAL
+     WHERE ${openRejects}
+       AND arrayExists(owner -> r.fields[owner] = {account:String}, owners) + arrayAll(owner -> r.fields[owner] = '', owners) > 0
+       AND ifNull(told BETWEEN {start:Date} AND {end:Date}, true)`,
+    { account, timezone, start, end },
+  );
+  if (!row) throw new Error('ClickHouse did not count the open rejected rows');
+  return row.open;
+}
+
+/** The accounts that have rows in a month. */
+export async function accountsOf(store: Store, catalog: Catalog, month: Month): Promise<string[]> {
+  const { start, end } = daysOfMonth(month);
+  const tables = Object.keys(catalog.families).map(
+    (family) =>
+      `SELECT account_id FROM ${rollupTable(family, [])} WHERE day BETWEEN {start:Date} AND {end:Date} GROUP BY account_id`,
+  );
+  const accounts = await select<{ account: string }>(
+    store,
+    `SELECT DISTINCT account_id AS account FROM (${tables.join(' UNION ALL ')}) ORDER BY account`,
+    { start, end },
+  );
+  return accounts.map(({ account }) => account);
+}

@@ -1,0 +1,79 @@
+import { familyOf } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Store } from '../../clickhouse/client.ts';
+import { layoutOf } from '../../clickhouse/cluster/layout.ts';
+import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
+import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
+import { readSettings } from '../report/compile.ts';
+import { sourceParameters, sumsOfAll } from '../report/from-clause.ts';
+import type { ShardRouting } from '../report/plan.ts';
+import { type AccountMonth, canonicalText, digestOf, finestPlan } from './canonical-text.ts';
+import { closesOf } from './closes.ts';
+import { monthName } from './month.ts';
+
+/** A revision whose rows are not those that were closed. */
+export interface WrongClose {
+  readonly account: string;
+  /** `yyyy-mm` */
+  readonly month: string;
+  readonly revision: string;
+  readonly what: string;
+}
+
+/**
+ * Reads the rows of every revision of the months in a range again and compares them with its digest; and its sums, with
+ * those of its adjustments, with the sums of today.
+ */
+export async function verifyCloses(
+  store: Store,
+  reader: Reader,
+  catalog: Catalog,
+  { from, to }: DayRange,
+): Promise<WrongClose[]> {
+  const routing = await routingOf(store);
+  const monthOf = (day: string) => Number(day.slice(0, 4)) * 100 + Number(day.slice(5, 7));
+  const closes = await closesOf(store, { from: monthOf(from), to: monthOf(to) });
+  const wrong: WrongClose[] = [];
+  const once = new Map(closes.map((close) => [`${close.revision} ${close.month} ${close.account}`, close]));
+  for (const close of once.values()) {
+    const { account, month, revision, unconfirmed } = close;
+    const text = canonicalText(reader, catalog, { account, month, revision, routing }, unconfirmed);
+    const found = await digestOf(text);
+    const of = { account, month: monthName(month), revision };
+    if (found !== revision) wrong.push({ ...of, what: `its rows have the digest ${found}` });
+    for (const family of Object.keys(catalog.families)) {
+      const statement = sumsStatement(catalog, family, { account, month, revision, routing });
+      const sums = await reader.rows<{ what: string }>(statement);
+      wrong.push(...sums.map(({ what }) => ({ ...of, what: `${family}: ${what}` })));
+    }
+  }
+  return wrong;
+}
+
+/** One row for each measure whose close and adjustments are not what today has. */
+function sumsStatement(catalog: Catalog, family: string, which: AccountMonth): ReadStatement {
+  const { revision = '', ...today } = which;
+  const finest = finestPlan(catalog, family, today);
+  const adjusted = { ...finest, adjusted: [revision] };
+  const coarsest = { ...finest, breakdown: { ...finest.breakdown, dimensions: [] }, reads: [] };
+  const sources = [finestPlan(catalog, family, which), adjusted, coarsest];
+  const pairs = Object.keys(familyOf(catalog, family).measures).map(
+    (name) =>
+      `('${name}', toString(c.${name}), toString(a.${name}), toString(t.${name}), c.${name} + a.${name} = t.${name})`,
+  );
+  return {
+    query: [
+      "SELECT concat(m.1, ': ', m.2, ' closed and ', m.3, ' of adjustments, ', m.4, ' today') AS what",
+      `FROM ${sources.map((plan, n) => `${sumsOfAll(catalog, plan)} AS ${'cat'[n]}`).join(' CROSS JOIN ')}`,
+      `ARRAY JOIN [${pairs.join(', ')}] AS m WHERE NOT m.5`,
+    ].join('\n'),
+    params: sourceParameters(adjusted),
+    settings: readSettings(adjusted),
+  };
+}
+
+/** Reads all shards: an account may have been moved. */
+export async function routingOf(store: Store): Promise<ShardRouting | undefined> {
+  const layout = await layoutOf(store);
+  return layout && { shards: 'all', database: store.address.database };
+}

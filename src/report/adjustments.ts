@@ -1,0 +1,44 @@
+import * as z from 'zod';
+import { type Breakdown, familyOf } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { day, inverted, optionFields } from './option-schema.ts';
+import { optionsOf, type ReportRequest, rangeOf } from './request.ts';
+
+/** The rows of the finest breakdown by day, which is what a close keeps. */
+export function closedBreakdown(catalog: Catalog, family: string): Breakdown {
+  return { family, dimensions: familyOf(catalog, family).dimensions, day: true };
+}
+
+/** The request body of the adjustments of a family. Nothing in it is ignored. */
+export function adjustmentsBody(catalog: Catalog, family: string) {
+  const { filters, limit, totals, as_of } = optionFields(catalog, closedBreakdown(catalog, family));
+  const fields = {
+    start_time: day.describe('First day of the range, `yyyy-mm-dd`.'),
+    end_time: day.describe('Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.'),
+    filters,
+    limit,
+    totals,
+    as_of: as_of.describe('`closed`, which it is if absent, or the revision of a close, of its month alone.'),
+  };
+  const known = `is not known here: there are ${Object.keys(fields).join(', ')}`;
+  return z
+    .strictObject(fields, {
+      error: ({ code }) => (code === 'unrecognized_keys' ? known : 'the body must be a JSON object'),
+    })
+    .describe('Days of closed months. Other fields are refused.')
+    .refine(({ start_time, end_time }) => start_time <= end_time, inverted);
+}
+
+export type AdjustmentsFields = z.infer<ReturnType<typeof adjustmentsBody>>;
+
+/** Today minus closed, by day and every id of the rows, of what counts and amounts there are. */
+export function adjustmentsRequest(
+  catalog: Catalog,
+  family: string,
+  { as_of = 'closed', ...fields }: AdjustmentsFields,
+): ReportRequest {
+  const { measures, dimensions } = familyOf(catalog, family);
+  const range = rangeOf(fields);
+  const options = optionsOf({ ...fields, as_of, ids: true, metrics: Object.keys(measures) }, range);
+  return { range, options: { ...options, adjustments: true }, reads: dimensions };
+}

@@ -1,0 +1,68 @@
+import { familyOf } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
+import { readSettings } from './compile.ts';
+import type { Plan } from './plan.ts';
+
+/** A report as of a close asks for a month that is not closed, or not in this revision. */
+export class MonthNotClosed extends Error {}
+
+/** The current revisions of an account's months in two ranges, or the months of one revision. */
+const query = [
+  'SELECT month, argMax(c.revision, c.closed_at) AS revision FROM closes AS c',
+  'WHERE account_id = {account:String} AND (month BETWEEN {first:UInt32} AND {last:UInt32}',
+  'OR month BETWEEN {compared_first:UInt32} AND {compared_last:UInt32})',
+  "AND ({revision:String} = 'closed' OR c.revision = {revision:String}) GROUP BY month",
+].join('\n');
+
+/**
+ * The same plan of the rows as they were closed, or of what changed since, if it asks for them.
+ * @throws {MonthNotClosed} naming the first month that is not closed
+ */
+export async function asOfClose(reader: Reader, catalog: Catalog, plan: Plan): Promise<Plan> {
+  if (plan.options.as_of === undefined) return plan;
+  const revisions = await revisionsOf(reader, plan);
+  return plan.options.adjustments ? { ...plan, adjusted: revisions } : closedPlan(catalog, plan, revisions);
+}
+
+/** The same plan of the rows of revisions, which have every dimension. */
+export function closedPlan(catalog: Catalog, plan: Plan, closed: readonly string[]): Plan {
+  return { ...plan, closed, reads: familyOf(catalog, plan.breakdown.family).dimensions };
+}
+
+/** The statement that lists what a plan asks for: the months that are closed, each with its revision. */
+export function closedRevisions(plan: Plan): ReadStatement {
+  const { account, range, options } = plan;
+  const compared = options.compare_to ?? range;
+  const params = {
+    account,
+    revision: options.as_of ?? '',
+    first: `${monthOf(range.start)}`,
+    last: `${monthOf(range.end)}`,
+    compared_first: `${monthOf(compared.start)}`,
+    compared_last: `${monthOf(compared.end)}`,
+  };
+  return { query, params, settings: { max_threads: 1, priority: 1, ...readSettings(plan) } };
+}
+
+async function revisionsOf(reader: Reader, plan: Plan): Promise<readonly string[]> {
+  const { range, options } = plan;
+  const found = await reader.rows<{ month: number; revision: string }>(closedRevisions(plan));
+  const closed = new Set(found.map(({ month }) => month));
+  for (const { start, end } of [range, options.compare_to ?? range]) {
+    for (let month = monthOf(start); month <= monthOf(end); month += month % 100 === 12 ? 89 : 1) {
+      if (!closed.has(month)) throw new MonthNotClosed(describe(month, options.as_of));
+    }
+  }
+  return found.map(({ revision }) => revision).sort();
+}
+
+/** As a number, yyyymm. */
+const monthOf = (day: string): number => Number(day.slice(0, 4)) * 100 + Number(day.slice(5, 7));
+
+function describe(month: number, asOf = 'closed'): string {
+  const name = `${String(month).padStart(6, '0').slice(0, 4)}-${String(month % 100).padStart(2, '0')}`;
+  return asOf === 'closed'
+    ? `${name} is not closed`
+    : `this revision does not have ${name}, or is not of this account`;
+}

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import { close } from '../../src/cli/store/close.ts';
+import { finestPlan } from '../../src/close/canonical-text.ts';
+import { closeMonth } from '../../src/close/close-month.ts';
+import { closesOf } from '../../src/close/closes.ts';
+import { monthNamed } from '../../src/close/month.ts';
+import { routingOf } from '../../src/close/verify-closes.ts';
+import { march, useCloses } from '../support/closes.ts';
+import { type EventLine, event, load } from '../support/events.ts';
+import { useService } from '../support/service.ts';
+import { onEveryShard, useStore } from '../support/store.ts';
+
+const db = useStore();
+const service = useService(db);
+const closes = useCloses(db, service);
+const now = () => new Date();
+
+const of = (account: string, fields: Partial<EventLine> = {}) =>
+  event({ advertiser_id: account, publisher_id: `${account}-p`, confirmed: true, ...fields });
+
+describe('a close', () => {
+  test('is named by its text, which has a line for each row', async () => {
+    await load(db.store, [
+      of('text', { spend: '1.50', quantity: 3 }),
+      of('text', { device: 'tv', creative_id: 'x/y' }),
+    ]);
+    await close(db.store, 202603, 'text', {}, now());
+    const [closed] = await closes.of('text');
+    if (!closed) throw new Error('nothing was closed');
+    const text = await closes.textOf(closed);
+    expect(text.split('\n')).toEqual([
+      '{"account_id":"text","month":"2026-03"}',
+      '{"family":"campaigns","day":"2026-03-01","campaign":"campaign","campaign_id":"campaign","device":"tv","creative_id":"x/y","impressions":"1"}',
+      '{"family":"campaigns","day":"2026-03-01","campaign":"campaign","campaign_id":"campaign","device":"unknown","impressions":"3","spent":"1.5"}',
+      '',
+    ]);
+    expect(createHash('sha256').update(text).digest('hex')).toBe(closed.revision);
+  });
+
+  test('that was interrupted counts for nothing, and the next one removes what it has left', async () => {
+    const account = 'interrupted';
+    await load(db.store, [of(account)]);
+    const killed = () => Promise.reject(new Error('killed'));
+    const which = { account, month: 202603, routing: await routingOf(db.store) };
+    await closes.withReader((reader) =>
+      expect(
+        closeMonth(db.store, reader, catalog, which, { unconfirmed: [], openRejects: 0, beforeLast: killed }),
+      ).rejects.toThrow('killed'),
+    );
+    const left = async () => {
+      const query = 'SELECT DISTINCT revision FROM campaigns_closed WHERE account_id = {account:String}';
+      return (await select<{ revision: string }>(db.store, query, { account })).map(
+        ({ revision }) => revision,
+      );
+    };
+    expect(await left()).toHaveLength(1);
+    const asked = await service.post('/v1/campaigns', account, { ...march, as_of: 'closed' });
+    expect([asked.status, await asked.json()]).toMatchObject([
+      409,
+      { code: 'month_not_closed', field: 'as_of', detail: '2026-03 is not closed' },
+    ]);
+    await load(db.store, [of(account, { device: 'tv' })]);
+    await close(db.store, 202603, account, {}, now());
+    const [closed] = await closes.of(account);
+    expect(await left()).toEqual([closed?.revision]);
+    expect(closed?.rows).toBe(2);
+  });
+
+  test('that an interrupted one of the same rows has begun has each row once', async () => {
+    const account = 'twice';
+    await load(db.store, [of(account, { quantity: 7 })]);
+    const which = { account, month: 202603, routing: await routingOf(db.store) };
+    const killed = () => Promise.reject(new Error('killed'));
+    await closes.withReader(async (reader) => {
+      const options = { unconfirmed: [], openRejects: 0 };
+      const interrupted = closeMonth(db.store, reader, catalog, which, { ...options, beforeLast: killed });
+      await expect(interrupted).rejects.toThrow('killed');
+      expect(await closeMonth(db.store, reader, catalog, which, options)).toMatchObject({
+        rows: 1,
+        before: false,
+      });
+      expect(await closeMonth(db.store, reader, catalog, which, options)).toMatchObject({ before: true });
+    });
+    expect(await closes.ask('/v1/campaigns', account, { ...march, as_of: 'closed' })).toContain(
+      '"impressions":7',
+    );
+  });
+
+  test('of a month that has not ended is refused', async () => {
+    await load(db.store, [of('early')]);
+    await expect(close(db.store, 202603, 'early', {}, new Date('2026-03-31T12:00:00Z'))).rejects.toThrow(
+      'early 2026-03 is not closed: the month has not ended',
+    );
+    expect(await closes.of('early')).toEqual([]);
+  });
+
+  test('of all accounts closes those that are ready', async () => {
+    await load(db.store, [
+      of('ready', { event_time: '2024-05-01T00:00:00Z' }),
+      of('open', { event_time: '2024-05-01T00:00:00Z', spend: '1', confirmed: false }),
+    ]);
+    await expect(close(db.store, 202405, undefined, { all: true }, now())).rejects.toThrow(
+      /^open 2024-05 is not closed: 1 day unconfirmed\n--anyway/,
+    );
+    const closed = await closesOf(db.store, { month: 202405 });
+    expect(closed.map(({ account }) => account).sort()).toEqual(['open-p', 'ready', 'ready-p']);
+  });
+
+  test('whose rows were changed afterwards is found', async () => {
+    await load(db.store, [of('changed', { spend: '3' })]);
+    await close(db.store, 202603, 'changed', {}, now());
+    expect(await closes.verified()).toEqual([]);
+    await onEveryShard(db, "ALTER TABLE campaigns_closed UPDATE spent = 4 WHERE account_id = 'changed'");
+    expect(await closes.verified()).toMatchObject([
+      {
+        account: 'changed',
+        month: '2026-03',
+        what: expect.stringMatching(/^its rows have the digest [0-9a-f]{64}$/),
+      },
+    ]);
+    await onEveryShard(db, "ALTER TABLE campaigns_closed UPDATE spent = 3 WHERE account_id = 'changed'");
+    expect(await closes.verified()).toEqual([]);
+  });
+});
+
+describe('as_of', () => {
+  test('of a revision answers for its month and its account alone', async () => {
+    await load(db.store, [of('own'), of('other')]);
+    for (const account of ['own', 'other']) await close(db.store, 202603, account, {}, now());
+    const [other] = await closes.of('other');
+    const asked = (account: string, body: object) => service.post('/v1/campaigns', account, body);
+    expect((await asked('other', { ...march, as_of: other?.revision })).status).toBe(200);
+    for (const [account, body] of [
+      ['own', { ...march, as_of: other?.revision }],
+      ['other', { ...march, end_time: '2026-04-01', as_of: other?.revision }],
+      ['other', { ...march, compare_to: 'previous_month', as_of: 'closed' }],
+      ['other', { ...march, start_time: '0001-01-01', as_of: 'closed' }],
+    ] as const) {
+      expect((await asked(account, body)).status).toBe(409);
+    }
+    for (const [body, detail] of [
+      [{ as_of: 'yesterday' }, 'as_of must be closed, or the name of a revision: 64 hex digits'],
+      [{ as_of: 'closed', changed_since: '2026-01-01T00:00:00Z' }, 'as_of goes not with changed_since'],
+    ] as const) {
+      const response = await service.post('/v1/campaigns/breakdowns/date', 'other', { ...march, ...body });
+      expect(await response.json()).toMatchObject({ status: 400, detail: expect.stringContaining(detail) });
+    }
+  });
+});
+
+test('rows of a month are read by the report that has all of them', () => {
+  const plan = finestPlan(catalog, 'campaigns', { account: 'a', month: monthNamed('2024-02') ?? 0 });
+  expect(plan.days).toEqual({ first: '2024-02-01', last: '2024-02-29' });
+});

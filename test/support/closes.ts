@@ -1,0 +1,67 @@
+import { expect } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { Reader } from '../../clickhouse/reader.ts';
+import { canonicalText } from '../../src/close/canonical-text.ts';
+import { type Close, closesOf } from '../../src/close/closes.ts';
+import { routingOf, verifyCloses, type WrongClose } from '../../src/close/verify-closes.ts';
+import { reportFormats } from '../../src/report/formats.ts';
+import { readers } from './readers.ts';
+import type { TestService } from './service.ts';
+import type { TestStore } from './store.ts';
+
+export const march = { start_time: '2026-03-01', end_time: '2026-03-31' };
+const everyDay = { from: '1970-01-01', to: '2149-06-06' };
+
+export interface Closes {
+  /** Newest first. */
+  of(account: string): Promise<Close[]>;
+  verified(): Promise<WrongClose[]>;
+  /** What its revision is the digest of. */
+  textOf(closed: Close): Promise<string>;
+  withReader<T>(work: (reader: Reader) => Promise<T>): Promise<T>;
+  /** The answer without the time of the request, and with what other formats than JSON say in headers. */
+  ask(path: string, account: string, body: object, accept?: string): Promise<string>;
+}
+
+export function useCloses(db: TestStore, service: TestService): Closes {
+  async function withReader<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
+    const reader = new Reader(db.address, 60_000);
+    return work(reader).finally(() => reader.close());
+  }
+
+  async function textOf(closed: Close): Promise<string> {
+    return withReader(async (reader) => {
+      const chunks = [];
+      const which = { ...closed, routing: await routingOf(db.store) };
+      for await (const bytes of canonicalText(reader, catalog, which, closed.unconfirmed)) chunks.push(bytes);
+      return Buffer.concat(chunks).toString();
+    });
+  }
+
+  async function ask(
+    path: string,
+    account: string,
+    body: object,
+    accept = 'application/json',
+  ): Promise<string> {
+    const response = await service.post(path, account, body, { accept });
+    const answer = Buffer.from(await response.arrayBuffer());
+    expect(response.status, answer.toString()).toBe(200);
+    const [name] = Object.entries(reportFormats).find(([, { mediaType }]) => mediaType === accept) ?? [];
+    // They are the same rows in other batches.
+    const table = name === 'arrow' || name === 'parquet' ? await readers[name](answer) : undefined;
+    const told = ['adtally-unconfirmed-revenue-dates', 'adtally-totals', 'adtally-row-count'];
+    return [
+      ...told.map((name) => response.headers.get(name)),
+      table ? JSON.stringify(table) : answer.toString('latin1').replace(/"last_update_time":"[^"]*",/, ''),
+    ].join('\n');
+  }
+
+  return {
+    of: (account) => closesOf(db.store, { account }),
+    verified: () => withReader((reader) => verifyCloses(db.store, reader, catalog, everyDay)),
+    textOf,
+    withReader,
+    ask,
+  };
+}
