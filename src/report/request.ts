@@ -37,7 +37,7 @@ export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
           addIssue({
             code: 'custom',
             path: ['as_of'],
-            message: 'goes not with changed_since: closed days stay',
+            message: 'does not go with changed_since: closed days stay',
           });
         }
         if (changed_since !== undefined && (compare_to || (time_grain && time_grain !== 'day'))) {

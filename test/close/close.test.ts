@@ -143,7 +143,7 @@ describe('as_of', () => {
     }
     for (const [body, detail] of [
       [{ as_of: 'yesterday' }, 'as_of must be closed, or the name of a revision: 64 hex digits'],
-      [{ as_of: 'closed', changed_since: '2026-01-01T00:00:00Z' }, 'as_of goes not with changed_since'],
+      [{ as_of: 'closed', changed_since: '2026-01-01T00:00:00Z' }, 'as_of does not go with changed_since'],
     ] as const) {
       const response = await service.post('/v1/campaigns/breakdowns/date', 'other', { ...march, ...body });
       expect(await response.json()).toMatchObject({ status: 400, detail: expect.stringContaining(detail) });
