@@ -22,8 +22,8 @@ const reports = new Map(
 const names = [...reports.keys()];
 
 const address = z
-  .email('must be addresses of mail')
-  .max(254, 'must be addresses of mail')
+  .email('must be a mail address')
+  .max(254, 'must be a mail address')
   .meta({ description: 'recipients' });
 
 const object = z.record(z.string(), z.unknown(), 'must be a JSON object');
