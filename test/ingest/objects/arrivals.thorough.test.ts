@@ -7,4 +7,4 @@ test(`events that come as objects and as bodies at once come to what a recount s
   const told: string[] = [];
   await arrivalRounds({ rounds: testRounds(4), seed, onRound: (text) => told.push(text) });
   expect(told).toHaveLength(testRounds(4));
-}, 1_200_000);
+}, 600_000);
