@@ -35,10 +35,16 @@ const clusterSettings: ClickHouseSettings = {
 };
 
 /**
- * A server drops no table and no partition above 50 GB unless told to. Here no drop is a mistake: months are pruned
- * because somebody asked for it, and of a rollup that was rebuilt the old one has to go.
+ * A server drops no table and no partition above 50 GB unless told to, and none that somebody's dictionary in another
+ * database reads: a restore then stopped with half of the old database dropped. Here no drop is a mistake: months are
+ * pruned because somebody asked for it, of a rollup that was rebuilt the old one has to go, and a restored table has the
+ * name of the one before, so dictionaries read on.
  */
-const anySize: ClickHouseSettings = { max_table_size_to_drop: '0', max_partition_size_to_drop: '0' };
+const dropsAreMeant: ClickHouseSettings = {
+  max_table_size_to_drop: '0',
+  max_partition_size_to_drop: '0',
+  check_table_dependencies: 0,
+};
 
 /**
  * For large reports, which fill the cores: the operating system lets the threads of small ones go first. Only where
@@ -75,7 +81,7 @@ export function connect(address: Address, options: ConnectOptions = {}): Store {
     log: { level: 127 },
     clickhouse_settings: {
       ...clusterSettings,
-      ...anySize,
+      ...dropsAreMeant,
       ...(options.unlogged && { log_queries: 0 }),
       ...(options.withoutMissingShards && { skip_unavailable_shards: 1 }),
     },

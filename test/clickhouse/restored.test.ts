@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { connect, type Store, select } from '../../clickhouse/client.ts';
+import { appliedMigrations } from '../../clickhouse/migrate/migrate.ts';
+import { dropDerived, markRestored, takePlace } from '../../clickhouse/migrate/restored.ts';
+import { besideOf } from '../../clickhouse/restoring.ts';
+import { event, load } from '../support/events.ts';
+import { useStatementsBetween } from '../support/statements-between.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const killedAtDrop = useStatementsBetween(
+  () => db.address.url,
+  ({ query }) => (query.startsWith('DROP DATABASE') ? { status: 500, text: 'killed' } : undefined),
+);
+let server: Store;
+beforeAll(() => {
+  server = connect({ ...db.address, database: 'default' });
+});
+afterAll(() => server.close());
+
+const spent = async (from: string) =>
+  (await select<{ spent: string }>(server, `SELECT toString(sum(c.spent)) AS spent FROM ${from} AS c`))[0]
+    ?.spent;
+
+/** What the complete database beside has spent; the store has spent 10 more. */
+let restored: string | undefined;
+beforeEach(async () => {
+  const { database } = db.address;
+  await load(db.store, [event({ spend: '1' })]);
+  restored = await spent(`${database}.campaigns_date`);
+  const archive = `File('${database}-${Date.now()}.tar.zst')`;
+  await server.command({ query: `BACKUP DATABASE ${database} TO ${archive}` });
+  await load(db.store, [event({ spend: '10', event_time: '2026-02-01T00:00:00Z' })]);
+  await server.command({ query: `RESTORE DATABASE ${database} AS ${besideOf(database)} FROM ${archive}` });
+  await dropDerived(server, besideOf(database));
+  await markRestored(server, database, 'a backup');
+});
+
+test('a restored database takes the place of one whose tables a dictionary in another database reads', async () => {
+  const { database, user, password } = db.address;
+  const own = `${database}_own`;
+  await server.command({ query: `CREATE DATABASE ${own}` });
+  await server.command({
+    query: `CREATE DICTIONARY ${own}.spent (campaign_id String, spent Decimal(38, 6)) PRIMARY KEY campaign_id
+            SOURCE(CLICKHOUSE(TABLE 'campaigns_date' DB '${database}' USER '${user}' PASSWORD '${password}')) LAYOUT(COMPLEX_KEY_HASHED()) LIFETIME(0)`,
+  });
+  await takePlace(db.address);
+  expect(await spent(`${database}.campaigns_date`)).toBe(restored);
+  expect(await spent(`${own}.spent`)).toBe(restored);
+  await server.command({ query: `DROP DATABASE ${own} SYNC` });
+});
+
+test('a database is given up before the first of its tables is dropped: killed then, no half of it passes for a store', async () => {
+  await expect(takePlace({ ...db.address, url: killedAtDrop.url })).rejects.toThrow('killed');
+  await expect(appliedMigrations(db.store)).rejects.toThrow(
+    'a restore of a backup was interrupted; end it with: adtally restore a backup --replace',
+  );
+  await takePlace(db.address);
+  expect(await spent(`${db.address.database}.campaigns_date`)).toBe(restored);
+});
