@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, type IncomingMessage, request as plainRequest, type RequestOptions } from 'node:http';
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https';
+import type { OnReadOpts, Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parseError } from '@clickhouse/client';
@@ -45,8 +46,9 @@ export class Reader {
     const tls = protocol === 'https:';
     this.#request = tls ? tlsRequest : plainRequest;
     const AgentOf = tls ? TlsAgent : Agent;
-    this.#agent = new AgentOf({ keepAlive: true, noDelay: true });
-    this.#fresh = new AgentOf({ noDelay: true });
+    const onread = readInto(Buffer.allocUnsafeSlow(readBytes));
+    this.#agent = new AgentOf({ keepAlive: true, noDelay: true, onread });
+    this.#fresh = new AgentOf({ noDelay: true, onread });
     this.#options = {
       method: 'POST',
       // Only a URL has brackets around an IPv6 address.
@@ -132,6 +134,20 @@ export class Reader {
       sent.end(body);
     });
   }
+}
+
+/** Node reads 64 KiB at a time by itself: the largest report costs the service a tenth more CPU like that. */
+const readBytes = 256 * 1024;
+
+/** One place for all connections: the parser of HTTP copies what it passes on. */
+function readInto(buffer: Buffer): OnReadOpts {
+  return {
+    buffer,
+    callback(this: Socket, bytes: number) {
+      this.emit('data', buffer.subarray(0, bytes));
+      return true;
+    },
+  };
 }
 
 class ReusedSocketError extends Error {}

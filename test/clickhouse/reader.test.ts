@@ -158,3 +158,14 @@ test('a statement that is aborted when its answer has just been read ends no pro
   });
   await Promise.all(answers);
 });
+
+test('answers that arrive at the same time do not mix', async () => {
+  const own = reader();
+  const answers = ['a', 'b', 'c', 'd'].map(async (letter) => {
+    const answer = await own.stream(
+      statement(`SELECT repeat('${letter}', 1000) FROM numbers(10000) FORMAT TSVRaw`),
+    );
+    expect(await text(answer)).toBe(`${letter.repeat(1000)}\n`.repeat(10_000));
+  });
+  await Promise.all(answers);
+});
