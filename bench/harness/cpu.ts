@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Address, connect, select } from '../../clickhouse/client.ts';
+import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 
 /** Milliseconds of CPU, which depend less on a busy machine than elapsed time does. */
 export interface CpuMs {
@@ -21,18 +21,10 @@ export async function cpuPerRequest(
 ): Promise<CpuMs> {
   const store = connect(address);
   try {
-    const clickhouseMs = async () => {
-      const [found] = await select<{ ms: number }>(
-        store,
-        `SELECT sum(value) / 1000 AS ms FROM system.events
-         WHERE event IN ('UserTimeMicroseconds', 'SystemTimeMicroseconds')`,
-      );
-      return found?.ms ?? Number.NaN;
-    };
-    const before = { clickhouse: await clickhouseMs(), service: processMs(pid) };
+    const before = { clickhouse: await clickhouseMs(store), service: processMs(pid) };
     const requests = await work();
     return {
-      clickhouse_cpu_ms: ((await clickhouseMs()) - before.clickhouse) / requests,
+      clickhouse_cpu_ms: ((await clickhouseMs(store)) - before.clickhouse) / requests,
       service_cpu_ms: (processMs(pid) - before.service) / requests,
     };
   } finally {
@@ -40,8 +32,18 @@ export async function cpuPerRequest(
   }
 }
 
-/** User and system time of a process; NaN where there is no /proc. */
-function processMs(pid: number): number {
+/** CPU time of ClickHouse since its start, in ms. */
+export async function clickhouseMs(store: Store): Promise<number> {
+  const [found] = await select<{ ms: number }>(
+    store,
+    `SELECT sum(value) / 1000 AS ms FROM system.events
+     WHERE event IN ('UserTimeMicroseconds', 'SystemTimeMicroseconds')`,
+  );
+  return found?.ms ?? Number.NaN;
+}
+
+/** User and system time of a process in ms; NaN where there is no /proc. */
+export function processMs(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
     return (Number(fields[11]) + Number(fields[12])) * tickMs;

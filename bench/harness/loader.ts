@@ -4,11 +4,14 @@ import { open } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Address } from '../../clickhouse/client.ts';
+import { processMs } from './cpu.ts';
 import { peakMemoryMb, storeEnvironment } from './processes.ts';
 
 export interface LoaderRun {
   readonly seconds: number;
   readonly peakMemoryMb: number;
+  /** Of the command alone, without ClickHouse. */
+  readonly cpuMs: number;
 }
 
 /**
@@ -27,17 +30,17 @@ export async function runLoader(
     env: { PATH: process.env.PATH, NODE_ENV: 'production', ...storeEnvironment(address) },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let peak = Number.NaN;
+  let last = { peakMemoryMb: Number.NaN, cpuMs: Number.NaN };
   const sample = () => {
-    const now = peakMemoryMb(child.pid ?? 0);
-    if (!Number.isNaN(now)) peak = now;
+    const now = { peakMemoryMb: peakMemoryMb(child.pid ?? 0), cpuMs: processMs(child.pid ?? 0) };
+    if (!Number.isNaN(now.peakMemoryMb)) last = now;
   };
   const sampling = setInterval(sample, 20);
   const [output, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   clearInterval(sampling);
   if (code !== 0 && code !== 4)
     throw new Error(`ingest ${file}: exit code ${code}: ${output.trim().slice(-500)}`);
-  return { seconds: (performance.now() - startedAt) / 1000, peakMemoryMb: peak };
+  return { seconds: (performance.now() - startedAt) / 1000, ...last };
 }
 
 /** Sends a file to ClickHouse as one plain INSERT, with curl. @returns seconds @throws when ClickHouse refuses it */

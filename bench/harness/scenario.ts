@@ -17,6 +17,8 @@ export interface Bench {
   readonly compiled: string;
   /** A folder for files; removed at the end. */
   readonly scratch: string;
+  /** A folder for stores that are kept. */
+  readonly data?: string;
   readonly events: number;
   readonly seed: number;
   readonly runs: number;
@@ -39,8 +41,8 @@ export interface Bench {
 /** One comparison: the same work done by several sides, the first of them adtally. */
 export interface Outcome {
   readonly what: string;
-  /** Of seconds, milliseconds and megabytes less is better, of the rest more. */
-  readonly unit: 's' | 'ms' | 'MB' | 'requests/s' | 'events/s';
+  /** Of those a second more is better, of the rest less. */
+  readonly unit: 's' | 'ms' | 'MB' | 'µs/event' | 'bytes/event' | 'requests/s' | 'events/s';
   readonly sides: readonly Samples[];
   readonly facts?: Readonly<Record<string, number>>;
   readonly goals?: readonly GoalValue[];

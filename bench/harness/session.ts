@@ -44,13 +44,14 @@ export class Session {
   /** Runs a scenario. If it fails, that is part of the result, and the exit code will be 1. */
   async run(name: string, scenario: Scenario): Promise<ScenarioResult> {
     const missing: string[] = [];
-    const { events, seed, runs, quick, bytes } = this.#options;
+    const { events, seed, runs, quick, bytes, data } = this.#options;
     const bench: Bench = {
       events,
       seed,
       runs,
       quick,
       ...(bytes !== undefined && { bytes }),
+      ...(data !== undefined && { data }),
       server: this.server,
       compiled: this.#compiled,
       scratch: this.#scratch,

@@ -41,7 +41,7 @@ export const ingest: Scenario = async (bench) => {
 };
 
 /** Times of epoch and milliseconds are not for this: typed columns, and ClickHouse's settings as they come. */
-const typedColumns = `event_id String, event_time DateTime64(3, \\'UTC\\'), event_type LowCardinality(String),
+export const typedColumns = `event_id String, event_time DateTime64(3, \\'UTC\\'), event_type LowCardinality(String),
   quantity UInt32, advertiser_id String, campaign_id String, creative_id String, publisher_id String, ad_unit_id String,
   site_id String, device LowCardinality(String), spend Decimal(18, 6), revenue Decimal(18, 6), confirmed Bool`;
 

@@ -1,7 +1,9 @@
 import type { Scenario } from '../harness/scenario.ts';
+import { disk } from './disk.ts';
 import { edge } from './edge.ts';
 import { ingest } from './ingest.ts';
 import { shapes } from './ingest-shapes.ts';
+import { loaderCpu } from './loader-cpu.ts';
 import { memory } from './memory.ts';
 import { mix } from './mix.ts';
 import { options } from './options.ts';
@@ -10,6 +12,7 @@ import { push } from './push.ts';
 import { reports } from './reports.ts';
 import { rollups } from './rollups.ts';
 import { scale } from './scale.ts';
+import { start } from './start.ts';
 
 export const scenarios: Readonly<Record<string, { readonly about: string; readonly run: Scenario }>> = {
   edge: { about: 'the largest and the smallest report against ClickHouse directly', run: edge },
@@ -25,5 +28,8 @@ export const scenarios: Readonly<Record<string, { readonly about: string; readon
     about: 'events over HTTP against a file, a hundred clients with small bodies, and reports beside',
     run: push,
   },
+  cpu: { about: 'of the loader against parsing the same file', run: loaderCpu },
+  disk: { about: 'bytes of an event against Parquet', run: disk },
+  start: { about: 'of the service on a full store, until its first report', run: start },
   memory: { about: 'of the service and of the loader', run: memory },
 };

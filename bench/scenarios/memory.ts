@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { connect } from '../../clickhouse/client.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { largeFileKinds, writeLargeFile } from '../data/large-files.ts';
+import { network } from '../data/network.ts';
+import { dropStore } from '../data/store.ts';
 import { transfer } from '../harness/http-client.ts';
 import { runLoader } from '../harness/loader.ts';
 import { median, runInTurn, type Samples } from '../harness/measure.ts';
@@ -10,8 +14,12 @@ import { Targets } from '../harness/targets.ts';
 
 const callers = 8;
 
-/** Peak resident memory of the service with eight callers of the largest report, and of the loader on a large file. */
-export const memory: Scenario = async (bench) => [await service(bench), await loader(bench)];
+/** Peak resident memory of the service with eight callers of the largest report and one of a gigabyte, and of the loader on a large file. */
+export const memory: Scenario = async (bench) => [
+  await service(bench),
+  await gigabyte(bench),
+  await loader(bench),
+];
 
 async function service(bench: Bench): Promise<Outcome> {
   bench.progress(`${callers} callers of the largest report`);
@@ -48,6 +56,49 @@ async function service(bench: Bench): Promise<Outcome> {
     chart: 'memory',
     goals: [{ goal: 'memory', value: median(samples.identity) }],
   };
+}
+
+/** Its rows go to the rollup directly: 4.4 million events with a key each would take a minute. */
+async function gigabyte(bench: Bench): Promise<Outcome> {
+  bench.progress('a report of a gigabyte');
+  const address = { ...bench.server, database: 'bench_gigabyte' };
+  const store = connect(address);
+  const creatives = bench.quick ? 1 : 134;
+  try {
+    await migrate(address);
+    await store.command({ query: 'TRUNCATE TABLE campaigns_device_creative_date' });
+    await store.command({
+      query: `INSERT INTO campaigns_device_creative_date
+          (account_id, day, campaign_id, device, creative_id, impressions, conversions, referrals, spent)
+        SELECT '${largest.account}', toDate('${network.firstDay}') + intDiv(number, ${90 * creatives}),
+          concat('campaign-0-', toString(number % 30)), concat('device-', toString(intDiv(number, 30) % 3)),
+          concat('creative-0-', toString(intDiv(number, 90) % ${creatives})),
+          cityHash64(number) % 5000, number % 7, number % 90, toDecimal128(number % 9000000 / 1000000, 6)
+        FROM numbers(${365 * 90 * creatives})`,
+      clickhouse_settings: { max_partitions_per_insert_block: '0' },
+    });
+    const samples: number[] = [];
+    let bytes = 0;
+    for (let run = 0; run < Math.max(1, Math.min(bench.runs, 3)); run++) {
+      const started = await openService(bench, address);
+      try {
+        ({ bytes } = await transfer(started.request(largest)));
+        samples.push(started.peakMemoryMb());
+      } finally {
+        await started.stop();
+      }
+    }
+    return {
+      what: 'service, one caller of a very large report',
+      unit: 'MB',
+      sides: [{ name: 'adtally', samples }],
+      facts: { megabytes: bytes / 1e6 },
+      goals: [{ goal: 'gigabyteMemory', value: median(samples) }],
+    };
+  } finally {
+    await store.close();
+    await dropStore(address);
+  }
 }
 
 /** Of packed files, the size is that of the text. */

@@ -16,6 +16,9 @@ const scenarios = [
   'ingest',
   'shapes',
   'push',
+  'cpu',
+  'disk',
+  'start',
   'memory',
 ];
 
@@ -34,7 +37,7 @@ const results = z.object({
         .array(
           z.object({
             what: z.string(),
-            unit: z.enum(['s', 'ms', 'MB', 'requests/s', 'events/s']),
+            unit: z.enum(['s', 'ms', 'MB', 'µs/event', 'bytes/event', 'requests/s', 'events/s']),
             sides: z
               .array(z.object({ name: z.string(), samples: z.array(z.number().positive()).min(1) }))
               .min(1),
