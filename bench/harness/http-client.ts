@@ -1,7 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import type { Side } from './measure.ts';
 
 /** A POST request. */
@@ -128,6 +130,38 @@ export const rateSide = (name: string, requests: Repeated, options: CallOptions)
     const startedAt = performance.now();
     const times = await callRepeatedly(requests, options);
     return times.length / ((performance.now() - startedAt) / 1000);
+  },
+});
+
+/**
+ * The same with wrk, because a client in JavaScript takes more CPU than an answer from memory. A request without a body is
+ * a GET.
+ * @param script where to write the request for wrk
+ */
+export const wrkSide = (
+  name: string,
+  { url, headers, body }: HttpRequest,
+  { callers, seconds, script }: CallOptions & { readonly script: string },
+): Side => ({
+  name,
+  prepare: async () => {
+    const quoted = JSON.stringify;
+    const lines = [
+      `wrk.method = ${quoted(body === '' ? 'GET' : 'POST')}`,
+      ...(body === '' ? [] : [`wrk.body = ${quoted(body)}`]),
+      ...Object.entries(headers).map(
+        ([header, value]) => `wrk.headers[${quoted(header)}] = ${quoted(value)}`,
+      ),
+    ];
+    await writeFile(script, lines.join('\n'));
+  },
+  run: async () => {
+    const duration = `${Math.max(1, Math.round(seconds))}s`;
+    const args = ['--threads', '1', '--connections', `${callers}`, '--duration', duration];
+    const { stdout } = await promisify(execFile)('wrk', [...args, '--script', script, url]);
+    const [, rate] = /Requests\/sec: +([\d.]+)/.exec(stdout) ?? [];
+    if (rate === undefined || stdout.includes('Non-2xx')) throw new Error(`${name}: ${stdout}`);
+    return Number(rate);
   },
 });
 

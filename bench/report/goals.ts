@@ -83,9 +83,34 @@ export const goals = {
     atMost: 0.8,
     unit: '× its time',
   },
+  postgresMany: {
+    what: 'smallest report, first time, 32 callers, against PostgreSQL',
+    atLeast: 0.3,
+    unit: '× its requests/s',
+  },
+  postgresBase: {
+    what: 'base report of 90 days, first time, against PostgreSQL',
+    atMost: 2,
+    unit: '× its time',
+  },
+  smallFloor: {
+    what: '3 days by device and day, first time, against SELECT 1 over HTTP',
+    atMost: 3,
+    unit: '× its time',
+  },
+  keptNginx: {
+    what: 'answer from memory, 64 callers, against a file of nginx',
+    atLeast: 0.35,
+    unit: '× its requests/s',
+  },
+  keptNode: {
+    what: 'answer from memory, 64 callers, against node:http alone',
+    atLeast: 0.3,
+    unit: '× its requests/s',
+  },
   smallYear: {
     what: '365 days of a small account, first time, against 1 day',
-    atMost: 1.5,
+    atMost: 1.25,
     unit: '× its time',
     limit: 'twelve months to open instead of one',
   },

@@ -4,6 +4,7 @@ import { read } from '../harness/http-client.ts';
 import { jsonEachRowRequest, statementRequest } from '../harness/requests.ts';
 import { assertSameRows, linesOf, rowsOf } from '../harness/same-rows.ts';
 import { largest, openService, type Scenario, smallest } from '../harness/scenario.ts';
+import { keptAnswers } from './kept-answers.ts';
 import { largeReports } from './large-reports.ts';
 import { smallReports } from './small-reports.ts';
 
@@ -22,6 +23,7 @@ export const edge: Scenario = async (bench) => {
     return [
       ...(await largeReports(bench, service, address)),
       ...(await smallReports(bench, service, address)),
+      ...(await keptAnswers(bench, service)),
     ];
   } finally {
     await service.stop();

@@ -118,9 +118,17 @@ async function compare(
       ],
       bench.runs,
     );
-    many.push({ what: `${name}: smallest report, ${callers} callers`, unit: 'requests/s', sides });
+    const [first, , peer] = sides.map(({ samples }) => samples);
+    const value = ratio(first ?? [], peer ?? []).median;
+    many.push({
+      what: `${name}: smallest report, ${callers} callers`,
+      unit: 'requests/s',
+      sides,
+      ...(key === 'postgresql' && callers === 32 && { goals: [{ goal: 'postgresMany', value }] }),
+    });
   }
   const faster = ratio(large[1]?.samples ?? [], large[0]?.samples ?? []).median;
+  const slower = ratio(middle[0]?.samples ?? [], middle[1]?.samples ?? []).median;
   const goal = goalOf[key];
   return [
     {
@@ -131,7 +139,12 @@ async function compare(
       chart: 'peers',
       ...(goal && { goals: [{ goal, value: faster }] }),
     },
-    { what: `${name}: base report, 90 days, first`, unit: 's', sides: middle },
+    {
+      what: `${name}: base report, 90 days, first`,
+      unit: 's',
+      sides: middle,
+      ...(key === 'postgresql' && { goals: [{ goal: 'postgresBase', value: slower }] }),
+    },
     { what: `${name}: smallest report`, unit: 'ms', sides: small, goals: smallGoals },
     ...many,
     {

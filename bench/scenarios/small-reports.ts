@@ -24,6 +24,7 @@ import type { GoalValue } from '../report/goals.ts';
 export async function smallReports(bench: Bench, service: Service, address: Address): Promise<Outcome[]> {
   return [
     await oneCaller(bench, service, address),
+    await againstNothing(bench, service, address),
     ...(await manyCallers(bench, service, statementRequests(address, smallest))),
     await underLoad(bench, service),
     await longRange(bench, service),
@@ -67,6 +68,35 @@ async function oneCaller(bench: Bench, service: Service, address: Address): Prom
       direct_clickhouse_cpu_ms: directly.clickhouse_cpu_ms,
     },
     goals: [{ goal: 'smallOne', value }],
+  };
+}
+
+/** A first report of three days by device and day against the least that ClickHouse can be asked over HTTP. */
+async function againstNothing(bench: Bench, service: Service, address: Address): Promise<Outcome> {
+  bench.progress('a small report against SELECT 1');
+  const asked = report('/v1/campaigns/breakdowns/device_date', 3, 'small');
+  const options = { callers: 1, seconds: bench.callSeconds };
+  const side = (name: string, request: Repeated): Side => ({
+    name,
+    run: async () => median(await callRepeatedly(request, options)),
+  });
+  const sides = await runInTurn(
+    [
+      side('adtally, first', () => service.request(neverAsked(asked))),
+      side('ClickHouse, SELECT 1', {
+        ...statementRequest(address, asked),
+        url: address.url,
+        body: 'SELECT 1',
+      }),
+    ],
+    bench.runs,
+  );
+  const value = ratio(sides[0]?.samples ?? [], sides[1]?.samples ?? []).median;
+  return {
+    what: '3 days by device and day, one caller',
+    unit: 'ms',
+    sides,
+    goals: [{ goal: 'smallFloor', value }],
   };
 }
 

@@ -9,7 +9,7 @@ import type { Config } from '../config/config.ts';
 import { type OpenStore, openStore } from '../config/store.ts';
 import { commandHere } from '../config/version.ts';
 import type { Service } from '../http/service.ts';
-import { openLog } from '../observe/log.ts';
+import { openLog, turnByTurn } from '../observe/log.ts';
 import type { Receiver } from '../receive/service.ts';
 import { config, line, print, say, wasNew } from './command/command.ts';
 import { curlLines, loadDemo, newTokenAccount, pageLink } from './demo/demo.ts';
@@ -140,7 +140,7 @@ async function withOpenStore(
   // Node.js 24 collects young buffers too late (nodejs/node#61967) and would mark the heap three times in each of them:
   // a fifth longer, and 224 MB of memory instead of 186.
   if (process.versions.v8.startsWith('13.')) setFlagsFromString('--scavenger-max-new-space-capacity-mb=4');
-  const log = openLog(config.logLevel, pino.destination({ dest: 2, sync: true }));
+  const log = openLog(config.logLevel, turnByTurn(pino.destination({ dest: 2, sync: true })));
   const opened = await openStore(config);
   try {
     if (!config.clickhouse.url) {

@@ -7,6 +7,23 @@ export function openLog(level: LevelWithSilent, destination: DestinationStream):
   return pino({ level, redact, timestamp: false, mixin: () => ({ time: Date.now() }) }, destination);
 }
 
+/** Writes the lines of a turn of the event loop in one go, and those of the last turn when the process ends. */
+export function turnByTurn(destination: DestinationStream): DestinationStream {
+  let lines = '';
+  const flush = () => {
+    const written = lines;
+    lines = '';
+    if (written !== '') destination.write(written);
+  };
+  process.once('exit', flush);
+  return {
+    write(line) {
+      if (lines === '') setImmediate(flush);
+      lines += line;
+    },
+  };
+}
+
 /** Logs what repeats every second or two at most once a minute: a failure, or a warning with its `err`. */
 export function throttledErrorLog(
   log: Logger,

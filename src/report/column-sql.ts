@@ -9,11 +9,20 @@ import type { Plan } from './plan.ts';
  * @param countType of a format with types, where days are dates; absent: days are text
  */
 export function named(column: RowColumn, plan: Plan, countType?: ReportFormat['countType']): string {
-  const isDate = countType && column.source.kind === 'range';
-  const exact = isDate ? dateOf(column.id, plan) : expression(column, plan);
-  const value = countType && isCount(column) ? `accurateCast(${exact}, '${countType}')` : exact;
+  const value = countType ? typed(column, plan, countType) : expression(column, plan);
   return value === column.id ? value : `${value} AS ${column.id}`;
 }
+
+/** With the type that the format tells; to a text it makes no difference. */
+function typed(column: RowColumn, plan: Plan, countType: string): string {
+  if (column.source.kind === 'range') return dateOf(column.id, plan);
+  const exact = expression(column, plan);
+  if (isCount(column)) return `accurateCast(${exact}, '${countType}')`;
+  return isRatio(column) ? `CAST(${exact}, 'Decimal(38, 6)')` : exact;
+}
+
+const isRatio = ({ source }: RowColumn): boolean =>
+  source.kind === 'change' ? isRatio(source.now) : source.kind === 'ratio';
 
 /** What a column is computed from, after the grouping. */
 export function expression({ id, source }: RowColumn, plan: Plan): string {
@@ -32,7 +41,7 @@ export function expression({ id, source }: RowColumn, plan: Plan): string {
       const { numerator, denominator, times } = source;
       const scaled = times === 1 ? numerator : `${times} * ${numerator}`;
       // Decimal division cuts off after the dividend's scale: 7 places, then rounding to 6, is exact.
-      return `if(${denominator} = 0, toDecimal128(0, 6), CAST(round(toDecimal128(${scaled}, 7) / greatest(${denominator}, 1), 6), 'Decimal(38, 6)'))`;
+      return `if(${denominator} = 0, toDecimal128(0, 7), round(toDecimal128(${scaled}, 7) / greatest(${denominator}, 1), 6))`;
     }
     case 'change':
       return `${expression(source.now, plan)} - ${expression(source.before, plan)}`;

@@ -184,7 +184,8 @@ export const inRevisions = 'revision IN {revisions:Array(String)}';
 
 /** What the filters let through; their values are parameters. */
 export function filterConditions(catalog: Catalog, plan: Plan): string[] {
-  const { filters = {} } = plan.options;
+  const { filters } = plan.options;
+  if (!filters) return [];
   return filterFields(catalog, plan.breakdown.family)
     .filter(({ id }) => filters[id])
     .map((field) => `${filtered(field, plan)} IN {filter_${field.id}:Array(String)}`);

@@ -46,8 +46,13 @@ export function authentication(
   { accounts, failures, onRefused }: AuthenticationOptions,
   otherWays: readonly OtherWay[] = [],
 ): MiddlewareHandler<HttpEnv> {
-  // Past the limit no caller causes a query for tokens.
-  const isKnownOnly = async (c: Context<HttpEnv>) => !(await failures.allows(networkOf(c.get('address'))));
+  // Past the limit no caller causes a query for tokens. Only a login that is not known asks for the limit, which may be
+  // in Redis.
+  const look = async (c: Context<HttpEnv>, login: (known: boolean) => Promise<Login>) => {
+    const found = await login(true);
+    const isUnknown = 'refused' in found && found.refused === 'unknown';
+    return isUnknown && (await failures.allows(networkOf(c.get('address')))) ? login(false) : found;
+  };
   const enter = (c: Context<HttpEnv>, login: Login): boolean => {
     c.set('token', login.id);
     if ('refused' in login) c.set('refused', login.refused);
@@ -60,7 +65,7 @@ export function authentication(
     realm: 'adtally',
     invalidAuthenticationHeader: { wwwAuthenticateHeader: `${challenge}, error="invalid_request"` },
     invalidToken: { wwwAuthenticateHeader: `${challenge}, error="invalid_token"` },
-    verifyToken: async (token, c) => enter(c, await accounts.login(token, await isKnownOnly(c))),
+    verifyToken: async (token, c) => enter(c, await look(c, (known) => accounts.login(token, known))),
   });
   const others = otherWays.flatMap((way) => way.challenge ?? []);
   return async function authenticationMiddleware(c, next) {
@@ -68,7 +73,7 @@ export function authentication(
       for (const way of otherWays) {
         const login = way.login(c);
         if (!login) continue;
-        if (!enter(c, await login(await isKnownOnly(c)))) throw unauthorized([challenge, ...others]);
+        if (!enter(c, await look(c, login))) throw unauthorized([challenge, ...others]);
         return await next();
       }
       return await authenticate(c, next);

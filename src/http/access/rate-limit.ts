@@ -18,10 +18,11 @@ export function rateLimit(limiter: Limiter, accounts: LimitLookup): MiddlewareHa
     const account = c.get('account');
     const verdict = await limiter.consume(account, accounts.limitOf(account));
     const { requests } = verdict;
-    c.header('RateLimit-Policy', `"account";q=${requests};w=${windowSeconds}`);
-    c.header('RateLimit', `"account";r=${verdict.remaining};t=${verdict.resetSeconds}`);
+    const { outgoing } = c.env;
+    outgoing.setHeader('RateLimit-Policy', `"account";q=${requests};w=${windowSeconds}`);
+    outgoing.setHeader('RateLimit', `"account";r=${verdict.remaining};t=${verdict.resetSeconds}`);
     if (!verdict.allowed) throw tooMany(`more than ${requests} requests in ${windowSeconds} s`, verdict);
-    await next();
+    return next();
   };
 }
 

@@ -83,7 +83,7 @@ export function report(
     const cache = found.status;
     deps.onFound(cache);
     const head = Buffer.from(format === 'json' ? envelopeHead(lastUpdateTime) : '');
-    const columns = rowColumns(deps.catalog, breakdown, plan.options);
+    const columns = format === 'json' ? [] : rowColumns(deps.catalog, breakdown, plan.options);
     const compared = plan.options.compare_to;
     const lastLoad = deps.lastLoad();
     const whose = asked.tellsAccount && { account };
@@ -222,7 +222,7 @@ async function streamed(
   c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
   const more = exportHeaders(c.get('exported'));
   const headers = { ...reportHeaders({ ...facts, unconfirmedDates, summary }, coding), ...more };
-  for (const [name, value] of Object.entries(headers)) c.header(name, value);
+  c.env.outgoing.writeHead(200, headers);
   return send(c, sendable, signal, deps, slot);
 }
 
@@ -238,7 +238,6 @@ async function send(
   slot: Slot,
 ): Promise<Response> {
   const { outgoing } = c.env;
-  outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
   const sending = new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds);
   slot.sends(sending);
   let hasFailed = false;

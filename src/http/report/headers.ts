@@ -16,6 +16,7 @@ export interface ReportFacts {
   /** The comparison period. */
   readonly compared: DateRange | undefined;
   readonly format: ReportFormatName;
+  /** Of the formats that do not say them: JSON does. */
   readonly columns: readonly RowColumn[];
   /** `yyyy-mm-dd hh:mm:ss TZ` */
   readonly lastUpdateTime: string;

@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import Negotiator from 'negotiator';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import type { ContentCoding } from '../../report/stream.ts';
+import type { HttpEnv } from '../request/env.ts';
 import { Problem } from '../request/problems.ts';
 
 const formatNames = Object.keys(reportFormats) as ReportFormatName[];
@@ -20,8 +21,8 @@ function preferred(header: string | undefined, types: string[]): string | undefi
  * The format the caller prefers by `Accept` (RFC 9110 §12.5.1); JSON if it does not say or accepts anything.
  * @throws {Problem} `not_acceptable`, listing the available formats
  */
-export function acceptedFormat(c: Context): ReportFormatName {
-  const header = c.req.header('accept');
+export function acceptedFormat(c: Context<HttpEnv>): ReportFormatName {
+  const { accept: header } = c.env.incoming.headers;
   if (header === undefined) return 'json';
   const accepted = preferred(header, offered);
   const name = formatNames.find((candidate) => reportFormats[candidate].mediaType === accepted);
@@ -36,8 +37,11 @@ export function requireJsonAccepted(c: Context): void {
 }
 
 /** The one of these codings that the caller prefers by `Accept-Encoding` (RFC 9110 §12.5.3), among equals the first. */
-export function acceptedCoding(c: Context, offered: readonly ContentCoding[] = codings): ContentCoding {
-  const header = c.req.header('accept-encoding');
+export function acceptedCoding(
+  c: Context<HttpEnv>,
+  offered: readonly ContentCoding[] = codings,
+): ContentCoding {
+  const header = c.env.incoming.headers['accept-encoding']?.toString();
   if (header === undefined) return 'identity';
   const negotiator = new Negotiator({ headers: { 'accept-encoding': header } });
   const accepted = negotiator.encoding(offered, { preferred: offered });

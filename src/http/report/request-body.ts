@@ -5,12 +5,12 @@ import type { HttpEnv } from '../request/env.ts';
 import { Problem } from '../request/problems.ts';
 
 /** Refuses a body of another media type, before it is read. */
-export const requireJson: MiddlewareHandler<HttpEnv> = async (c, next) => {
+export const requireJson: MiddlewareHandler<HttpEnv> = (c, next) => {
   const mediaType = c.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (mediaType !== 'application/json') {
     throw new Problem('unsupported_media_type');
   }
-  await next();
+  return next();
 };
 
 /** A body of two dates and a few fields, as nearly all are. */
@@ -43,7 +43,7 @@ export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
     } finally {
       place.leave();
     }
-    await next();
+    return next();
   };
 }
 

@@ -39,8 +39,7 @@ export async function sendKept(
     ...exportHeaders(c.get('exported')),
     'Content-Length': String(pieces.reduce((sum, piece) => sum + piece.length, 0)),
   };
-  for (const [name, value] of Object.entries(headers)) c.header(name, value);
-  outgoing.writeHead(200, Object.fromEntries(c.body(null).headers));
+  outgoing.writeHead(200, headers);
   outgoing.cork();
   for (const piece of pieces) outgoing.write(piece);
   outgoing.end();

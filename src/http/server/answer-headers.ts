@@ -1,10 +1,19 @@
+import type { HttpBindings } from '@hono/node-server';
 import type { MiddlewareHandler } from 'hono';
 
 /** Headers of every answer: no cache on the way keeps it, and no browser guesses another content type. */
 export const answerHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 
-/** Gives every answer these headers; a route may say otherwise. */
-export const withAnswerHeaders: MiddlewareHandler = async (c, next) => {
-  for (const [name, value] of Object.entries(answerHeaders)) c.header(name, value);
-  await next();
+/**
+ * Gives every answer these headers, and the id of its request; a route may say otherwise. They are set on the response of
+ * Node.js: those of Hono are checked, sorted and copied once more before they get there.
+ */
+export const withAnswerHeaders: MiddlewareHandler<{
+  Bindings: HttpBindings;
+  Variables: { requestId: string };
+}> = (c, next) => {
+  const { outgoing } = c.env;
+  for (const [name, value] of Object.entries(answerHeaders)) outgoing.setHeader(name, value);
+  outgoing.setHeader('X-Request-Id', c.get('requestId'));
+  return next();
 };

@@ -19,7 +19,7 @@ export function observe(
   outcomes: ReportOutcomes | undefined,
   traces?: Traces,
 ): MiddlewareHandler<HttpEnv> {
-  return async function observeMiddleware(c, next) {
+  return function observeMiddleware(c, next) {
     const startedAt = performance.now();
     const { outgoing, incoming } = c.env;
     const before = incoming.socket.bytesWritten;
@@ -70,7 +70,7 @@ export function observe(
       };
       log.info({ ...line, rows: report && complete ? await rowsOf(report) : undefined }, 'answered');
     });
-    await next();
+    return next();
   };
 
   async function rowsOf({ query, rows }: Report): Promise<number | undefined> {

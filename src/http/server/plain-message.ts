@@ -6,7 +6,7 @@ import { Problem } from '../request/problems.ts';
  * Refuses a message that another program on the way may read differently: with no Host or several (RFC 9112 §3.2), or
  * with a transfer coding besides chunks, which this service does not undo.
  */
-export const requirePlainMessage: MiddlewareHandler<HttpEnv> = async (c, next) => {
+export const requirePlainMessage: MiddlewareHandler<HttpEnv> = (c, next) => {
   const { headers, httpVersion, rawHeaders } = c.env.incoming;
   const hosts = rawHeaders.filter((name, n) => n % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1) throw malformed('the message has several Host headers');
@@ -16,17 +16,17 @@ export const requirePlainMessage: MiddlewareHandler<HttpEnv> = async (c, next) =
   }
   // The adapter accepts some invalid hosts (http://9999999999) and fails on them much later.
   if (!URL.canParse(c.req.url)) throw new Problem('invalid_request', 'the Host header is not a host');
-  await next();
+  return next();
 };
 
 /**
  * A path is spelled in one way: `/%72eadyz`, `/x/../readyz` and the like are 404, so that what a proxy keeps from
  * `/readyz` is not reached around it.
  */
-export const requirePlainPath: MiddlewareHandler<HttpEnv> = async (c, next) => {
+export const requirePlainPath: MiddlewareHandler<HttpEnv> = (c, next) => {
   const [path] = (c.env.incoming.url ?? '').replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').split('?');
   if (path !== c.req.path) throw new Problem('not_found');
-  await next();
+  return next();
 };
 
 function malformed(reason: string): Problem {

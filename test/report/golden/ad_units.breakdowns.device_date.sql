@@ -15,8 +15,9 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 --   max_threads = 1
 --   additional_table_filters = {'ad_units_device_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0
 
-SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"ad_unit":', dictGetOrDefault('ad_unit_names', 'name_json', ({account:String}, ad_unit_id), toJSONString(ad_unit_id)), ',"device":', toJSONString(device)) AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
+SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"ad_unit":', dictGetOrDefault('ad_unit_names', 'name_json', ({account:String}, ad_unit_id), toJSONString(ad_unit_id)), ',"device":', toJSONString(device)) AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6)) AS cpm, if(ad_requests = 0, toDecimal128(0, 7), round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6)) AS fill_rate, if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6)) AS rtr
 FROM ad_units_device_date AS r FINAL PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
 ORDER BY day, ad_unit_id, device
 FORMAT Template;
@@ -30,6 +31,7 @@ FORMAT Template;
 --   max_block_size = 4096
 --   additional_table_filters = {'ad_units_device_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0

@@ -15,8 +15,9 @@ GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
 --   max_threads = 1
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0
 
-SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id)), ',"creative_headline":', dictGetOrDefault('creative_headlines', 'headline_json', ({account:String}, creative_id), toJSONString('')), ',"creative_id":', toJSONString(creative_id)) AS text, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
+SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id)), ',"creative_headline":', dictGetOrDefault('creative_headlines', 'headline_json', ({account:String}, creative_id), toJSONString('')), ',"creative_id":', toJSONString(creative_id)) AS text, if(conversions = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(conversions, 1), 6)) AS cpa, if(referrals = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(referrals, 1), 6)) AS cpc, if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6)) AS cpm, impressions, conversions, referrals, spent
 FROM campaigns_creative_date AS r FINAL PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}
 ORDER BY day, campaign_id, creative_id
 FORMAT Template;
@@ -30,6 +31,7 @@ FORMAT Template;
 --   max_block_size = 4096
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0

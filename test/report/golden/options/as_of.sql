@@ -1,11 +1,11 @@
 -- POST /v1/ad_units/breakdowns/site_date
 -- {"as_of":"closed","filters":{"site":["A"]},"totals":true}
 
-(SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"ad_unit":', toJSONString(ad_unit), ',"site":', toJSONString(site), ',') AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
+(SELECT concat('"start_time":', toJSONString(day), ',"end_time":', toJSONString(day), ',"ad_unit":', toJSONString(ad_unit), ',"site":', toJSONString(site), ',') AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6)) AS cpm, if(ad_requests = 0, toDecimal128(0, 7), round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6)) AS fill_rate, if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6)) AS rtr
 FROM (SELECT day, ad_unit_id, site_id, tupleElement(max((r.day, r.ad_unit)), 2) AS ad_unit, tupleElement(max((r.day, r.site)), 2) AS site, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_closed AS r FINAL PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} AND revision IN {revisions:Array(String)} AND r.site IN {filter_site:Array(String)} GROUP BY day, ad_unit_id, site_id)
 ORDER BY day, ad_unit_id, site_id)
 UNION ALL
-SELECT '' AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)')) AS fill_rate, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS rtr
+SELECT '' AS text, estimated_revenue, ad_requests, impressions, referrals, if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6)) AS cpm, if(ad_requests = 0, toDecimal128(0, 7), round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6)) AS fill_rate, if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6)) AS rtr
 FROM (SELECT sum(t.estimated_revenue) AS estimated_revenue, sum(t.ad_requests) AS ad_requests, sum(t.impressions) AS impressions, sum(t.referrals) AS referrals FROM (SELECT sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_closed AS r FINAL PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} AND revision IN {revisions:Array(String)} AND r.site IN {filter_site:Array(String)}) AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)
 FORMAT Template;
 -- parameters
@@ -18,6 +18,7 @@ FORMAT Template;
 --   totals_mode = before_having
 --   additional_table_filters = {'ad_units_closed':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','closes':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
@@ -27,7 +28,7 @@ FORMAT Template;
 --   format_template_row_format = {${text:Raw}"estimated_revenue":${estimated_revenue:Raw},"ad_requests":${ad_requests:Raw},"impressions":${impressions:Raw},"referrals":${referrals:Raw},"cpm":${cpm:Raw},"fill_rate":${fill_rate:Raw},"rtr":${rtr:Raw}}
 --   format_template_rows_between_delimiter = ,
 
-SELECT toString(row_count) AS row_count, toString(estimated_revenue) AS total_estimated_revenue, toString(ad_requests) AS total_ad_requests, toString(impressions) AS total_impressions, toString(referrals) AS total_referrals, toString(if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)'))) AS total_cpm, toString(if(ad_requests = 0, toDecimal128(0, 6), CAST(round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6), 'Decimal(38, 6)'))) AS total_fill_rate, toString(if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)'))) AS total_rtr
+SELECT toString(row_count) AS row_count, toString(estimated_revenue) AS total_estimated_revenue, toString(ad_requests) AS total_ad_requests, toString(impressions) AS total_impressions, toString(referrals) AS total_referrals, toString(if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(1000 * estimated_revenue, 7) / greatest(impressions, 1), 6))) AS total_cpm, toString(if(ad_requests = 0, toDecimal128(0, 7), round(toDecimal128(impressions, 7) / greatest(ad_requests, 1), 6))) AS total_fill_rate, toString(if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(referrals, 7) / greatest(impressions, 1), 6))) AS total_rtr
 FROM (SELECT count() AS row_count, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals
 FROM (SELECT day, ad_unit_id, site_id, tupleElement(max((r.day, r.ad_unit)), 2) AS ad_unit, tupleElement(max((r.day, r.site)), 2) AS site, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals FROM ad_units_closed AS r FINAL PREWHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} AND revision IN {revisions:Array(String)} AND r.site IN {filter_site:Array(String)} GROUP BY day, ad_unit_id, site_id) AS r);
 -- parameters
@@ -39,3 +40,4 @@ FROM (SELECT day, ad_unit_id, site_id, tupleElement(max((r.day, r.ad_unit)), 2) 
 -- settings
 --   additional_table_filters = {'ad_units_closed':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','closes':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0

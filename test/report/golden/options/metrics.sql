@@ -1,7 +1,7 @@
 -- POST /v1/campaigns/breakdowns/creative
 -- {"metrics":["cpc","impressions"]}
 
-SELECT concat('"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id)), ',"creative_headline":', dictGetOrDefault('creative_headlines', 'headline_json', ({account:String}, creative_id), toJSONString('')), ',"creative_id":', toJSONString(creative_id)) AS text, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, impressions
+SELECT concat('"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id)), ',"creative_headline":', dictGetOrDefault('creative_headlines', 'headline_json', ({account:String}, creative_id), toJSONString('')), ',"creative_id":', toJSONString(creative_id)) AS text, if(referrals = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(referrals, 1), 6)) AS cpc, impressions
 FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id)
 ORDER BY campaign_id, creative_id
 FORMAT Template;
@@ -12,6 +12,7 @@ FORMAT Template;
 -- settings
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
@@ -21,7 +22,7 @@ FORMAT Template;
 --   format_template_row_format = {"start_time":"2026-03-01","end_time":"2026-03-31",${text:Raw},"cpc":${cpc:Raw},"impressions":${impressions:Raw}}
 --   format_template_rows_between_delimiter = ,
 
-SELECT toString(row_count) AS row_count, toString(if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)'))) AS total_cpc, toString(impressions) AS total_impressions
+SELECT toString(row_count) AS row_count, toString(if(referrals = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(referrals, 1), 6))) AS total_cpc, toString(impressions) AS total_impressions
 FROM (SELECT count() AS row_count, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, sum(r.spent) AS spent
 FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id) AS r);
 -- parameters
@@ -31,3 +32,4 @@ FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.
 -- settings
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0

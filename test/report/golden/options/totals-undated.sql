@@ -1,12 +1,12 @@
 -- POST /v1/campaigns/breakdowns/creative
 -- {"totals":true,"limit":10}
 
-(SELECT concat('"start_time":', toJSONString({start:String}), ',"end_time":', toJSONString({end:String}), ',"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id)), ',"creative_headline":', dictGetOrDefault('creative_headlines', 'headline_json', ({account:String}, creative_id), toJSONString('')), ',"creative_id":', toJSONString(creative_id), ',') AS text, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
+(SELECT concat('"start_time":', toJSONString({start:String}), ',"end_time":', toJSONString({end:String}), ',"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id)), ',"creative_headline":', dictGetOrDefault('creative_headlines', 'headline_json', ({account:String}, creative_id), toJSONString('')), ',"creative_id":', toJSONString(creative_id), ',') AS text, if(conversions = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(conversions, 1), 6)) AS cpa, if(referrals = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(referrals, 1), 6)) AS cpc, if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6)) AS cpm, impressions, conversions, referrals, spent
 FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id)
 ORDER BY campaign_id, creative_id
 LIMIT {limit:UInt32})
 UNION ALL
-SELECT '' AS text, if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)')) AS cpa, if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)')) AS cpc, if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)')) AS cpm, impressions, conversions, referrals, spent
+SELECT '' AS text, if(conversions = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(conversions, 1), 6)) AS cpa, if(referrals = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(referrals, 1), 6)) AS cpc, if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6)) AS cpm, impressions, conversions, referrals, spent
 FROM (SELECT sum(t.impressions) AS impressions, sum(t.conversions) AS conversions, sum(t.referrals) AS referrals, sum(t.spent) AS spent FROM (SELECT sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date}) AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)
 LIMIT {limit:UInt32}
 FORMAT Template;
@@ -23,6 +23,7 @@ FORMAT Template;
 --   totals_mode = before_having
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
@@ -32,7 +33,7 @@ FORMAT Template;
 --   format_template_row_format = {${text:Raw}"cpa":${cpa:Raw},"cpc":${cpc:Raw},"cpm":${cpm:Raw},"impressions":${impressions:Raw},"conversions":${conversions:Raw},"referrals":${referrals:Raw},"spent":${spent:Raw}}
 --   format_template_rows_between_delimiter = ,
 
-SELECT toString(row_count) AS row_count, toString(if(conversions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(conversions, 1), 6), 'Decimal(38, 6)'))) AS total_cpa, toString(if(referrals = 0, toDecimal128(0, 6), CAST(round(toDecimal128(spent, 7) / greatest(referrals, 1), 6), 'Decimal(38, 6)'))) AS total_cpc, toString(if(impressions = 0, toDecimal128(0, 6), CAST(round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6), 'Decimal(38, 6)'))) AS total_cpm, toString(impressions) AS total_impressions, toString(conversions) AS total_conversions, toString(referrals) AS total_referrals, toString(spent) AS total_spent
+SELECT toString(row_count) AS row_count, toString(if(conversions = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(conversions, 1), 6))) AS total_cpa, toString(if(referrals = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(referrals, 1), 6))) AS total_cpc, toString(if(impressions = 0, toDecimal128(0, 7), round(toDecimal128(1000 * spent, 7) / greatest(impressions, 1), 6))) AS total_cpm, toString(impressions) AS total_impressions, toString(conversions) AS total_conversions, toString(referrals) AS total_referrals, toString(spent) AS total_spent
 FROM (SELECT count() AS row_count, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent
 FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id) AS r);
 -- parameters
@@ -42,3 +43,4 @@ FROM (SELECT campaign_id, creative_id, sum(r.impressions) AS impressions, sum(r.
 -- settings
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0
