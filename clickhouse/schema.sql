@@ -326,7 +326,8 @@ CREATE TABLE closes
     `unconfirmed` Array(Tuple(
         family String,
         day Date)),
-    `open_rejects` UInt64
+    `open_rejects` UInt64,
+    `manifest` String CODEC(ZSTD(1))
 )
 ENGINE = MergeTree
 ORDER BY (account_id, month, closed_at)

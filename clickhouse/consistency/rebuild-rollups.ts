@@ -33,7 +33,7 @@ export interface RebuildOptions {
 }
 
 /** To go on now could count events twice; the message says what to do first. */
-class UnsettledChunk extends Error {
+export class UnsettledChunk extends Error {
   override readonly name = 'UnsettledChunk';
 }
 

@@ -58,6 +58,7 @@ const groups: readonly {
       'rebuild',
       'close',
       'closes',
+      'check-manifest',
     ],
     load: async () => (await import('./store/maintenance.ts')).addMaintenanceCommands,
   },

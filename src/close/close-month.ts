@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { closedTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
@@ -14,6 +15,7 @@ import {
   valuesOf,
 } from './canonical-text.ts';
 import { type Close, closesOf } from './closes.ts';
+import { manifestOf } from './manifest.ts';
 import { daysOfMonth } from './month.ts';
 
 export interface Closed extends Close {
@@ -26,6 +28,10 @@ export interface CloseOptions {
   readonly unconfirmed: readonly UnconfirmedDay[];
   /** Rejected rows that are open now and may be of the month. */
   readonly openRejects: number;
+  /** Of days. */
+  readonly timezone: string;
+  /** Signs the manifest. */
+  readonly key?: KeyObject | undefined;
   /** Called when the rows are there and the row of the close is not. */
   readonly beforeLast?: () => void | Promise<void>;
 }
@@ -41,7 +47,7 @@ export async function closeMonth(
   reader: Reader,
   catalog: Catalog,
   which: AccountMonth,
-  { unconfirmed, openRejects, beforeLast }: CloseOptions,
+  { unconfirmed, openRejects, timezone, key, beforeLast }: CloseOptions,
 ): Promise<Closed> {
   const { account, month } = which;
   const revision = await digestOf(canonicalText(reader, catalog, which, unconfirmed));
@@ -62,25 +68,24 @@ export async function closeMonth(
   if ((await digestOf(stored)) !== revision) {
     throw new Error(`names of ${account} were loaded meanwhile: close the month again`);
   }
+  const close: Close = {
+    account,
+    month,
+    revision,
+    previous: last?.revision ?? '',
+    closed_at: await timeAfter(store, last),
+    rows: await countRows(store, catalog, account, revision),
+    unconfirmed,
+    open_rejects: openRejects,
+  };
+  const manifest = await manifestOf(reader, catalog, close, { timezone, routing: which.routing, key });
   await beforeLast?.();
+  const { account: account_id, ...values } = close;
   await store.insert({
     table: 'closes',
-    values: [
-      {
-        account_id: account,
-        month,
-        revision,
-        previous: last?.revision ?? '',
-        closed_at: await timeAfter(store, last),
-        rows: await countRows(store, catalog, account, revision),
-        unconfirmed,
-        open_rejects: openRejects,
-      },
-    ],
+    values: [{ account_id, ...values, manifest }],
     format: 'JSONEachRow',
   });
-  const [close] = await closesOf(store, { account, month });
-  if (!close) throw new Error('ClickHouse does not show the close that it has stored');
   return { ...close, before: false };
 }
 

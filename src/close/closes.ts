@@ -46,3 +46,10 @@ export async function closesOf(store: Store, which: WhichCloses = {}): Promise<C
     { ...which },
   );
 }
+
+/** What the last close with a revision said of itself; empty where a version before it closed the month. */
+export async function manifestText(store: Store, revision: string): Promise<string | undefined> {
+  const query =
+    'SELECT manifest FROM closes AS c WHERE c.revision = {revision:String} ORDER BY c.closed_at DESC LIMIT 1';
+  return (await select<{ manifest: string }>(store, query, { revision }))[0]?.manifest;
+}

@@ -5,6 +5,7 @@ import { requireNoUnsettledChunk } from '../../clickhouse/consistency/rebuild-ro
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import { openRejects } from '../../ingest/rejects/rejected-rows.ts';
+import { InvalidRequest } from '../report/invalid-request.ts';
 import { daysOfMonth, type Month, monthName } from './month.ts';
 
 /**
@@ -28,7 +29,8 @@ export async function requireSoundMonth(
   });
   const wrong = ledger.differences.length + rollups.differences.length;
   if (wrong === 0) return;
-  throw new Error(
+  throw new InvalidRequest(
+    'month',
     `${monthName(month)} cannot be closed: ledger, raw events and rollups differ; adtally verify --from ${from} --to ${to} lists where`,
   );
 }
@@ -57,17 +59,18 @@ export async function openRejectsOf(
   return row.open;
 }
 
-/** The accounts that have rows in a month. */
+/** The accounts that have rows in a month, or had some when it was closed. */
 export async function accountsOf(store: Store, catalog: Catalog, month: Month): Promise<string[]> {
   const { start, end } = daysOfMonth(month);
   const tables = Object.keys(catalog.families).map(
     (family) =>
       `SELECT account_id FROM ${rollupTable(family, [])} WHERE day BETWEEN {start:Date} AND {end:Date} GROUP BY account_id`,
   );
+  const ofCloses = 'SELECT account_id FROM closes WHERE month = {month:UInt32} GROUP BY account_id';
   const accounts = await select<{ account: string }>(
     store,
-    `SELECT DISTINCT account_id AS account FROM (${tables.join(' UNION ALL ')}) ORDER BY account`,
-    { start, end },
+    `SELECT DISTINCT account_id AS account FROM (${[...tables, ofCloses].join(' UNION ALL ')}) ORDER BY account`,
+    { start, end, month },
   );
   return accounts.map(({ account }) => account);
 }

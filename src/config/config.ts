@@ -6,6 +6,7 @@ import { type MailSettings, mailConfig, mailVariables } from './mail.ts';
 import { addNetwork } from './networks.ts';
 import { type PageSettings, pageConfig, pageVariables } from './page-settings.ts';
 import { type SignInSettings, signInConfig, signInVariables } from './sign-in.ts';
+import { type SigningKeys, signingVariables } from './signing.ts';
 
 const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER) =>
   z
@@ -112,6 +113,7 @@ const environment = z.object({
   ...signInVariables,
   ...mailVariables,
   ...pageVariables,
+  ...signingVariables,
   LOG_LEVEL: z
     .enum(logLevels, { error: `is not a log level: one of ${logLevels.join(', ')}` })
     .default('info'),
@@ -164,6 +166,8 @@ export type Config = Readonly<{
   linkSecret?: string;
   /** The origin of this service in browsers. */
   publicUrl?: string;
+  /** What closes are signed with; absent: they are not. */
+  signing?: SigningKeys;
   /** How reports are sent by mail. */
   mail: MailSettings;
   /** Where people sign in; absent: with tokens alone. */
@@ -196,6 +200,7 @@ const secrets = [
   'CLICKHOUSE_SESSIONS_PASSWORD',
   'REDIS_URL',
   'LINK_SECRET',
+  'SIGNING_KEY',
   'SMTP_URL',
   'OIDC_CLIENT_SECRET',
 ] as const;
@@ -212,7 +217,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     const issue = parsed.error.issues[0];
     const name = String(issue?.path[0]);
     // An address can hold a password.
-    const value = /_(URL|SECRET)$/.test(name) ? '' : `=${present[name]}`;
+    const value = /_(URL|SECRET|KEY)$/.test(name) ? '' : `=${present[name]}`;
     throw new ConfigError(`${name}${value}: ${issue?.message}`);
   }
   const values = parsed.data;
@@ -278,6 +283,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       }),
     }),
     ...(values.LINK_SECRET && { linkSecret: values.LINK_SECRET }),
+    ...(values.SIGNING_KEY && { signing: values.SIGNING_KEY }),
     ...(values.PUBLIC_URL && { publicUrl: values.PUBLIC_URL }),
     mail: mailConfig(values),
     ...(signIn && { signIn }),

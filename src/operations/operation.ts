@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type * as z from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
@@ -15,6 +16,8 @@ export interface Context {
   readonly links: Links;
   /** How long services of reports believe what they knew of the store. */
   readonly answerTrustMs: number;
+  /** Signs what is closed; absent: nothing does. */
+  readonly signingKey?: KeyObject | undefined;
   /** Called with the load that is waited for. */
   readonly onWait?: (load: string) => void;
   /** Ends what waits. */

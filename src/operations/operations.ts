@@ -8,6 +8,7 @@ import {
   setLimit,
   tokens,
 } from './access.ts';
+import { closedRows, closeMonths, closes, manifest } from './closes.ts';
 import { audit, dismiss, loads, previewOfUnload, rejects, replay, showLoad, unload } from './history.ts';
 import { confirm, lists } from './lists.ts';
 import type { FileOperation, Operation } from './operation.ts';
@@ -36,5 +37,9 @@ export const operations: readonly (Operation | FileOperation)[] = [
   replay,
   unload,
   previewOfUnload,
+  closeMonths,
+  closes,
+  closedRows,
+  manifest,
   audit,
 ];

@@ -75,11 +75,11 @@ function describe(operation: Operation | FileOperation, problems: Problems): Des
   };
 }
 
-/** Rows have no schema: the format that is asked for says what they are. */
+/** Rows have no schema: the format that is asked for says what they are; where there is no choice they are NDJSON. */
 function answerOf({ answer, input }: Operation | FileOperation): Content {
   if (answer) return { 'application/json': { schema: schemaOf(answer) } };
   const { format } = schemaOf(input).properties ?? {};
-  const names: (keyof typeof mediaTypes)[] = Object(format).enum;
+  const names: (keyof typeof mediaTypes)[] = Object(format).enum ?? ['ndjson'];
   return Object.fromEntries(names.map((each) => [mediaTypes[each], { schema: {} }]));
 }
 

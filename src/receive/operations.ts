@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
@@ -19,6 +20,8 @@ export interface OperationDeps {
   readonly store: Store;
   readonly links: Links;
   readonly answerTrustMs: number;
+  /** Signs what is closed. */
+  readonly signingKey?: KeyObject | undefined;
   readonly room: Room;
   /** Lets operators pass. */
   readonly authenticated: MiddlewareHandler<HttpEnv>;
@@ -58,12 +61,12 @@ export function operationRoutes(deps: OperationDeps): Hono<HttpEnv> {
 async function answer(
   c: Context<HttpEnv>,
   operation: Operation | FileOperation,
-  { store, links, answerTrustMs, room, requireReady, signal, watch }: OperationDeps,
+  { store, links, answerTrustMs, signingKey, room, requireReady, signal, watch }: OperationDeps,
 ): Promise<Response> {
   requireReady();
   const who = c.get('account');
   const by = { who, token: c.get('token') ?? '' };
-  const context = { store, links, answerTrustMs, by, signal };
+  const context = { store, links, answerTrustMs, signingKey, by, signal };
   const parameters = fromWords(operation, parametersOf(c, operation));
   const place = room.enter(who);
   try {

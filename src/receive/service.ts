@@ -101,6 +101,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
       store,
       links: linksOf(config),
       answerTrustMs: config.answerTrustMs,
+      signingKey: config.signing?.signs,
       signal: loading.signal,
       readiness,
       metrics,

@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { close } from '../../src/cli/store/close.ts';
 import { finestPlan } from '../../src/close/canonical-text.ts';
 import { closeMonth } from '../../src/close/close-month.ts';
 import { closesOf } from '../../src/close/closes.ts';
 import { monthNamed } from '../../src/close/month.ts';
 import { routingOf } from '../../src/close/verify-closes.ts';
-import { march, useCloses } from '../support/closes.ts';
+import { close, march, useCloses } from '../support/closes.ts';
 import { type EventLine, event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { onEveryShard, useStore } from '../support/store.ts';
@@ -16,10 +15,11 @@ import { onEveryShard, useStore } from '../support/store.ts';
 const db = useStore();
 const service = useService(db);
 const closes = useCloses(db, service);
-const now = () => new Date();
 
 const of = (account: string, fields: Partial<EventLine> = {}) =>
   event({ advertiser_id: account, publisher_id: `${account}-p`, confirmed: true, ...fields });
+
+const asIs = { unconfirmed: [], openRejects: 0, timezone: 'UTC' };
 
 describe('a close', () => {
   test('is named by its text, which has a line for each row', async () => {
@@ -27,7 +27,7 @@ describe('a close', () => {
       of('text', { spend: '1.50', quantity: 3 }),
       of('text', { device: 'tv', creative_id: 'x/y' }),
     ]);
-    await close(db.store, 202603, 'text', {}, now());
+    await close(db.store, '2026-03', 'text');
     const [closed] = await closes.of('text');
     if (!closed) throw new Error('nothing was closed');
     const text = await closes.textOf(closed);
@@ -46,9 +46,9 @@ describe('a close', () => {
     const killed = () => Promise.reject(new Error('killed'));
     const which = { account, month: 202603, routing: await routingOf(db.store) };
     await closes.withReader((reader) =>
-      expect(
-        closeMonth(db.store, reader, catalog, which, { unconfirmed: [], openRejects: 0, beforeLast: killed }),
-      ).rejects.toThrow('killed'),
+      expect(closeMonth(db.store, reader, catalog, which, { ...asIs, beforeLast: killed })).rejects.toThrow(
+        'killed',
+      ),
     );
     const left = async () => {
       const query = 'SELECT DISTINCT revision FROM campaigns_closed WHERE account_id = {account:String}';
@@ -63,7 +63,7 @@ describe('a close', () => {
       { code: 'month_not_closed', field: 'as_of', detail: '2026-03 is not closed' },
     ]);
     await load(db.store, [of(account, { device: 'tv' })]);
-    await close(db.store, 202603, account, {}, now());
+    await close(db.store, '2026-03', account);
     const [closed] = await closes.of(account);
     expect(await left()).toEqual([closed?.revision]);
     expect(closed?.rows).toBe(2);
@@ -75,14 +75,13 @@ describe('a close', () => {
     const which = { account, month: 202603, routing: await routingOf(db.store) };
     const killed = () => Promise.reject(new Error('killed'));
     await closes.withReader(async (reader) => {
-      const options = { unconfirmed: [], openRejects: 0 };
-      const interrupted = closeMonth(db.store, reader, catalog, which, { ...options, beforeLast: killed });
+      const interrupted = closeMonth(db.store, reader, catalog, which, { ...asIs, beforeLast: killed });
       await expect(interrupted).rejects.toThrow('killed');
-      expect(await closeMonth(db.store, reader, catalog, which, options)).toMatchObject({
+      expect(await closeMonth(db.store, reader, catalog, which, asIs)).toMatchObject({
         rows: 1,
         before: false,
       });
-      expect(await closeMonth(db.store, reader, catalog, which, options)).toMatchObject({ before: true });
+      expect(await closeMonth(db.store, reader, catalog, which, asIs)).toMatchObject({ before: true });
     });
     expect(await closes.ask('/v1/campaigns', account, { ...march, as_of: 'closed' })).toContain(
       '"impressions":7',
@@ -90,9 +89,9 @@ describe('a close', () => {
   });
 
   test('of a month that has not ended is refused', async () => {
-    await load(db.store, [of('early')]);
-    await expect(close(db.store, 202603, 'early', {}, new Date('2026-03-31T12:00:00Z'))).rejects.toThrow(
-      'early 2026-03 is not closed: the month has not ended',
+    await load(db.store, [of('early', { event_time: '2148-03-01T00:00:00Z' })]);
+    await expect(close(db.store, '2148-03', 'early')).rejects.toThrow(
+      'early 2148-03 is not closed: the month has not ended',
     );
     expect(await closes.of('early')).toEqual([]);
   });
@@ -102,8 +101,8 @@ describe('a close', () => {
       of('ready', { event_time: '2024-05-01T00:00:00Z' }),
       of('open', { event_time: '2024-05-01T00:00:00Z', spend: '1', confirmed: false }),
     ]);
-    await expect(close(db.store, 202405, undefined, { all: true }, now())).rejects.toThrow(
-      /^open 2024-05 is not closed: 1 day unconfirmed\n--anyway/,
+    await expect(close(db.store, '2024-05', undefined)).rejects.toThrow(
+      'open 2024-05 is not closed: 1 day unconfirmed',
     );
     const closed = await closesOf(db.store, { month: 202405 });
     expect(closed.map(({ account }) => account).sort()).toEqual(['open-p', 'ready', 'ready-p']);
@@ -111,7 +110,7 @@ describe('a close', () => {
 
   test('whose rows were changed afterwards is found', async () => {
     await load(db.store, [of('changed', { spend: '3' })]);
-    await close(db.store, 202603, 'changed', {}, now());
+    await close(db.store, '2026-03', 'changed');
     expect(await closes.verified()).toEqual([]);
     await onEveryShard(db, "ALTER TABLE campaigns_closed UPDATE spent = 4 WHERE account_id = 'changed'");
     expect(await closes.verified()).toMatchObject([
@@ -129,7 +128,7 @@ describe('a close', () => {
 describe('as_of', () => {
   test('of a revision answers for its month and its account alone', async () => {
     await load(db.store, [of('own'), of('other')]);
-    for (const account of ['own', 'other']) await close(db.store, 202603, account, {}, now());
+    for (const account of ['own', 'other']) await close(db.store, '2026-03', account);
     const [other] = await closes.of('other');
     const asked = (account: string, body: object) => service.post('/v1/campaigns', account, body);
     expect((await asked('other', { ...march, as_of: other?.revision })).status).toBe(200);

@@ -5,9 +5,8 @@ import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
-import { close } from '../../src/cli/store/close.ts';
 import { prune } from '../../src/cli/store/prune.ts';
-import { march, useCloses } from '../support/closes.ts';
+import { close, march, useCloses } from '../support/closes.ts';
 import { load, loadRows } from '../support/events.ts';
 import { micros, paths, type Row } from '../support/oracle.ts';
 import { testSeed as seed } from '../support/random.ts';
@@ -22,8 +21,7 @@ const closes = useCloses(db, service);
 const rejected = useRejectedLoads(db);
 const now = () => new Date();
 
-const closeAnyway = (account: string, month: number) =>
-  close(db.store, month, account, { anyway: true, json: true }, now());
+const closeAnyway = (account: string, month: string) => close(db.store, month, account, { anyway: true });
 
 const newestLoad = async () => {
   const query = "SELECT load_id AS id FROM loads FINAL WHERE kind != 'rebuild' ORDER BY turn DESC LIMIT 1";
@@ -98,7 +96,7 @@ test(`closed months answer as they did when they were closed, whatever comes lat
   await confirmDays(db.store, account, '2026-02-01', '2026-02-20');
   const answers = [];
   for (const [path, body, accept] of asked) answers.push(await closes.ask(path, account, body, accept));
-  for (const month of [202601, 202602, 202603]) await closeAnyway(account, month);
+  for (const month of ['2026-01', '2026-02', '2026-03']) await closeAnyway(account, month);
   const [third, second, first] = await closes.of(account);
 
   await load(db.store, randomEvents(seed + 1, 600), 40_000);
@@ -119,7 +117,7 @@ test(`closed months answer as they did when they were closed, whatever comes lat
   for (const family of Object.keys(catalog.families)) await expectAdjusted(family, account);
 
   // Closed once more there is a new revision; the first one answers by its name.
-  await closeAnyway(account, 202603);
+  await closeAnyway(account, '2026-03');
   const [again, ...earlier] = await closes.of(account);
   expect(earlier).toEqual([third, second, first]);
   expect(again).toMatchObject({ previous: third?.revision, month: 202603 });
@@ -128,17 +126,17 @@ test(`closed months answer as they did when they were closed, whatever comes lat
   expect(await closes.ask(path, account, { ...march, as_of: 'closed' })).toBe(today);
   const before = await closes.ask(path, account, { ...march, as_of: third?.revision });
   expect(before).not.toBe(today);
-  await closeAnyway(account, 202603);
+  await closeAnyway(account, '2026-03');
   expect(await closes.of(account)).toHaveLength(4);
   expect(await closes.verified()).toEqual([]);
 });
 
 test('rows that were corrected and loaded after the close leave it as it is', async () => {
   const { load: wrong } = await rejected.loadWithRejects(20);
-  await expect(close(db.store, 202603, rejected.account, {}, now())).rejects.toThrow(
+  await expect(close(db.store, '2026-03', rejected.account)).rejects.toThrow(
     /not closed: 1 day unconfirmed, 4 rejected rows open/,
   );
-  await closeAnyway(rejected.account, 202603);
+  await closeAnyway(rejected.account, '2026-03');
   const before = await closes.ask('/v1/campaigns', rejected.account, { ...march, as_of: 'closed' });
   expect((await rejected.run('replay', wrong, await rejected.corrected(wrong, 'ndjson', () => 5))).code).toBe(
     0,

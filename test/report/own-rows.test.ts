@@ -3,7 +3,6 @@ import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
-import { close } from '../../src/cli/store/close.ts';
 import { closesOf } from '../../src/close/closes.ts';
 import { adjustmentsRequest, closedBreakdown } from '../../src/report/adjustments.ts';
 import { closedPlan, closedRevisions } from '../../src/report/closed-months.ts';
@@ -11,6 +10,7 @@ import { compileReport, compileUnconfirmedDates } from '../../src/report/compile
 import { compileExplanation } from '../../src/report/explain/compile-explanation.ts';
 import { explainedRow } from '../../src/report/explain/explain-request.ts';
 import { planReport } from '../../src/report/plan.ts';
+import { close } from '../support/closes.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
 
@@ -32,13 +32,7 @@ beforeAll(async () => {
     ['another', account].flatMap((id, n) => days.slice(n).map((day) => of(id, day))),
   );
   await loadRows(db.store, 'confirmations', [['another', '2026-03-02']]);
-  await close(
-    db.store,
-    202603,
-    undefined,
-    { all: true, anyway: true, json: true },
-    new Date('2026-04-15T00:00:00Z'),
-  );
+  await close(db.store, '2026-03', undefined, { anyway: true });
 });
 
 const revisionOf = async (id: string) => (await closesOf(db.store, { account: id }))[0]?.revision ?? '';

@@ -1,9 +1,15 @@
+import type { KeyObject } from 'node:crypto';
 import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
+import type { Store } from '../../clickhouse/client.ts';
 import { Reader } from '../../clickhouse/reader.ts';
+import { Links } from '../../src/accounts/links.ts';
 import { canonicalText } from '../../src/close/canonical-text.ts';
 import { type Close, closesOf } from '../../src/close/closes.ts';
 import { routingOf, verifyCloses, type WrongClose } from '../../src/close/verify-closes.ts';
+import { commandLine } from '../../src/operations/audit.ts';
+import { closeMonths } from '../../src/operations/closes.ts';
+import { perform } from '../../src/operations/operation.ts';
 import { reportFormats } from '../../src/report/formats.ts';
 import { readers } from './readers.ts';
 import type { TestService } from './service.ts';
@@ -11,6 +17,27 @@ import type { TestStore } from './store.ts';
 
 export const march = { start_time: '2026-03-01', end_time: '2026-03-31' };
 const everyDay = { from: '1970-01-01', to: '2149-06-06' };
+
+/** Closes a month. @throws naming accounts that are not ready, when all others are closed */
+export async function close(
+  store: Store,
+  month: string,
+  account: string | undefined,
+  more: { readonly anyway?: boolean; readonly signingKey?: KeyObject } = {},
+): Promise<void> {
+  const { anyway = false, signingKey } = more;
+  const context = {
+    store,
+    by: commandLine(),
+    links: new Links(() => undefined),
+    answerTrustMs: 0,
+    signingKey,
+  };
+  const all = account === undefined;
+  const { unready } = await perform(closeMonths, context, { month, account, all, anyway });
+  const left = unready.map((each) => `${each.account} ${month} is not closed: ${each.reasons.join(', ')}`);
+  if (left.length > 0) throw new Error(left.join('\n'));
+}
 
 export interface Closes {
   /** Newest first. */

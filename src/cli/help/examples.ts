@@ -168,6 +168,15 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   ],
   closes: [['adtally closes acme --json', 'months, revisions, and what was open then']],
   'closes rows': [['adtally closes rows REVISION | sha256sum', 'prints the name of the revision']],
+  'closes manifest': [
+    ['adtally closes manifest REVISION > manifest.ndjson', 'sums, loads and signature, to keep or to send'],
+  ],
+  'check-manifest': [
+    [
+      'adtally check-manifest rows.ndjson manifest.ndjson --keys https://ads.example.com/.well-known/jwks.json',
+      'for whoever was sent both; needs no store',
+    ],
+  ],
   place: [['adtally place acme 1 2', 'shards 1 and 2 divide the future events of a very large account']],
   grow: [['adtally grow', 'new accounts use shards that were added']],
 };

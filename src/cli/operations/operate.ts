@@ -93,12 +93,13 @@ export async function performIn<Shape extends z.ZodObject, Answer>(
   input: z.output<Shape>,
   file?: GivenFile,
 ): Promise<Answer> {
-  const { answerTrustMs } = config();
+  const { answerTrustMs, signing } = config();
   const context = {
     store,
     by: commandLine(),
     links: linksOf(config()),
     answerTrustMs,
+    signingKey: signing?.signs,
     onWait: (other: string) => say(`waiting for load ${other}`),
   };
   return perform(operation, context, input, file);

@@ -10,6 +10,7 @@ import { migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts
 import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';
+import { withReader } from '../../close/with-reader.ts';
 import type { Config } from '../../config/config.ts';
 import { day, requireRange } from '../command/arguments.ts';
 import {
@@ -23,7 +24,7 @@ import {
   withStore,
 } from '../command/command.ts';
 import { backup } from './backup.ts';
-import { addCloseCommands, withReader } from './close.ts';
+import { addCloseCommands } from './close.ts';
 import { exclusively } from './exclusively.ts';
 import { endUnload } from './next-steps.ts';
 import { months, type PruneFlags, prune } from './prune.ts';

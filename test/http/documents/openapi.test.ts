@@ -7,9 +7,9 @@ import {
 import { beforeAll, describe, expect, test } from 'vitest';
 import { endpoints, familyOf } from '../../../catalog/breakdowns.ts';
 import { type Catalog, catalog } from '../../../catalog/catalog.ts';
-import { close } from '../../../src/cli/store/close.ts';
 import { openApiDocument } from '../../../src/http/openapi/document.ts';
 import type { Content, OpenApiDocument, ResponseObject } from '../../../src/http/openapi/model.ts';
+import { close } from '../../support/closes.ts';
 import { event, load } from '../../support/events.ts';
 import { paths } from '../../support/oracle.ts';
 import { type Report, useService } from '../../support/service.ts';
@@ -150,8 +150,7 @@ describe('what the service answers is what the document says', () => {
       event_time: '2026-02-03T00:00:00Z',
     };
     await load(db.store, [event({ ...sides, quantity: 7 })]);
-    const flags = { anyway: true, json: true };
-    await close(db.store, 202602, account, flags, new Date('2026-03-15T00:00:00Z'));
+    await close(db.store, '2026-02', account, { anyway: true });
     await load(db.store, [event({ ...sides, revenue: '-0.25', spend: '-0.5' })]);
     const days = { start_time: '2026-02-01', end_time: '2026-02-28' };
     const response = await service.post(name, account, { ...days, totals: true, limit: 5 });
@@ -280,7 +279,7 @@ test('every body that it shows as an example is accepted, as the lines of curl o
   expect(shown.length).toBeGreaterThan(paths.length * 2);
   const october = { event_time: '2026-10-15T00:00:00Z', advertiser_id: 'both', publisher_id: 'both' };
   await load(db.store, [event(october)]);
-  await close(db.store, 202610, 'both', { anyway: true, json: true }, new Date('2026-11-15T00:00:00Z'));
+  await close(db.store, '2026-10', 'both', { anyway: true });
   for (const { address, value, headers } of shown) {
     const response = await service.post(address, 'both', value, headers);
     const problem = response.ok ? '' : await response.text();

@@ -1,0 +1,53 @@
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { checkManifest } from '../../close/manifest.ts';
+import { keysOfSet, type PublicKey, publicKeyOf } from '../../close/signature.ts';
+import { keysOf } from '../../config/signing.ts';
+import { counted, say } from '../command/command.ts';
+
+/** `check-manifest`, which needs no store. */
+export function addCheckManifest(program: Command): void {
+  program
+    .command('check-manifest')
+    .description('check that rows and manifest of a close fit, and who signed them; needs no store')
+    .argument('<rows>', 'a file with what closes rows printed')
+    .argument('<manifest>', 'a file with what closes manifest printed')
+    .option(
+      '--keys <where>',
+      'a file (PEM or JWKS) or https address of the public keys, such as https://ads.example.com/.well-known/jwks.json; without it nobody is believed to have signed',
+    )
+    .action(async (rows: string, manifest: string, { keys }: { readonly keys?: string }) => {
+      const known = keys === undefined ? undefined : await readKeys(keys);
+      const checked = await checkManifest(createReadStream(rows), await readFile(manifest), known).catch(
+        (error: Error) => {
+          throw 'code' in error ? error : new Error(`${manifest}: ${error.message}`, { cause: error });
+        },
+      );
+      say(
+        `${rows} has the ${counted(checked.rows, 'row')} of ${checked.account_id} ${checked.month} that ${manifest} tells`,
+      );
+      say(
+        checked.signer !== undefined
+          ? `signed with the key ${checked.signer}`
+          : checked.signed_by === null
+            ? 'it is not signed: anybody can have written it'
+            : `its signature was not checked: --keys names the keys of whoever shall have signed`,
+      );
+    });
+}
+
+async function readKeys(where: string): Promise<PublicKey[]> {
+  const text = /^https?:/.test(where) ? await fetched(where) : await readFile(where, 'utf8');
+  try {
+    return text.includes('-----BEGIN') ? keysOf(text).publicKeys.map(publicKeyOf) : keysOfSet(text);
+  } catch (cause) {
+    throw new Error(`${where} has no keys: give PEM or a JWKS`, { cause });
+  }
+}
+
+async function fetched(address: string): Promise<string> {
+  const answer = await fetch(address, { redirect: 'error' });
+  if (!answer.ok) throw new Error(`${address} answers ${answer.status}`);
+  return answer.text();
+}
