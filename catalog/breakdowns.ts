@@ -75,6 +75,11 @@ export function adjustmentsPath(family: string): string {
   return `/v1/${family}/adjustments`;
 }
 
+/** Where a caller asks which months were closed. */
+export function closesPath(family: string): string {
+  return `/v1/${family}/closes`;
+}
+
 /** The table that says when the days of an account last changed in the reports of a family. */
 export function changesTable(family: string): string {
   return `${family}_changes`;

@@ -6,8 +6,15 @@ export class LoadError extends Error {
   override readonly name = 'LoadError';
 }
 
-/** What was asked for cannot be done with the load that was named, and nothing was changed. */
-export class LoadRefused extends Error {}
+/** What was asked for cannot be done with the load that was named, or what `field` names, and nothing was changed. */
+export class LoadRefused extends Error {
+  readonly field: string;
+
+  constructor(message: string, field = 'load') {
+    super(message);
+    this.field = field;
+  }
+}
 
 /** The load was asked to stop; rows already loaded are kept. */
 export class Stopped extends Error {}

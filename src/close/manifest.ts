@@ -74,14 +74,10 @@ export interface CheckedManifest extends z.infer<typeof said> {
 }
 
 /**
- * Checks that rows, as `closes rows` prints them, are those of a manifest, and, with keys, that one of them signed it.
- * @throws saying what does not fit
+ * What a manifest says, and, with keys, who signed it.
+ * @throws saying what is wrong with it
  */
-export async function checkManifest(
-  rows: AsyncIterable<Uint8Array>,
-  manifest: Buffer,
-  keys?: readonly PublicKey[],
-): Promise<CheckedManifest> {
+export function readManifest(manifest: Buffer, keys?: readonly PublicKey[]): CheckedManifest {
   const [line = '', signature = '', ...more] = manifest.toString().split('\n');
   const of = readStatement(line);
   // Bytes that are no UTF-8 are lost in text.
@@ -90,6 +86,23 @@ export async function checkManifest(
     throw new Error('it is no manifest of a close');
   if ((signature !== '') !== (of.signed_by !== null))
     throw new Error('its signature is missing, or not its own');
+  if (!keys) return of;
+  if (signature === '') throw new Error('it is not signed');
+  const signer = checkSignature(Buffer.from(line), signature, keys);
+  if (signer !== of.signed_by) throw new Error(`it says that ${of.signed_by} signed it, and ${signer} did`);
+  return { ...of, signer };
+}
+
+/**
+ * Checks that rows, as `closes rows` prints them, are those of a manifest, and, with keys, that one of them signed it.
+ * @throws saying what does not fit
+ */
+export async function checkManifest(
+  rows: AsyncIterable<Uint8Array>,
+  manifest: Buffer,
+  keys?: readonly PublicKey[],
+): Promise<CheckedManifest> {
+  const of = readManifest(manifest, keys);
   const hash = createHash('sha256');
   let first = Buffer.alloc(0);
   for await (const bytes of rows) {
@@ -101,11 +114,7 @@ export async function checkManifest(
   const head = readHead(first.subarray(0, first.indexOf(0x0a)).toString());
   if (head?.account_id !== of.account_id || head.month !== of.month)
     throw new Error(`the rows are those of ${head?.account_id} ${head?.month}`);
-  if (!keys) return of;
-  if (signature === '') throw new Error('it is not signed');
-  const signer = checkSignature(Buffer.from(line), signature, keys);
-  if (signer !== of.signed_by) throw new Error(`it says that ${of.signed_by} signed it, and ${signer} did`);
-  return { ...of, signer };
+  return of;
 }
 
 function readStatement(line: string): z.infer<typeof said> | undefined {

@@ -1,11 +1,11 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { requireNoUnsettledChunk } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { requireNoUnsettledChunk, UnsettledChunk } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
+import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { openRejects } from '../../ingest/rejects/rejected-rows.ts';
-import { InvalidRequest } from '../report/invalid-request.ts';
 import { daysOfMonth, type Month, monthName } from './month.ts';
 
 /**
@@ -20,7 +20,9 @@ export async function requireSoundMonth(
   account?: string,
 ): Promise<void> {
   const { start: from, end: to } = daysOfMonth(month);
-  await requireNoUnsettledChunk(store, 'close', { from, to });
+  await requireNoUnsettledChunk(store, 'close', { from, to }).catch((error: unknown) => {
+    throw error instanceof UnsettledChunk ? new LoadRefused(error.message, 'month') : error;
+  });
   const ledger = await verifyLedger(store, { from, to });
   const rollups = await verifyRollups(store, catalog, {
     from,
@@ -29,9 +31,9 @@ export async function requireSoundMonth(
   });
   const wrong = ledger.differences.length + rollups.differences.length;
   if (wrong === 0) return;
-  throw new InvalidRequest(
-    'month',
+  throw new LoadRefused(
     `${monthName(month)} cannot be closed: ledger, raw events and rollups differ; adtally verify --from ${from} --to ${to} lists where`,
+    'month',
   );
 }
 

@@ -8,8 +8,10 @@ import { readSettings } from '../report/compile.ts';
 import { sourceParameters, sumsOfAll } from '../report/from-clause.ts';
 import type { ShardRouting } from '../report/plan.ts';
 import { type AccountMonth, canonicalText, digestOf, finestPlan } from './canonical-text.ts';
-import { closesOf } from './closes.ts';
+import { type Close, closesOf, manifestText } from './closes.ts';
+import { readManifest } from './manifest.ts';
 import { monthName } from './month.ts';
+import type { PublicKey } from './signature.ts';
 
 /** A revision whose rows are not those that were closed. */
 export interface WrongClose {
@@ -23,12 +25,14 @@ export interface WrongClose {
 /**
  * Reads the rows of every revision of the months in a range again and compares them with its digest; and its sums, with
  * those of its adjustments, with the sums of today.
+ * @param keys one of them must have signed what is signed; absent: signatures are not checked
  */
 export async function verifyCloses(
   store: Store,
   reader: Reader,
   catalog: Catalog,
   { from, to }: DayRange,
+  keys?: readonly PublicKey[],
 ): Promise<WrongClose[]> {
   const routing = await routingOf(store);
   const monthOf = (day: string) => Number(day.slice(0, 4)) * 100 + Number(day.slice(5, 7));
@@ -41,6 +45,8 @@ export async function verifyCloses(
     const found = await digestOf(text);
     const of = { account, month: monthName(month), revision };
     if (found !== revision) wrong.push({ ...of, what: `its rows have the digest ${found}` });
+    const manifest = await manifestFault(store, close, keys);
+    if (manifest !== undefined) wrong.push({ ...of, what: `its manifest: ${manifest}` });
     for (const family of Object.keys(catalog.families)) {
       const statement = sumsStatement(catalog, family, { account, month, revision, routing });
       const sums = await reader.rows<{ what: string }>(statement);
@@ -48,6 +54,26 @@ export async function verifyCloses(
     }
   }
   return wrong;
+}
+
+/** What is wrong with the manifest of a close, if it has one. */
+async function manifestFault(
+  store: Store,
+  { account, month, revision, rows }: Close,
+  keys: readonly PublicKey[] | undefined,
+): Promise<string | undefined> {
+  const text = await manifestText(store, revision);
+  if (!text) return undefined;
+  try {
+    const unsigned = readManifest(Buffer.from(text));
+    const said = unsigned.signed_by === null ? unsigned : readManifest(Buffer.from(text), keys);
+    const isOf = said.account_id === account && said.month === monthName(month);
+    return isOf && said.revision === revision && said.rows === rows
+      ? undefined
+      : 'it is that of another close';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 /** One row for each measure whose close and adjustments are not what today has. */

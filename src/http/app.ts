@@ -3,10 +3,17 @@ import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
-import { adjustmentsPath, changesPath, endpoints, explainPath } from '../../catalog/breakdowns.ts';
+import {
+  adjustmentsPath,
+  changesPath,
+  closesPath,
+  endpoints,
+  explainPath,
+} from '../../catalog/breakdowns.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
 import type { Links } from '../accounts/links.ts';
 import type { PageSettings } from '../config/page-settings.ts';
+import type { SigningKeys } from '../config/signing.ts';
 import { runningVersion } from '../config/version.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ReportOutcomes } from '../observe/report-outcomes.ts';
@@ -25,6 +32,8 @@ import type { Limiter } from './access/limiter.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
 import { type SignInDeps, signInRoutes } from './access/sign-in/routes.ts';
 import { sessionAuthentication } from './access/sign-in/sessions.ts';
+import { closesOf } from './closes/listed.ts';
+import { manifestRoutes } from './closes/routes.ts';
 import { docs } from './docs/routes.ts';
 import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
@@ -58,6 +67,7 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   readonly links: Links;
   /** Absent: people have tokens alone. */
   readonly signIn?: SignInDeps;
+  readonly signing?: SigningKeys | undefined;
   readonly unsubscribe: UnsubscribeDeps['unsubscribe'];
   /** How the page for people looks, and who may frame it. */
   readonly page: PageSettings;
@@ -137,21 +147,12 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       family: endpoint.breakdown.family,
       answer: report(reports, endpoint),
     })),
-    ...Object.keys(deps.catalog.families).map((family) => ({
-      path: changesPath(family),
-      family,
-      answer: changesOf(deps, family),
-    })),
-    ...Object.keys(deps.catalog.families).map((family) => ({
-      path: explainPath(family),
-      family,
-      answer: explanationOf(deps, family),
-    })),
-    ...Object.keys(deps.catalog.families).map((family) => ({
-      path: adjustmentsPath(family),
-      family,
-      answer: adjustmentsOf(reports, family),
-    })),
+    ...Object.keys(deps.catalog.families).flatMap((family) => [
+      { path: changesPath(family), family, answer: changesOf(deps, family) },
+      { path: explainPath(family), family, answer: explanationOf(deps, family) },
+      { path: closesPath(family), family, answer: closesOf(deps, family) },
+      { path: adjustmentsPath(family), family, answer: adjustmentsOf(reports, family) },
+    ]),
   ];
   // What the page asks for; elsewhere a session opens nothing.
   const forReports = signIn
@@ -175,6 +176,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     '/',
     exportRoutes({ ...forExports, authenticated: authentication(logins, [byLink, byPassword]) }),
   );
+  app.route('/', manifestRoutes({ ...deps, authenticated, limited }));
   app.route('/', linkRoutes({ ...forExports, authenticated: authentication(logins, [byPassword]) }));
   app.route(
     '/',

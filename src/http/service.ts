@@ -169,6 +169,7 @@ export async function startService(
       }),
       accounts,
       links: linksOf(config),
+      signing: config.signing,
       ...(signIn && { signIn }),
       unsubscribe: async (schedule, recipient) => {
         const writer = openWriter();

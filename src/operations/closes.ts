@@ -2,10 +2,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { catalog } from '../../catalog/catalog.ts';
-import { UnsettledChunk } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { requireSettings } from '../../clickhouse/settings.ts';
-import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { type AccountMonth, canonicalText, unconfirmedDays } from '../close/canonical-text.ts';
 import { closeMonth } from '../close/close-month.ts';
 import { type Close, closesOf, manifestText } from '../close/closes.ts';
@@ -75,10 +73,7 @@ export const closeMonths: Operation<typeof toClose, z.infer<typeof outcome>> = {
   async run(context, { month: name, account, anyway }) {
     const month = monthNamed(name) ?? 0;
     return inTurn(context, `close ${account ?? 'all accounts'} ${name}`, async (load) => {
-      await requireSoundMonth(context.store, catalog, month, account).catch((error: unknown) => {
-        if (error instanceof UnsettledChunk) throw new LoadRefused(error.message, { cause: error });
-        throw error;
-      });
+      await requireSoundMonth(context.store, catalog, month, account);
       const having = await accountsOf(context.store, catalog, month);
       if (account !== undefined && !having.includes(account))
         throw new InvalidRequest('account', `${account} has no rows in ${name}: there is nothing to close`);

@@ -158,7 +158,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
     return new Problem('invalid_request', error.message, { ...(error.field && { field: error.field }) });
   }
   if (error instanceof LoadRefused) {
-    return new Problem('invalid_request', error.message, { field: 'load' });
+    return new Problem('invalid_request', error.message, { field: error.field });
   }
   if (error instanceof ConfigError) return new Problem('not_found', 'this service makes no links');
   if (error instanceof KeyReused) return new Problem('idempotency_key_reused', error.message);

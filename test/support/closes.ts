@@ -6,6 +6,7 @@ import { Reader } from '../../clickhouse/reader.ts';
 import { Links } from '../../src/accounts/links.ts';
 import { canonicalText } from '../../src/close/canonical-text.ts';
 import { type Close, closesOf } from '../../src/close/closes.ts';
+import type { PublicKey } from '../../src/close/signature.ts';
 import { routingOf, verifyCloses, type WrongClose } from '../../src/close/verify-closes.ts';
 import { commandLine } from '../../src/operations/audit.ts';
 import { closeMonths } from '../../src/operations/closes.ts';
@@ -42,7 +43,7 @@ export async function close(
 export interface Closes {
   /** Newest first. */
   of(account: string): Promise<Close[]>;
-  verified(): Promise<WrongClose[]>;
+  verified(keys?: readonly PublicKey[]): Promise<WrongClose[]>;
   /** What its revision is the digest of. */
   textOf(closed: Close): Promise<string>;
   withReader<T>(work: (reader: Reader) => Promise<T>): Promise<T>;
@@ -86,7 +87,7 @@ export function useCloses(db: TestStore, service: TestService): Closes {
 
   return {
     of: (account) => closesOf(db.store, { account }),
-    verified: () => withReader((reader) => verifyCloses(db.store, reader, catalog, everyDay)),
+    verified: (keys) => withReader((reader) => verifyCloses(db.store, reader, catalog, everyDay, keys)),
     textOf,
     withReader,
     ask,

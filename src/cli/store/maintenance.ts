@@ -9,6 +9,7 @@ import { migrateCluster } from '../../../clickhouse/migrate/migrate-cluster.ts';
 import { migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { publicKeyOf } from '../../close/signature.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';
 import { withReader } from '../../close/with-reader.ts';
 import type { Config } from '../../config/config.ts';
@@ -130,7 +131,8 @@ async function runCheck(store: Store): Promise<void> {
 async function runVerify(store: Store, days: DayRange, json: boolean): Promise<void> {
   const ledger = await verifyLedger(store, days);
   const { differences, more } = await verifyRollups(store, catalog, days);
-  const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days));
+  const keys = config().signing?.publicKeys.map(publicKeyOf);
+  const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days, keys));
   const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
   if (json) print(JSON.stringify([...ledger.differences, ...differences, ...closes]));
   else {

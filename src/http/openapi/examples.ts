@@ -43,6 +43,20 @@ export const exampleChanges = {
   },
 };
 
+export const exampleCloses = {
+  result: {
+    closes: [
+      {
+        month: '2026-10',
+        revision: '4c2b3f0f6f0f6d0f8a7c7e0c5f7c1f3f2a9f5d1c0b8e4a6d2c1f9e7b5a3d1c0f',
+        previous: null,
+        closed_at: '2026-11-05T09:00:00.000000Z',
+        unconfirmed_revenue_dates: [],
+      },
+    ],
+  },
+};
+
 /** Two rows of a closed month: late events, and a correction that takes some back. */
 export function exampleAdjustments(catalog: Catalog, breakdown: Breakdown) {
   const { measures } = familyOf(catalog, breakdown.family);

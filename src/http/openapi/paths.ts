@@ -1,6 +1,7 @@
 import {
   adjustmentsPath,
   changesPath,
+  closesPath,
   type Endpoint,
   endpointName,
   endpoints,
@@ -15,6 +16,7 @@ import type { ProblemCode } from '../request/problems.ts';
 import {
   exampleAdjustments,
   exampleChanges,
+  exampleCloses,
   exampleExplanation,
   exampleOptions,
   exampleRequest,
@@ -62,6 +64,10 @@ export function documentPaths(catalog: Catalog, withOperator: boolean): Record<s
       families.map(([family]) => [adjustmentsPath(family), { post: adjustmentsOperation(catalog, family) }]),
     ),
     ...Object.fromEntries(families.flatMap(([family]) => exportPaths(catalog, family))),
+    ...Object.fromEntries(
+      families.map(([family]) => [closesPath(family), { post: closesOperation(family) }]),
+    ),
+    '/v1/closes/{revision}/manifest': { get: manifestOperation },
     '/mcp': { post: mcpOperation },
     ...servicePaths(withOperator),
   };
@@ -205,6 +211,44 @@ function adjustmentsOperation(catalog: Catalog, family: string): Operation {
   };
 }
 
+function closesOperation(family: string): Operation {
+  return {
+    operationId: `${family}_closes`,
+    tags: [closesTag],
+    summary: `The closed months of ${family}`,
+    description:
+      'Lists the closes of the months that the range touches, newest first. Their names go into `as_of`; `closed` is the first of each month.',
+    parameters: [requestId],
+    requestBody: taking(json(schemaRef('ClosesRequest'), exampleRequest)),
+    responses: {
+      ...answering('What was closed.', [...limitHeaders, 'Vary'], json(schemaRef('Closes'), exampleCloses)),
+      ...problemRefs(problemsOfToday),
+    },
+  };
+}
+
+const manifestOperation: Operation = {
+  operationId: 'manifest',
+  tags: [closesTag],
+  summary: 'What a close says of itself',
+  description:
+    'Two lines: an object of JSON, with the sums of the closed month and the loads that it is made of, and its signature (RFC 7515, flattened, detached, EdDSA), which is left out where the operator signs nothing. `/.well-known/jwks.json` has the keys. A token of one family does not open it.',
+  parameters: [
+    requestId,
+    {
+      name: 'revision',
+      in: 'path',
+      required: true,
+      description: 'The name of the close.',
+      schema: { type: 'string' },
+    },
+  ],
+  responses: {
+    ...answering('The manifest.', limitHeaders, { 'application/x-ndjson': { schema: { type: 'string' } } }),
+    ...problemRefs(['unauthorized', 'not_found', 'method_not_allowed', 'rate_limited', 'internal_error']),
+  },
+};
+
 /** The endpoint for assistants; the Model Context Protocol says what its messages are. */
 const mcpOperation: Operation = {
   operationId: 'mcp',
@@ -255,6 +299,11 @@ function servicePaths(withOperator: boolean): Record<string, PathItem> {
     }),
     '/openapi.json': { get: open('openapi', 'This document, OpenAPI 3.1', json({ type: 'object' })) },
     '/docs': { get: open('docs', 'This document as a page', page) },
+    '/.well-known/jwks.json': {
+      get: open('keys', 'The keys that sign closes, a JWKS', {
+        'application/jwk-set+json': { schema: { type: 'object' } },
+      }),
+    },
     '/app': { get: open('app', 'The reports as a page for people', page) },
   };
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { type Breakdown, endpointName, endpoints, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
+import { closesAnswer, closesBody } from '../../close/account-closes.ts';
 import { adjustmentsBody, closedBreakdown } from '../../report/adjustments.ts';
 import { changesAnswer, changesBody } from '../../report/changes/changes.ts';
 import { isCount, isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
@@ -72,6 +73,8 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
   name('Link', linkAnswer);
   name('ChangesRequest', changesBody);
   name('Changes', z.strictObject({ result: changesAnswer }));
+  name('ClosesRequest', closesBody);
+  name('Closes', z.strictObject({ result: closesAnswer }));
   for (const family of Object.keys(catalog.families)) {
     name(schemaName(family, 'ExplainRequest'), explainBody(catalog, family));
     const result = explanationAnswer(catalog, family);

@@ -1,0 +1,124 @@
+import * as z from 'zod';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
+import { closedBreakdown } from '../report/adjustments.ts';
+import { time } from '../report/changed-since.ts';
+import { readSettings } from '../report/compile.ts';
+import { day, inverted } from '../report/option-schema.ts';
+import { planReport, type ShardRouting } from '../report/plan.ts';
+import { type Month, monthName } from './month.ts';
+
+/** What an account may know of its closes. */
+
+/** The request body of a list of closes. */
+export const closesBody = z
+  .strictObject(
+    {
+      start_time: day.describe('First day of the range, `yyyy-mm-dd`.'),
+      end_time: day.describe('Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.'),
+    },
+    {
+      error: ({ code }) =>
+        code === 'unrecognized_keys'
+          ? 'is not known here: there are start_time and end_time'
+          : 'the body must be a JSON object',
+    },
+  )
+  .describe('The months that these days are of. Other fields are refused.')
+  .refine(({ start_time, end_time }) => start_time <= end_time, inverted);
+
+const revision = z.string().regex(/^[0-9a-f]{64}$/);
+export const closesAnswer = z.strictObject({
+  closes: z
+    .array(
+      z.strictObject({
+        month: z.string().regex(/^\d{4}-\d{2}$/),
+        revision: revision.describe('Its name: the sha256 of its rows.'),
+        previous: revision.nullable().describe('What was closed before it.'),
+        closed_at: time.describe('When it was closed.'),
+        unconfirmed_revenue_dates: z
+          .array(z.string().meta({ format: 'date' }))
+          .describe('The days whose money was unconfirmed then.'),
+      }),
+    )
+    .describe('The closes of these months, newest first: of each month the first is what `closed` means.'),
+});
+
+type AccountCloses = z.infer<typeof closesAnswer>;
+
+interface Whose {
+  readonly account: string;
+  readonly routing: ShardRouting | undefined;
+}
+
+/** The closes of the months of a range, with what was unconfirmed in a family. */
+export async function accountCloses(
+  reader: Reader,
+  catalog: Catalog,
+  { family, ...whose }: Whose & { readonly family: string },
+  { start_time, end_time }: z.infer<typeof closesBody>,
+  signal: AbortSignal,
+): Promise<AccountCloses> {
+  const monthOf = (date: string) => `${Number(date.slice(0, 4)) * 100 + Number(date.slice(5, 7))}`;
+  const statement = {
+    ...reading(
+      catalog,
+      whose,
+      "SELECT month, c.revision AS revision, previous, concat(replaceOne(toString(c.closed_at), ' ', 'T'), 'Z') AS closed_at,",
+      'arrayMap(u -> u.2, arrayFilter(u -> u.1 = {family:String}, unconfirmed)) AS days FROM closes AS c',
+      'WHERE account_id = {account:String} AND month BETWEEN {first:UInt32} AND {last:UInt32} ORDER BY c.closed_at DESC',
+    ),
+    params: { account: whose.account, family, first: monthOf(start_time), last: monthOf(end_time) },
+  };
+  const found = await reader.rows<{
+    month: Month;
+    revision: string;
+    previous: string;
+    closed_at: string;
+    days: string[];
+  }>(statement, { signal });
+  return {
+    closes: found.map(({ month, revision, previous, closed_at, days }) => ({
+      month: monthName(month),
+      revision,
+      previous: previous || null,
+      closed_at,
+      unconfirmed_revenue_dates: days,
+    })),
+  };
+}
+
+/** The manifest of the last close of a revision; undefined where the account has no such close, or it has none. */
+export async function accountManifest(
+  reader: Reader,
+  catalog: Catalog,
+  whose: Whose,
+  revision: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const statement = {
+    ...reading(
+      catalog,
+      whose,
+      'SELECT manifest FROM closes AS c WHERE account_id = {account:String} AND c.revision = {revision:String}',
+      'ORDER BY c.closed_at DESC LIMIT 1',
+    ),
+    params: { account: whose.account, revision },
+  };
+  const [found] = await reader.rows<{ manifest: string }>(statement, { signal });
+  return found?.manifest || undefined;
+}
+
+/** With settings that show rows of the account alone, whatever the text says. */
+function reading(
+  catalog: Catalog,
+  { account, routing }: Whose,
+  ...lines: readonly string[]
+): Pick<ReadStatement, 'query' | 'settings'> {
+  const [family = ''] = Object.keys(catalog.families);
+  const breakdown = closedBreakdown(catalog, family);
+  const range = { start: '1970-01-01', end: '1970-01-01' };
+  const options = { options: { as_of: 'closed' }, reads: breakdown.dimensions };
+  const plan = planReport(breakdown, account, range, routing, options);
+  return { query: lines.join('\n'), settings: { max_threads: 1, ...readSettings(plan) } };
+}

@@ -1,0 +1,53 @@
+import { Hono, type MiddlewareHandler } from 'hono';
+import { accountManifest } from '../../close/account-closes.ts';
+import { publicKeyOf } from '../../close/signature.ts';
+import type { SigningKeys } from '../../config/signing.ts';
+import { callerOf } from '../request/caller.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
+import type { ClosesDeps } from './listed.ts';
+
+export interface ManifestDeps extends ClosesDeps {
+  readonly authenticated: MiddlewareHandler<HttpEnv>;
+  readonly limited: MiddlewareHandler<HttpEnv>;
+  /** Absent: nothing is signed, and there is no key. */
+  readonly signing?: SigningKeys | undefined;
+}
+
+export const keysPath = '/.well-known/jwks.json';
+export const manifestPath = '/v1/closes/:revision/manifest';
+
+/** What a close of the account says of itself, and the keys that sign it. */
+export function manifestRoutes(deps: ManifestDeps): Hono<HttpEnv> {
+  const { catalog, reader, gate, routingOf, authenticated, limited, signing } = deps;
+  const keys = (signing?.publicKeys ?? []).map(publicKeyOf);
+  const set = JSON.stringify({ keys: keys.map((key) => ({ ...key, use: 'sig', alg: 'EdDSA' })) });
+  const app = new Hono<HttpEnv>();
+  app.get(keysPath, (c) =>
+    c.body(set, 200, { 'content-type': 'application/jwk-set+json', 'Cache-Control': 'no-cache' }),
+  );
+  // It has both families, so a token of one does not open it.
+  app.use(manifestPath, (c, next) => {
+    c.set('endpoint', manifestPath);
+    return next();
+  });
+  app.get(manifestPath, authenticated, limited, async (c) => {
+    const account = c.get('account');
+    const signal = callerOf(c);
+    const slot = await gate.enter(account, 'small', signal);
+    try {
+      const whose = { account, routing: routingOf(account) };
+      const text = await accountManifest(reader, catalog, whose, c.req.param('revision') ?? '', signal);
+      if (text === undefined) throw new Problem('not_found', 'this account has no close of this name');
+      return c.body(text, 200, { 'content-type': 'application/x-ndjson' });
+    } finally {
+      slot.leave();
+    }
+  });
+  for (const path of [keysPath, manifestPath]) {
+    app.all(path, () => {
+      throw new Problem('method_not_allowed', 'this path takes GET', { headers: { Allow: 'GET, HEAD' } });
+    });
+  }
+  return app;
+}

@@ -1,0 +1,195 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createToken } from '../../src/accounts/tokens.ts';
+import { manifestText } from '../../src/close/closes.ts';
+import { checkManifest } from '../../src/close/manifest.ts';
+import { keysOfSet, publicKeyOf } from '../../src/close/signature.ts';
+import { keysOf } from '../../src/config/signing.ts';
+import { close, useCloses } from '../support/closes.ts';
+import { event, load } from '../support/events.ts';
+import { environmentOf, startProcess, useCommands } from '../support/process.ts';
+import { useService } from '../support/service.ts';
+import { onEveryShard, useStore } from '../support/store.ts';
+
+const pem = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+const retired = generateKeyPairSync('ed25519').publicKey.export({ format: 'pem', type: 'spki' }).toString();
+const { signs: signingKey, publicKeys } = keysOf(pem);
+const keys = publicKeys.map(publicKeyOf);
+
+const db = useStore();
+const service = useService(db, { SIGNING_KEY: pem + retired });
+const closes = useCloses(db, service);
+const commands = useCommands();
+
+const folder = mkdtempSync(join(tmpdir(), 'adtally-manifest-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const fileOf = (name: string, content: string | Buffer) => {
+  writeFileSync(join(folder, name), content);
+  return join(folder, name);
+};
+
+const account = 'señor';
+let rows: Buffer;
+let manifest: Buffer;
+let revision = '';
+
+beforeAll(async () => {
+  const of = (fields: object) =>
+    event({ advertiser_id: account, publisher_id: account, confirmed: true, ...fields });
+  await load(db.store, [of({ spend: '0.1', quantity: 3 }), of({ spend: '0.2', device: 'tv' })]);
+  await load(db.store, [of({ revenue: '123456789012.654321', event_time: '2026-03-31T00:00:00Z' })]);
+  await close(db.store, '2026-03', account, { signingKey });
+  const [closed] = await closes.of(account);
+  if (!closed || !signingKey) throw new Error('nothing was closed');
+  revision = closed.revision;
+  rows = Buffer.from(await closes.textOf(closed));
+  manifest = Buffer.from((await manifestText(db.store, revision)) ?? '');
+});
+
+async function* bytesOf(text: Buffer) {
+  yield text.subarray(0, 40);
+  yield text.subarray(40);
+}
+const check = (text: Buffer, said: Buffer, by = keys) => checkManifest(bytesOf(text), said, by);
+
+describe('a manifest', () => {
+  test('has the sums and the loads of its month, and is signed', async () => {
+    const [line = '', signature] = manifest.toString().split('\n');
+    const said = JSON.parse(line);
+    expect(said).toMatchObject({
+      account_id: account,
+      month: '2026-03',
+      start_time: '2026-03-01',
+      end_time: '2026-03-31',
+      timezone: 'UTC',
+      revision,
+      previous: null,
+      rows: rows.toString().trimEnd().split('\n').length - 1,
+      signed_by: keys[0]?.kid,
+      families: {
+        campaigns: { totals: { impressions: '5', spent: '0.3' } },
+        ad_units: { totals: { estimated_revenue: '123456789012.654321' } },
+      },
+    });
+    const { parts } = said.families.campaigns;
+    expect(parts.map(({ kind, events }: Record<string, string>) => [kind, events])).toEqual([
+      ['events', '2'],
+      ['events', '1'],
+    ]);
+    expect(new Set(parts.map(({ load }: Record<string, string>) => load)).size).toBe(2);
+    expect(JSON.parse(signature ?? '')).toEqual({
+      protected: expect.any(String),
+      signature: expect.any(String),
+    });
+    expect(await check(rows, manifest)).toMatchObject({ signer: keys[0]?.kid });
+  });
+
+  test('of which a byte was changed is found, and so is a byte of the rows', async () => {
+    const changed = (bytes: Buffer, at: number) => {
+      const copy = Buffer.from(bytes);
+      copy.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      return copy;
+    };
+    for (const at of manifest.keys()) await expect(check(rows, changed(manifest, at))).rejects.toThrow();
+    for (const at of rows.keys()) await expect(check(changed(rows, at), manifest)).rejects.toThrow();
+    expect(manifest.length).toBeGreaterThan(1_000);
+  });
+
+  test('that lost its signature, or has that of another key, is not believed', async () => {
+    const [line = ''] = manifest.toString().split('\n');
+    const unsigned = (text: string) => Buffer.from(`${text}\n`);
+    const admitted = line.replace(/"signed_by":"[^"]*"/, '"signed_by":null');
+    const others = keysOf(retired).publicKeys.map(publicKeyOf);
+    await expect(check(rows, unsigned(line))).rejects.toThrow('its signature is missing');
+    await expect(check(rows, unsigned(admitted))).rejects.toThrow('it is not signed');
+    await expect(check(rows, manifest, others)).rejects.toThrow('is not among those that are given');
+    const forged = others.map((other) => ({ ...other, kid: keys[0]?.kid ?? '' }));
+    await expect(check(rows, manifest, forged)).rejects.toThrow('the signature is not that of the key');
+    expect(await checkManifest(bytesOf(rows), unsigned(admitted))).not.toHaveProperty('signer');
+  });
+
+  test('is asked for by its account, with a token for both families, and no other', async () => {
+    const ask = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const answer = await fetch(`${service.url}/v1/closes/${revision}/manifest`, { headers });
+      return [answer.status, await answer.text()];
+    };
+    expect(await ask(await service.token(account))).toEqual([200, manifest.toString()]);
+    const one = await createToken(db.store, { account, label: '', family: 'campaigns' });
+    expect((await ask(one))[0]).toBe(401);
+    expect((await ask(await service.token('another')))[0]).toBe(404);
+    const listed = await service.post('/v1/ad_units/closes', account, {
+      start_time: '2026-02-20',
+      end_time: '2026-03-01',
+    });
+    expect(await listed.json()).toMatchObject({
+      result: { closes: [{ month: '2026-03', revision, previous: null, unconfirmed_revenue_dates: [] }] },
+    });
+  });
+});
+
+test('verify finds a manifest that was changed in the store', async () => {
+  const verified = () => closes.verified(keys);
+  expect(await verified()).toEqual([]);
+  const change = (from: string, to: string) =>
+    onEveryShard(db, `ALTER TABLE closes UPDATE manifest = replaceOne(manifest, '${from}', '${to}') WHERE 1`);
+  await change('"spent":"0.3"', '"spent":"0.4"');
+  expect(await verified()).toMatchObject([
+    { what: expect.stringContaining('its manifest: the signature is not') },
+  ]);
+  await change('"spent":"0.4"', '"spent":"0.3"');
+  expect(await verified()).toEqual([]);
+});
+
+test('commands, and a program in Python, check what the service says, by the keys that it publishes', async () => {
+  const env = { ...environmentOf(db.address), SIGNING_KEY_FILE: fileOf('key.pem', pem) };
+  const late = await commands.run(['close', `${account}-2`, '2026-03'], env);
+  expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('has no rows in 2026-03') });
+  const printed = await commands.run(['closes', 'manifest', revision], env);
+  expect(printed).toMatchObject({ code: 0, stdout: manifest.toString() });
+
+  const address = `${service.url}/.well-known/jwks.json`;
+  const set = await (await fetch(address)).text();
+  expect(keysOfSet(set).map(({ kid }) => kid)).toEqual(
+    keysOf(pem + retired).publicKeys.map((key) => publicKeyOf(key).kid),
+  );
+  const files = [fileOf('rows.ndjson', rows), fileOf('manifest.ndjson', manifest)];
+  const other = fileOf('other.pem', retired);
+  const wrong = fileOf('wrong.ndjson', rows.toString().replace('"spent":"0.1"', '"spent":"0.7"'));
+  const checking = async (given: readonly string[], where?: string) => {
+    const { code, stderr } = await commands.run([
+      'check-manifest',
+      ...given,
+      ...(where ? ['--keys', where] : []),
+    ]);
+    return [code, stderr];
+  };
+  expect(await checking(files, address)).toEqual([
+    0,
+    expect.stringContaining(`signed with the key ${keys[0]?.kid}`),
+  ]);
+  expect(await checking(files, join(folder, 'key.pem'))).toEqual([0, expect.any(String)]);
+  expect(await checking(files)).toEqual([0, expect.stringContaining('its signature was not checked')]);
+  expect(await checking(files, other)).toEqual([
+    1,
+    expect.stringContaining('is not among those that are given'),
+  ]);
+  expect(await checking([wrong, files[1] ?? ''])).toEqual([
+    1,
+    expect.stringContaining('the rows have the sha256'),
+  ]);
+
+  const python = (given: readonly string[]) =>
+    startProcess('python3', ['examples/check_manifest.py', ...given]).ended;
+  const jwks = fileOf('jwks.json', set);
+  expect(await python([...files, jwks])).toMatchObject({
+    code: 0,
+    stdout: `the rows fit; signed with the key ${keys[0]?.kid}\n`,
+  });
+  const signature = manifest.toString().replace('"rows":', '"rows": ');
+  expect((await python([files[0] ?? '', fileOf('forged.ndjson', signature), jwks])).code).toBe(1);
+  expect((await python([wrong, files[1] ?? '', jwks])).stderr).toContain('the rows have the sha256');
+});
