@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { tableFromIPC } from 'apache-arrow';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
+import { close } from '../support/closes.ts';
 import { event, load } from '../support/events.ts';
 import { checkout } from '../support/process.ts';
 import { useService } from '../support/service.ts';
@@ -98,6 +99,21 @@ test('a copy that follows the changed days is as the report, also after a day ha
     ],
     'not by day',
   ]);
+});
+
+test('adjustments are what came after a month was closed', async () => {
+  const sides = { advertiser_id: 'closed', event_time: '2026-02-03T00:00:00Z' };
+  await load(db.store, [event({ ...sides, spend: '1' })]);
+  await close(db.store, '2026-02', 'closed', { anyway: true });
+  await load(db.store, [event({ ...sides, spend: '-0.25' })]);
+  const shown = await python(
+    service.url,
+    await service.token('closed'),
+    'report = client().adjustments("campaigns", "2026-02-01", "2026-02-28", totals=True)',
+    'show([[row["campaign_id"], row["spent"]] for row in report.rows])',
+    'show(report.result["totals"]["spent"])',
+  );
+  expect(shown).toEqual([[['campaign', '-0.25']], '-0.25']);
 });
 
 test('optional fields are keywords, and the source for dlt is Python', async () => {

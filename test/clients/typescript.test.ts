@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { Adtally, AdtallyError, IncompleteAnswer, TimeoutError } from '../../clients/typescript/src/index.ts';
 import { reportTypes, writtenTypes } from '../../clients/typescript/write-reports.ts';
 import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
+import { close } from '../support/closes.ts';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -71,6 +72,19 @@ test('changed days are told, with the time to hand back', async () => {
   expect(days.map(({ day }) => day)).toEqual(['2026-03-01', '2026-03-02']);
   expect(Date.parse(changed_until)).toBeGreaterThan(0);
   expect((await client.changes('campaigns', '2100-01-01T00:00:00Z')).days).toEqual([]);
+});
+
+test('adjustments are what came after a month was closed', async () => {
+  const sides = { advertiser_id: 'closed', event_time: '2026-02-03T00:00:00Z' };
+  await load(db.store, [event({ ...sides, spend: '1' })]);
+  const february = { start_time: '2026-02-01', end_time: '2026-02-28' };
+  const client = await clientOf('closed');
+  await expect(client.adjustments('campaigns', february)).rejects.toMatchObject({ code: 'month_not_closed' });
+  await close(db.store, '2026-02', 'closed', { anyway: true });
+  await load(db.store, [event({ ...sides, spend: '-0.25' })]);
+  const { rows, totals } = await client.adjustments('campaigns', { ...february, totals: true });
+  expect(rows).toMatchObject([{ start_time: '2026-02-03', campaign_id: 'campaign', spent: -0.25 }]);
+  expect(totals).toMatchObject({ spent: -0.25 });
 });
 
 test('a refusal says why', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
+import { unload } from '../../ingest/history/unload.ts';
 import { finestPlan } from '../../src/close/canonical-text.ts';
 import { closeMonth } from '../../src/close/close-month.ts';
 import { closesOf } from '../../src/close/closes.ts';
@@ -86,6 +87,26 @@ describe('a close', () => {
     expect(await closes.ask('/v1/campaigns', account, { ...march, as_of: 'closed' })).toContain(
       '"impressions":7',
     );
+  });
+
+  test('of an account whose rows of the month all went is closed again, without rows', async () => {
+    const account = 'emptied';
+    await load(db.store, [of(account, { quantity: 7 })]);
+    const ofAccount =
+      'SELECT load_id AS id FROM load_chunks WHERE chunk IN (SELECT chunk FROM events WHERE advertiser_id = {account:String})';
+    const [found] = await select<{ id: string }>(db.store, ofAccount, { account });
+    await close(db.store, '2026-03', account);
+    const [first] = await closes.of(account);
+    await unload(db.store, found?.id ?? '', () => new Date());
+    await close(db.store, '2026-03', account);
+    const [again] = await closes.of(account);
+    expect(again).toMatchObject({ rows: 0, previous: first?.revision });
+    const rows = async (as_of?: string) =>
+      (await closes.ask('/v1/campaigns', account, { ...march, as_of })).match(/"rows":\[.*?\]/)?.[0];
+    expect(await rows('closed')).toBe('"rows":[]');
+    expect(await rows(first?.revision)).toContain('"impressions":7');
+    expect(await closes.verified()).toEqual([]);
+    await expect(close(db.store, '2026-03', 'never')).rejects.toThrow('never has no rows in 2026-03');
   });
 
   test('of a month that has not ended is refused', async () => {

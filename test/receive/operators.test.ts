@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { validate } from '@hyperjump/json-schema/openapi-3-1';
 import pino from 'pino';
@@ -193,6 +194,10 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
   ['/v1/loads/show', undefined, 'load'],
   ['/v1/rejects?load=nowhere', undefined, 'load'],
   ['/v1/audit?since=yesterday', undefined, 'since'],
+  ['/v1/close', { account: 'a', month: '2026-13' }, 'month'],
+  ['/v1/close', { month: '2026-03' }, 'account'],
+  ['/v1/close', { account: 'nobody', month: '2026-03' }, 'account'],
+  [`/v1/closes/manifest?revision=${'0'.repeat(64)}`, undefined, 'revision'],
 ])('%s with %j is 400 and names what is wrong', async (path, body, field) => {
   const { status, json } = await ask(path, { body });
   expect({ status, code: json.code, field: json.field }).toEqual({
@@ -200,6 +205,26 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
     code: 'invalid_request',
     field,
   });
+});
+
+test('a month is closed, listed and printed, and who closed it is in the audit log', async () => {
+  const lines = [event({ advertiser_id: 'closing', spend: '1.5' })];
+  await receiver.send(bodyOf(lines));
+  const unready = await ask('/v1/close', { body: { account: 'closing', month: '2026-03' } });
+  const reasons = ['1 day unconfirmed'];
+  expect(unready.json).toEqual({ closed: [], unready: [{ account: 'closing', month: '2026-03', reasons }] });
+  const { json } = await ask('/v1/close', { body: { account: 'closing', month: '2026-03', anyway: true } });
+  const [{ revision }] = json.closed;
+  expect(json).toMatchObject({ closed: [{ rows: 1, before: false }], unready: [] });
+  expect((await audit())[0]).toMatchObject({
+    ...{ who: 'panel', operation: 'close', state: 'done' },
+    outcome: { closed: [{ account: 'closing', revision }] },
+  });
+  expect((await ask('/v1/closes?account=closing')).json).toMatchObject([{ month: '2026-03', revision }]);
+  const rows = await ask(`/v1/closes/rows?revision=${revision}`);
+  expect(createHash('sha256').update(rows.text).digest('hex')).toBe(revision);
+  const { text } = await ask(`/v1/closes/manifest?revision=${revision}`);
+  expect(JSON.parse(text)).toMatchObject({ revision, rows: 1, signed_by: null });
 });
 
 interface Described {

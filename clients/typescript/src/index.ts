@@ -51,6 +51,13 @@ export interface ReportRequest {
   readonly [field: string]: unknown;
 }
 
+/** Days of closed months. */
+export interface AdjustmentsRequest
+  extends Pick<ReportRequest, 'start_time' | 'end_time' | 'filters' | 'limit' | 'totals'> {
+  /** A revision; the last close unless given. */
+  readonly as_of?: string;
+}
+
 export interface CallOptions {
   /** Aborting it ends the report on the service, too. */
   readonly signal?: AbortSignal;
@@ -128,11 +135,19 @@ export class Adtally {
     request: ReportRequest,
     options: CallOptions = {},
   ): Promise<Report<Rows[Name]>> {
-    const text = new TextDecoder().decode(
-      await whole(this.#pieces(name, 'application/json', request, options)),
-    );
-    if (!text.endsWith('}}')) throw new IncompleteAnswer('the answer has no end');
-    return (this.#options.parse(text) as { result: Report<Rows[Name]> }).result;
+    return this.#whole(this.#pieces(name, 'application/json', request, options));
+  }
+
+  /**
+   * What changed in a family after months were closed: today minus closed, a row for each day and all ids that differ.
+   * @throws as `rows`; `month_not_closed` where a month of the range is not closed
+   */
+  async adjustments(
+    family: 'campaigns' | 'ad_units',
+    request: AdjustmentsRequest,
+    options: CallOptions = {},
+  ): Promise<Report<Readonly<Record<string, string | number>>>> {
+    return this.#whole(this.#post(`/v1/${family}/adjustments`, 'application/json', request, options));
   }
 
   /** An Arrow IPC stream, for `tableFromIPC` of apache-arrow or flechette, or DuckDB. @throws as `rows` */
@@ -160,6 +175,12 @@ export class Adtally {
     const text = new TextDecoder().decode(await whole(asked));
     if (!text.endsWith('}}')) throw new IncompleteAnswer('the answer has no end');
     return JSON.parse(text).result;
+  }
+
+  async #whole<Row>(asked: AsyncIterable<Uint8Array>): Promise<Report<Row>> {
+    const text = new TextDecoder().decode(await whole(asked));
+    if (!text.endsWith('}}')) throw new IncompleteAnswer('the answer has no end');
+    return (this.#options.parse(text) as { result: Report<Row> }).result;
   }
 
   #pieces(name: ReportName, accept: string, request: ReportRequest, options: CallOptions) {
