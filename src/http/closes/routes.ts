@@ -14,8 +14,8 @@ export interface ManifestDeps extends ClosesDeps {
   readonly signing?: SigningKeys | undefined;
 }
 
-export const keysPath = '/.well-known/jwks.json';
-export const manifestPath = '/v1/closes/:revision/manifest';
+const keysPath = '/.well-known/jwks.json';
+const manifestPath = '/v1/closes/:revision/manifest';
 
 /** What a close of the account says of itself, and the keys that sign it. */
 export function manifestRoutes(deps: ManifestDeps): Hono<HttpEnv> {
