@@ -11,8 +11,12 @@ export function reportRequest(state: State, { key, today }: Session): ReportRequ
 }
 
 /** The same of a report that has every value of a field, whatever is filtered. */
-export function valuesRequest({ family, range }: State, field: string, session: Session): ReportRequest {
+export function valuesRequest(
+  { family, range, closed }: State,
+  field: string,
+  session: Session,
+): ReportRequest {
   const dimension = dimensionOfField(family, field);
   const dimensions = dimension ? [dimension] : [];
-  return reportRequest({ ...initialState(family), grain: 'total', range, dimensions }, session);
+  return reportRequest({ ...initialState(family), grain: 'total', range, closed, dimensions }, session);
 }

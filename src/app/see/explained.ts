@@ -1,10 +1,9 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { button, el, named } from '../parts/dom.ts';
+import { asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
-import { failureOf } from '../rows/headers.ts';
 import { keysOf, metricsOf, textFields } from '../state/fields.ts';
-import { loginWith } from '../state/key.ts';
 import type { Session } from '../state/session.ts';
 import type { State } from '../state/state.ts';
 import { columnLabel } from '../words/labels.ts';
@@ -68,25 +67,10 @@ export class Explained {
 
   /** What it is made of, or why that is not known. */
   private async ask(family: string, body: unknown): Promise<Explanation | string> {
-    try {
-      const { headers, credentials } = loginWith(this.session.key);
-      const response = await fetch(`/v1/${family}/explain`, {
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-        cache: 'no-store',
-        credentials,
-      });
-      if (response.ok) {
-        const answer = (await response.text()).replace(/":(-?\d[\d.]*)/g, '":"$1"');
-        return (JSON.parse(answer) as { result: Explanation }).result;
-      }
-      const { reason, detail } = await failureOf(response);
-      if (reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
-      return detail;
-    } catch {
-      return text.problems.unreachable.title;
-    }
+    const found = await asked<Explanation>(`/v1/${family}/explain`, body, this.session);
+    if ('result' in found) return found.result;
+    if (found.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
+    return found.failure.detail;
   }
 }
 

@@ -16,6 +16,7 @@ export function bodyOf(state: State, today: string) {
     ...(state.grain !== 'total' && state.grain !== 'day' && { time_grain: state.grain }),
     ...(Object.keys(state.filters).length > 0 && { filters: state.filters }),
     ...(compared && { compare_to: compared }),
+    ...(state.closed && { as_of: 'closed' }),
   };
 }
 

@@ -16,6 +16,8 @@ export interface State {
   readonly grain: Grain;
   readonly range: Preset | DayRange;
   readonly compare: Comparison | DayRange;
+  /** As the months were closed, instead of today. */
+  readonly closed: boolean;
   /** By text field: the values to keep. */
   readonly filters: Readonly<Record<string, readonly string[]>>;
   /** Figures shown, in their order. */
@@ -37,6 +39,7 @@ export function initialState(family: string): State {
     grain: 'day',
     range: 'last_28_days',
     compare: 'none',
+    closed: false,
     filters: {},
     metrics: metricsOf(family).map(({ id }) => id),
     chart: mainMetric(family),
@@ -48,15 +51,22 @@ export function initialState(family: string): State {
 /** The other report with as much of the choice as it has, too. */
 export function ofFamily(state: State, family: string): State {
   if (family === state.family) return state;
-  const { grain, range, compare } = state;
+  const { grain, range, compare, closed } = state;
   const dimensions = state.dimensions.filter((name) => dimensionsOf(family).includes(name));
   const { device } = state.filters;
-  return { ...initialState(family), dimensions, grain, range, compare, filters: device ? { device } : {} };
+  const kept = { dimensions, grain, range, compare, closed };
+  return { ...initialState(family), ...kept, filters: device ? { device } : {} };
 }
 
 /** The state without what only the optional fields of a request can ask for. */
 export function withoutOptions(state: State): State {
-  return { ...state, compare: 'none', filters: {}, grain: state.grain === 'total' ? 'total' : 'day' };
+  return {
+    ...state,
+    compare: 'none',
+    closed: false,
+    filters: {},
+    grain: state.grain === 'total' ? 'total' : 'day',
+  };
 }
 
 export function daysOf({ range }: State, today: string): DayRange {
@@ -97,13 +107,14 @@ export function toHash(state: State): string {
 }
 
 function fieldsOf(state: State): URLSearchParams {
-  const { family, dimensions, grain, range, compare, metrics, chart, changes, sort, find } = state;
+  const { family, dimensions, grain, range, compare, closed, metrics, chart, changes, sort, find } = state;
   return new URLSearchParams([
     ['report', family],
     ['by', dimensions.join(',')],
     ['each', grain],
     ['days', daysField(range)],
     ['compare', daysField(compare)],
+    ['figures', closed ? 'closed' : ''],
     ...Object.entries(state.filters).flatMap(([field, values]) =>
       values.map((value) => [`only.${field}`, value]),
     ),
@@ -152,6 +163,7 @@ export function fromHash(hash: string, family: string): State {
       comparisons.find((name) => name === fields.get('compare')) ??
       twoDays(fields.get('compare') ?? '') ??
       initial.compare,
+    closed: fields.get('figures') === 'closed',
     filters: filtersOf(fields, initial.family),
     metrics: shown.length ? shown : initial.metrics,
     chart: metrics.includes(chart) ? chart : initial.chart,

@@ -1,3 +1,4 @@
+import { Closed } from '../choose/closed.ts';
 import { Controls } from '../choose/controls.ts';
 import { Filters } from '../choose/filters.ts';
 import { MetricsMenu } from '../choose/metrics.ts';
@@ -6,6 +7,7 @@ import { Notice } from '../parts/notice.ts';
 import { Rows } from '../rows/client.ts';
 import type { Arranged, Facts, Failure, Progress } from '../rows/protocol.ts';
 import { reportRequest, valuesRequest } from '../rows/requests.ts';
+import { Adjusted } from '../see/adjusted.ts';
 import { Cards } from '../see/cards.ts';
 import { Chart } from '../see/chart.ts';
 import { Explained } from '../see/explained.ts';
@@ -34,6 +36,7 @@ export class Workbench {
   private readonly freshness = new Freshness();
   private readonly cards: Cards;
   private readonly controls: Controls;
+  private readonly closed: Closed;
   private readonly filters: Filters;
   private readonly metrics: MetricsMenu;
   private readonly toolbar: Toolbar;
@@ -55,6 +58,8 @@ export class Workbench {
     const choose = (change: Partial<State>) => this.choose(change);
     this.chart = new Chart(choose);
     this.controls = new Controls(choose, session.today, session.optional);
+    const adjusted = new Adjusted(session, onEnd);
+    this.closed = new Closed(choose, session, () => void adjusted.show(this.state));
     this.filters = new Filters(this.rows, choose, (state, field) => valuesRequest(state, field, session));
     this.metrics = new MetricsMenu(choose, () => {
       this.table.resetWidths();
@@ -75,10 +80,12 @@ export class Workbench {
         if (session.optional) this.filters.toggle(field, value);
       },
       onexplain: (row) => {
-        if (this.arranged) void this.explained.show(this.state, row, this.facts?.currency);
+        // The loads that are there are those of today.
+        if (this.arranged && !this.state.closed)
+          void this.explained.show(this.state, row, this.facts?.currency);
       },
     });
-    if (session.optional) this.controls.element.append(this.filters.details);
+    if (session.optional) this.controls.element.append(this.closed.element, this.filters.details);
     this.toolbar.actions.append(this.metrics.element, this.take.element);
     this.figures.append(this.cards.element, this.chart.element);
     this.sheet.append(
@@ -94,6 +101,7 @@ export class Workbench {
       this.figures,
       this.sheet,
       this.explained.element,
+      adjusted.element,
     );
     this.rows.onProgress = (progress) => void this.arriving(progress);
     this.show();
@@ -147,6 +155,7 @@ export class Workbench {
 
   private show(): void {
     this.controls.show(this.state);
+    this.closed.show(this.state);
     this.filters.show(this.state);
     this.metrics.show(this.state);
     this.toolbar.show(this.state);
@@ -172,6 +181,7 @@ export class Workbench {
     this.facts = result.facts;
     this.all = result.rows;
     performance.mark('all rows');
+    if (this.session.optional) void this.closed.ask(this.state);
     await this.arrange(true);
     this.toolbar.announce(text.progress.done(rowsText(result.rows)));
   }

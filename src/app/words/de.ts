@@ -98,6 +98,14 @@ export const de: Words = {
     last: 'Vergleich bis',
     with: (days) => `verglichen mit ${days}`,
   },
+  closed: {
+    label: 'Zahlen',
+    names: { today: 'Stand heute', closed: 'Wie abgeschlossen' },
+    at: (when) => `abgeschlossen ${when}`,
+    changes: 'Was sich seither änderte',
+    title: 'Was sich nach dem Abschluss des Monats änderte',
+    nothing: 'Nichts hat sich geändert.',
+  },
   columns: {
     start_time: 'Tag',
     first_day: 'Von',

@@ -122,6 +122,14 @@ export const en = {
     last: 'Compared to',
     with: (days: string) => `compared with ${days}`,
   },
+  closed: {
+    label: 'Figures',
+    names: { today: 'As of today', closed: 'As closed' },
+    at: (when: string) => `closed ${when}`,
+    changes: 'What changed since',
+    title: 'What changed after the month was closed',
+    nothing: 'Nothing changed.',
+  },
   columns: {
     start_time: 'Day',
     first_day: 'From',

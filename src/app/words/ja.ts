@@ -93,6 +93,14 @@ export const ja: Words = {
     last: '比較期間の終了日',
     with: (days) => `${days} と比較`,
   },
+  closed: {
+    label: '数値',
+    names: { today: '現在', closed: '締め時点' },
+    at: (when) => `${when} に締め`,
+    changes: '締め後の変更',
+    title: '月の締め後に変わった数値',
+    nothing: '変更はありません。',
+  },
   columns: {
     start_time: '日',
     first_day: '開始',

@@ -1,0 +1,66 @@
+import { button, el } from '../parts/dom.ts';
+import { asked } from '../rows/asked.ts';
+import { periodsOf } from '../state/ranges.ts';
+import type { Session } from '../state/session.ts';
+import { type Choose, daysOf, type State } from '../state/state.ts';
+import { momentText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
+
+interface Closes {
+  /** Newest first. */
+  readonly closes: readonly { readonly month: string; readonly closed_at: string }[];
+}
+
+/** Whether figures are those of today or as the months of the range were closed; in sight where all of them were. */
+export class Closed {
+  readonly element: HTMLElement;
+  private readonly session: Session;
+  private readonly name: HTMLSelectElement;
+  private readonly at = el('output', { class: 'days', for: 'closed' });
+  private readonly changes: HTMLButtonElement;
+  /** What was asked last. */
+  private about = '';
+
+  constructor(choose: Choose, session: Session, onchanges: () => void) {
+    this.session = session;
+    const onchange = () => choose({ closed: this.name.value === 'closed' });
+    this.name = el(
+      'select',
+      { id: 'closed', onchange },
+      el('option', { value: 'today' }, text.closed.names.today),
+      el('option', { value: 'closed' }, text.closed.names.closed),
+    );
+    this.changes = button(text.closed.changes, onchanges, { class: 'preset' });
+    this.element = el(
+      'div',
+      { class: 'field closed', hidden: true },
+      el('label', { for: 'closed' }, text.closed.label),
+      this.name,
+      this.at,
+      this.changes,
+    );
+  }
+
+  show(state: State): void {
+    this.name.value = state.closed ? 'closed' : 'today';
+    if (state.closed) this.element.hidden = false;
+  }
+
+  /** Asks the service what is closed, if days or report are others than before. */
+  async ask(state: State): Promise<void> {
+    const { start, end } = daysOf(state, this.session.today);
+    const about = `${state.family} ${start} ${end}`;
+    if (about === this.about) return;
+    this.about = about;
+    const range = { start_time: start, end_time: end };
+    const found = await asked<Closes>(`/v1/${state.family}/closes`, range, this.session);
+    if (about !== this.about) return;
+    const closes = 'result' in found ? found.result.closes : [];
+    const months = periodsOf({ start, end }, 'month').map((month) => month.start.slice(0, 7));
+    const areClosed = months.every((month) => closes.some((close) => close.month === month));
+    this.element.hidden = !areClosed && this.name.value !== 'closed';
+    this.changes.hidden = !areClosed;
+    this.at.textContent =
+      areClosed && closes[0] ? text.closed.at(momentText(Date.parse(closes[0].closed_at))) : '';
+  }
+}

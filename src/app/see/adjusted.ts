@@ -1,0 +1,100 @@
+import { familyOf } from '../../../catalog/breakdowns.ts';
+import { catalog } from '../../../catalog/catalog.ts';
+import { button, el } from '../parts/dom.ts';
+import { asked } from '../rows/asked.ts';
+import type { Session } from '../state/session.ts';
+import { daysOf, type State } from '../state/state.ts';
+import { columnLabel } from '../words/labels.ts';
+import { countText, dayText, locale, rangeText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
+
+type Row = Readonly<Record<string, string>>;
+
+/** As the service writes it; figures as text. */
+interface Adjustments {
+  readonly rows: readonly Row[];
+  readonly column_metadata: readonly { readonly id: string }[];
+  readonly totals?: Row;
+  readonly row_count?: string;
+}
+
+const most = 1_000;
+const digits = new Intl.NumberFormat(locale, { maximumFractionDigits: 6, signDisplay: 'exceptZero' });
+
+/** Shows what changed after the months of a range were closed. */
+export class Adjusted {
+  readonly element = el('dialog', { class: 'explained', 'aria-label': text.closed.title });
+  private readonly session: Session;
+  private readonly onEnd: (reason: string) => void;
+  private turn = 0;
+
+  constructor(session: Session, onEnd: (reason: string) => void) {
+    this.session = session;
+    this.onEnd = onEnd;
+  }
+
+  async show(state: State): Promise<void> {
+    const turn = ++this.turn;
+    const { start, end } = daysOf(state, this.session.today);
+    const said = el('p', { role: 'status' }, text.progress.asking);
+    this.element.replaceChildren(
+      el('h2', {}, text.closed.title),
+      el('p', {}, rangeText(start, end)),
+      said,
+      button(text.explained.close, () => this.element.close()),
+    );
+    if (!this.element.open) this.element.showModal();
+    const body = { start_time: start, end_time: end, filters: state.filters, limit: most, totals: true };
+    const found = await asked<Adjustments>(`/v1/${state.family}/adjustments`, body, this.session);
+    if (turn !== this.turn) return;
+    if ('failure' in found) {
+      if (found.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
+      said.textContent = found.failure.detail;
+      return;
+    }
+    const { rows, row_count = `${rows.length}` } = found.result;
+    const [shown, all] = [countText(rows.length), countText(Number(row_count))];
+    said.textContent =
+      rows.length === 0
+        ? text.closed.nothing
+        : rows.length < Number(row_count)
+          ? text.table.found(shown, all)
+          : '';
+    if (rows.length > 0)
+      said.after(el('div', { class: 'parts', tabindex: 0 }, tableOf(state.family, found.result)));
+  }
+}
+
+function tableOf(family: string, { rows, column_metadata, totals = {} }: Adjustments): HTMLTableElement {
+  const figures = Object.keys(familyOf(catalog, family).measures);
+  const texts = column_metadata
+    .map(({ id }) => id)
+    .filter((id) => id !== 'end_time' && !figures.includes(id));
+  const number = (value = '0') => el('td', { class: 'number' }, digits.format(value as `${number}`));
+  const head = (id: string, kind?: string) => el('th', { scope: 'col', class: kind }, columnLabel(id));
+  const line = (row: Row) =>
+    el(
+      'tr',
+      {},
+      ...texts.map((id) =>
+        el('td', {}, id === 'start_time' ? dayText(row[id] ?? '') : el('bdi', {}, row[id])),
+      ),
+      ...figures.map((id) => number(row[id])),
+    );
+  return el(
+    'table',
+    { 'aria-label': text.closed.title },
+    el('thead', {}, el('tr', {}, ...texts.map((id) => head(id)), ...figures.map((id) => head(id, 'number')))),
+    el('tbody', {}, ...rows.map(line)),
+    el(
+      'tfoot',
+      {},
+      el(
+        'tr',
+        {},
+        el('th', { scope: 'row', colspan: texts.length }, text.table.total),
+        ...figures.map((id) => number(totals[id])),
+      ),
+    ),
+  );
+}
