@@ -41,6 +41,12 @@ test('a restored backup, one file or a folder, has what was backed up, and count
   await done('ingest', 'events', first);
   await done('close', 'advertiser', '2026-01', '--anyway');
   const closes = await done('closes', '--json');
+  const { revision } = JSON.parse(closes)[0];
+  const kept = async () => [
+    await done('closes', 'rows', revision),
+    await done('closes', 'manifest', revision),
+  ];
+  const whole = await kept();
   for (const to of backups) {
     await done('backup', to);
     expect(statSync(to).size).toBeGreaterThan(0);
@@ -56,6 +62,7 @@ test('a restored backup, one file or a folder, has what was backed up, and count
     await done('restore', to, '--replace');
     expect(await events()).toBe(3);
     expect(await done('closes', '--json')).toBe(closes);
+    expect(await kept()).toEqual(whole);
     await done('ingest', 'events', second);
     expect(await events()).toBe(5);
   }

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { manifestText } from '../../src/close/closes.ts';
+import { checkManifest } from '../../src/close/manifest.ts';
+import { close, march, useCloses } from '../support/closes.ts';
+import { useCluster } from '../support/cluster.ts';
+import { load } from '../support/events.ts';
+import { testSeed as seed } from '../support/random.ts';
+import { randomEvents } from '../support/random-events.ts';
+import { useService } from '../support/service.ts';
+import { useClusterStore, useStore } from '../support/store.ts';
+
+const spread = useClusterStore(useCluster(3));
+const single = useStore();
+const service = useService(spread);
+const onShards = useCloses(spread, service);
+const onOne = useCloses(single, useService(single));
+
+test(`a close on three shards is that of a single node, with a manifest that fits (seed ${seed})`, async () => {
+  const events = randomEvents(seed, 1500);
+  for (const { store } of [spread, single]) {
+    await load(store, events, 40_000);
+    await close(store, '2026-03', undefined, { anyway: true });
+  }
+  for (const account of ['both', 'both-2']) {
+    const [closed] = await onShards.of(account);
+    const [other] = await onOne.of(account);
+    if (!closed) throw new Error(`${account} is not closed`);
+    expect(closed.rows).toBeGreaterThan(10);
+    expect([closed.revision, closed.rows]).toEqual([other?.revision, other?.rows]);
+    const text = Buffer.from(await onShards.textOf(closed));
+    const manifest = Buffer.from((await manifestText(spread.store, closed.revision)) ?? '');
+    const rows = async function* () {
+      yield text;
+    };
+    expect(await checkManifest(rows(), manifest)).toMatchObject({ rows: closed.rows });
+    const asked = (body: object) =>
+      onShards.ask('/v1/ad_units/breakdowns/device_site_date', account, { ...march, ...body });
+    const then = await asked({});
+    await load(spread.store, randomEvents(seed + 1, 300), 40_000);
+    expect(await asked({ as_of: 'closed' })).toBe(then);
+    expect(await asked({})).not.toBe(then);
+  }
+  expect(await onShards.verified()).toEqual([]);
+});
