@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { checkManifest } from '../../close/manifest.ts';
 import { keysOfSet, type PublicKey, publicKeyOf } from '../../close/signature.ts';
 import { keysOf } from '../../config/signing.ts';
-import { counted, say } from '../command/command.ts';
+import { counted, line, say } from '../command/command.ts';
 
 /** `check-manifest`, which needs no store. */
 export function addCheckManifest(program: Command): void {
@@ -24,9 +24,9 @@ export function addCheckManifest(program: Command): void {
           throw 'code' in error ? error : new Error(`${manifest}: ${error.message}`, { cause: error });
         },
       );
-      say(
-        `${rows} has the ${counted(checked.rows, 'row')} of ${checked.account_id} ${checked.month} that ${manifest} tells`,
-      );
+      const whose = `${checked.account_id} ${checked.month}`;
+      // Whoever wrote the manifest chose its texts.
+      say(line([`${rows} has the ${counted(checked.rows, 'row')} of ${whose} that ${manifest} tells`]));
       say(
         checked.signer !== undefined
           ? `signed with the key ${checked.signer}`
