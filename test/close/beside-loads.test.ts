@@ -22,8 +22,8 @@ const listed = (condition: string) =>
   );
 
 test('a close has all of a load that was under way, and nothing of one that began meanwhile', async () => {
-  // Some fifty chunks.
-  const before = load(db.store, events(2_000, 'before'), 10_000);
+  // Some fifteen chunks.
+  const before = load(db.store, events(600, 'before'), 10_000);
   await listed("kind = 'events' AND rows > 0");
   const closing = close(db.store, '2026-03', account);
   await listed("kind = 'rebuild'");
@@ -32,7 +32,7 @@ test('a close has all of a load that was under way, and nothing of one that bega
 
   const asked = (body: object) => closes.ask('/v1/campaigns', account, { ...march, ...body });
   const closed = await asked({ as_of: 'closed' });
-  expect(closed).toContain('"impressions":2000');
+  expect(closed).toContain('"impressions":600');
   expect(closed).not.toContain('meanwhile');
   expect(await asked({})).toContain('"impressions":3');
   expect(await closes.verified()).toEqual([]);
