@@ -173,6 +173,16 @@ PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, ad_unit_id, site_id)
 SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
+CREATE TABLE agreed
+(
+    `schedule` String,
+    `recipient` String,
+    `at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = MergeTree
+ORDER BY (schedule, recipient)
+SETTINGS index_granularity = 8192;
+
 CREATE TABLE audit
 (
     `id` String,
@@ -572,6 +582,8 @@ CREATE TABLE schedules
     `wait_hours` UInt16,
     `token` String,
     `state` Enum8('active' = 1, 'paused' = 2, 'removed' = 3),
+    `language` String DEFAULT 'en-GB',
+    `made_by` String,
     `since` DateTime64(3, 'UTC'),
     `version` DateTime64(6, 'UTC') DEFAULT now64(6),
     CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id)

@@ -48,8 +48,20 @@ const serviceTables = {
   account_limits: ['account_id', 'requests', 'version'],
   account_currencies: ['account_id', 'currency', 'version'],
   sign_outs: ['person', 'version'],
-  schedules: ['id', 'account_id', 'every', 'at', 'recipients', 'wait_hours', 'state', 'since'],
+  schedules: [
+    'id',
+    'account_id',
+    'every',
+    'at',
+    'recipients',
+    'wait_hours',
+    'language',
+    'made_by',
+    'state',
+    'since',
+  ],
   unsubscribed: ['schedule', 'recipient'],
+  agreed: ['schedule', 'recipient', 'at'],
   mails: ['schedule', 'day', 'recipient', 'attempt', 'state', 'at'],
 };
 

@@ -71,6 +71,7 @@ function reporterGrants(databases: readonly string[]): string[] {
       'sign_outs',
       'schedules',
       'unsubscribed',
+      'agreed',
       'mails',
       'loads',
       'migrations',

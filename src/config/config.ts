@@ -168,6 +168,8 @@ export type Config = Readonly<{
   publicUrl?: string;
   /** What closes are signed with; absent: they are not. */
   signing?: SigningKeys;
+  /** Whether accounts may have reports of theirs sent by mail. */
+  accountMails: boolean;
   /** How reports are sent by mail. */
   mail: MailSettings;
   /** Where people sign in; absent: with tokens alone. */
@@ -232,6 +234,9 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
       `OIDC_ISSUER=${values.OIDC_ISSUER}: needs PUBLIC_URL, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET, too`,
     );
   }
+  if (values.ACCOUNT_MAILS === 'on' && values.CLICKHOUSE_URL && !values.LINK_SECRET) {
+    throw new ConfigError('ACCOUNT_MAILS=on: needs LINK_SECRET, too');
+  }
   return Object.freeze({
     clickhouse: Object.freeze({
       ...(values.CLICKHOUSE_URL && { url: values.CLICKHOUSE_URL }),
@@ -285,6 +290,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     ...(values.LINK_SECRET && { linkSecret: values.LINK_SECRET }),
     ...(values.SIGNING_KEY && { signing: values.SIGNING_KEY }),
     ...(values.PUBLIC_URL && { publicUrl: values.PUBLIC_URL }),
+    accountMails: values.ACCOUNT_MAILS === 'on',
     mail: mailConfig(values),
     ...(signIn && { signIn }),
     page: pageConfig(values),

@@ -15,6 +15,7 @@ export const mailVariables = {
       'is not an address of mail, such as Reports <reports@example.com>',
     )
     .optional(),
+  ACCOUNT_MAILS: z.enum(['on', 'off'], 'is neither on nor off').default('off'),
   SERVICE_URL: z
     .url({
       protocol: /^https?$/,

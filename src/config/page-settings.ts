@@ -22,6 +22,8 @@ export interface PageSettings {
   readonly brand: Branding;
   /** Origins whose pages may show this one in a frame. */
   readonly frameAncestors: readonly string[];
+  /** Whether accounts may have reports of theirs sent by mail; absent: not. */
+  readonly mails?: boolean;
   /** Where people sign in, if they can without a token. */
   readonly signIn?: Pick<SignInSettings, 'issuer' | 'publicUrl'>;
 }

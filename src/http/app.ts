@@ -37,6 +37,8 @@ import { manifestRoutes } from './closes/routes.ts';
 import { docs } from './docs/routes.ts';
 import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
+import { type OwnScheduleDeps, ownScheduleRoutes } from './mails/own-schedules.ts';
+import { type RecipientDeps, recipientRoutes } from './mails/recipient-routes.ts';
 import { mcpRoutes } from './mcp/routes.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { page } from './page/routes.ts';
@@ -55,7 +57,6 @@ import { health, type OperatorDeps, operator } from './server/health.ts';
 import { requireHttp11 } from './server/http-version.ts';
 import { callerLeft, observe } from './server/observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from './server/plain-message.ts';
-import { type UnsubscribeDeps, unsubscribeRoutes } from './unsubscribe/routes.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, ChangesDeps {
   /** What is for the operator; absent where that has a port of its own. */
@@ -68,7 +69,10 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   /** Absent: people have tokens alone. */
   readonly signIn?: SignInDeps;
   readonly signing?: SigningKeys | undefined;
-  readonly unsubscribe: UnsubscribeDeps['unsubscribe'];
+  /** What recipients of mails answer. */
+  readonly recipients: Pick<RecipientDeps, 'unsubscribe' | 'agree'>;
+  /** Absent: accounts schedule no mails of their own. */
+  readonly ownSchedules?: OwnScheduleDeps['schedules'];
   /** How the page for people looks, and who may frame it. */
   readonly page: PageSettings;
   readonly callerOf: (incoming: IncomingMessage) => Caller;
@@ -130,11 +134,15 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       waitSeconds: deps.gate.waitSeconds,
     },
   };
-  const describe = () => openApiDocument(deps.catalog, limits, deps.operator !== undefined);
+  const described = {
+    withOperator: deps.operator !== undefined,
+    withSchedules: deps.ownSchedules !== undefined,
+  };
+  const describe = () => openApiDocument(deps.catalog, limits, described);
   app.route('/', docs({ heading: 'Reports over HTTP', describe, brand: deps.page.brand }));
   app.route('/', page(deps.page));
   if (signIn) app.route('/', signInRoutes({ ...signIn, failures, log }));
-  app.route('/', unsubscribeRoutes({ ...deps, body }));
+  app.route('/', recipientRoutes({ ...deps, ...deps.recipients, body }));
   const ofOperator = deps.operator ? ['/readyz', '/metrics'] : [];
   for (const path of ['/', '/app', '/healthz', ...ofOperator, '/openapi.json', '/docs']) {
     app.all(path, () => {
@@ -168,6 +176,10 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     app.all(path, () => {
       throw new Problem('method_not_allowed', undefined, { headers: { Allow: 'POST' } });
     });
+  }
+  if (deps.ownSchedules) {
+    const own = { schedules: deps.ownSchedules, authenticated: forReports, limited, body, log };
+    app.route('/', ownScheduleRoutes(own));
   }
   const byPassword = basicAuthentication(deps.accounts);
   const byLink = linkAuthentication(deps.accounts, deps.links);

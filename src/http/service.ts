@@ -19,7 +19,8 @@ import { Changes } from '../report/changes/changes.ts';
 import { Answers } from '../report/kept/answers.ts';
 import { StoreVersion } from '../report/kept/store-version.ts';
 import { timestampIn } from '../report/time/timestamp.ts';
-import { unsubscribe } from '../schedules/schedules.ts';
+import { OwnSchedules } from '../schedules/own.ts';
+import { agree, unsubscribe } from '../schedules/schedules.ts';
 import { AccountCache } from './access/account-cache.ts';
 import { Limiter } from './access/limiter.ts';
 import { openRedis } from './access/redis.ts';
@@ -82,9 +83,13 @@ export async function startService(
     store,
     onError: warnOf('tokens, limits and currencies not refreshed'),
   });
-  // Few people sign out everywhere or end their mails, and the user of reports may not write.
+  // Few people sign out everywhere, or decide about mails, and the user of reports may not write.
   const openWriter = () =>
     connect({ ...opened.address, ...config.clickhouse.sessions }, { idleTimeoutMs: shortMs });
+  const noting = (note: typeof unsubscribe) => async (schedule: string, recipient: string) => {
+    const writer = openWriter();
+    await note(writer, schedule, recipient).finally(() => writer.close());
+  };
   const signIn =
     config.signIn &&
     signInOf(config.signIn, { store, openWriter, onError: warnOf('sign-outs everywhere not refreshed') });
@@ -119,11 +124,12 @@ export async function startService(
     await store.close();
   };
   try {
+    let timezone: string | undefined;
     let timestamp: ((time: Date) => string) | undefined;
     const prepare = async () => {
       // Of a restore that was interrupted, some of it may be there.
       await appliedMigrations(store);
-      const timezone = await requireTimezone(store, config.reportTimezone);
+      timezone = await requireTimezone(store, config.reportTimezone);
       timestamp = timestampIn(timezone);
       const refreshed = [accounts, signIn?.signOuts, lastLoad, placements, readiness];
       await Promise.all(refreshed.map((each) => each?.start()));
@@ -171,11 +177,14 @@ export async function startService(
       links: linksOf(config),
       signing: config.signing,
       ...(signIn && { signIn }),
-      unsubscribe: async (schedule, recipient) => {
-        const writer = openWriter();
-        await unsubscribe(writer, schedule, recipient).finally(() => writer.close());
-      },
-      page: { ...config.page, ...(config.signIn && { signIn: config.signIn }) },
+      recipients: { unsubscribe: noting(unsubscribe), agree: noting(agree) },
+      ...(config.accountMails && {
+        ownSchedules: new OwnSchedules(store, openWriter, () => {
+          if (!timezone) throw storeUnavailable();
+          return timezone;
+        }),
+      }),
+      page: { ...config.page, mails: config.accountMails, ...(config.signIn && { signIn: config.signIn }) },
       ownUrl: () => ownUrl,
       callerOf: callersBehind(config.trustedProxies),
       log,

@@ -1,9 +1,9 @@
 import { catalog } from '../../catalog/catalog.ts';
+import { name } from '../app/words/en.ts';
 import type { DateRange } from '../report/days.ts';
-import { localTime } from '../schedules/due.ts';
 import type { Mail } from '../schedules/mails.ts';
 import type { ReportFile, Summary } from './report-service.ts';
-import { words } from './words.ts';
+import { figuresOf, type WordsOfLocale, wordsOf } from './words.ts';
 
 export interface Told {
   readonly mail: Mail;
@@ -18,6 +18,13 @@ export interface Told {
   readonly timezone: string;
 }
 
+export interface Asking {
+  readonly mail: Mail;
+  /** Whole addresses. */
+  readonly agreeLink: string;
+  readonly unsubscribeLink: string;
+}
+
 export interface Message {
   readonly subject: string;
   readonly text: string;
@@ -28,55 +35,72 @@ export interface Message {
 const lateMs = 3_600_000;
 
 /** Why a report is provisional; undefined: it is final. */
-export function provisional({ unconfirmed, lastDay }: Summary, { end }: DateRange): string | undefined {
+export function provisional(
+  { unconfirmed, lastDay }: Summary,
+  { end }: DateRange,
+  words: WordsOfLocale,
+): string | undefined {
   if (unconfirmed.length > 0) {
-    return words.unconfirmed(unconfirmed.map((days) => days.replace('/', ' to ')).join(', '));
+    const runs = unconfirmed.map((run) => run.split('/'));
+    return words.unconfirmed(words.list(runs.map(([first = '', last]) => words.days(first, last))));
   }
   if (lastDay === undefined) return words.noRowsYet;
-  return lastDay < end ? words.noRowsSince(lastDay) : undefined;
+  return lastDay < end ? words.noRowsSince(words.days(lastDay)) : undefined;
 }
 
 /** The texts of a mail: what the report is, whether it is final, its totals and first rows, and the ways to the file and out. */
 export function messageOf(told: Told): Message {
   const { mail, range, summary, file, fileLink, unsubscribeLink } = told;
-  const { rows, rowCount, columns, compared, mostOf } = summary;
-  const [family = '', breakdown = ''] = mail.schedule.report.split('/');
-  const parts = breakdown.split('_').filter(Boolean).map(words.part);
-  const report = words.report(words.family(family), parts);
+  const { account, language, report: path, body: fields } = mail.schedule;
+  const { rows, rowCount, columns, compared, mostOf, currency } = summary;
+  const words = wordsOf(language);
+  const [family = '', breakdown = ''] = path.split('/');
+  const figures = figuresOf(family, language, currency);
+  const report = words.report(words.family(family), breakdown.split('_').filter(Boolean).map(words.part));
   const days = words.days(range.start, range.end);
-  const count = grouped(rowCount);
-  const state = provisional(summary, range);
+  const count = words.count(rowCount);
+  const state = provisional(summary, range, words);
   const facts = [
-    words.account(mail.schedule.account),
+    words.account(account),
     state ?? words.final,
-    ...lateness(told),
+    ...lateness(told, words),
     ...(compared ? [words.compared(words.days(compared.start, compared.end))] : []),
   ];
-  const totals = Object.entries(summary.totals).map(([id, value]) => [words.label(id), grouped(value)]);
+  const totals = Object.entries(summary.totals).map(([id, value]) => [
+    words.column(id),
+    figures.total(id, value),
+  ]);
   // Days that each row has are said once.
-  const { time_grain: grain = 'day' } = mail.schedule.body;
+  const { time_grain: grain = 'day' } = fields;
   const said = !breakdown.endsWith('date') ? ['start_time', 'end_time'] : grain === 'day' ? ['end_time'] : [];
   const shown = columns.flatMap((column, n) => (said.includes(column) ? [] : [n]));
-  const head = shown.map((n) => words.label(columns[n] ?? ''));
-  const body = rows.map((row) =>
-    shown.map((n) => (isText(columns[n]) ? row[n] : grouped(row[n] ?? '')) ?? ''),
-  );
-  const some = mostOf === undefined ? words.first : words.largest(words.label(mostOf));
+  const label = (id: string) =>
+    figures.head(id, words.column(id === 'start_time' && grain !== 'day' ? 'first_day' : id));
+  const cell = (id: string, text: string) =>
+    isDay(id) ? words.days(text) : isText(id) ? text : figures.cell(id, text);
+  const head = shown.map((n) => label(columns[n] ?? ''));
+  const body = rows.map((row) => shown.map((n) => cell(columns[n] ?? '', row[n] ?? '')));
+  const some = (shown: string) =>
+    mostOf === undefined ? words.first(shown, count) : words.largest(words.column(mostOf), shown, count);
   const rowsTitle =
-    rows.length === 0 ? words.none : `${rows.length}` === rowCount ? words.rows : some(rows.length, count);
+    rows.length === 0
+      ? words.none
+      : `${rows.length}` === rowCount
+        ? words.rows
+        : some(words.count(`${rows.length}`));
   const fileWords = file ? words.attached(file.name) : words.linked(count);
-  const title = `${report}, ${days}`;
+  const title = words.subject(report, days, true);
   return {
     subject: oneLine(words.subject(report, days, state === undefined)),
     text: [
       title,
       facts.join('\n'),
       `${words.totals}\n${totals.map((row) => row.join(': ')).join('\n')}`,
-      `${rowsTitle}\n${[head, ...body].map((row) => row.map(oneLine).join(' | ')).join('\n')}`,
+      `${rowsTitle}\n${[head, ...body].map((row) => row.map((text) => name(oneLine(text))).join(' | ')).join('\n')}`,
       `${fileWords}\n${words.download}: ${fileLink}`,
       `${words.unsubscribe}: ${unsubscribeLink}`,
     ].join('\n\n'),
-    html: page(title, [
+    html: page(language, title, [
       `<h1 style="font-size:18px">${escaped(title)}</h1>`,
       ...facts.map((fact) => `<p>${escaped(fact)}</p>`),
       `<h2 style="font-size:15px">${words.totals}</h2>`,
@@ -89,18 +113,36 @@ export function messageOf(told: Told): Message {
   };
 }
 
+/** The mail that asks a recipient whether the reports of an account may come. */
+export function questionOf({ mail, agreeLink, unsubscribeLink }: Asking): Message {
+  const { schedule, recipient } = mail;
+  const { question } = wordsOf(schedule.language);
+  const { subject, button, refuse } = question;
+  const text = oneLine(question.text(schedule.account, recipient));
+  const link = (address: string, label: string) => `<p><a href="${escaped(address)}">${label}</a></p>`;
+  return {
+    subject,
+    text: [text, `${button}: ${agreeLink}`, `${refuse}: ${unsubscribeLink}`].join('\n\n'),
+    html: page(schedule.language, subject, [
+      `<p>${escaped(text)}</p>`,
+      link(agreeLink, button),
+      link(unsubscribeLink, refuse),
+    ]),
+  };
+}
+
 /** A document of these parts of HTML. */
-export function page(title: string, parts: readonly string[]): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(title)}</title></head><body style="font:14px/1.5 sans-serif;color:#222;background:#fff;margin:16px">${parts.join('\n')}</body></html>`;
+export function page(language: string, title: string, parts: readonly string[]): string {
+  return `<!doctype html><html lang="${escaped(language)}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(title)}</title></head><body style="font:14px/1.5 sans-serif;color:#222;background:#fff;margin:16px">${parts.join('\n')}</body></html>`;
 }
 
 export function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-function lateness({ mail: { due }, now, timezone }: Told): string[] {
+function lateness({ mail: { due }, now, timezone }: Told, words: WordsOfLocale): string[] {
   if (now.getTime() - due.at.getTime() < lateMs) return [];
-  return [words.late(localTime(due.at, timezone), localTime(now, timezone), timezone)];
+  return [words.late(words.moment(due.at, timezone), words.moment(now, timezone), timezone)];
 }
 
 const cellStyle = 'padding:3px 10px;border-bottom:1px solid #ddd';
@@ -121,19 +163,11 @@ function table(
   return `<table style="border-collapse:collapse">${lines.join('\n')}</table>`;
 }
 
-const texts = new Set([
-  'start_time',
-  'end_time',
-  ...Object.values(catalog.dimensions).flatMap(({ key, columns }) => [key, ...columns.map(({ id }) => id)]),
-]);
-const isText = (column = ''): boolean => texts.has(column);
+const isDay = (column: string): boolean => column === 'start_time' || column === 'end_time';
+const texts = new Set(
+  Object.values(catalog.dimensions).flatMap(({ key, columns }) => [key, ...columns.map(({ id }) => id)]),
+);
+const isText = (column = ''): boolean => isDay(column) || texts.has(column);
 
-/** Every digit, in groups of three before the point. */
-function grouped(figure: string): string {
-  const [whole = '', fraction] = figure.split('.');
-  const digits = whole.replace(/\B(?=(\d{3})+$)/g, ',');
-  return fraction === undefined ? digits : `${digits}.${fraction}`;
-}
-
-/** A name of a campaign may have any character. */
+/** A name of a campaign may have any character; one that turns the direction of writing turns no figure beside it. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');

@@ -16,6 +16,8 @@ export interface Summary {
   readonly rows: readonly (readonly string[])[];
   readonly rowCount: string;
   readonly totals: Readonly<Record<string, string>>;
+  /** The code of its money, where it is known. */
+  readonly currency?: string;
   readonly compared?: DateRange;
   /** The rows are those with most of it; absent: their order was asked for. */
   readonly mostOf?: string;
@@ -83,6 +85,7 @@ export class ReportService {
       totals: Object.fromEntries(
         [...said('totals').matchAll(/(\w+)="([^"]*)"/g)].map(([, id = '', value = '']) => [id, value]),
       ),
+      ...(said('currency') && { currency: said('currency') }),
       ...(start && end && { compared: { start, end } }),
       ...(body.order_by === undefined && { mostOf: moneyOf(report) }),
       unconfirmed: quoted(said('unconfirmed-revenue-dates')),

@@ -3,7 +3,7 @@ import { PassThrough, pipeline } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import type { Store } from '../../clickhouse/client.ts';
 import type { LinkMaker, Links } from '../accounts/links.ts';
-import { listTokens } from '../accounts/tokens.ts';
+import { issueToken, listTokens } from '../accounts/tokens.ts';
 import { daysOf } from '../schedules/due.ts';
 import {
   isOpen,
@@ -16,10 +16,11 @@ import {
   type Taken,
   take,
 } from '../schedules/mails.ts';
-import type { Schedule } from '../schedules/schedules.ts';
-import { messageOf, provisional } from './message.ts';
-import type { Asked, ReportService } from './report-service.ts';
-import { unsubscribeLink } from './unsubscribe-link.ts';
+import { type Schedule, tokenLabel } from '../schedules/schedules.ts';
+import { type Message, messageOf, provisional, questionOf } from './message.ts';
+import { agreePath, recipientLink, unsubscribePath } from './recipient-link.ts';
+import type { Asked, ReportFile, ReportService } from './report-service.ts';
+import { wordsOf } from './words.ts';
 
 export interface SenderOptions {
   readonly store: Store;
@@ -33,6 +34,11 @@ export interface SenderOptions {
   readonly publicUrl: string;
   readonly now: () => Date;
   readonly say: (text: string) => void;
+}
+
+interface Content {
+  readonly message: Message;
+  readonly file: ReportFile | undefined;
 }
 
 /** A mail server that does not answer for this long has failed. */
@@ -91,13 +97,14 @@ export class Sender {
   /** @returns false where it should be sent and was not */
   async #send(mail: Mail): Promise<boolean> {
     const { store, now, say } = this.#options;
-    const { schedule, due } = mail;
-    const maker = await this.#makerOf(schedule);
-    const asked = { schedule, range: daysOf(schedule.period, due.day), maker };
-    if (await this.#waits(mail, asked)) return true;
+    const { schedule, due, asks } = mail;
+    const asked = asks
+      ? undefined
+      : { schedule, range: daysOf(schedule.period, due.day), maker: await this.#makerOf(schedule) };
+    if (asked && (await this.#waits(mail, asked))) return true;
     const taken = await take(store, mail, now());
     if (!taken) return true;
-    const outcome = await this.#deliver(taken, asked);
+    const outcome = await (asked ? this.#deliver(taken, asked) : this.#ask(taken));
     await record(store, taken, now(), outcome);
     const { state, error } = outcome;
     say(`${nameOf(mail)}: ${state}${error ? ` (${error})` : ''}`);
@@ -110,7 +117,7 @@ export class Sender {
     if (now < latestAt(mail)) {
       if (now.getTime() - (this.#waiting.get(key) ?? 0) < waitingMs) return true;
       const summary = await this.#options.service.summary(asked);
-      if (provisional(summary, asked.range) !== undefined) {
+      if (provisional(summary, asked.range, wordsOf(mail.schedule.language)) !== undefined) {
         this.#waiting.set(key, now.getTime());
         return true;
       }
@@ -119,29 +126,63 @@ export class Sender {
     return false;
   }
 
-  async #makerOf({ account, token }: Schedule): Promise<LinkMaker> {
-    const found = (await listTokens(this.#options.store, { account })).find(({ id }) => id === token);
+  /** A schedule of a person, who has no token, gets one of its own. */
+  async #makerOf(schedule: Schedule): Promise<LinkMaker> {
+    const { account, token, report } = schedule;
+    const { store } = this.#options;
+    const label = tokenLabel(schedule);
+    const find = async () =>
+      (await listTokens(store, { account })).find((each) =>
+        token ? each.id === token : each.label === label,
+      );
+    let found = await find();
+    if (!found && !token) {
+      await issueToken(store, { account, family: report.split('/')[0], label });
+      found = await find();
+    }
     if (!found) throw new Error(`its token ${token} is not there`);
     return found;
   }
 
   async #deliver({ mail }: Taken, asked: Asked): Promise<Outcome> {
     const { service, publicUrl, now, timezone } = this.#options;
+    return this.#post(mail, async (unsubscribeLink) => {
+      const { summary, file } = await service.report(asked);
+      const told = { mail, range: asked.range, summary, file, now: now(), timezone, unsubscribeLink };
+      return { message: messageOf({ ...told, fileLink: publicUrl + service.link(asked) }), file };
+    });
+  }
+
+  /** Asks the recipient whether mails may come. */
+  #ask({ mail }: Taken): Promise<Outcome> {
+    return this.#post(mail, async (unsubscribeLink) => {
+      const agreeLink = this.#linkOf(agreePath, mail);
+      return { message: questionOf({ mail, agreeLink, unsubscribeLink }), file: undefined };
+    });
+  }
+
+  /** The address behind which the recipient of a mail answers. */
+  #linkOf(path: typeof agreePath | typeof unsubscribePath, { schedule, recipient }: Mail): string {
+    const { links, publicUrl } = this.#options;
+    const { id, language } = schedule;
+    return `${publicUrl}${recipientLink(links, path, { schedule: id, recipient, language })}`;
+  }
+
+  async #post(mail: Mail, make: (unsubscribeLink: string) => Promise<Content>): Promise<Outcome> {
+    const { publicUrl, from } = this.#options;
     const { schedule, due, recipient } = mail;
     const passage = { ended: false };
     try {
-      const { summary, file } = await service.report(asked);
-      const unsubscribe = `${publicUrl}${unsubscribeLink(this.#options.links, schedule.id, recipient)}`;
-      const told = { mail, range: asked.range, summary, file, now: now(), timezone };
-      const links = { fileLink: publicUrl + service.link(asked), unsubscribeLink: unsubscribe };
+      const unsubscribe = this.#linkOf(unsubscribePath, mail);
+      const { message, file } = await make(unsubscribe);
       // Alike for all attempts: mail programs show one of two mails with one id.
       const key = JSON.stringify([schedule.id, due.day, recipient]);
       const id = createHash('sha256').update(key).digest('hex').slice(0, 32);
       try {
         await this.#transport(passage).sendMail({
-          from: this.#options.from,
+          from,
           to: { name: '', address: recipient },
-          ...messageOf({ ...told, ...links }),
+          ...message,
           messageId: `<${id}@${new URL(publicUrl).hostname}>`,
           headers: {
             'List-Unsubscribe': `<${unsubscribe}>`,

@@ -1,48 +1,69 @@
-import { en } from '../app/words/en.ts';
+import { places } from '../app/arrow/decimal.ts';
+import { Figures } from '../app/rows/figures.ts';
+import { metricsOf, partOf } from '../app/state/fields.ts';
+import { de, mails as deMails } from '../app/words/de.ts';
+import { en, mails as enMails } from '../app/words/en.ts';
+import { ja, mails as jaMails } from '../app/words/ja.ts';
+import { type Language, languageOf } from '../app/words/languages.ts';
 
-/** Words of the page, which knows all that the catalog has. */
+const languages = {
+  en: { page: en, mails: enMails },
+  de: { page: de, mails: deMails },
+  ja: { page: ja, mails: jaMails },
+} satisfies Record<Language, unknown>;
+
 const wordOf = (words: Readonly<Record<string, string>>, id: string): string => words[id] ?? id;
 
-const label = (column: string): string => {
-  const [, metric = column, part] = /^(.*)_(compared|change)$/.exec(column) ?? [];
-  const name = wordOf(en.columns, metric);
-  return part === 'compared' ? en.compared(name) : part === 'change' ? en.change(name) : name;
-};
+/**
+ * The words of mails and of columns, and how days and figures are written: those of the page.
+ * @param locale a language of the page, with a country or without: `de-CH`
+ */
+export function wordsOf(locale: string) {
+  const { page, mails } = languages[languageOf(locale) ?? 'en'];
+  const days = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
+  const counts = new Intl.NumberFormat(locale);
+  const column = (id: string): string => {
+    const { metric, part } = partOf(id);
+    const name = wordOf(page.columns, metric);
+    return part === 'compared' ? page.compared(name) : part === 'change' ? page.change(name) : name;
+  };
+  return {
+    ...mails,
+    column,
+    family: (id: string): string => wordOf(page.families, id),
+    part: (id: string): string => (id === 'date' ? page.grains.day : wordOf(page.dimensions, id)),
+    /** Of one day or several: `yyyy-mm-dd` each. */
+    days: (start: string, end = start): string =>
+      start === end ? days.format(Date.parse(start)) : days.formatRange(Date.parse(start), Date.parse(end)),
+    moment: (time: Date, timezone: string): string =>
+      new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: timezone }).format(
+        time,
+      ),
+    list: (texts: readonly string[]): string => new Intl.ListFormat(locale).format(texts),
+    count: (digits: string): string => counts.format(BigInt(digits)),
+  };
+}
 
-const list = new Intl.ListFormat('en-GB');
+export type WordsOfLocale = ReturnType<typeof wordsOf>;
 
-/** Every text of a mail, and of the page where one ends them. */
-export const words = {
-  label,
-  subject: (report: string, days: string, isFinal: boolean) =>
-    `${report}, ${days}${isFinal ? '' : ' (provisional)'}`,
-  report: (family: string, parts: readonly string[]) =>
-    parts.length === 0 ? family : `${family} by ${list.format(parts)}`,
-  family: (name: string): string => wordOf(en.families, name),
-  part: (name: string): string => (name === 'date' ? 'day' : wordOf(en.dimensions, name).toLowerCase()),
-  days: (start: string, end: string) => (start === end ? start : `${start} to ${end}`),
-  account: (name: string) => `Account: ${name}`,
-  compared: (days: string) => `Compared with ${days}.`,
-  final: 'All days are confirmed: these figures are final.',
-  unconfirmed: (days: string) => `Provisional: money may still change on ${days}.`,
-  noRowsSince: (day: string) => `Provisional: there are no figures after ${day} yet.`,
-  noRowsYet: 'Provisional: there are no figures of these days yet.',
-  late: (due: string, sent: string, timezone: string) =>
-    `This mail comes late: it was due on ${due} and was sent on ${sent} (${timezone}).`,
-  totals: 'Totals',
-  largest: (by: string) => (rows: number, count: string) => `The ${rows} largest of ${count} rows, by ${by}`,
-  first: (rows: number, count: string) => `The first ${rows} of ${count} rows`,
-  rows: 'Rows',
-  none: 'There are no rows.',
-  attached: (file: string) => `All rows are in the file ${file}.`,
-  linked: (count: string) => `The file has ${count} rows, too many for a mail. Download it here, for a week:`,
-  download: 'Download all rows',
-  unsubscribe: 'No more of these mails',
-  page: {
-    title: 'Reports by mail',
-    ask: (recipient: string) => `Do you want no more of these mails to ${recipient}?`,
-    confirm: 'Send no more',
-    done: (recipient: string) => `${recipient} gets no more of these mails.`,
-    unknown: 'This link is not whole. Copy all of it from the mail.',
-  },
-};
+/** Figures of a family of reports with every digit, as a locale writes them. @param currency of its money, where it is known */
+export function figuresOf(family: string, locale: string, currency?: string) {
+  const metrics = metricsOf(family);
+  const money = new Set(metrics.flatMap((metric) => (metric.money ? [metric.id] : [])));
+  const ratios = new Set(metrics.flatMap((metric) => (metric.ratio ? [metric.id] : [])));
+  const write = (figures: Figures) => (column: string, digits: string) => {
+    if (digits === '') return '';
+    const { metric } = partOf(column);
+    const [whole = '', fraction = ''] = digits.split('.');
+    const scale = money.has(metric) || ratios.has(metric) ? places : 0;
+    return figures.whole(column, { units: BigInt(whole + fraction.padEnd(scale, '0')), scale });
+  };
+  return {
+    /** With the code of the currency. */
+    total: write(new Figures(metrics, locale, currency)),
+    /** Below a head that has it. */
+    cell: write(new Figures(metrics, locale)),
+    head: (column: string, label: string) =>
+      currency && money.has(partOf(column).metric) ? `${label} (${currency})` : label,
+  };
+}

@@ -6,7 +6,6 @@ import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import type { Input } from '../../ingest/input/input.ts';
 import type { ListReading } from '../../ingest/lists/lookup-lists.ts';
 import type { Links } from '../accounts/links.ts';
-import { InvalidRequest } from '../report/invalid-request.ts';
 import { type Actor, recorded } from './audit.ts';
 
 /** What an operation works with, whoever asks for it. */
@@ -65,22 +64,6 @@ export class Rows {
     this.mediaType = mediaType;
     this.write = write;
   }
-}
-
-/** @throws {InvalidRequest} naming the first wrong field */
-export function judged<Shape extends z.ZodObject>(
-  { input }: { readonly input: Shape },
-  given: unknown,
-): z.output<Shape> {
-  const { success, data, error } = input.safeParse(given, { reportInput: true });
-  if (success) return data;
-  const issue = error.issues[0];
-  if (issue?.code === 'unrecognized_keys') {
-    throw new InvalidRequest(issue.keys[0], `is not known; there are ${Object.keys(input.shape).join(', ')}`);
-  }
-  const field = issue?.path.join('.') || undefined;
-  const isMissing = field !== undefined && issue?.input === undefined;
-  throw new InvalidRequest(field, isMissing ? 'is required' : (issue?.message ?? ''));
 }
 
 /** Does it, with a record in the audit log of what changes. @throws {InvalidRequest} and what the store throws */

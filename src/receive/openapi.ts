@@ -1,6 +1,7 @@
 import { formats } from '../../ingest/formats/formats.ts';
 import { runningVersion } from '../config/version.ts';
 import type { OpenApiDocument, ResponseObject } from '../http/openapi/model.ts';
+import { schemaOf } from '../http/openapi/schemas.ts';
 import {
   type ProblemCode,
   problemExample,
@@ -9,7 +10,7 @@ import {
   statusOf,
 } from '../http/request/problems.ts';
 import { receivedSchema } from './load-body.ts';
-import { operationPaths, operationProblems, operationsTag, schemaOf } from './operation-paths.ts';
+import { operationPaths, operationProblems, operationsTag } from './operation-paths.ts';
 
 const shared = [
   'unauthorized',

@@ -1,12 +1,6 @@
-import * as z from 'zod';
 import { formats } from '../../ingest/formats/formats.ts';
-import type {
-  Content,
-  Operation as Described,
-  JsonSchema,
-  PathItem,
-  ResponseObject,
-} from '../http/openapi/model.ts';
+import type { Content, Operation as Described, PathItem, ResponseObject } from '../http/openapi/model.ts';
+import { schemaOf } from '../http/openapi/schemas.ts';
 import type { ProblemCode } from '../http/request/problems.ts';
 import { mediaTypes } from '../operations/history.ts';
 import type { FileOperation, Operation } from '../operations/operation.ts';
@@ -81,15 +75,4 @@ function answerOf({ answer, input }: Operation | FileOperation): Content {
   const { format } = schemaOf(input).properties ?? {};
   const names: (keyof typeof mediaTypes)[] = Object(format).enum ?? ['ndjson'];
   return Object.fromEntries(names.map((each) => [mediaTypes[each], { schema: {} }]));
-}
-
-/** The schema of what is given or answered, without what names values on a command line. */
-export function schemaOf(schema: z.ZodType): JsonSchema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    io: 'input',
-    override: ({ jsonSchema }) => {
-      delete jsonSchema.title;
-    },
-  });
-  return rest as JsonSchema;
 }

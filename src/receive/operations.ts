@@ -10,10 +10,10 @@ import { requireJson } from '../http/report/request-body.ts';
 import type { Room } from '../http/request/body-room.ts';
 import type { HttpEnv } from '../http/request/env.ts';
 import { Problem } from '../http/request/problems.ts';
-import { type FileOperation, judged, type Operation, perform, Rows } from '../operations/operation.ts';
+import { type FileOperation, type Operation, perform, Rows } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';
 import { fromWords } from '../operations/values.ts';
-import { InvalidRequest } from '../report/invalid-request.ts';
+import { InvalidRequest, judged } from '../report/invalid-request.ts';
 import { formatOfBody, readBody } from './body.ts';
 
 export interface OperationDeps {

@@ -1,3 +1,5 @@
+import type * as z from 'zod';
+
 /** What was given is not what is asked for; `field` is the first field at fault, absent for the body itself. */
 export class InvalidRequest extends Error {
   /** A field of a field after a dot: `filters.device`, `order_by.0.field`. */
@@ -7,4 +9,20 @@ export class InvalidRequest extends Error {
     super(field === undefined ? reason : `${field} ${reason}`);
     this.field = field;
   }
+}
+
+/** What was given for an input, as its schema has it. @throws {InvalidRequest} naming the first wrong field */
+export function judged<Shape extends z.ZodObject>(
+  { input }: { readonly input: Shape },
+  given: unknown,
+): z.output<Shape> {
+  const { success, data, error } = input.safeParse(given, { reportInput: true });
+  if (success) return data;
+  const issue = error.issues[0];
+  if (issue?.code === 'unrecognized_keys') {
+    throw new InvalidRequest(issue.keys[0], `is not known; there are ${Object.keys(input.shape).join(', ')}`);
+  }
+  const field = issue?.path.join('.') || undefined;
+  const isMissing = field !== undefined && issue?.input === undefined;
+  throw new InvalidRequest(field, isMissing ? 'is required' : (issue?.message ?? ''));
 }

@@ -63,7 +63,7 @@ export function daysOf(period: Period, day: string): DateRange {
 }
 
 /** `yyyy-mm-dd hh:mm` */
-export function localTime(time: Date, timezone: string): string {
+function localTime(time: Date, timezone: string): string {
   const format = { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' } as const;
   return new Intl.DateTimeFormat('sv-SE', format).format(time);
 }

@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { type Due, dueUntil } from './due.ts';
-import { listSchedules, listUnsubscribed, type Schedule } from './schedules.ts';
+import { listAgreed, listSchedules, listUnsubscribed, ownOf, type Schedule } from './schedules.ts';
 
 /** A mail of a schedule to one recipient. */
 export interface Mail {
   readonly schedule: Schedule;
+  /** Whether it only asks the recipient if mails may come. */
+  readonly asks: boolean;
   readonly due: Due;
   readonly recipient: string;
   /** The last attempt to send it, if there was one. */
@@ -16,6 +18,9 @@ export interface Mail {
 export type MailState = 'taken' | 'unknown' | 'delayed' | 'refused' | 'sent';
 
 interface Attempt {
+  readonly schedule: string;
+  readonly day: string;
+  readonly recipient: string;
   /** From 1. */
   readonly attempt: number;
   readonly state: MailState;
@@ -32,22 +37,84 @@ export interface Taken {
 
 export type Outcome = { readonly state: Exclude<MailState, 'taken'>; readonly error?: string };
 
-/** The mails of all schedules that were due up to now, the earliest of each schedule first. */
+/** No schedule is due on it: the day of questions, one to a recipient of an account. */
+const dayOfQuestions = '1970-01-01';
+/** Strangers who get a mail of an account and do not agree; it can have no more of them asked. */
+const mostUnanswered = 50;
+
+/**
+ * The mails of all schedules that were due up to now, the earliest of each schedule first. An account's own ones go to those who
+ * have agreed, from then on; others are asked, once.
+ */
 export async function listMails(store: Store, now: Date, timezone: string): Promise<Mail[]> {
   const schedules = await listSchedules(store);
   // Every service asks once a minute, and most networks send no mails.
   if (schedules.length === 0) return [];
-  const [unsubscribed, attempts] = await Promise.all([listUnsubscribed(store), lastAttempts(store, now)]);
-  return schedules.flatMap((schedule) =>
-    dueUntil(schedule, now, timezone).flatMap((due) =>
-      schedule.to
-        .filter((recipient) => !unsubscribed.get(schedule.id)?.has(recipient))
-        .map((recipient) => {
-          const last = attempts.get(keyOf(schedule.id, due.day, recipient));
-          return { schedule, due, recipient, ...(last && { last }) };
+  const [unsubscribed, agreed, attempts] = await Promise.all([
+    listUnsubscribed(store),
+    listAgreed(store),
+    lastAttempts(store, now),
+  ]);
+  const withLast = (mail: Omit<Mail, 'last'>): Mail => {
+    const last = attempts.get(keyOf(mail.schedule.id, mail.due.day, mail.recipient));
+    return { ...mail, ...(last && { last }) };
+  };
+  const mails = schedules.flatMap((schedule) => {
+    const { id, account, madeBy } = schedule;
+    const own = ownOf(account);
+    const since = (recipient: string) => (madeBy ? agreed.get(own)?.get(recipient) : schedule.since);
+    const wants = (recipient: string, due: Due) =>
+      (since(recipient)?.getTime() ?? Number.NaN) <= due.at.getTime();
+    const recipients = schedule.to.filter(
+      (recipient) =>
+        !unsubscribed.get(id)?.has(recipient) && !(madeBy && unsubscribed.get(own)?.has(recipient)),
+    );
+    const asked = recipients
+      .filter((recipient) => schedule.state === 'active' && since(recipient) === undefined)
+      .map((recipient) =>
+        withLast({
+          schedule: { ...schedule, id: own },
+          due: { day: dayOfQuestions, at: schedule.since },
+          recipient,
+          asks: true,
         }),
-    ),
-  );
+      );
+    const sent = dueUntil(schedule, now, timezone).flatMap((due) =>
+      recipients
+        .filter((recipient) => wants(recipient, due))
+        .map((recipient) => withLast({ schedule, due, recipient, asks: false })),
+    );
+    return [...asked, ...sent];
+  });
+  return withoutMany(mails, agreed, attempts);
+}
+
+/** Without the questions of several schedules to one recipient but the first, and of an account that has had many asked in vain. */
+function withoutMany(
+  mails: readonly Mail[],
+  agreed: ReadonlyMap<string, ReadonlyMap<string, Date>>,
+  attempts: ReadonlyMap<string, Attempt>,
+): Mail[] {
+  const unanswered = new Map<string, Set<string>>();
+  const of = (own: string) => {
+    const known = unanswered.get(own) ?? new Set();
+    unanswered.set(own, known);
+    return known;
+  };
+  for (const { schedule, day, recipient } of attempts.values()) {
+    if (day === dayOfQuestions && !agreed.get(schedule)?.has(recipient)) of(schedule).add(recipient);
+  }
+  const seen = new Set<string>();
+  return mails.filter(({ asks, schedule, recipient, last }) => {
+    if (!asks) return true;
+    const key = keyOf(schedule.id, dayOfQuestions, recipient);
+    if (seen.has(key)) return false;
+    const asked = of(schedule.id);
+    if (!last && asked.size >= mostUnanswered) return false;
+    asked.add(recipient);
+    seen.add(key);
+    return true;
+  });
 }
 
 /** Whether a mail is still to be sent, as far as its schedule goes. */
@@ -55,9 +122,9 @@ export function isOpen({ schedule, last }: Mail): boolean {
   return schedule.state === 'active' && (last === undefined || last.state === 'delayed');
 }
 
-/** Whether somebody has to look: it was not sent, and nobody sends it again, or nobody knows. */
-export function isStuck({ last }: Mail): boolean {
-  return last !== undefined && ['taken', 'unknown', 'refused'].includes(last.state);
+/** Whether the operator has to look: it was not sent, and nobody sends it again, or nobody knows. */
+export function isStuck({ asks, last }: Mail): boolean {
+  return !asks && last !== undefined && ['taken', 'unknown', 'refused'].includes(last.state);
 }
 
 /** When it has to be sent at the latest: its days need not be final any more. */
@@ -119,16 +186,21 @@ async function write(
   });
 }
 
-const keyOf = (schedule: string, day: string, recipient: string) => `${schedule} ${day} ${recipient}`;
+const keyOf = (...parts: readonly string[]) => JSON.stringify(parts);
 
 async function lastAttempts(store: Store, now: Date): Promise<ReadonlyMap<string, Attempt>> {
-  const rows = await select<Omit<Attempt, 'at'> & { key: string; at_ms: number }>(
+  const rows = await select<Omit<Attempt, 'at'> & { at_ms: number }>(
     store,
-    `SELECT concat(schedule, ' ', toString(day), ' ', recipient) AS key, attempt, toString(m.state) AS state, error,
+    `SELECT schedule, toString(m.day) AS day, recipient, attempt, toString(m.state) AS state, error,
             toFloat64(toUnixTimestamp64Milli(m.at)) AS at_ms
-     FROM mails AS m FINAL WHERE day >= toDate({now:Int64}) - 40
-     ORDER BY attempt DESC LIMIT 1 BY key`,
-    { now: Math.floor(now.getTime() / 1000) },
+     FROM mails AS m FINAL WHERE m.day >= toDate({now:Int64}) - 40 OR m.day = {questions:Date}
+     ORDER BY attempt DESC LIMIT 1 BY schedule, day, recipient`,
+    { now: Math.floor(now.getTime() / 1000), questions: dayOfQuestions },
   );
-  return new Map(rows.map(({ key, at_ms, ...attempt }) => [key, { ...attempt, at: new Date(at_ms) }]));
+  return new Map(
+    rows.map(({ at_ms, ...attempt }) => [
+      keyOf(attempt.schedule, attempt.day, attempt.recipient),
+      { ...attempt, at: new Date(at_ms) },
+    ]),
+  );
 }

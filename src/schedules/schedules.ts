@@ -17,15 +17,20 @@ export interface Schedule {
   readonly attach: 'xlsx' | 'csv';
   /** For how long a mail waits for its days to be final. */
   readonly waitHours: number;
-  /** The id of the token that opens the report. */
+  /** The id of the token that opens the report; empty: the sender makes one. */
   readonly token: string;
-  readonly state: 'active' | 'paused' | 'removed';
+  /** Of the mail: a language of the page, with a country or without: `de-CH`. */
+  readonly language: string;
+  /** Empty: the operator; else the token or the person that made it for their account: its recipients are asked first. */
+  readonly madeBy: string;
+  /** Ended: its token was revoked or has expired. */
+  readonly state: 'active' | 'paused' | 'removed' | 'ended';
   /** What was due before is not sent. */
   readonly since: Date;
 }
 
 export async function storeSchedule(store: Store, schedule: Schedule): Promise<void> {
-  const { account, to, waitHours, since, body, ...same } = schedule;
+  const { account, to, waitHours, since, body, madeBy, ...same } = schedule;
   await store.insert({
     table: 'schedules',
     values: [
@@ -35,6 +40,7 @@ export async function storeSchedule(store: Store, schedule: Schedule): Promise<v
         body: JSON.stringify(body),
         recipients: to,
         wait_hours: waitHours,
+        made_by: madeBy,
         since: since.toISOString().slice(0, -1),
       },
     ],
@@ -49,7 +55,8 @@ export async function listSchedules(store: Store): Promise<Schedule[]> {
   const rows = await select<Stored>(
     store,
     `SELECT id, account_id AS account, report, body, toString(period) AS period, toString(every) AS every, at, recipients AS to,
-            toString(attach) AS attach, wait_hours AS waitHours, token, toString(s.state) AS state,
+            toString(attach) AS attach, wait_hours AS waitHours, token, language, made_by AS madeBy,
+            if(token GLOBAL IN (SELECT id FROM tokens FINAL WHERE revoked_at IS NOT NULL OR expires_at <= now64(3)), 'ended', toString(s.state)) AS state,
             toFloat64(toUnixTimestamp64Milli(s.since)) AS since_ms
      FROM schedules AS s FINAL WHERE s.state != 'removed' ORDER BY id`,
   );
@@ -58,6 +65,33 @@ export async function listSchedules(store: Store): Promise<Schedule[]> {
     body: JSON.parse(body),
     since: new Date(since_ms),
   }));
+}
+
+/** Of a token that the schedule has for itself. */
+export const tokenLabel = ({ id }: Pick<Schedule, 'id'>): string => `mails of schedule ${id}`;
+
+/**
+ * An account's own schedules as if they were one: that a recipient was asked, and the answer, is noted of it. No schedule has such
+ * an id.
+ */
+export const ownOf = (account: string): string => `account ${account}`;
+
+/** Notes that somebody wants the mails of an account's own schedules. @param own see {@link ownOf} */
+export async function agree(store: Store, own: string, recipient: string): Promise<void> {
+  await store.insert({ table: 'agreed', values: [{ schedule: own, recipient }], format: 'JSONEachRow' });
+}
+
+/** Since when recipients want the mails of accounts' own schedules, by {@link ownOf}. */
+export async function listAgreed(store: Store): Promise<ReadonlyMap<string, ReadonlyMap<string, Date>>> {
+  const rows = await select<{ schedule: string; recipients: [string, number][] }>(
+    store,
+    `SELECT schedule, groupArray((recipient, ms)) AS recipients FROM (
+       SELECT schedule, recipient, toFloat64(toUnixTimestamp64Milli(min(at))) AS ms FROM agreed GROUP BY schedule, recipient
+     ) GROUP BY schedule`,
+  );
+  const dated = (recipients: [string, number][]) =>
+    new Map(recipients.map(([recipient, ms]) => [recipient, new Date(ms)] as const));
+  return new Map(rows.map(({ schedule, recipients }) => [schedule, dated(recipients)]));
 }
 
 /** Notes that somebody wants no more mails of a schedule. */

@@ -7,7 +7,7 @@ import { useBrowser } from './browser.ts';
 import { daysAgo, tabTo, visibleRows, whole } from './pages.ts';
 
 const db = useStore();
-const service = useService(db, { BRAND_COLOR: '#ff6600', BRAND_NAME: 'Fjord' });
+const service = useService(db, { BRAND_COLOR: '#ff6600', BRAND_NAME: 'Fjord', ACCOUNT_MAILS: 'on' });
 const browser = useBrowser();
 const arabic = 'أحذية الشتاء';
 const long = `${'Größe '.repeat(170)}Ende`;
@@ -65,7 +65,7 @@ test('nor has the report with every menu open, compared and filtered, in light a
     });
     await page.locator('.as-table summary').click();
     expect(await violations(page)).toEqual([]);
-    for (const menu of ['.range', '.filter', '.columns', '.take']) {
+    for (const menu of ['.range', '.filter', '.columns', '.take', '.mail']) {
       await page.locator(`${menu} > summary`).click();
       expect(await violations(page, menu), menu).toEqual([]);
     }
@@ -157,7 +157,7 @@ test.each([
   await phone.locator('.bars').waitFor();
   expect(await phone.evaluate(hiddenTexts)).toEqual([]);
   expect(await violations(phone)).toEqual([]);
-  for (const menu of ['.range', '.filter', '.columns', '.take']) {
+  for (const menu of ['.range', '.filter', '.columns', '.take', '.mail']) {
     await phone.locator(`${menu} > summary`).click();
     const panel = phone.locator(`${menu} > .panel`);
     const room = await panel.evaluate((element) => [

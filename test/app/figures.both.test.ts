@@ -16,7 +16,10 @@ import { daysAgo, plain, settled, shownDay, whole } from './pages.ts';
 const sizes = {
   desktop: { viewport: { width: 1440, height: 900 } },
   laptop: { viewport: { width: 1280, height: 720 } },
+  tablet: { viewport: { width: 820, height: 1180 } },
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true },
+  /** A laptop at a zoom of 200 %: half the room, and two dots for each pixel. */
+  zoomed: { viewport: { width: 720, height: 450 }, deviceScaleFactor: 2 },
 } as const satisfies Record<string, BrowserContextOptions>;
 type Size = keyof typeof sizes;
 
@@ -371,8 +374,8 @@ function recordLabels(): void {
   CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
     const label = {
       text,
-      x: x + this.getTransform().e,
-      width: this.measureText(text).width,
+      x: (x + this.getTransform().e) / devicePixelRatio,
+      width: this.measureText(text).width / devicePixelRatio,
       align: this.textAlign,
     };
     written.set(this.canvas, [...(written.get(this.canvas) ?? []), label]);
@@ -435,10 +438,15 @@ async function compareInk(shown: Shown): Promise<void> {
     const context = canvas.getContext('2d') as CanvasRenderingContext2D;
     const room = over.width / count;
     return Array.from({ length: count }, (_, n) => {
-      const from = Math.round(over.left - edge.left + room * (n + 0.25));
-      const wide = Math.max(1, Math.round(room / 2));
+      const from = Math.round(devicePixelRatio * (over.left - edge.left + room * (n + 0.25)));
+      const wide = Math.max(1, Math.round((devicePixelRatio * room) / 2));
       // The line of the axis' zero lies half outside.
-      const { data } = context.getImageData(from, 0, wide, Math.ceil(over.bottom - edge.top) + 2);
+      const { data } = context.getImageData(
+        from,
+        0,
+        wide,
+        Math.ceil(devicePixelRatio * (over.bottom - edge.top)) + 2,
+      );
       for (let at = 0; at < data.length; at += 4) {
         const far =
           Math.abs((data[at] ?? 0) - red) +
@@ -682,6 +690,10 @@ const others = [
   ['a comparison', 'desktop', 'de-DE'],
   ['a comparison', 'phone', 'en-GB'],
   ['corrections', 'laptop', 'de-DE'],
+  ['400 days by week', 'tablet', 'de-DE'],
+  ['a comparison', 'tablet', 'ja-JP'],
+  ['four days of 28', 'zoomed', 'en-GB'],
+  ['400 days by month', 'zoomed', 'ja-JP'],
 ] as const;
 
 test.each<readonly [string, Size, Locale]>(thorough ? others : some)(

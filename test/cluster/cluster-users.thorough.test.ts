@@ -70,6 +70,7 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
         at: '06:00',
       },
       ...{ to: ['anna@example.com'], attach: 'csv', waitHours: 24, token: 'none', state: 'active' },
+      ...{ language: 'en-GB', madeBy: '' },
       since: new Date(Date.now() - 3 * 86_400_000),
     });
   } finally {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,85 +5,25 @@ import { parse } from 'lossless-json';
 import type { ParsedMail } from 'mailparser';
 import { afterEach, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { Links } from '../../src/accounts/links.ts';
-import { issueToken, revokeTokens } from '../../src/accounts/tokens.ts';
-import { ReportService } from '../../src/mail/report-service.ts';
-import { Sender } from '../../src/mail/sender.ts';
-import { type Schedule, storeSchedule, unsubscribe } from '../../src/schedules/schedules.ts';
+import { revokeTokens } from '../../src/accounts/tokens.ts';
+import { unsentMails } from '../../src/schedules/mails.ts';
+import { listSchedules, type Schedule, unsubscribe } from '../../src/schedules/schedules.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useMailServer } from '../support/mail-server.ts';
+import { digitsOf, linkSecret, tableOf, useMails } from '../support/mails.ts';
 import { readers } from '../support/readers.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
-const secret = 'a secret of more than 32 characters';
 const db = useStore();
-const service = useService(db, { LINK_SECRET: secret });
+const service = useService(db, { LINK_SECRET: linkSecret });
 const mailServer = useMailServer();
-const said: string[] = [];
-
-const made: Schedule[] = [];
+const { look, said, scheduled } = useMails(db, service, mailServer);
 const proxies: Server[] = [];
 
-afterEach(async () => {
-  mailServer.mails.length = 0;
-  said.length = 0;
+afterEach(() => {
   for (const proxy of proxies.splice(0)) proxy.close();
-  for (const schedule of made.splice(0)) await storeSchedule(db.store, { ...schedule, state: 'removed' });
 });
-
-interface Looking {
-  readonly again?: string;
-  readonly smtpUrl?: string;
-  readonly serviceUrl?: string;
-}
-
-/** Looks once. Each sender is another process, as far as the ledger can tell. */
-function look(
-  at: string,
-  { smtpUrl = mailServer.url, serviceUrl = service.url, ...again }: Looking = {},
-): Promise<number> {
-  const links = new Links(() => secret);
-  const sender = new Sender({
-    store: db.store,
-    service: new ReportService(serviceUrl, links, 0),
-    links,
-    timezone: 'UTC',
-    smtpUrl,
-    from: 'Reports <reports@example.com>',
-    publicUrl: service.url,
-    now: () => new Date(at),
-    say: (text) => said.push(text),
-  });
-  return sender.sendDue(again);
-}
-
-let accounts = 0;
-
-/** A schedule of an account of its own, from 2026-03-02 on: each day at 6 the figures of the day before. */
-async function scheduled(given: Partial<Schedule> = {}): Promise<Schedule> {
-  const account = given.account ?? `account-${++accounts}`;
-  const { id: token } = await issueToken(db.store, { account, label: '' });
-  const schedule: Schedule = {
-    id: `${++accounts}${randomUUID().slice(0, 8)}`,
-    account,
-    report: 'campaigns/device',
-    body: {},
-    period: 'yesterday',
-    every: 'day',
-    at: '06:00',
-    to: ['anna@example.com'],
-    attach: 'xlsx',
-    waitHours: 0,
-    token,
-    state: 'active',
-    since: new Date('2026-03-02T00:00:00Z'),
-    ...given,
-  };
-  await storeSchedule(db.store, schedule);
-  made.push(schedule);
-  return schedule;
-}
 
 /** What became of the mails of a schedule, and why, by attempt. */
 const ledger = ({ id }: Schedule) =>
@@ -95,20 +34,6 @@ const ledger = ({ id }: Schedule) =>
   );
 
 const statesOf = async (schedule: Schedule) => (await ledger(schedule)).map(({ state }) => state);
-
-/** Cells of a table of the mail, digits without their groups. */
-function table(mail: ParsedMail, n: number): string[][] {
-  const [, html = ''] = (mail.html || '').split('<table').slice(n);
-  const [body = ''] = html.split('</table>');
-  return body
-    .split('<tr>')
-    .slice(1)
-    .map((row) =>
-      [...row.matchAll(/<t[dh][^>]*>(.*?)<\/t[dh]>/gs)].map(([, cell = '']) =>
-        cell.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(code)).replaceAll(/(?<=\d),(?=\d)/g, ''),
-      ),
-    );
-}
 
 const at6 = '2026-03-02T06:00:00Z';
 
@@ -123,7 +48,7 @@ test('the mail says what the API answers, digit for digit, with all rows as a wo
         campaign_id,
         device,
         event_type: 'referral',
-        spend: `${8_000_000_000_000 + n * 10 + d}.654321`,
+        spend: `${800_000_000_000 + n * 10 + d}.654321`,
         confirmed: true,
       }),
     ]),
@@ -133,7 +58,7 @@ test('the mail says what the API answers, digit for digit, with all rows as a wo
     event_id: `${line.event_id}-before`,
     event_time: '2026-02-28T12:00:00.000Z',
   }));
-  await load(db.store, [...lines, ...earlier]);
+  expect((await load(db.store, [...lines, ...earlier])).rejectedRows).toBe(0);
   await scheduled({ account, body: { compare_to: 'previous_period' } });
   expect(await look(at6)).toBe(0);
   const [mail] = mailServer.mails;
@@ -150,16 +75,19 @@ test('the mail says what the API answers, digit for digit, with all rows as a wo
   const { rows, totals } = Object(parse(await answer.text())).result;
   const figures: string[][] = rows.map((row: object) => Object.values(row).map(String));
   expect(figures).toHaveLength(12);
-  expect(table(mail, 0).map(([, value]) => value)).toEqual(Object.values(totals).map(String));
-  const [head, ...shown] = table(mail, 1);
+  expect(tableOf(mail, 0).map(([, value = '']) => digitsOf(value, 'en-GB'))).toEqual(
+    Object.values(totals).map(String),
+  );
+  const [head, ...shown] = tableOf(mail, 1);
   expect(head?.slice(0, 5)).toEqual(['Campaign', 'Device', 'CPA', 'CPA before', 'CPA change']);
-  expect(shown).toEqual(figures.slice(0, 10).map((row) => row.slice(2)));
+  const read = shown.map((row) => row.map((cell, n) => (n < 2 ? cell : digitsOf(cell, 'en-GB'))));
+  expect(read).toEqual(figures.slice(0, 10).map((row) => row.slice(2)));
   expect(mail.text).toContain(shown[0]?.[0]);
 
-  expect(mail.subject).toBe('Campaigns by device, 2026-03-01');
+  expect(mail.subject).toBe('Campaigns by device, 1 Mar 2026');
   expect(mail.from?.text).toBe('"Reports" <reports@example.com>');
   expect(mail.text).toContain('All days are confirmed: these figures are final.');
-  expect(mail.text).toContain('Compared with 2026-02-28.');
+  expect(mail.text).toContain('Compared with 28 Feb 2026.');
   expect(mail.text).not.toContain('late');
   expect(mail.html).not.toContain('<b>');
   const [file] = mail.attachments;
@@ -183,10 +111,10 @@ test('a report waits until its days are confirmed, and says so when they are not
   expect(await statesOf(early)).toEqual([]);
   await look('2026-03-03T06:00:00Z');
   const [provisional] = mailServer.mails;
-  expect(provisional?.subject).toBe('Campaigns by device, 2026-03-01 (provisional)');
-  expect(provisional?.text).toContain('Provisional: money may still change on 2026-03-01.');
+  expect(provisional?.subject).toBe('Campaigns by device, 1 Mar 2026 (provisional)');
+  expect(provisional?.text).toContain('Provisional: money may still change on 1 Mar 2026.');
   expect(provisional?.text).toContain(
-    'it was due on 2026-03-02 06:00 and was sent on 2026-03-03 06:00 (UTC)',
+    'it was due on 2 Mar 2026, 06:00 and was sent on 3 Mar 2026, 06:00 (UTC)',
   );
   expect(provisional?.attachments[0]?.content.toString()).toMatch(
     /^"start_time",.*\n"2026-03-01",.*,2\.5\n$/,
@@ -209,7 +137,7 @@ test('days without figures are not called final, because they may still come', a
   await scheduled({ account });
   await look(at6);
   expect(mailServer.mails.map(({ text }) => /Provisional: .*/.exec(text ?? '')?.[0])).toEqual([
-    'Provisional: there are no figures after 2026-02-27 yet.',
+    'Provisional: there are no figures after 27 Feb 2026 yet.',
     'Provisional: there are no figures of these days yet.',
   ]);
 });
@@ -228,9 +156,9 @@ test('what was missed is sent when a sender is back, and says that it is late', 
   await scheduled();
   await look('2026-03-04T08:00:00Z');
   expect(mailServer.mails.map(({ subject }) => subject)).toEqual([
-    'Campaigns by device, 2026-03-01 (provisional)',
-    'Campaigns by device, 2026-03-02 (provisional)',
-    'Campaigns by device, 2026-03-03 (provisional)',
+    'Campaigns by device, 1 Mar 2026 (provisional)',
+    'Campaigns by device, 2 Mar 2026 (provisional)',
+    'Campaigns by device, 3 Mar 2026 (provisional)',
   ]);
   for (const { text } of mailServer.mails) expect(text).toContain('This mail comes late');
 });
@@ -270,13 +198,22 @@ test('a mail that the server may have taken is not sent again, unless somebody s
 });
 
 test('a report that cannot be read keeps no other one waiting, and is tried again', async () => {
-  const wrong = await scheduled();
-  await revokeTokens(db.store, { id: wrong.token });
+  const wrong = await scheduled({ body: { metrics: ['clicks'] } });
   const right = await scheduled();
   expect(await look(at6)).toBe(1);
   expect(await statesOf(right)).toEqual(['sent']);
   expect(await statesOf(wrong)).toEqual(['delayed']);
-  expect(said.join('\n')).toContain('the service of reports answered 401');
+  expect(said.join('\n')).toContain('the service of reports answered 400');
+});
+
+test('a schedule whose token was revoked has ended: nothing is tried, and nobody is told that a mail is late', async () => {
+  const schedule = await scheduled();
+  await revokeTokens(db.store, { id: schedule.token });
+  expect(await look(at6)).toBe(0);
+  expect(await statesOf(schedule)).toEqual([]);
+  const [listed] = (await listSchedules(db.store)).filter(({ id }) => id === schedule.id);
+  expect(listed?.state).toBe('ended');
+  expect((await unsentMails(db.store, new Date(at6), 'UTC')).oldest).toBeNaN();
 });
 
 /** The address of a proxy before the service that does something with the first file it is asked for. */
@@ -326,7 +263,7 @@ test('text and file are of one state of the store, also where events come in bet
   const serviceUrl = await meddling(async () => void (await load(db.store, [spent('2')])));
   expect(await look(at6, { serviceUrl })).toBe(0);
   const [mail] = mailServer.mails;
-  expect(mail?.text).toContain('Spent: 3\n');
+  expect(mail?.text).toContain('Spent: 3.00\n');
   const { columns, rows } = await readers.xlsx(mail?.attachments[0]?.content ?? Buffer.of());
   expect(rows.map((row) => row[columns.indexOf('spent')])).toEqual(['3', '3']);
 });

@@ -1,3 +1,9 @@
+/** A figure in whole units of 10^-scale. */
+export interface Figure {
+  readonly units: bigint;
+  readonly scale: number;
+}
+
 /** Places behind the point of every amount and ratio of the service. */
 export const places = 6;
 

@@ -1,16 +1,16 @@
-import { decimalText } from '../arrow/decimal.ts';
+import { decimalText, type Figure } from '../arrow/decimal.ts';
 import { type Metric, partOf } from '../state/fields.ts';
-import { locale } from '../words/locale.ts';
-import type { Figure } from './sums.ts';
 
-/** Figures as the reader's locale writes them, exact to the last digit. */
+/** Figures as a locale writes them, exact to the last digit. */
 export class Figures {
   private readonly formats = new Map<string, Intl.NumberFormat>();
   private readonly metrics: ReadonlyMap<string, Metric>;
+  private readonly locale: string;
   private readonly currency: string | undefined;
 
   /** @param currency a code that stands beside amounts of money */
-  constructor(metrics: readonly Metric[], currency?: string) {
+  constructor(metrics: readonly Metric[], locale: string, currency?: string) {
+    this.locale = locale;
     this.currency = currency;
     this.metrics = new Map(metrics.map((metric) => [metric.id, metric]));
   }
@@ -56,7 +56,7 @@ export class Figures {
     const key = `${kind}/${share}/${part === 'change'}/${money}`;
     const known = this.formats.get(key);
     if (known) return known;
-    const made = new Intl.NumberFormat(locale, {
+    const made = new Intl.NumberFormat(this.locale, {
       ...(share && { style: 'percent' }),
       ...(currency && { style: 'currency', currency, currencyDisplay: 'code' }),
       ...(part === 'change' && { signDisplay: 'exceptZero' }),

@@ -1,13 +1,13 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
 import { type Column, DayColumn, NumberColumn, TextColumn } from '../arrow/columns.ts';
-import { decimalText, percentChange } from '../arrow/decimal.ts';
+import { decimalText, type Figure, percentChange } from '../arrow/decimal.ts';
 import { idsOf, type Metric, metricsOf } from '../state/fields.ts';
 import { dayText, locale } from '../words/locale.ts';
 import { type Arrangement, arrange } from './arrange.ts';
 import { Figures } from './figures.ts';
 import type { Arranged, ChartPoint, ColumnFacts, Drawn, Facts, Methods, Slice, Total } from './protocol.ts';
 import { changedMost, largest, overTime, type Point } from './series.ts';
-import { type Figure, totals } from './sums.ts';
+import { totals } from './sums.ts';
 
 /** The rows of a report, and how the page wants to see them. */
 export class Report {
@@ -30,8 +30,8 @@ export class Report {
     // Whether they are needed is known when all rows are there.
     this.hidden = new Set(idsOf(family).values());
     this.metrics = metricsOf(family);
-    this.figures = new Figures(this.metrics);
-    this.withCode = new Figures(this.metrics, facts.currency);
+    this.figures = new Figures(this.metrics, locale);
+    this.withCode = new Figures(this.metrics, locale, facts.currency);
   }
 
   /** Only of rows that have all arrived: totals of some would look like those of all. */

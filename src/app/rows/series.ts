@@ -1,8 +1,9 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
 import { TextColumn } from '../arrow/columns.ts';
+import type { Figure } from '../arrow/decimal.ts';
 import type { Metric } from '../state/fields.ts';
 import type { DayRange } from '../state/ranges.ts';
-import { type Figure, numbers, totals } from './sums.ts';
+import { numbers, totals } from './sums.ts';
 
 /** A point of the chart: a day, week or month, or the row that stands for itself. */
 export interface Point {

@@ -1,13 +1,7 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
 import { NumberColumn } from '../arrow/columns.ts';
-import { places, ratio } from '../arrow/decimal.ts';
+import { type Figure, places, ratio } from '../arrow/decimal.ts';
 import { type Metric, partOf } from '../state/fields.ts';
-
-/** A figure in whole units of 10^-scale. */
-export interface Figure {
-  readonly units: bigint;
-  readonly scale: number;
-}
 
 /** The columns of numbers by id. */
 export function numbers(rows: ArrowRows): Map<string, NumberColumn> {

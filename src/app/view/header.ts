@@ -1,7 +1,8 @@
 import { brand } from '../parts/brand.ts';
 import { button, el, menu, set } from '../parts/dom.ts';
 import { remember, remembered } from '../state/memory.ts';
-import { chosenLanguage, languages } from '../words/locale.ts';
+import { languages } from '../words/languages.ts';
+import { chosenLanguage } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
 const themes = ['auto', 'light', 'dark'] as const;

@@ -18,7 +18,9 @@ import { periodsOf } from '../state/ranges.ts';
 import { sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import { daysOf, nextSort, ranksChanges, reachesNow, type State, toHash } from '../state/state.ts';
+import { MailMenu } from '../take/mail-menu.ts';
 import { TakeMenu } from '../take/menu.ts';
+import { sendsMails } from '../take/schedules.ts';
 import { bytesText, countText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
@@ -65,12 +67,11 @@ export class Workbench {
       this.table.resetWidths();
       this.draw();
     });
-    this.take = new TakeMenu(
-      this.rows,
-      session,
-      () => ({ state: this.state, ids: this.arranged?.ids ?? false, arranged: this.arranged, all: this.all }),
-      onEnd,
-    );
+    const taken = () => ({
+      ...{ state: this.state, ids: this.arranged?.ids ?? false },
+      ...{ arranged: this.arranged, all: this.all },
+    });
+    this.take = new TakeMenu(this.rows, session, taken, onEnd);
     this.explained = new Explained(this.rows, session, onEnd);
     this.toolbar = new Toolbar((find) => this.choose({ find }, true));
     this.cards = new Cards((chart) => this.choose({ chart }));
@@ -87,6 +88,7 @@ export class Workbench {
     });
     if (session.optional) this.controls.element.append(this.closed.element, this.filters.details);
     this.toolbar.actions.append(this.metrics.element, this.take.element);
+    if (sendsMails()) this.toolbar.actions.append(new MailMenu(session, taken, onEnd).element);
     this.figures.append(this.cards.element, this.chart.element);
     this.sheet.append(
       this.toolbar.element,

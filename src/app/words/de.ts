@@ -1,4 +1,4 @@
-import { name, type Words } from './en.ts';
+import { type MailWords, name, type Words } from './en.ts';
 
 /** Every text of the page, in German. */
 export const de: Words = {
@@ -244,6 +244,35 @@ export const de: Words = {
     done: (file) => `Heruntergeladen: ${file}`,
     failed: 'Das Herunterladen ist abgebrochen. Nichts wurde gespeichert; versuchen Sie es noch einmal.',
   },
+  byMail: {
+    label: 'Per E-Mail senden …',
+    to: 'Empfänger, mit Kommas',
+    every: 'Wie oft',
+    frequencies: { day: 'Jeden Tag', week: 'Montags', month: 'Am Monatsersten' },
+    days: 'Für welche Tage',
+    periods: {
+      yesterday: 'Gestern',
+      last_week: 'Letzte Woche',
+      last_month: 'Letzter Monat',
+      month_to_date: 'Dieser Monat bis zum Vortag',
+    },
+    at: 'Uhrzeit, wo die Tage gezählt werden',
+    file: 'Alle Zeilen als',
+    hint: 'Mit den gewählten Spalten, Filtern, der Reihenfolge und Sprache. Vergleiche mit anderen Tagen entfallen, und was die Suche ausblendet, ist dabei. Jeder Empfänger wird einmal per E-Mail gefragt, ob er den Bericht möchte.',
+    create: 'Per E-Mail senden',
+    created:
+      'Der Bericht geht an alle, die zustimmen: Jeder Empfänger muss zuerst in einer E-Mail darauf klicken.',
+    list: 'Berichte, die dieses Konto sendet',
+    none: 'Noch keine.',
+    asked: 'wurde gefragt und hat noch nicht zugestimmt',
+    left: 'möchte keine E-Mails mehr',
+    sent: (when) => `zuletzt gesendet: ${when}`,
+    notSent: 'die letzte wurde nicht gesendet; fragen Sie den Betreiber',
+    waiting: 'wird gesendet, wenn sie fällig ist',
+    states: { paused: 'Pausiert', ended: 'Mit dem Token beendet, das es angelegt hat' },
+    turns: { pause: 'Pausieren', resume: 'Fortsetzen', remove: 'Entfernen' },
+    turned: { pause: 'Pausiert.', resume: 'Wird ab jetzt wieder gesendet.', remove: 'Entfernt.' },
+  },
   problems: {
     empty: {
       title: 'Keine Zeilen',
@@ -276,5 +305,46 @@ export const de: Words = {
     },
     retry: 'Noch einmal versuchen',
     request: (id) => `Anfrage ${id}`,
+  },
+};
+
+/** Every text of mails, in German. */
+export const mails: MailWords = {
+  subject: (report, days, isFinal) => `${report}, ${days}${isFinal ? '' : ' (vorläufig)'}`,
+  report: (family, parts) =>
+    parts.length === 0 ? family : `${family} nach ${new Intl.ListFormat('de').format(parts)}`,
+  account: (account) => `Konto: ${name(account)}`,
+  compared: (days) => `Verglichen mit ${days}.`,
+  final: 'Alle Tage sind bestätigt: Diese Zahlen sind endgültig.',
+  unconfirmed: (days) => `Vorläufig: An diesen Tagen können sich Beträge noch ändern: ${days}.`,
+  noRowsSince: (day) => `Vorläufig: Nach dem ${day} gibt es noch keine Zahlen.`,
+  noRowsYet: 'Vorläufig: Für diese Tage gibt es noch keine Zahlen.',
+  late: (due, sent, timezone) =>
+    `Diese E-Mail kommt zu spät: Sie war am ${due} fällig und wurde am ${sent} gesendet (${timezone}).`,
+  totals: 'Summen',
+  largest: (by, rows, count) => `Die ${rows} größten von ${count} Zeilen, nach ${by}`,
+  first: (rows, count) => `Die ersten ${rows} von ${count} Zeilen`,
+  rows: 'Zeilen',
+  none: 'Es gibt keine Zeilen.',
+  attached: (file) => `Alle Zeilen sind in der Datei ${file}.`,
+  linked: (count) =>
+    `Die Datei hat ${count} Zeilen, zu viele für eine E-Mail. Hier können Sie sie eine Woche lang herunterladen:`,
+  download: 'Alle Zeilen herunterladen',
+  unsubscribe: 'Keine dieser E-Mails mehr',
+  page: {
+    title: 'Berichte per E-Mail',
+    ask: (recipient) => `Möchten Sie keine dieser E-Mails mehr an ${recipient}?`,
+    button: 'Nicht mehr senden',
+    done: (recipient) => `${recipient} bekommt keine dieser E-Mails mehr.`,
+    unknown: 'Dieser Link ist nicht vollständig. Kopieren Sie ihn ganz aus der E-Mail.',
+  },
+  question: {
+    subject: 'Möchten Sie Berichte per E-Mail?',
+    text: (account, recipient) =>
+      `Das Konto ${name(account)} möchte seine Berichte per E-Mail an ${recipient} senden. Sie kommen nur, wenn Sie zustimmen. Wenn Sie nichts tun, kommt keine weitere E-Mail.`,
+    button: 'Ja, diese Berichte senden',
+    refuse: 'Nein, und nicht noch einmal fragen',
+    ask: (recipient) => `Sollen Berichte an ${recipient} gesendet werden?`,
+    done: (recipient) => `${recipient} bekommt die Berichte, die ab jetzt fällig sind.`,
   },
 };

@@ -270,6 +270,34 @@ export const en = {
     done: (name: string) => `Downloaded ${name}`,
     failed: 'The download broke off. Nothing was saved; try again.',
   },
+  byMail: {
+    label: 'Mail this report …',
+    to: 'Recipients, with commas',
+    every: 'How often',
+    frequencies: { day: 'Every day', week: 'On Mondays', month: 'On the first of a month' },
+    days: 'Of which days',
+    periods: {
+      yesterday: 'Yesterday',
+      last_week: 'Last week',
+      last_month: 'Last month',
+      month_to_date: 'This month until the day before',
+    },
+    at: 'At, where the days are counted',
+    file: 'All rows as',
+    hint: 'With the chosen columns, filters, order and language. Comparisons with other days are left out, and what Find hides is in it. Each recipient is asked once by mail whether they want it.',
+    create: 'Send by mail',
+    created: 'It is sent to those who agree: each recipient has to click in a mail that comes first.',
+    list: 'Reports that this account sends',
+    none: 'None yet.',
+    asked: 'was asked, and has not agreed yet',
+    left: 'wants no more mails',
+    sent: (when: string) => `last sent ${when}`,
+    notSent: 'the last one was not sent; ask the operator',
+    waiting: 'is sent when it is due',
+    states: { paused: 'Paused', ended: 'Ended with the token that made it' },
+    turns: { pause: 'Pause', resume: 'Resume', remove: 'Remove' },
+    turned: { pause: 'Paused.', resume: 'It is sent again from now on.', remove: 'Removed.' },
+  },
   problems: {
     empty: {
       title: 'No rows',
@@ -304,3 +332,51 @@ export const en = {
 
 /** Another language has each of these texts. */
 export type Words = typeof en;
+
+/** Every text of mails, and of the pages that their links open. The page does not carry them. */
+export const mails = {
+  subject: (report: string, days: string, isFinal: boolean) =>
+    `${report}, ${days}${isFinal ? '' : ' (provisional)'}`,
+  /** @param parts names of dimensions, and of the day */
+  report: (family: string, parts: readonly string[]) =>
+    parts.length === 0
+      ? family
+      : `${family} by ${new Intl.ListFormat('en-GB').format(parts.map((part) => part.toLowerCase()))}`,
+  account: (account: string) => `Account: ${name(account)}`,
+  compared: (days: string) => `Compared with ${days}.`,
+  final: 'All days are confirmed: these figures are final.',
+  unconfirmed: (days: string) => `Provisional: money may still change on ${days}.`,
+  noRowsSince: (day: string) => `Provisional: there are no figures after ${day} yet.`,
+  noRowsYet: 'Provisional: there are no figures of these days yet.',
+  late: (due: string, sent: string, timezone: string) =>
+    `This mail comes late: it was due on ${due} and was sent on ${sent} (${timezone}).`,
+  totals: 'Totals',
+  largest: (by: string, rows: string, count: string) => `The ${rows} largest of ${count} rows, by ${by}`,
+  first: (rows: string, count: string) => `The first ${rows} of ${count} rows`,
+  rows: 'Rows',
+  none: 'There are no rows.',
+  attached: (file: string) => `All rows are in the file ${file}.`,
+  linked: (count: string) => `The file has ${count} rows, too many for a mail. Download it here, for a week:`,
+  download: 'Download all rows',
+  unsubscribe: 'No more of these mails',
+  page: {
+    title: 'Reports by mail',
+    ask: (recipient: string) => `Do you want no more of these mails to ${recipient}?`,
+    button: 'Send no more',
+    done: (recipient: string) => `${recipient} gets no more of these mails.`,
+    unknown: 'This link is not whole. Copy all of it from the mail.',
+  },
+  /** Before the first mail to somebody whose address an account has given. */
+  question: {
+    subject: 'Do you want reports by mail?',
+    text: (account: string, recipient: string) =>
+      `The account ${name(account)} wants to send its reports by mail to ${recipient}. They come only if you agree. If you do nothing, no other mail comes.`,
+    button: 'Yes, send me these reports',
+    refuse: 'No, and do not ask again',
+    ask: (recipient: string) => `Shall reports be sent to ${recipient}?`,
+    done: (recipient: string) => `${recipient} gets the reports that are due from now on.`,
+  },
+};
+
+/** Another language has each of these texts. */
+export type MailWords = typeof mails;

@@ -1,4 +1,4 @@
-import { name, type Words } from './en.ts';
+import { type MailWords, name, type Words } from './en.ts';
 
 /** Every text of the page, in Japanese. */
 export const ja: Words = {
@@ -237,6 +237,34 @@ export const ja: Words = {
     done: (file) => `ダウンロードしました: ${file}`,
     failed: 'ダウンロードが中断しました。何も保存されていません。もう一度お試しください。',
   },
+  byMail: {
+    label: 'メールで送信…',
+    to: '宛先（カンマ区切り）',
+    every: '頻度',
+    frequencies: { day: '毎日', week: '毎週月曜日', month: '毎月1日' },
+    days: '対象期間',
+    periods: {
+      yesterday: '昨日',
+      last_week: '先週',
+      last_month: '先月',
+      month_to_date: '今月（前日まで）',
+    },
+    at: '時刻（レポートの時間帯）',
+    file: 'すべての行の形式',
+    hint: '選択中の列、フィルター、並び順、言語で送信します。ほかの期間との比較は含まれず、検索で隠れた行も含まれます。宛先には、受け取るかどうかを一度だけメールで確認します。',
+    create: 'メールで送信',
+    created: '同意した宛先に送信します。宛先の方は、最初に届くメールでの確認が必要です。',
+    list: 'このアカウントが送信するレポート',
+    none: 'まだありません。',
+    asked: '確認済みですが、まだ同意がありません',
+    left: '配信停止',
+    sent: (when) => `最終送信: ${when}`,
+    notSent: '前回は送信されませんでした。運営者にお問い合わせください',
+    waiting: '予定の時刻に送信します',
+    states: { paused: '一時停止中', ended: '作成に使ったトークンとともに終了' },
+    turns: { pause: '一時停止', resume: '再開', remove: '削除' },
+    turned: { pause: '一時停止しました。', resume: '今後の分から再開します。', remove: '削除しました。' },
+  },
   problems: {
     empty: {
       title: '行がありません',
@@ -265,5 +293,46 @@ export const ja: Words = {
     },
     retry: 'もう一度試す',
     request: (id) => `リクエスト ${id}`,
+  },
+};
+
+/** Every text of mails, in Japanese. */
+export const mails: MailWords = {
+  subject: (report, days, isFinal) => `${report} ${days}${isFinal ? '' : '（暫定）'}`,
+  report: (family, parts) =>
+    parts.length === 0 ? family : `${family}（${parts.map((part) => `${part}別`).join('・')}）`,
+  account: (account) => `アカウント: ${name(account)}`,
+  compared: (days) => `${days} と比較しています。`,
+  final: 'すべての日が確定済みです。数値は最終値です。',
+  unconfirmed: (days) => `暫定: 次の日の金額は変わる可能性があります: ${days}`,
+  noRowsSince: (day) => `暫定: ${day} より後の数値はまだありません。`,
+  noRowsYet: '暫定: この期間の数値はまだありません。',
+  late: (due, sent, timezone) =>
+    `このメールは予定より遅れて送信されました。予定: ${due}、送信: ${sent}（${timezone}）`,
+  totals: '合計',
+  largest: (by, rows, count) => `${count}行のうち、${by}の大きい${rows}行`,
+  first: (rows, count) => `${count}行のうち、最初の${rows}行`,
+  rows: '行',
+  none: '行はありません。',
+  attached: (file) => `すべての行は添付ファイル ${file} にあります。`,
+  linked: (count) =>
+    `ファイルは${count}行あり、メールに添付できません。1週間以内に次のリンクからダウンロードしてください:`,
+  download: 'すべての行をダウンロード',
+  unsubscribe: 'このメールの配信を停止',
+  page: {
+    title: 'メールレポート',
+    ask: (recipient) => `${recipient} へのこのメールの配信を停止しますか？`,
+    button: '配信を停止',
+    done: (recipient) => `${recipient} への配信を停止しました。`,
+    unknown: 'リンクが完全ではありません。メールのリンク全体をコピーしてください。',
+  },
+  question: {
+    subject: 'メールでレポートを受け取りますか？',
+    text: (account, recipient) =>
+      `アカウント ${name(account)} が、${recipient} にレポートをメールで送ろうとしています。同意された場合にのみ送信されます。何もしなければ、ほかのメールは届きません。`,
+    button: 'はい、レポートを受け取ります',
+    refuse: 'いいえ、今後も尋ねないでください',
+    ask: (recipient) => `${recipient} にレポートを送信しますか？`,
+    done: (recipient) => `今後のレポートを ${recipient} に送信します。`,
   },
 };

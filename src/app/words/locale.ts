@@ -1,16 +1,10 @@
 import { remembered } from '../state/memory.ts';
-
-/** The languages of the page, each by its own name. */
-export const languages = { en: 'English', de: 'Deutsch', ja: '日本語' } as const;
-export type Language = keyof typeof languages;
-
-const languageOf = (tag: string) => tag.split('-')[0] ?? '';
-const isLanguage = (name: string): name is Language => Object.hasOwn(languages, name);
+import { languageOf } from './languages.ts';
 
 /** The language that the reader chose here, if any. */
-export const chosenLanguage = [remembered('language', '')].find(isLanguage);
+export const chosenLanguage = languageOf(String(remembered('language', '')));
 /** What the page speaks: the first of the reader's languages that it has. */
-export const language = chosenLanguage ?? navigator.languages.map(languageOf).find(isLanguage) ?? 'en';
+export const language = chosenLanguage ?? navigator.languages.map(languageOf).find(Boolean) ?? 'en';
 /** How numbers and days are written: in the language of the page, of the reader's country where that speaks it. A worker is named after it. */
 export const locale =
   typeof document === 'undefined'

@@ -1,7 +1,8 @@
 import { de } from './de.ts';
 import { en, type Words } from './en.ts';
 import { ja } from './ja.ts';
-import { type Language, language } from './locale.ts';
+import type { Language } from './languages.ts';
+import { language } from './locale.ts';
 
 const words: Record<Language, Words> = { en, de, ja };
 

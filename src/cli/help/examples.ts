@@ -113,7 +113,7 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
       'last week, on Mondays at 6',
     ],
     [
-      'adtally schedule create acme campaigns/date anna@example.com bo@example.com --every day --period month_to_date --at 07:30',
+      'adtally schedule create acme campaigns/date anna@example.com bo@example.com --every day --period month_to_date --at 07:30 --language de',
       'the month so far, each morning',
     ],
     [

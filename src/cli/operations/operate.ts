@@ -6,13 +6,12 @@ import { commandLine } from '../../operations/audit.ts';
 import {
   type FileOperation,
   type GivenFile,
-  judged,
   type Operation,
   perform,
   type Rows,
 } from '../../operations/operation.ts';
 import { fromWords } from '../../operations/values.ts';
-import { InvalidRequest } from '../../report/invalid-request.ts';
+import { InvalidRequest, judged } from '../../report/invalid-request.ts';
 import { usage } from '../command/arguments.ts';
 import { config, say, withReachableStore, withStore } from '../command/command.ts';
 

@@ -25,8 +25,9 @@ export function addMailCommands(program: Command): void {
   addOperation(schedule, schedules, ['account'], (given) =>
     operate(schedules, given, (list) => {
       if (given.json) return print(JSON.stringify(list));
-      for (const { id, account, report, every, period, at, to, state, mails } of list) {
+      for (const { id, account, report, every, period, at, to, state, not_agreed, mails } of list) {
         print(line([id, account, report, every, period, at, to.join(' '), state]));
+        for (const recipient of not_agreed) print(line(['', '', recipient, 'has not agreed yet']));
         for (const { day, recipient, state, time, error } of mails) {
           print(line(['', day, recipient, meanings[state], time, error]));
         }

@@ -58,7 +58,10 @@ export function authentication(
     if ('refused' in login) c.set('refused', login.refused);
     else if (login.family !== null && ![login.family, anyFamily].includes(c.get('family') ?? ''))
       c.set('refused', 'other_family');
-    else c.set('account', login.account);
+    else {
+      c.set('account', login.account);
+      c.set('onlyFamily', login.family);
+    }
     return c.get('account') !== undefined;
   };
   const authenticate = bearerAuth<HttpEnv>({

@@ -9,11 +9,13 @@ import {
   closesTag,
   explainTag,
   exportTag,
+  mailsTag,
   problemResponses,
   serviceTag,
 } from './messages.ts';
 import type { Limits, OpenApiDocument } from './model.ts';
 import { documentPaths } from './paths.ts';
+import { schedulePaths } from './schedule-paths.ts';
 import { componentSchemas } from './schemas.ts';
 
 const bearer = {
@@ -33,8 +35,13 @@ const basic = {
  * The service in OpenAPI 3.1: every path of the contract with what it takes, returns and refuses, derived from
  * the catalog, the formats, the problems and the schema that validates the request.
  * @param withOperator whether `/readyz` and `/metrics` are at the same address
+ * @param withSchedules whether accounts may have reports of theirs sent by mail
  */
-export function openApiDocument(catalog: Catalog, limits: Limits, withOperator = true): OpenApiDocument {
+export function openApiDocument(
+  catalog: Catalog,
+  limits: Limits,
+  { withOperator = true, withSchedules = false } = {},
+): OpenApiDocument {
   const { name, version, description, license } = manifest();
   return {
     openapi: '3.1.1',
@@ -68,9 +75,12 @@ export function openApiDocument(catalog: Catalog, limits: Limits, withOperator =
         name: exportTag,
         description: 'The same reports for other tools: as files by GET, by links, and for assistants.',
       },
+      ...(withSchedules
+        ? [{ name: mailsTag, description: 'Reports that an account has sent by mail again and again.' }]
+        : []),
       { name: serviceTag, description: 'What the service says about itself, to anyone.' },
     ],
-    paths: documentPaths(catalog, withOperator),
+    paths: { ...documentPaths(catalog, withOperator), ...(withSchedules && schedulePaths()) },
     components: {
       securitySchemes: { [bearerLogin]: bearer, [basicLogin]: basic },
       parameters: {

@@ -8,6 +8,7 @@ export const changesTag = 'changes';
 export const closesTag = 'closes';
 export const explainTag = 'explanations';
 export const exportTag = 'exports';
+export const mailsTag = 'mails';
 export const serviceTag = 'service';
 export const bearerLogin = 'login_token';
 export const basicLogin = 'login_token_as_password';

@@ -28,6 +28,17 @@ export function jsonSchema(schema: z.ZodType): JsonSchema {
   return withoutRefused(z.toJSONSchema(schema, { io: 'input' }) as JsonSchema);
 }
 
+/** The schema of what is given or answered, without what names values on a command line. */
+export function schemaOf(schema: z.ZodType): JsonSchema {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+    io: 'input',
+    override: ({ jsonSchema }) => {
+      delete jsonSchema.title;
+    },
+  });
+  return rest as JsonSchema;
+}
+
 /** The schema without the fields that this breakdown refuses, whatever their value. */
 function withoutRefused({ $schema: _, $id: __, ...schema }: JsonSchema): JsonSchema {
   const { properties } = schema;

@@ -53,11 +53,12 @@ function answer(c: Context<HttpEnv>, { tag, bodies }: Packed): Response {
   });
 }
 
-async function pack({ brand, frameAncestors, signIn }: PageSettings): Promise<Packed> {
+async function pack(settings: PageSettings): Promise<Packed> {
+  const { brand, frameAncestors } = settings;
   const bundle = await pageBundle();
   const { script } = bundle;
   const style = branded(bundle.style, brand);
-  const body = Buffer.from(String(await shell(brand, script, style, signIn)));
+  const body = Buffer.from(String(await shell(settings, script, style)));
   const [br, gz] = await Promise.all([
     promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
     promisify(gzip)(body, { level: 9 }),

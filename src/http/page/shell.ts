@@ -1,9 +1,9 @@
 import { html, raw } from 'hono/html';
-import { type Branding, logoAddress } from '../../config/branding.ts';
+import { logoAddress } from '../../config/branding.ts';
 import type { PageSettings } from '../../config/page-settings.ts';
 
 /** The page before its script runs, which makes everything else from the answers of the API. */
-export function shell(brand: Branding, script: string, style: string, signIn: PageSettings['signIn']) {
+export function shell({ brand, signIn, mails }: PageSettings, script: string, style: string) {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -20,6 +20,11 @@ ${
   signIn &&
   html`<template id="sign-in"><a class="primary" href="${signIn.publicUrl}/auth/sign-in">${new URL(signIn.issuer).host}</a></template>
 `
+}${
+  mails
+    ? html`<template id="mails"></template>
+`
+    : ''
 }<div id="app"></div>
 <noscript><p>This page needs JavaScript. Everything it shows comes from the API, which is described in the documentation: <a href="/docs">/docs</a></p></noscript>
 <script>${raw(script)}</script>

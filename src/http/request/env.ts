@@ -13,6 +13,8 @@ export interface HttpEnv {
     token: string | undefined;
     /** The subject, as the provider calls the person who signed in; absent for tokens. */
     person: string | undefined;
+    /** The only family that the login opens; null: all of the account. */
+    onlyFamily: string | null;
     /** Why a login was refused. */
     refused: Refusal | undefined;
     /** The address of the caller, behind trusted proxies. */

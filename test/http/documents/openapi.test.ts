@@ -288,6 +288,13 @@ test('every body that it shows as an example is accepted, as the lines of curl o
   }
 });
 
+test('where accounts have reports of theirs sent by mail, the document has the paths for it', async () => {
+  const made = openApiDocument(catalog, limits, { withSchedules: true });
+  expect(await faults(made)).toEqual([]);
+  const own = Object.keys(made.paths).filter((path) => path.startsWith('/v1/schedule/'));
+  expect(own.map((path) => path.split('/').at(-1))).toEqual(['list', 'create', 'pause', 'resume', 'remove']);
+});
+
 test('a made-up dimension of the catalog is in the document without further work', async () => {
   const campaigns = familyOf(catalog, 'campaigns');
   const extended: Catalog = {

@@ -1,0 +1,141 @@
+import { button, el, menu } from '../parts/dom.ts';
+import type { Failure } from '../rows/protocol.ts';
+import type { Session } from '../state/session.ts';
+import { wordOf } from '../words/labels.ts';
+import { locale, momentText } from '../words/locale.ts';
+import { text } from '../words/text.ts';
+import type { Shown } from './download.ts';
+import { createSchedule, listSchedules, type Schedule, type Turn, turnSchedule } from './schedules.ts';
+
+const { byMail } = text;
+
+/** The menu for reports by mail: a schedule for the report that is shown, and those that the account has. */
+export class MailMenu {
+  readonly element: HTMLDetailsElement;
+  private readonly session: Session;
+  private readonly shown: () => Shown;
+  private readonly onEnd: (reason: string) => void;
+  private readonly said = el('p', { class: 'said', role: 'status' });
+  private readonly list = el('ul', { class: 'schedules' });
+  private readonly to = el('input', {
+    ...{ type: 'email', multiple: true, required: true, autocomplete: 'email' },
+    placeholder: 'anna@example.com, bo@example.com',
+  });
+  private readonly every = choice(byMail.frequencies);
+  private readonly period = choice(byMail.periods);
+  private readonly at = el('input', { type: 'time', value: '06:00', required: true });
+  private readonly attach = choice({ xlsx: text.take.formats.xlsx, csv: text.take.formats.csv });
+
+  constructor(session: Session, shown: () => Shown, onEnd: (reason: string) => void) {
+    this.session = session;
+    this.shown = shown;
+    this.onEnd = onEnd;
+    const usual = { day: 'yesterday', week: 'last_week', month: 'last_month' };
+    this.every.addEventListener('change', () => {
+      this.period.value = wordOf(usual, this.every.value);
+    });
+    const form = el(
+      'form',
+      {
+        onsubmit: (event: Event) => {
+          event.preventDefault();
+          void this.create();
+        },
+      },
+      field(byMail.to, this.to),
+      field(byMail.every, this.every),
+      field(byMail.days, this.period),
+      field(byMail.at, this.at),
+      field(byMail.file, this.attach),
+      el('p', { class: 'hint' }, byMail.hint),
+      el('button', { class: 'primary' }, byMail.create),
+    );
+    this.element = menu(
+      byMail.label,
+      el('div', {}, form, this.said, el('h3', {}, byMail.list), this.list),
+      'mail',
+    );
+    this.element.addEventListener('toggle', () => {
+      if (this.element.open) void this.refresh();
+    });
+  }
+
+  private async create(): Promise<void> {
+    const to = this.to.value.split(',').map((address) => address.trim());
+    const [every, period, at, attach] = [this.every, this.period, this.at, this.attach].map(
+      ({ value }) => value,
+    );
+    const sending = { to, every, period, at, attach, language: locale } as Parameters<
+      typeof createSchedule
+    >[2];
+    const answer = await createSchedule(this.session, this.shown(), sending);
+    if ('failure' in answer) return this.fail(answer.failure);
+    this.to.value = '';
+    this.said.textContent = byMail.created;
+    await this.refresh();
+  }
+
+  private async turn(turn: Turn, { id }: Schedule): Promise<void> {
+    const answer = await turnSchedule(this.session, turn, id);
+    if ('failure' in answer) return this.fail(answer.failure);
+    this.said.textContent = byMail.turned[turn];
+    await this.refresh();
+  }
+
+  private async refresh(): Promise<void> {
+    const answer = await listSchedules(this.session);
+    if ('failure' in answer) return this.fail(answer.failure);
+    const items = answer.result.map((schedule) => this.item(schedule));
+    this.list.replaceChildren(...(items.length > 0 ? items : [el('li', { class: 'hint' }, byMail.none)]));
+  }
+
+  private item(schedule: Schedule): HTMLElement {
+    const { every, period, at, state, to } = schedule;
+    const when = [wordOf(byMail.frequencies, every), wordOf(byMail.periods, period), at].join(', ');
+    const other = state === 'paused' ? 'resume' : 'pause';
+    const action = (turn: Turn) => button(byMail.turns[turn], () => void this.turn(turn, schedule));
+    return el(
+      'li',
+      {},
+      el('strong', {}, titleOf(schedule)),
+      el('span', {}, when),
+      ...to.map((recipient) => el('span', {}, el('bdi', {}, recipient), `: ${stateOf(schedule, recipient)}`)),
+      state !== 'active' && el('em', {}, byMail.states[state]),
+      el('div', { class: 'choices' }, state !== 'ended' && action(other), action('remove')),
+    );
+  }
+
+  private fail({ reason, detail }: Failure): void {
+    if (reason === 'unauthorized') {
+      this.onEnd(text.signIn.reasons.ended);
+      return;
+    }
+    const { title, detail: otherwise } = text.problems[reason];
+    this.said.textContent = `${title}. ${detail || otherwise}`;
+  }
+}
+
+/** `Campaigns: Device, Day` */
+function titleOf({ report }: Schedule): string {
+  const [family = '', by = ''] = report.split('/');
+  const parts = by.split('_').filter(Boolean);
+  const names = parts.map((part) => (part === 'date' ? text.grains.day : wordOf(text.dimensions, part)));
+  return [wordOf(text.families, family), names.join(', ')].filter(Boolean).join(': ');
+}
+
+/** What has become of the mails to a recipient. */
+function stateOf({ not_agreed, left, mails }: Schedule, recipient: string): string {
+  if (left.includes(recipient)) return byMail.left;
+  if (not_agreed.includes(recipient)) return byMail.asked;
+  const last = mails.findLast((mail) => mail.recipient === recipient);
+  if (last?.state === 'sent' && last.time) return byMail.sent(momentText(Date.parse(last.time)));
+  return last && last.state !== 'waiting' ? byMail.notSent : byMail.waiting;
+}
+
+function field(label: string, input: HTMLElement): HTMLElement {
+  return el('label', {}, el('span', {}, label), input);
+}
+
+function choice(names: Readonly<Record<string, string>>): HTMLSelectElement {
+  return el('select', {}, ...Object.entries(names).map(([value, label]) => el('option', { value }, label)));
+}

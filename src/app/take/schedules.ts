@@ -1,0 +1,66 @@
+import { failureOf } from '../rows/headers.ts';
+import type { Failure } from '../rows/protocol.ts';
+import { loginWith } from '../state/key.ts';
+import { pathOf } from '../state/request.ts';
+import type { Session } from '../state/session.ts';
+import { askedOf, type Shown } from './download.ts';
+
+/** When a report is sent, of which days, and to whom. */
+export interface Sending {
+  readonly to: readonly string[];
+  readonly every: string;
+  readonly period: string;
+  readonly at: string;
+  readonly attach: string;
+  readonly language: string;
+}
+
+/** A schedule of the account, as the service tells it. */
+export interface Schedule extends Sending {
+  readonly id: string;
+  readonly report: string;
+  readonly state: 'active' | 'paused' | 'ended';
+  readonly not_agreed: readonly string[];
+  readonly left: readonly string[];
+  readonly mails: readonly {
+    readonly recipient: string;
+    readonly state: string;
+    readonly time: string | null;
+  }[];
+}
+
+export type Turn = 'pause' | 'resume' | 'remove';
+type Answer<T> = { readonly result: T } | { readonly failure: Failure };
+
+/** Whether this service sends reports of accounts by mail. */
+export const sendsMails = (): boolean => document.querySelector('template#mails') !== null;
+
+export const listSchedules = (session: Session): Promise<Answer<readonly Schedule[]>> => ask('list', session);
+
+export const turnSchedule = (session: Session, turn: Turn, schedule: string): Promise<Answer<object>> =>
+  ask(turn, session, { schedule });
+
+/** Schedules the report that is shown: its days are those of the period, so that a comparison with days of their own is left out. */
+export function createSchedule(session: Session, shown: Shown, sending: Sending): Promise<Answer<object>> {
+  const { start_time: _, end_time: __, compare_to, ...body } = askedOf(shown, session.today);
+  return ask('create', session, {
+    ...sending,
+    report: pathOf(shown.state).replace('/v1/', '').replace('/breakdowns', ''),
+    body: { ...body, ...(typeof compare_to === 'string' && { compare_to }) },
+  });
+}
+
+async function ask<T>(name: string, session: Session, body?: object): Promise<Answer<T>> {
+  const { headers, credentials } = loginWith(session.key);
+  try {
+    const response = await fetch(`/v1/schedule/${name}`, {
+      cache: 'no-store',
+      credentials,
+      headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    });
+    return response.ok ? await response.json() : { failure: await failureOf(response) };
+  } catch {
+    return { failure: { reason: 'unreachable', detail: '', requestId: '', rows: 0 } };
+  }
+}

@@ -1,0 +1,102 @@
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { secureHeaders } from 'hono/secure-headers';
+import type { Links } from '../../accounts/links.ts';
+import { languageOf } from '../../app/words/languages.ts';
+import { escaped, page } from '../../mail/message.ts';
+import { agreePath, readRecipientLink, unsubscribePath } from '../../mail/recipient-link.ts';
+import { type WordsOfLocale, wordsOf } from '../../mail/words.ts';
+import type { Limiter } from '../access/limiter.ts';
+import { tooMany } from '../access/rate-limit.ts';
+import { networkOf } from '../request/caller-address.ts';
+import type { HttpEnv } from '../request/env.ts';
+import { Problem } from '../request/problems.ts';
+
+type Note = (schedule: string, recipient: string) => Promise<void>;
+
+export interface RecipientDeps {
+  readonly links: Links;
+  readonly body: MiddlewareHandler<HttpEnv>;
+  /** Counts forged links by address. */
+  readonly failures: Limiter;
+  /** Notes that a recipient wants no more mails of a schedule. */
+  readonly unsubscribe: Note;
+  /** Notes that a recipient wants the mails of an account's own schedules. */
+  readonly agree: Note;
+}
+
+/**
+ * Ends mails to a recipient, or begins them, by a signed link: POST does it, as mail programs do by one click (RFC 8058). GET, which
+ * programs that look for harmful links send, only shows a button.
+ */
+export function recipientRoutes({ links, body, failures, unsubscribe, agree }: RecipientDeps): Hono<HttpEnv> {
+  const app = new Hono<HttpEnv>();
+  const whoOf = async (c: Context<HttpEnv>) => {
+    const who = readRecipientLink(links, c.req.url);
+    if (who) return who;
+    const verdict = await failures.consume(networkOf(c.get('address')));
+    if (!verdict.allowed) throw tooMany('too many wrong links from this address', verdict);
+    return undefined;
+  };
+  const unknown = (c: Context<HttpEnv>) => {
+    const language = languageOf(c.req.query('language') ?? '') ?? 'en';
+    return c.html(
+      said(language, ({ page }) => page.unknown),
+      404,
+    );
+  };
+  const route = (path: string, note: Note, textsOf: (words: WordsOfLocale) => Texts) => {
+    app.use(path, secured, async (c, next) => {
+      c.set('endpoint', path);
+      c.header('cache-control', 'no-store');
+      await next();
+    });
+    app.get(path, async (c) => {
+      const who = await whoOf(c);
+      if (!who) return unknown(c);
+      const { ask, button } = textsOf(wordsOf(who.language));
+      const form = `<form method="post"><button>${button}</button></form>`;
+      return c.html(said(who.language, () => ask(who.recipient), form));
+    });
+    app.post(path, body, async (c) => {
+      const who = await whoOf(c);
+      if (!who) return unknown(c);
+      await note(who.schedule, who.recipient);
+      return c.html(said(who.language, (words) => textsOf(words).done(who.recipient)));
+    });
+    app.all(path, () => {
+      throw new Problem('method_not_allowed', 'this path takes GET and POST', {
+        headers: { Allow: 'GET, HEAD, POST' },
+      });
+    });
+  };
+  route(unsubscribePath, unsubscribe, ({ page }) => page);
+  route(agreePath, agree, ({ question }) => question);
+  return app;
+}
+
+interface Texts {
+  readonly ask: (recipient: string) => string;
+  readonly button: string;
+  readonly done: (recipient: string) => string;
+}
+
+function said(language: string, sentence: (words: WordsOfLocale) => string, more = ''): string {
+  const words = wordsOf(language);
+  const { title } = words.page;
+  return page(language, title, [
+    `<h1 style="font-size:18px">${title}</h1><p>${escaped(sentence(words))}</p>`,
+    more,
+  ]);
+}
+
+const secured = secureHeaders({
+  contentSecurityPolicy: {
+    defaultSrc: ["'none'"],
+    styleSrc: ["'unsafe-inline'"],
+    formAction: ["'self'"],
+    baseUri: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+  referrerPolicy: 'no-referrer',
+  strictTransportSecurity: false,
+});

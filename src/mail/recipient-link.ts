@@ -1,0 +1,32 @@
+import type { Links } from '../accounts/links.ts';
+
+export const unsubscribePath = '/unsubscribe';
+export const agreePath = '/agree';
+type Path = typeof unsubscribePath | typeof agreePath;
+
+/** Signed with the secret of links alone: whoever got the mail may use it, and it never ends. */
+const key = 'unsubscribe';
+const signedUntil = new Date(0);
+
+export interface RecipientOf {
+  readonly schedule: string;
+  readonly recipient: string;
+  /** Of the page behind the link. */
+  readonly language: string;
+}
+
+/** The address behind which a recipient ends the mails of a schedule, or agrees to them; undefined where links are not set up. */
+export function recipientLink(links: Links, path: Path, { schedule, recipient, language }: RecipientOf) {
+  const address = `${path}?${new URLSearchParams({ schedule, to: recipient, language })}`;
+  return links.make({ id: key, hash: key }, address, signedUntil);
+}
+
+/** Whom such an address is of; undefined if it was not made here. */
+export function readRecipientLink(links: Links, address: string): RecipientOf | undefined {
+  const claim = links.read(address);
+  const { searchParams } = new URL(address);
+  const schedule = searchParams.get('schedule');
+  const recipient = searchParams.get('to');
+  if (!claim || !schedule || !recipient || !claim.isMadeBy(key)) return undefined;
+  return { schedule, recipient, language: searchParams.get('language') ?? 'en' };
+}

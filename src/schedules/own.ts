@@ -1,0 +1,92 @@
+import type * as z from 'zod';
+import type { Store } from '../../clickhouse/client.ts';
+import { InvalidRequest } from '../report/invalid-request.ts';
+import { type newSchedule, scheduleOf } from './new-schedule.ts';
+import { listSchedules, type Schedule, storeSchedule } from './schedules.ts';
+import { ownListed, tellSchedules } from './told.ts';
+import { turned, type turnedTo } from './turned.ts';
+
+/** Who asks for schedules of their own account. */
+export interface Owner {
+  readonly account: string;
+  /** The only family that is open to them; null: all of the account. */
+  readonly family: string | null;
+  /** The id of the login token; absent: a person signed in. */
+  readonly token?: string | undefined;
+  /** As the provider calls the person. */
+  readonly person?: string | undefined;
+}
+
+/** Of one account, those that it made. */
+const mostSchedules = 20;
+const mostRecipients = 50;
+
+/** The schedules that accounts make for themselves. Nobody sees or touches those of another account, or of the operator. */
+export class OwnSchedules {
+  readonly #store: Store;
+  readonly #openWriter: () => Store;
+  readonly #timezone: () => string;
+  /** Of changes, which come one after the other, so that they see each other. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @param openWriter a client that may write `schedules` */
+  constructor(store: Store, openWriter: () => Store, timezone: () => string) {
+    this.#store = store;
+    this.#openWriter = openWriter;
+    this.#timezone = timezone;
+  }
+
+  async list(owner: Owner): Promise<z.infer<typeof ownListed>[]> {
+    const own = await tellSchedules(this.#store, this.#timezone(), isOf(owner));
+    return own.map((schedule) => ownListed.parse(schedule));
+  }
+
+  /** @throws {InvalidRequest} where the account has enough, or its login does not open the report */
+  create(owner: Owner, given: z.output<typeof newSchedule>): Promise<{ id: string }> {
+    const { account, family, token = '', person } = owner;
+    if (family !== null && given.report.split('/')[0] !== family)
+      throw new InvalidRequest('report', 'is not open to this login');
+    const madeBy = token ? `token ${token}` : `person ${person}`;
+    const schedule = { ...scheduleOf(given, { account, madeBy }), token };
+    return this.#change(async (write) => {
+      const own = (await listSchedules(this.#store)).filter(isOf({ account, family: null }));
+      if (own.length >= mostSchedules)
+        throw new InvalidRequest(undefined, `an account has ${mostSchedules} schedules at most; remove one`);
+      if (new Set([...own, schedule].flatMap(({ to }) => to)).size > mostRecipients)
+        throw new InvalidRequest('to', `makes more than ${mostRecipients} recipients of this account`);
+      await write(schedule);
+      return { id: schedule.id };
+    });
+  }
+
+  /** @throws {InvalidRequest} where the owner has no such schedule */
+  turn(
+    owner: Owner,
+    id: string,
+    state: z.infer<typeof turnedTo>['state'],
+  ): Promise<z.infer<typeof turnedTo>> {
+    return this.#change(async (write) => {
+      const schedule = (await listSchedules(this.#store)).filter(isOf(owner)).find((each) => each.id === id);
+      if (!schedule) throw new InvalidRequest('schedule', 'is not in the list of schedules');
+      await write(turned(schedule, state));
+      return { schedule: id, state };
+    });
+  }
+
+  #change<T>(work: (write: (schedule: Schedule) => Promise<void>) => Promise<T>): Promise<T> {
+    const turn = this.#last.then(async () => {
+      const writer = this.#openWriter();
+      return work((schedule) => storeSchedule(writer, schedule)).finally(() => writer.close());
+    });
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+}
+
+/** Whether a schedule is the owner's own. */
+function isOf({ account, family }: Pick<Owner, 'account' | 'family'>) {
+  return (schedule: Schedule) =>
+    schedule.account === account &&
+    schedule.madeBy !== '' &&
+    (family === null || schedule.report.split('/')[0] === family);
+}

@@ -1,0 +1,64 @@
+import { beforeAll, expect, test } from 'vitest';
+import { agree, listSchedules, ownOf } from '../../src/schedules/schedules.ts';
+import { event, load } from '../support/events.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+import { violations } from './axe.ts';
+import { useBrowser } from './browser.ts';
+import { choose, daysAgo, whole } from './pages.ts';
+
+const db = useStore();
+const secret = { LINK_SECRET: 'a secret of more than 32 characters' };
+const service = useService(db, { ...secret, ACCOUNT_MAILS: 'on' });
+const without = useService(db, secret);
+const browser = useBrowser();
+beforeAll(() =>
+  load(db.store, [event({ advertiser_id: 'shop', device: 'mobile', event_time: `${daysAgo(2)}T08:00:00Z` })]),
+);
+
+test('what is seen is scheduled, paused, resumed and removed on the page', async () => {
+  const page = await browser.open(`${service.url}/app#token=${await service.token('shop')}`, {
+    locale: 'de-DE',
+    bypassCSP: true,
+  });
+  await whole(page);
+  await choose(page, 'Gerät');
+  await page.getByLabel('Vergleichen mit').selectOption('previous_period');
+  await whole(page);
+  const open = () => page.locator('.mail > summary').click();
+  await open();
+  await page.getByText('Noch keine.').waitFor();
+  await page.getByLabel('Empfänger').fill('anna@example.com, bo@example.com');
+  await page.getByLabel('Wie oft').selectOption('week');
+  expect(await page.getByLabel('Für welche Tage').inputValue()).toBe('last_week');
+  await page.getByLabel('Uhrzeit').fill('07:45');
+  await page.getByRole('button', { name: 'Per E-Mail senden', exact: true }).click();
+  const own = page.locator('.schedules li');
+  await own.getByText('Kampagnen: Gerät, Tag').waitFor();
+  const [stored, ...others] = await listSchedules(db.store);
+  expect(others).toEqual([]);
+  expect(stored).toMatchObject({
+    ...{ account: 'shop', report: 'campaigns/device_date', every: 'week', period: 'last_week', at: '07:45' },
+    ...{ to: ['anna@example.com', 'bo@example.com'], language: 'de-DE', attach: 'xlsx', state: 'active' },
+    body: { compare_to: 'previous_period', metrics: expect.arrayContaining(['spent', 'cpm']) },
+  });
+  expect(await own.textContent()).toContain('anna@example.com: wurde gefragt');
+  expect(await violations(page, '.mail')).toEqual([]);
+  await agree(db.store, ownOf('shop'), 'anna@example.com');
+  await own.getByRole('button', { name: 'Pausieren' }).click();
+  await own.getByText('Pausiert', { exact: true }).waitFor();
+  expect(await own.textContent()).toContain('anna@example.com: wird gesendet, wenn sie fällig ist');
+  await own.getByRole('button', { name: 'Fortsetzen' }).click();
+  await own.getByRole('button', { name: 'Pausieren' }).waitFor();
+  expect((await listSchedules(db.store))[0]?.state).toBe('active');
+  await own.getByRole('button', { name: 'Entfernen' }).click();
+  await page.getByText('Noch keine.').waitFor();
+  expect(await listSchedules(db.store)).toEqual([]);
+  expect(browser.complaints).toEqual([]);
+});
+
+test('a service whose operator has not allowed it says nothing of mails', async () => {
+  const page = await browser.open(`${without.url}/app#token=${await without.token('shop')}`);
+  await whole(page);
+  expect(await page.locator('.mail').count()).toBe(0);
+});

@@ -1,0 +1,178 @@
+import type { ParsedMail } from 'mailparser';
+import { expect, test } from 'vitest';
+import { createToken, listTokens, revokeTokens } from '../../src/accounts/tokens.ts';
+import { unsentMails } from '../../src/schedules/mails.ts';
+import { listSchedules, storeSchedule, tokenLabel } from '../../src/schedules/schedules.ts';
+import { useMailServer } from '../support/mail-server.ts';
+import { linkSecret, useMails } from '../support/mails.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const service = useService(db, { LINK_SECRET: linkSecret, ACCOUNT_MAILS: 'on' });
+const without = useService(db, { LINK_SECRET: linkSecret });
+const mailServer = useMailServer();
+const { look, scheduled } = useMails(db, service, mailServer);
+
+const weekly = {
+  report: 'campaigns/device',
+  to: ['anna@example.com'],
+  every: 'day',
+  at: '00:00',
+  wait: '0h',
+};
+
+async function change(
+  account: string,
+  name: string,
+  body: object,
+): Promise<{ status: number; said: string; id: string }> {
+  const answer = await service.post(`/v1/schedule/${name}`, account, body);
+  const { result, detail } = Object(await answer.json());
+  return { status: answer.status, said: detail ?? '', id: result?.id ?? '' };
+}
+
+async function list(token: string) {
+  const answer = await fetch(`${service.url}/v1/schedule/list`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  expect(answer.status).toBe(200);
+  return Object(await answer.json()).result;
+}
+const listOf = async (account: string) => list(await service.token(account));
+
+/** Makes one that was there since a time when nothing was due yet. */
+async function since(account: string, body: object, day: string): Promise<string> {
+  const { id, said } = await change(account, 'create', body);
+  const schedule = (await listSchedules(db.store)).find((each) => each.id === id);
+  if (!schedule) throw new Error(`not made: ${said}`);
+  await storeSchedule(db.store, { ...schedule, since: new Date(`${day}T00:00:00Z`) });
+  return id;
+}
+
+const subjects = () => mailServer.mails.map(({ subject }) => subject);
+const linkOf = (mail: ParsedMail | undefined, path: string) =>
+  new RegExp(`\\S+/${path}\\?\\S+`).exec(mail?.text ?? '')?.[0] ?? '';
+const click = (address: string) => fetch(address, { method: 'POST' });
+/** So many days from now, after the time of day of schedules. */
+const later = (days: number) =>
+  `${new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)}T06:30:00Z`;
+
+test('a recipient is asked once, gets nothing before a yes, and what is due after it', async () => {
+  const to = ['anna@example.com', 'bo@example.com'];
+  await since('shop', { ...weekly, to, language: 'de' }, '2026-03-02');
+  await since('shop', { ...weekly, to, language: 'de' }, '2026-03-02');
+  expect(await look('2026-03-05T06:30:00Z')).toBe(0);
+  expect(await look('2026-03-06T06:30:00Z')).toBe(0);
+  expect(subjects()).toEqual(['Möchten Sie Berichte per E-Mail?', 'Möchten Sie Berichte per E-Mail?']);
+  const [first, second] = mailServer.mails;
+  expect(first?.text).toContain('\u2068shop\u2069');
+  expect(await listOf('shop')).toMatchObject([{ not_agreed: to }, { not_agreed: to }]);
+  // A program that looks at links has not agreed.
+  expect(await (await fetch(linkOf(first, 'agree'))).text()).toContain('<form method="post">');
+  expect((await click(linkOf(first, 'agree').replace('shop', 'other'))).status).toBe(404);
+  expect((await click(linkOf(first, 'unsubscribe').replace('unsubscribe', 'agree'))).status).toBe(404);
+  expect(await (await click(linkOf(first, 'agree'))).text()).toContain(
+    'anna@example.com bekommt die Berichte',
+  );
+  expect((await click(linkOf(second, 'unsubscribe'))).status).toBe(200);
+  expect((await click(linkOf(second, 'agree'))).status).toBe(200);
+  mailServer.mails.length = 0;
+  await look(later(1));
+  const recipients = mailServer.mails.map(({ to }) => (Array.isArray(to) ? '' : to?.text));
+  expect(recipients).toEqual(['anna@example.com', 'anna@example.com']);
+  expect(subjects()[0]).toContain('Kampagnen nach Gerät');
+  expect(await listOf('shop')).toMatchObject([
+    { not_agreed: [], left: ['bo@example.com'] },
+    { not_agreed: [], left: ['bo@example.com'] },
+  ]);
+});
+
+test('an account sees and touches its own schedules alone, and a token of one family those of that family', async () => {
+  const { id } = await change('a', 'create', weekly);
+  const { id: units } = await change('a', 'create', { ...weekly, report: 'ad_units' });
+  const operators = await scheduled({ account: 'a' });
+  expect((await listOf('a')).map((each: { id: string }) => each.id).toSorted()).toEqual(
+    [id, units].toSorted(),
+  );
+  expect(await listOf('b')).toEqual([]);
+  for (const name of ['pause', 'resume', 'remove']) {
+    expect(await change('b', name, { schedule: id })).toMatchObject({ status: 400 });
+    expect(await change('a', name, { schedule: operators.id })).toMatchObject({ status: 400 });
+  }
+  const states = (await listSchedules(db.store))
+    .filter(({ account }) => account === 'a')
+    .map(({ state }) => state);
+  expect(states).toEqual(['active', 'active', 'active']);
+
+  const one = await createToken(db.store, { account: 'a', label: '', family: 'campaigns' });
+  const ask = (name: string, body: object) =>
+    fetch(`${service.url}/v1/schedule/${name}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${one}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  expect((await ask('create', { ...weekly, report: 'ad_units' })).status).toBe(400);
+  expect((await ask('pause', { schedule: units })).status).toBe(400);
+  expect((await ask('pause', { schedule: id })).status).toBe(200);
+  expect((await list(one)).map((each: { id: string }) => each.id)).toEqual([id]);
+  expect(await change('a', 'remove', { schedule: id })).toMatchObject({ status: 200 });
+  expect((await listOf('a')).map((each: { id: string }) => each.id)).toEqual([units]);
+});
+
+test('a wrong schedule is refused with the field at fault, and one for another account is not known', async () => {
+  const refused = async (more: object) => (await change('strict', 'create', { ...weekly, ...more })).said;
+  expect(await refused({ account: 'other' })).toContain('account is not known');
+  expect(await refused({ to: ['anna'] })).toContain('to.0 must be a mail address');
+  expect(await refused({ language: 'fr' })).toContain('language must be one of en, de, ja');
+  expect(await refused({ body: { filters: { site: ['a'] } } })).toContain('filters.site');
+  expect((await service.post('/v1/schedule/create', 'strict', '{')).status).toBe(400);
+  expect(await listOf('strict')).toEqual([]);
+  expect((await without.post('/v1/schedule/create', 'strict', weekly)).status).toBe(404);
+  expect((await fetch(`${service.url}/v1/schedule/list`)).status).toBe(401);
+  expect((await fetch(`${service.url}/v1/schedule/create`)).status).toBe(405);
+});
+
+test('an account has 20 schedules and 50 recipients at most, however many it asks for at once', async () => {
+  const asked = await Promise.all(Array.from({ length: 25 }, () => change('many', 'create', weekly)));
+  expect(asked.filter(({ status }) => status === 200)).toHaveLength(20);
+  expect(await listOf('many')).toHaveLength(20);
+  const to = (from: number) => Array.from({ length: 40 }, (_, n) => `r${from + n}@example.com`);
+  expect(await change('crowd', 'create', { ...weekly, to: to(0) })).toMatchObject({ status: 200 });
+  expect(await change('crowd', 'create', { ...weekly, to: to(40) })).toMatchObject({ status: 400 });
+});
+
+test('an account that has had 50 strangers asked in vain can have no more asked', async () => {
+  for (const turn of [0, 1]) {
+    const to = Array.from({ length: 40 }, (_, n) => `${turn}-${n}@example.com`);
+    const { id } = await change('spam', 'create', { ...weekly, to });
+    await look(later(0));
+    await change('spam', 'remove', { schedule: id });
+  }
+  const asked = mailServer.mails.filter(({ text }) => text?.includes('\u2068spam\u2069'));
+  expect(asked).toHaveLength(50);
+  // It is not for the operator to look.
+  expect((await unsentMails(db.store, new Date(later(0)), 'UTC')).stuck).toBe(0);
+});
+
+test('the schedule of a token ends with it; a person, who has none, gets one that nobody knows', async () => {
+  const token = await createToken(db.store, { account: 'ends', label: 'to be revoked' });
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const body = JSON.stringify(weekly);
+  expect((await fetch(`${service.url}/v1/schedule/create`, { method: 'POST', headers, body })).status).toBe(
+    200,
+  );
+  await revokeTokens(db.store, { token });
+  expect(await listOf('ends')).toMatchObject([{ state: 'ended' }]);
+  const [{ id }] = await listOf('ends');
+  expect((await change('ends', 'resume', { schedule: id })).said).toContain('has ended with its token');
+
+  const person = await scheduled({ account: 'person', token: '', madeBy: 'person jo' });
+  await look('2026-03-02T06:30:00Z');
+  await click(linkOf(mailServer.mails[0], 'agree'));
+  mailServer.mails.length = 0;
+  await look(later(1));
+  expect(mailServer.mails[0]?.attachments).toHaveLength(1);
+  const tokens = await listTokens(db.store, { account: 'person' });
+  expect(tokens.find(({ label }) => label === tokenLabel(person))).toMatchObject({ family: 'campaigns' });
+});
