@@ -47,7 +47,11 @@ export async function repairRollupsOf(
         own.map(({ chunk }) => chunk.id),
       );
     }
-    for (const delivered of own) await markLoaded(ledger, load, delivered);
+    for (const delivered of own) {
+      // While it was silent another may have taken the chunk over, and would find it loaded by this one.
+      repair.assertTurnHeld();
+      await markLoaded(ledger, load, delivered);
+    }
     await repair.finish();
   } catch (error) {
     await repair.fail(error);

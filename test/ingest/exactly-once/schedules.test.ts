@@ -71,6 +71,18 @@ describe('what simulated schedules have found', () => {
     const round = { seed: 0, wayMs: 1, growsAt: 0, loaders: [first, silent, other] };
     expect((await runSchedule(round)).wrong).toEqual([]);
   });
+
+  test('a load that slept while it compared rollups calls nothing loaded that another has taken over', async () => {
+    const silent: Loader = {
+      ...{ startsAt: 0, sends: 'counted', isHere: false, runs: 1 },
+      faults: [
+        { at: 12, kind: 'engine dies before it', ms: 1 },
+        { at: 51, kind: 'paused behind it', ms: 14_996 },
+      ],
+    };
+    const round = { seed: 745_348_372, wayMs: 1, loaders: [loader(1_122, 'alone', 28, 'lost', 0), silent] };
+    expect((await runSchedule(round)).wrong).toEqual([]);
+  });
 });
 
 /** The same in each run: `test/long/schedules.ts` looks for what nobody has met yet. */

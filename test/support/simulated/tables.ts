@@ -128,10 +128,14 @@ export class Tables {
     }
   }
 
-  forget(now: number): void {
-    for (const { tokens } of this.counted.values()) tokens.clear();
-    this.rejectedTokens.clear();
+  /** From now on loaders do not rely on what the engine has remembered until now. @returns forgets it */
+  age(now: number): () => void {
     this.forgottenAt = now;
+    const all = [...[...this.counted.values()].map(({ tokens }) => tokens), this.rejectedTokens];
+    const old = all.map((tokens) => [...tokens]);
+    return () => {
+      for (const [n, tokens] of all.entries()) for (const token of old[n] ?? []) tokens.delete(token);
+    };
   }
 
   rejectedOf(chunks: readonly string[]): Row[] {
