@@ -79,12 +79,14 @@ async function decide(
   if (loadTime === undefined) throw new Error(`the ledger has lost the claim on chunk ${chunk.id}`);
   const [token = chunk.id, ...others] = new Set(earlier.filter(wasSent).map(tokenOf));
   const batch = token === chunk.id ? undefined : token;
+  // It has arrived, and nobody has claimed it: a power failure has taken the claim, and what ClickHouse remembers of the token.
+  const unclaimed = sent === undefined && claims[0]?.arrivedAt != null;
   let dedup: DedupState = 'reliable';
   let facts: ClaimFacts = {
     loaded: loaded !== undefined,
-    sent: sent !== undefined,
+    sent: sent !== undefined || unclaimed,
     // Under several tokens it may have been stored several times.
-    withdrawn: others.length > 0 ? true : 'unknown',
+    withdrawn: others.length > 0 || unclaimed ? true : 'unknown',
     dedup: 'unknown',
   };
   for (;;) {

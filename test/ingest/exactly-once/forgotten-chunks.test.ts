@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest';
+import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
+import { rollups } from '../../../clickhouse/rollups.ts';
 import { withdrawChunks } from '../../../ingest/delivery/withdraw-chunks.ts';
+import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { useChunksInDoubt } from '../../support/chunks-in-doubt.ts';
 import { load } from '../../support/events.ts';
 import { shards, useStore } from '../../support/store.ts';
 
 const test = useStore();
-const { events } = useChunksInDoubt(test);
+const { events, counted, mutate } = useChunksInDoubt(test);
 
 it('what a killed loader still sends at the server is ended before its chunk is withdrawn', async () => {
   await load(test.store, events());
@@ -46,3 +49,17 @@ it.runIf(shards === 1)(
     expect(await select(test.store, left)).toEqual([]);
   },
 );
+
+it('a chunk whose claim is lost, as by a power failure, counts once', async () => {
+  const lines = events();
+  await load(test.store, lines);
+  for (const table of ['load_chunks', 'loads']) await mutate(`TRUNCATE TABLE ${table}`);
+  // The tokens that ClickHouse remembers are lost, too.
+  for (const table of ['events', 'chunk_days', ...rollups(catalog).map(({ table }) => table)]) {
+    for (const size of [0, 10_000])
+      await mutate(`ALTER TABLE ${table} MODIFY SETTING non_replicated_deduplication_window = ${size}`);
+  }
+  await load(test.store, lines);
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect((await verifyLedger(test.store)).differences).toEqual([]);
+});
