@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { pollFor } from '../poll.ts';
 import { type Access, accessVariables } from './access.ts';
 import { spawnModule } from './spawn.ts';
-import { logFile, readIfExists } from './state.ts';
+import { logFile, readIfExists, replaceFile } from './state.ts';
 
 const readyPollMs = 10;
 const stopLimitMs = 30_000;
@@ -140,10 +140,7 @@ function persistSystemDatabase(store: string): void {
   const file = join(store, 'metadata', 'system.sql');
   mkdirSync(join(store, 'metadata'), { recursive: true });
   if (readIfExists(file)) return;
-  writeFileSync(
-    file,
-    "ATTACH DATABASE system UUID '5d3c1a9e-6f0b-4c7d-9a51-ad7a11700001'\nENGINE = Atomic\n",
-  );
+  replaceFile(file, "ATTACH DATABASE system UUID '5d3c1a9e-6f0b-4c7d-9a51-ad7a11700001'\nENGINE = Atomic\n");
 }
 
 function quoted(text: string): string {

@@ -73,10 +73,10 @@ export function readIfExists(path: string): string | undefined {
   return ifExists(() => readFileSync(path, 'utf8'));
 }
 
-/** Writes a file in one step; only its owner can read it. */
+/** Writes a file in one step, also where the power fails; only its owner can read it. */
 export function replaceFile(path: string, text: string): void {
   const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o600 });
+  writeFileSync(draft, text, { mode: 0o600, flush: true });
   renameSync(draft, path);
 }
 

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Config } from '../config/config.ts';
 
 /** The parameter that makes an address a link: who made it, until when it holds, and the proof. */
@@ -93,11 +93,12 @@ function fromFile(file: string, toMake: boolean): string | undefined {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error;
   }
   if (!toMake) return undefined;
-  // Under its name it is whole from the first moment on.
+  // Under its name it is whole from the first moment on, also where the power fails: without a secret anybody makes links.
   const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(draft, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx' });
+  writeFileSync(draft, randomBytes(32).toString('base64url'), { mode: 0o600, flag: 'wx', flush: true });
   try {
     linkSync(draft, file);
+    syncFolder(dirname(file));
   } catch (error) {
     // Another process was first.
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'EEXIST') throw error;
@@ -105,4 +106,13 @@ function fromFile(file: string, toMake: boolean): string | undefined {
     rmSync(draft);
   }
   return readFileSync(file, 'utf8');
+}
+
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
 }

@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pino from 'pino';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { appliedMigrations } from '../../clickhouse/migrate/migrate.ts';
 import { dictionaryStatements, statementsForNode } from '../../clickhouse/migrate/migration-files.ts';
+import { pollFor } from '../../clickhouse/poll.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { requireSound } from '../../src/cli/store/backup.ts';
@@ -44,16 +45,16 @@ export interface Ground {
 }
 
 const account = 'both';
-const cli = fileOf('src/cli');
+const cli = () => fileOf('src/cli');
 /** `adtally` that cuts small chunks, too. */
-const chunkedCli = fileOf('test/support/chunked-cli');
+const chunkedCli = () => fileOf('test/support/chunked-cli');
 
 export async function makeGround(): Promise<Ground> {
   const folder = mkdtempSync(join(tmpdir(), 'adtally-kills-'));
   const template = join(folder, 'template');
   const env = { DATA_DIR: template };
   const run = async (...args: string[]) => {
-    const ended = await adtally(chunkedCli, args, env).ended;
+    const ended = await adtally(chunkedCli(), args, env).ended;
     expect([0, 4], `${args.join(' ')}: ${ended.stderr}`).toContain(ended.code);
     return ended.stdout;
   };
@@ -108,12 +109,12 @@ export async function makeGround(): Promise<Ground> {
   );
   await store.close();
   await lease.release();
-  await vi.waitUntil(() => !engineIn(template), { timeout: 40_000 });
+  await engineLeft(template);
   const startedAt = performance.now();
   const again = await acquireEmbedded(template);
   const engineStartMs = performance.now() - startedAt;
   await again.release();
-  await vi.waitUntil(() => !engineIn(template), { timeout: 40_000 });
+  await engineLeft(template);
   return {
     folder,
     template,
@@ -135,7 +136,7 @@ export function removeGround({ folder, newer }: Ground): void {
 
 /** `adtally` as compiled, with one migration more, which the store lacks. */
 export function makeNewer(): string {
-  const compiled = dirname(dirname(cli));
+  const compiled = dirname(dirname(cli()));
   // Beside it, so that packages are found.
   const folder = mkdtempSync(`${compiled}-newer-`);
   cpSync(compiled, folder, { recursive: true });
@@ -157,6 +158,10 @@ DROP TABLE IF EXISTS made_in_vain;
 `,
   );
   return join(folder, 'src/cli.js');
+}
+
+async function engineLeft(dataDir: string): Promise<void> {
+  await pollFor(() => !engineIn(dataDir) || undefined, { pollMs: 50, signal: AbortSignal.timeout(40_000) });
 }
 
 export function adtally(program: string, args: readonly string[], env: Record<string, string>): Command {
@@ -181,12 +186,14 @@ export class Copy {
   readonly dataDir: string;
   readonly mode: Mode;
   readonly #ground: Ground;
+  readonly #folder: string;
   #lease: EmbeddedLease | undefined;
 
-  constructor(ground: Ground, mode: Mode, name: string) {
+  constructor(ground: Ground, mode: Mode, name: string, folder = ground.folder) {
     this.#ground = ground;
+    this.#folder = folder;
     this.mode = mode;
-    this.dataDir = join(ground.folder, name);
+    this.dataDir = join(folder, name);
     cpSync(ground.template, this.dataDir, { recursive: true, verbatimSymlinks: true });
   }
 
@@ -201,6 +208,11 @@ export class Copy {
   async hold(): Promise<EmbeddedLease> {
     this.#lease ??= await (await embedded()).acquireEmbedded(this.dataDir);
     return this.#lease;
+  }
+
+  /** It is gone, however it was held. */
+  engineIsGone(): void {
+    this.#lease = undefined;
   }
 
   killEngine(): void {
@@ -268,12 +280,12 @@ export class Copy {
     const links = join(this.dataDir, 'store/backups');
     const names = existsSync(links) ? readdirSync(links) : [];
     expect(names.filter((name) => name.startsWith('adtally-'))).toEqual([]);
-    expect(readdirSync(this.#ground.folder).filter((name) => name.startsWith('.adtally-'))).toEqual([]);
+    expect(readdirSync(this.#folder).filter((name) => name.startsWith('.adtally-'))).toEqual([]);
   }
 
   async remove(): Promise<void> {
     await this.#lease?.release();
-    await vi.waitUntil(() => !engineIn(this.dataDir), { timeout: 40_000 });
+    await engineLeft(this.dataDir);
     rmSync(this.dataDir, { recursive: true, maxRetries: 20 });
   }
 }

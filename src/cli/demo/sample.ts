@@ -3,6 +3,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Store } from '../../../clickhouse/client.ts';
+import { allSynced } from '../command/synced.ts';
 
 /** A made-up network: two advertisers, two publishers, and what they own. Ids derive from names. */
 const advertisers = [
@@ -71,6 +72,7 @@ export async function writeSample(store: Store, folder: string, options: SampleO
       writeFile(join(draft, `${name}.csv`), rows.map((row) => `${row.map(csvField).join(',')}\n`).join('')),
     ),
   ]);
+  await allSynced(draft);
   await rename(draft, folder);
 }
 

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { copyFile, link, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, link, lstat, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { isDynamicPattern } from 'tinyglobby';
 import type { Input } from '../../../ingest/input/input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { usage } from '../command/arguments.ts';
+import { synced } from '../command/synced.ts';
 
 /**
  * Checks where loaded files are to be moved.
@@ -93,6 +94,7 @@ async function place(file: string, target: string): Promise<boolean> {
     await rename(file, target);
     return true;
   }
+  await synced(dirname(target));
   await rm(file);
   return true;
 }
@@ -105,21 +107,11 @@ async function copyTo(file: string, target: string): Promise<boolean> {
     await copyFile(file, copy);
     await synced(copy);
     if (!(await place(copy, target))) return false;
-    await synced(dirname(target));
   } finally {
     await rm(copy, { force: true });
   }
   await rm(file);
   return true;
-}
-
-async function synced(path: string): Promise<void> {
-  const handle = await open(path);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 async function sameContent(file: string, other: string): Promise<boolean> {

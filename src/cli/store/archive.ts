@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readlinkSync, statfsSync, statSync } from 'node:fs';
-import { lstat, mkdir, open, readdir, rename, rm, symlink } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { usage } from '../command/arguments.ts';
 import { config } from '../command/command.ts';
+import { allSynced, synced } from '../command/synced.ts';
 import { formatBytes } from './describe-status.ts';
 import { s3Target } from './s3-target.ts';
 
@@ -106,10 +107,10 @@ export async function writing(
     }
     await work();
     const written = join(folder, basename(outside.path));
-    await sync(written);
+    await allSynced(written);
     if (existsSync(outside.path)) throw usage(`${name} is there already: give another name`);
     await rename(written, outside.path);
-    await syncOne(dirname(outside.path));
+    await synced(dirname(outside.path));
   } finally {
     await removeLink(link);
   }
@@ -153,19 +154,6 @@ export async function removeLink(link: string): Promise<void> {
     if (basename(folder) === folderOf(name)) await rm(folder, { recursive: true, force: true });
   }
   await rm(link, { force: true });
-}
-
-/** Brings a file, or a folder with all it has, to the disk. */
-export async function sync(path: string): Promise<void> {
-  if ((await lstat(path)).isDirectory()) {
-    for (const name of await readdir(path)) await sync(join(path, name));
-  }
-  await syncOne(path);
-}
-
-async function syncOne(path: string): Promise<void> {
-  const file = await open(path);
-  await file.sync().finally(() => file.close());
 }
 
 async function sizeOf(path: string): Promise<number> {

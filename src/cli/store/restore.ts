@@ -5,7 +5,8 @@ import { besideOf } from '../../../clickhouse/restoring.ts';
 import { commandLine, recorded } from '../../operations/audit.ts';
 import { usage } from '../command/arguments.ts';
 import { config, say, untilReportsShowIt } from '../command/command.ts';
-import { type Archive, archiveToRead, givenAs, reading, sync } from './archive.ts';
+import { allSynced } from '../command/synced.ts';
+import { type Archive, archiveToRead, givenAs, reading } from './archive.ts';
 import { alone, requireOneNode, transfer } from './archive-turn.ts';
 import { requireSound } from './backup.ts';
 
@@ -76,7 +77,7 @@ async function syncTables(server: Store, database: string): Promise<void> {
     'SELECT data_paths AS paths FROM system.tables WHERE database = {database:String}',
     { database },
   );
-  for (const path of tables.flatMap(({ paths }) => paths)) await sync(path);
+  for (const path of tables.flatMap(({ paths }) => paths)) await allSynced(path);
 }
 
 async function tellRestored(store: Store, name: string): Promise<void> {
