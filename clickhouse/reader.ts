@@ -15,6 +15,16 @@ export interface ReadStatement {
   /** Values of its `{name:Type}` parameters; a list is one of strings. */
   readonly params: Readonly<Record<string, string | readonly string[]>>;
   readonly settings: Readonly<Record<string, string | number>>;
+  /** Tables that are sent with the statement, and are there for it alone. */
+  readonly tables?: Readonly<Record<string, SentTable>>;
+}
+
+/** Rows as ClickHouse reads them, held as they are. */
+export interface SentTable {
+  readonly structure: string;
+  /** The format's name in ClickHouse. */
+  readonly format: string;
+  readonly bytes: readonly Uint8Array[];
 }
 
 export interface ReadOptions {
@@ -96,7 +106,7 @@ export class Reader {
   }
 
   #send(
-    { query, params, settings }: ReadStatement,
+    { query, params, settings, tables = {} }: ReadStatement,
     { queryId, headers, signal }: ReadOptions,
     agent = this.#agent,
   ): Promise<IncomingMessage> {
@@ -105,9 +115,11 @@ export class Reader {
     const texts = Object.entries(params).map(
       ([name, value]) => [`param_${name}`, parameterText(value)] as const,
     );
-    const form = texts.reduce((length, [, { length: more }]) => length + more, 0) > longestParams;
+    const sentTables = Object.entries(tables);
+    const length = texts.reduce((sum, [, { length: more }]) => sum + more, 0);
+    const form = length > longestParams || sentTables.length > 0;
     if (!form) for (const [name, value] of texts) search.set(name, value);
-    const body = form ? formOf([['query', query], ...texts]) : query;
+    const body = form ? formOf([['query', query], ...texts], sentTables) : Buffer.from(query);
     return new Promise((resolve, reject) => {
       const sent = this.#request({
         ...this.#options,
@@ -117,7 +129,7 @@ export class Reader {
           ...this.#options.headers,
           ...headers,
           ...(form && { 'Content-Type': `multipart/form-data; boundary=${boundary}` }),
-          'Content-Length': Buffer.byteLength(body),
+          'Content-Length': body.length,
         },
       });
       if (signal) endedBy(signal, sent);
@@ -158,12 +170,24 @@ const longestParams = 1_000;
 const boundary = randomUUID();
 
 /** RFC 7578. No text has the boundary in it: nobody is told it. */
-function formOf(fields: readonly (readonly [name: string, text: string])[]): string {
-  const parts = fields.map(
-    ([name, content]) =>
-      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`,
-  );
-  return `${parts.join('')}--${boundary}--\r\n`;
+function formOf(
+  fields: readonly (readonly [name: string, text: string])[],
+  tables: readonly (readonly [name: string, table: SentTable])[],
+): Buffer {
+  const part = (name: string, more: string, content: readonly Uint8Array[]) => [
+    Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`),
+    ...content,
+    Buffer.from('\r\n'),
+  ];
+  const texts = tables.flatMap(([name, { structure, format }]) => [
+    [`${name}_structure`, structure] as const,
+    [`${name}_format`, format] as const,
+  ]);
+  return Buffer.concat([
+    ...[...fields, ...texts].flatMap(([name, content]) => part(name, '', [Buffer.from(content)])),
+    ...tables.flatMap(([name, { bytes }]) => part(name, `; filename="${name}"`, bytes)),
+    Buffer.from(`--${boundary}--\r\n`),
+  ]);
 }
 
 const escapes: Readonly<Record<string, string>> = {

@@ -2,6 +2,7 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import type { EventField } from '../../catalog/events.ts';
 import type { ColumnText, Condition } from './expressions.ts';
 import type { Mapping } from './mapping.ts';
+import { quoted } from './sql.ts';
 import type { TypedKind } from './typed-values.ts';
 import type { Rule } from './values.ts';
 
@@ -14,6 +15,8 @@ export interface RecordSource {
    * blank lines, which are no records.
    */
   readonly select: string;
+  /** The columns that the bytes are read as; `select` has them as `sentAs` writes it. */
+  readonly structure: string;
   /** The text of a field, of type String, empty where a record has none; undefined where nothing in the file gives it. */
   readonly textOf: (field: EventField) => string | undefined;
   /** The column of a field that the file holds as values of this kind; undefined where it does not. */
@@ -33,6 +36,9 @@ export interface RecordSource {
   /** Settings with which its statement is evaluated, beside those of all. */
   readonly settings?: ClickHouseSettings;
 }
+
+/** What stands for the bytes of an INSERT in its SELECT. */
+export const sentAs = (structure: string): string => `input(${quoted(structure)})`;
 
 /** What names the fields of a record, and how the text of each comes to be. */
 export function mapped(mapping: Mapping, columnText: ColumnText) {

@@ -2,7 +2,7 @@ import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.t
 import { InputError } from '../input/input-error.ts';
 import type { ColumnText } from './expressions.ts';
 import type { Mapping } from './mapping.ts';
-import { mapped, type RecordSource } from './record-source.ts';
+import { mapped, type RecordSource, sentAs } from './record-source.ts';
 import { identifier, quoted } from './sql.ts';
 import { type TypedKind, typedFor } from './typed-values.ts';
 
@@ -84,9 +84,10 @@ export function typedColumns(
     select: mapping.compute(
       // To look at each text by itself takes twice as long. Between line ends no halves of a character become a whole.
       `SELECT ${['{firstLine:UInt64} + rowNumberInAllBlocks() AS at_line', 'emptyArrayString() AS unknown', ...alias, `isValidUTF8(concat(${["''", ...texts].join(", '\\n', ")})) AS texts_valid`].join(', ')}
-      FROM input(${quoted(structure)})`,
+      FROM ${sentAs(structure)}`,
       columnText,
     ),
+    structure,
     textOf: mapped(mapping, fieldText),
     typedOf: (field, kind) => {
       const found = column(mapping.columnOf(field));

@@ -4,7 +4,7 @@ import type { FileReading } from '../event/reading.ts';
 import { mapped, type RecordSource } from '../event/record-source.ts';
 import type { Rule } from '../event/values.ts';
 import { InputError } from '../input/input-error.ts';
-import { records, unreadable } from './text-records.ts';
+import { records, structureOf, unreadable } from './text-records.ts';
 
 /** How a format takes records apart. */
 export interface CellRules {
@@ -38,6 +38,7 @@ export function cellsReader(
       `SELECT *, ${textsOf('cells')} AS texts, emptyArrayString() AS unknown FROM (${cells(records(framing))})`,
       columnText,
     ),
+    structure: structureOf(framing),
     textOf: mapped(mapping, columnText),
     typedOf: () => undefined,
     rules: [

@@ -13,7 +13,7 @@ import { type Members, membersOf } from '../input/json-records.ts';
 import type { Format } from './format.ts';
 import { headsOf, Member, namesIn, waysTo } from './json-members.ts';
 import { NamesInText } from './names-in-text.ts';
-import { records, unreadable } from './text-records.ts';
+import { records, structureOf, unreadable } from './text-records.ts';
 
 /** An object on each line, or an array of objects. */
 export const ndjson: Format = {
@@ -118,6 +118,7 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       SELECT at_line, record, JSONExtract(record, 'Map(String, String)') AS json FROM (${records(framing)}))))`,
       columnText,
     ),
+    structure: structureOf(framing),
     textOf: mapped(mapping, columnText),
     typedOf: () => undefined,
     rules: [

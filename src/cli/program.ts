@@ -36,6 +36,11 @@ const groups: readonly {
     load: async () => (await import('./operations/history.ts')).addHistoryCommands,
   },
   {
+    heading: 'Compare with others:',
+    commands: ['reconcile'],
+    load: async () => (await import('./reconcile.ts')).addReconcile,
+  },
+  {
     heading: 'Accounts:',
     commands: ['token', 'limit', 'currency'],
     load: async () => (await import('./operations/accounts.ts')).addAccountCommands,

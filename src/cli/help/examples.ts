@@ -68,6 +68,16 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
       'of a publisher, a whole month',
     ],
   ],
+  reconcile: [
+    [
+      'adtally reconcile theirs.csv --account acme --mapping google-ads.json',
+      'where both differ, and what explains it',
+    ],
+    [
+      'adtally reconcile theirs.csv --account acme --map event_time=Day --map campaign_id=Campaign --map impressions=Imps --tolerance 5% --json',
+      'without a mapping file, for a program',
+    ],
+  ],
   unload: [
     ['adtally unload LOAD --dry-run', 'says what would be deleted'],
     ['adtally unload LOAD', 'takes a wrong load back'],

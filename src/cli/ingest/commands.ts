@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { formats } from '../../../ingest/formats/formats.ts';
 import type { ChunkSize } from '../../../ingest/load/load-events.ts';
 import { confirm, lists } from '../../operations/lists.ts';
 import {
@@ -7,13 +6,12 @@ import {
   duration,
   endpoint,
   eventDays,
-  positiveInteger,
   rejectLimit,
-  repeated,
   share,
   textEncoding,
 } from '../command/arguments.ts';
 import { withStore } from '../command/command.ts';
+import { addMappingOptions, encodingOption, formatOption } from '../command/mapping-options.ts';
 import { addEventFields } from '../help/event-fields.ts';
 import { addOperation } from '../operations/operate.ts';
 import { ingestEvents } from './events.ts';
@@ -22,11 +20,6 @@ import { confirmAccount, ingestLists, type ListFlags } from './lists.ts';
 /** `ingest` and `confirm`. */
 export function addIngestCommands(program: Command, size: ChunkSize): void {
   const ingest = program.command('ingest').description('load events, names or confirmations');
-  const format = () =>
-    new Option('--format <format>', 'the format, if the file name does not end in it').choices(
-      Object.keys(formats),
-    );
-  const encoding = () => new Option('--encoding <name>', 'of text that is not Unicode, such as windows-1252');
   const places = 'files, folders, quoted patterns, s3://, gs:// or az:// addresses, or - for standard input';
   const endpointOption = () =>
     new Option('--endpoint <url>', 'of the objects: a store other than that of the provider').argParser(
@@ -61,43 +54,26 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
     .option('--move-to <folder>', 'move files there that are loaded, also those that were loaded before')
     .addOption(endpointOption())
     .option('--quiet', 'no progress bar')
-    .option('--json', 'print a summary as JSON')
-    .optionsGroup('How the file is written:')
-    .addOption(format())
-    .addOption(encoding())
-    .option('--delimiter <character>', 'between cells, if no comma (CSV) or tab (TSV); blanks: any number')
-    .option('--escapes', 'cells have backslash escapes and no quotes, as databases dump them')
-    .option('--no-header', 'the first line is a record; columns are called 1, 2, …')
-    .option('--skip-lines <lines>', 'lines before the header', positiveInteger)
-    .option('--records <path>', 'of JSON: the array that holds the records, such as data or report.rows')
-    .option('--timezone <zone>', 'the IANA time zone of times that name none')
-    .option('--dates <kind>', 'numbers among times are serial dates: excel, or excel-1904 of old Macs')
-    .optionsGroup('How columns become fields:')
-    .option('--mapping <file>', 'a JSON file with columns, constants and expressions, see examples/')
-    .option('--map <field=column>', 'read a field from another column (repeatable)', repeated)
-    .option('--set <field=value>', 'give a field the same value in every record (repeatable)', repeated)
-    .option('--where <expression>', "leave out records for which this is false, such as {Day} != 'Total'")
-    .option('--ignore-unknown', 'ignore columns that events do not have, instead of refusing the file')
-    .option('--round-money', 'round amounts to six decimal places instead of rejecting their rows')
-    .action((files: string[], flags) =>
-      withStore(
-        async (store) => {
-          if (flags.suggest) {
-            const { suggestMappingOf } = await import('./suggest.ts');
-            await suggestMappingOf(store, files, flags);
-          } else process.exitCode = await ingestEvents(store, files, flags, size);
-        },
-        { mayBeNew: true },
-      ),
-    );
+    .option('--json', 'print a summary as JSON');
+  addMappingOptions(events).action((files: string[], flags) =>
+    withStore(
+      async (store) => {
+        if (flags.suggest) {
+          const { suggestMappingOf } = await import('./suggest.ts');
+          await suggestMappingOf(store, files, flags);
+        } else process.exitCode = await ingestEvents(store, files, flags, size);
+      },
+      { mayBeNew: true },
+    ),
+  );
   addEventFields(events);
   for (const name of Object.keys(lists) as (keyof typeof lists)[]) {
     ingest
       .command(name)
       .description(lists[name].summary)
       .argument('<file...>', places)
-      .addOption(format())
-      .addOption(encoding().argParser(textEncoding))
+      .addOption(formatOption())
+      .addOption(encodingOption().argParser(textEncoding))
       .addOption(followOption())
       .addOption(endpointOption())
       .action((files: string[], flags: ListFlags) =>

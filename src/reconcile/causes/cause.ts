@@ -1,0 +1,45 @@
+import type { ReadStatement } from '../../../clickhouse/reader.ts';
+import type { Model } from '../model.ts';
+import type { Scale } from '../score.ts';
+import { type Compared, type Side, sent, statementOf } from '../sides.ts';
+
+/** Both sides, as the explanations that were found so far have them. */
+export interface State {
+  readonly compared: Compared;
+  readonly scale: Scale;
+  readonly model: Model;
+  readonly ours: Side;
+  readonly theirs: Side;
+}
+
+export type CauseName =
+  | 'time_zone'
+  | 'missing_day'
+  | 'doubled_day'
+  | 'other_name'
+  | 'missing_load'
+  | 'doubled_load'
+  | 'corrections'
+  | 'late_conversions'
+  | 'rounding';
+
+/** An explanation that fits. */
+export interface Found {
+  readonly cause: CauseName;
+  /** In words. */
+  readonly what: string;
+  /** With it, and with those before it. */
+  readonly model: Model;
+}
+
+/** Looks for the explanations of one kind. */
+export type Cause = (state: State) => Promise<Found | undefined>;
+
+/** A statement on the tables `ours` and `theirs`. */
+export function onBoth(
+  { compared, ours, theirs }: State,
+  query: string,
+  more: Parameters<typeof statementOf>[2] = {},
+): ReadStatement {
+  return statementOf(compared, query, { ...more, tables: { ours: sent(ours), theirs: sent(theirs) } });
+}

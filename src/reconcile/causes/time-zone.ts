@@ -1,0 +1,80 @@
+import { familyOf } from '../../../catalog/breakdowns.ts';
+import { type Clock, clocksOf } from '../clocks.ts';
+import { dayBy, eventsRead, eventsReading, summed } from '../model.ts';
+import { enough, score } from '../score.ts';
+import { bothSides, figuresFrom, keyOf, noneOf, onlyUsed } from '../sides.ts';
+import { type Cause, onBoth, type State } from './cause.ts';
+
+/** The keys by which clocks are told apart: those that differ most. */
+const mostKeys = 20;
+
+/** Days that were cut by another clock: all offsets, and zones that changed theirs meanwhile. */
+export const timeZone: Cause = async (state) => {
+  const { compared, model } = state;
+  if (model.clock) return undefined;
+  const clocks = clocksOf(compared.first, compared.last, compared.timezone);
+  const byKey = await scores(state, clocks, 'key');
+  // Their keys may have other names; sums of all keys have none.
+  const byDay = await scores(state, clocks, "''");
+  const [scored] = [byKey, byDay].sort((a, b) => Math.max(...b) - Math.max(...a));
+  const best = Math.max(...(scored ?? []));
+  if (!scored || best < enough(2 * clocks.length)) return undefined;
+  const [clock, ...others] = clocks.filter((_, n) => scored[n] === best);
+  if (!clock) return undefined;
+  const also = others.length > 0 ? `; ${others.map(({ name }) => name).join(', ')} would fit as well` : '';
+  return {
+    cause: 'time_zone',
+    what: `their days are those of ${clock.name}, ours of ${compared.timezone}${also}`,
+    model: { ...model, clock },
+  };
+};
+
+/** What each clock scores. @param key SQL of what is told apart beside days */
+async function scores(state: State, clocks: readonly Clock[], key: string): Promise<readonly number[]> {
+  const { compared, scale, model } = state;
+  const { catalog, family, used } = compared;
+  const { measures } = familyOf(catalog, family);
+  const none = noneOf(used);
+  const amount = summed(compared, model);
+  const sums = Object.keys(measures).map((name) => `${amount(name)} AS ${name}`);
+  const added = Object.keys(measures).map((name) => `sum(w.${name}) AS ${name}`);
+  const { reads, params } = eventsReading(compared, model);
+  const rows = await compared.reader.rows<{ clock: number; score: number }>(
+    onBoth(
+      state,
+      `WITH both AS (${bothSides(compared, key)}),
+         kept AS (SELECT key FROM both GROUP BY key ORDER BY sum(arraySum((o, t) -> toFloat64(abs(t - o)), o, t)) DESC LIMIT ${mostKeys}),
+         slots AS (
+           SELECT toInt64(intDiv(toUnixTimestamp(e.event_time), 900) * 900) AS slot, ${key === 'key' ? `e.${keyOf(catalog, family)}` : key} AS key, ${sums.join(', ')}
+           FROM events AS e WHERE ${eventsRead(compared)} AND key IN (kept) GROUP BY slot, key)
+       SELECT toFloat64(c.clock) AS clock, sum(${score(scale)}) AS score FROM (
+         SELECT clock, day, key, sum(u.n) AS n, sumForEach(u.o) AS o, sumForEach(u.t) AS t, sumForEach(u.p) AS p FROM (
+           SELECT clock, day, key, toUInt64(0) AS n, ${none} AS o, ${none} AS t, ${onlyUsed(
+             figuresFrom(familyOf(catalog, family), (name) => name),
+             compared,
+           )} AS p FROM (
+             SELECT clock, ${dayBy('w.slot', '{all_switches:Array(Array(Int64))}[clock]', '{all_offsets:Array(Array(Int64))}[clock]')} AS day, w.key AS key, ${added.join(', ')}
+             FROM slots AS w ARRAY JOIN range(1, ${clocks.length + 1}) AS clock GROUP BY clock, day, key)
+           UNION ALL
+           SELECT clock, b.day AS day, b.key AS key, b.n AS n, b.o AS o, b.t AS t, ${none} AS p
+           FROM both AS b ARRAY JOIN range(1, ${clocks.length + 1}) AS clock WHERE b.key IN (kept)) AS u
+         GROUP BY clock, day, key) AS c
+       WHERE c.day BETWEEN {first:Date} AND {last:Date} AND NOT has({left_out_days:Array(Date)}, c.day)
+       GROUP BY c.clock`,
+      {
+        reads,
+        params: {
+          ...params,
+          all_switches: nested(clocks.map(({ switches }) => switches)),
+          all_offsets: nested(clocks.map(({ offsets }) => offsets)),
+          left_out_days: `[${model.leftOutDays.map((day) => `'${day}'`).join(',')}]`,
+        },
+      },
+    ),
+  );
+  const found = new Map(rows.map((row) => [row.clock, row.score]));
+  return clocks.map((_, n) => found.get(n + 1) ?? 0);
+}
+
+const nested = (lists: readonly (readonly number[])[]) =>
+  `[${lists.map((list) => `[${list.join(',')}]`).join(',')}]`;

@@ -1,0 +1,208 @@
+import { familyOf } from '../../catalog/breakdowns.ts';
+import type { Cause, CauseName, State } from './causes/cause.ts';
+import { doubledDays, missingDays } from './causes/days.ts';
+import { corrections, lateConversions, singleLoads } from './causes/loads.ts';
+import { otherNames } from './causes/names.ts';
+import { timeZone } from './causes/time-zone.ts';
+import { oursBy, plainModel, theirsBy } from './model.ts';
+import { enough, evidence, roundedBy, roundingScore, type Scale } from './score.ts';
+import {
+  bothSides,
+  type Compared,
+  measuresOf,
+  resolvedRows,
+  rollupRows,
+  type Side,
+  sent,
+  sideFrom,
+  statementOf,
+} from './sides.ts';
+import type { TheirReport } from './their-rows.ts';
+
+/** Of each measure, in its smallest unit: how far apart the sides are, with and without signs. */
+export interface Gap {
+  readonly net: readonly bigint[];
+  readonly total: readonly bigint[];
+}
+
+/** How much of the gap an explanation explains. */
+export interface Explained extends Gap {
+  readonly cause: CauseName;
+  readonly what: string;
+}
+
+export interface Reconciled {
+  readonly compared: Compared;
+  readonly ours: readonly bigint[];
+  readonly theirs: readonly bigint[];
+  readonly gap: Gap;
+  /** With `unexplained` they add up to the gap. */
+  readonly explained: readonly Explained[];
+  readonly unexplained: Gap;
+  /** What could not be tried, in words. */
+  readonly untried: readonly string[];
+  /** Both sides as they are, and as the explanations have them. */
+  readonly before: Sides;
+  readonly after: Sides;
+  readonly scale: Scale;
+}
+
+export interface Sides {
+  readonly ours: Side;
+  readonly theirs: Side;
+}
+
+/** Of what is seen in the sums alone, and of what raw events tell, in the order in which they are tried. */
+const causes: readonly { readonly cause: Cause; readonly needsEvents: boolean }[] = [
+  { cause: timeZone, needsEvents: true },
+  { cause: missingDays, needsEvents: false },
+  { cause: doubledDays, needsEvents: false },
+  { cause: otherNames, needsEvents: false },
+  { cause: corrections, needsEvents: true },
+  { cause: lateConversions, needsEvents: true },
+  { cause: singleLoads, needsEvents: true },
+];
+/** An explanation may show another only when it is taken away; and no list of explanations is longer than people read. */
+const mostExplanations = 20;
+
+/** Compares both sides, and looks for what explains the gap until nothing more fits. */
+export async function reconcile(compared: Compared, report: TheirReport): Promise<Reconciled> {
+  const ours = await sideFrom(compared, rollupRows(compared));
+  const theirs = await sideFrom(compared, resolvedRows(compared, report.rows));
+  const scale = await scaleOf(compared, report, { ours, theirs });
+  let state: State = { compared, scale, model: plainModel, ours, theirs };
+  const sums = await measured(state);
+  const explained: Explained[] = [];
+  let gap: Gap = sums.gap;
+  const pruned = await prunedMonths(compared);
+  const tried = causes.filter(({ needsEvents }) => !needsEvents || pruned.length === 0);
+  for (let more = isOpen(gap); more; ) {
+    more = false;
+    for (const { cause } of tried) {
+      const found = isOpen(gap) && explained.length < mostExplanations ? await cause(state) : undefined;
+      if (!found) continue;
+      more = true;
+      const { model } = found;
+      state = {
+        ...state,
+        model,
+        ours: await sideFrom(compared, oursBy(compared, model)),
+        theirs: await sideFrom(compared, theirsBy(compared, model, theirs)),
+      };
+      const left = (await measured(state)).gap;
+      explained.push({ cause: found.cause, what: found.what, ...difference(gap, left) });
+      gap = left;
+    }
+  }
+  const rounding = await roundingOf(state);
+  if (rounding) {
+    explained.push({ cause: 'rounding', ...rounding });
+    gap = difference(gap, rounding);
+  }
+  return {
+    compared,
+    ours: sums.ours,
+    theirs: sums.theirs,
+    gap: sums.gap,
+    explained,
+    unexplained: gap,
+    untried:
+      pruned.length > 0
+        ? [
+            `time zones, loads, late conversions and corrections: raw events of ${pruned.join(', ')} were pruned`,
+          ]
+        : [],
+    before: { ours, theirs },
+    after: { ours: state.ours, theirs: state.theirs },
+    scale,
+  };
+}
+
+const isOpen = ({ total }: Gap): boolean => total.some((amount) => amount !== 0n);
+
+const difference = (from: Gap, taken: Gap): Gap => {
+  const minus = (a: readonly bigint[], b: readonly bigint[]) => a.map((amount, n) => amount - (b[n] ?? 0n));
+  return { net: minus(from.net, taken.net), total: minus(from.total, taken.total) };
+};
+
+const bigints = (texts: readonly string[]) => texts.map(BigInt);
+
+async function measured(state: State) {
+  const { compared } = state;
+  const text = (sum: string) => `arrayMap(x -> toString(x), sumForEach(${sum}))`;
+  const [row] = await compared.reader.rows<Record<'ours' | 'theirs' | 'net' | 'total', string[]>>(
+    statementOf(
+      compared,
+      `SELECT ${text('o')} AS ours, ${text('t')} AS theirs, ${text('arrayMap((o, t) -> t - o, o, t)')} AS net, ${text('arrayMap((o, t) -> abs(t - o), o, t)')} AS total
+       FROM (${bothSides(compared)})`,
+      { tables: { ours: sent(state.ours), theirs: sent(state.theirs) } },
+    ),
+  );
+  const zeros = compared.used.map(() => '0');
+  const of = (name: 'ours' | 'theirs' | 'net' | 'total') =>
+    bigints(row && row[name].length > 0 ? row[name] : zeros);
+  return { ours: of('ours'), theirs: of('theirs'), gap: { net: of('net'), total: of('total') } };
+}
+
+/** Values from which on it is no accident that all end in a zero. */
+const enoughValues = 8;
+
+async function scaleOf(
+  compared: Compared,
+  { figures }: TheirReport,
+  { ours, theirs }: Sides,
+): Promise<Scale> {
+  const family = familyOf(compared.catalog, compared.family);
+  const isMoney = Object.values(family.measures).map(({ type }) => type === 'Money');
+  const counts = evidence(compared, isMoney);
+  const values = (n: number) =>
+    `groupUniqArrayIf(toUInt64(least(abs(x[${n + 1}]), toUInt256('9000000000000000000'))), x[${n + 1}] != 0)`;
+  const step = (n: number) => `arrayFold((a, x) -> gcd(a, x), ${values(n)} AS values_${n}, values_${n}[1])`;
+  const [row] = await compared.reader.rows<{ steps: string[] }>(
+    statementOf(
+      compared,
+      `SELECT arrayMap(x -> toString(greatest(x, 1)), [${compared.used.map((_, n) => step(n)).join(', ')}]) AS steps
+       FROM (SELECT f AS x FROM ours UNION ALL SELECT f AS x FROM theirs)`,
+      { tables: { ours: sent(ours), theirs: sent(theirs) } },
+    ),
+  );
+  return {
+    steps: compared.used.map((_, n) => (counts[n] ? (row?.steps[n] ?? '1') : '0')),
+    units: compared.used.map((_, n) => {
+      const { values = 0, zeros = 0 } = figures[n] ?? {};
+      return values >= enoughValues && zeros > 0 ? `${10n ** BigInt(zeros)}` : '0';
+    }),
+  };
+}
+
+/** What is left and no more than rounding can do, if that is likely to be it. */
+async function roundingOf(state: State): Promise<(Gap & { readonly what: string }) | undefined> {
+  const { compared, scale } = state;
+  if (scale.units.every((unit) => unit === '0')) return undefined;
+  const text = (value: string) => `arrayMap(x -> toString(x), sumForEach(${value}))`;
+  const [row] = await compared.reader.rows<{ score: number; net: string[]; total: string[] }>(
+    statementOf(
+      compared,
+      `SELECT sum(${roundingScore(scale)}) AS score, ${text('arrayMap((o, t, is) -> (t - o) * is, o, t, is)')} AS net, ${text('arrayMap((o, t, is) -> abs(t - o) * is, o, t, is)')} AS total
+       FROM (SELECT *, ${roundedBy(scale)} AS is FROM (${bothSides(compared)}))`,
+      { tables: { ours: sent(state.ours), theirs: sent(state.theirs) } },
+    ),
+  );
+  if (!row || row.score < enough(1)) return undefined;
+  const names = measuresOf(familyOf(compared.catalog, compared.family));
+  const total = bigints(row.total);
+  const rounded = names.filter((_, n) => total[n] !== 0n);
+  if (rounded.length === 0) return undefined;
+  return { what: `their ${rounded.join(' and ')} are rounded`, net: bigints(row.net), total };
+}
+
+async function prunedMonths(compared: Compared): Promise<string[]> {
+  const rows = await compared.reader.rows<{ month: string }>(
+    statementOf(
+      compared,
+      `SELECT DISTINCT concat(toString(intDiv(month, 100)), '-', leftPad(toString(month % 100), 2, '0')) AS month FROM pruned_months AS p
+       WHERE p.month BETWEEN toYYYYMM({first:Date} - 1) AND toYYYYMM({last:Date} + 1) ORDER BY month`,
+    ),
+  );
+  return rows.map(({ month }) => month);
+}

@@ -1,0 +1,150 @@
+import { buffer } from 'node:stream/consumers';
+import { familyOf, rollupTable } from '../../catalog/breakdowns.ts';
+import type { Catalog, Family } from '../../catalog/catalog.ts';
+import type { Reader, ReadStatement, SentTable } from '../../clickhouse/reader.ts';
+import { groupingDimensions } from '../report/columns.ts';
+import { readSettings } from '../report/compile.ts';
+import { ownedOn } from '../report/from-clause.ts';
+import { everyDay, type Plan, planReport, type ShardRouting } from '../report/plan.ts';
+
+/** What is compared: an account's rows of a family by day and campaign or ad unit, with a report of the other side. */
+export interface Compared {
+  readonly reader: Reader;
+  readonly catalog: Catalog;
+  readonly family: string;
+  readonly account: string;
+  /** IANA zone of the days of reports. */
+  readonly timezone: string;
+  readonly routing: ShardRouting | undefined;
+  readonly first: string;
+  readonly last: string;
+  /** Of each measure whether it is compared. */
+  readonly used: readonly boolean[];
+}
+
+/**
+ * Rows of one side, as the engine wrote them; they are never looked at here. `f` has the measures of the family in their
+ * order: counts as they are, money in millionths. `n` is how many records a row is the sum of, which only theirs have.
+ */
+export type Side = readonly Uint8Array[];
+
+export const sideStructure = 'day Date, key String, n UInt64, f Array(Int256)';
+
+export const sent = (bytes: Side): SentTable => ({ structure: sideStructure, format: 'RowBinary', bytes });
+
+/** The family's measures, in the order of `f`. */
+export const measuresOf = ({ measures }: Family): string[] => Object.keys(measures);
+
+/** What tells their rows apart: the column of the campaign or ad unit. */
+export function keyOf(catalog: Catalog, family: string): string {
+  const [entity] = groupingDimensions(catalog, { family, dimensions: [], day: false });
+  if (!entity) throw new Error(`${family} has no entity`);
+  return entity.key;
+}
+
+/** SQL of the sums of a family's measures as `f`, from sums of the same names. */
+export function figuresFrom({ measures }: Family, sums: (measure: string) => string): string {
+  const values = Object.entries(measures).map(([name, { type }]) =>
+    type === 'Money' ? `toInt256(toDecimal256(${sums(name)}, 6) * 1000000)` : `toInt256(${sums(name)})`,
+  );
+  return `[${values.join(', ')}]`;
+}
+
+/** SQL of `f` without what is not compared. */
+export const onlyUsed = (figures: string, { used }: Pick<Compared, 'used'>): string =>
+  `arrayMap((x, u) -> x * u, ${figures}, [${used.map(Number).join(', ')}])`;
+
+/** A plan that reads what the report by day reads. */
+export function planOf({ catalog: _, family, account, routing, first, last }: Compared): Plan {
+  return planReport({ family, dimensions: [], day: true }, account, { start: first, end: last }, routing, {
+    options: {},
+    reads: [],
+  });
+}
+
+/** A statement on both sides, with its own parameters beside account and days. */
+export function statementOf(
+  compared: Compared,
+  query: string,
+  {
+    params = {},
+    tables = {},
+    reads = {},
+  }: {
+    readonly params?: Readonly<Record<string, string | readonly string[]>>;
+    readonly tables?: Readonly<Record<string, SentTable>>;
+    /** Tables that are read beside those of reports, each with the column that holds the account. */
+    readonly reads?: Readonly<Record<string, string>>;
+  } = {},
+): ReadStatement {
+  const { account, first, last } = compared;
+  return {
+    query,
+    params: { account, first, last, ...params },
+    settings: { ...readSettings(planOf(compared), reads), join_use_nulls: 0 },
+    tables,
+  };
+}
+
+/** Runs a statement whose rows are one side. */
+export async function sideFrom({ reader }: Compared, statement: ReadStatement): Promise<Side> {
+  return [await buffer(await reader.stream({ ...statement, query: `${statement.query}\nFORMAT RowBinary` }))];
+}
+
+/** What the report by day has. */
+export function rollupRows(compared: Compared): ReadStatement {
+  const { catalog, family } = compared;
+  const figures = figuresFrom(familyOf(catalog, family), (name) => `sum(r.${name})`);
+  return statementOf(
+    compared,
+    [
+      `SELECT day, ${keyOf(catalog, family)} AS key, toUInt64(0) AS n, ${onlyUsed(figures, compared)} AS f`,
+      `FROM ${rollupTable(family, [])} AS r WHERE ${ownedOn('first', 'last')} GROUP BY day, key`,
+      'HAVING arrayExists(x -> x != 0, f)',
+    ].join('\n'),
+  );
+}
+
+/** Their rows of the days, with the ids of ours where their keys are ours, or names that one of ours has alone. */
+export function resolvedRows(compared: Compared, theirs: Side): ReadStatement {
+  const { used } = compared;
+  return statementOf(
+    compared,
+    [
+      `SELECT day, id AS key, sum(count) AS n, ${onlyUsed('sumForEach(figures)', { used })} AS f FROM (`,
+      `SELECT t.day AS day, t.n AS count, t.f AS figures, multiIf(t.key IN (SELECT own.id FROM (${ourKeys(compared)}) AS own), t.key, k.ids = 1, k.id, t.key) AS id`,
+      `FROM theirs AS t LEFT JOIN (SELECT own.name AS name, any(own.id) AS id, count() AS ids FROM (${ourKeys(compared)}) AS own GROUP BY name) AS k ON k.name = t.key`,
+      'WHERE t.day BETWEEN {first:Date} AND {last:Date}) GROUP BY day, key HAVING arrayExists(x -> x != 0, f)',
+    ].join('\n'),
+    { tables: { theirs: sent(theirs) }, params: { every_first: everyDay.first, every_last: everyDay.last } },
+  );
+}
+
+/** The ids that the account has rows of on any day, with their names. */
+function ourKeys(compared: Compared): string {
+  const { catalog, family } = compared;
+  const key = keyOf(catalog, family);
+  return `SELECT ${key} AS id, ${nameOf(compared, key)} AS name FROM ${rollupTable(family, [])} AS r WHERE ${ownedOn('every_first', 'every_last')} GROUP BY id, name`;
+}
+
+/** SQL of the name of an id. */
+export function nameOf({ catalog, family, routing }: Compared, id: string): string {
+  const [entity] = groupingDimensions(catalog, { family, dimensions: [], day: false });
+  const name = entity?.columns[0]?.name;
+  if (!name) return id;
+  const dictionary = routing ? `${routing.database}.${name.dictionary}` : name.dictionary;
+  return `dictGetOrDefault('${dictionary}', '${name.attribute}', ({account:String}, ${id}), ${id})`;
+}
+
+/** SQL of both sides beside each other: `o` of ours, `t` of theirs, by day and key. Reads the tables `ours` and `theirs`. */
+export function bothSides({ used }: Pick<Compared, 'used'>, key = 'key'): string {
+  const none = noneOf(used);
+  return [
+    `SELECT day, ${key} AS key, sum(n) AS n, sumForEach(o) AS o, sumForEach(t) AS t FROM (`,
+    `SELECT day, key, toUInt64(0) AS n, f AS o, ${none} AS t FROM ours`,
+    `UNION ALL SELECT day, key, n, ${none} AS o, f AS t FROM theirs) GROUP BY day, key`,
+  ].join('\n');
+}
+
+/** SQL of `f` without figures. */
+export const noneOf = (used: readonly boolean[]): string => `arrayWithConstant(${used.length}, toInt256(0))`;

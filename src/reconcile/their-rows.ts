@@ -1,0 +1,145 @@
+import { buffer } from 'node:stream/consumers';
+import { familyOf } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Reader } from '../../clickhouse/reader.ts';
+import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
+import { judgeSettings } from '../../ingest/event/insert-settings.ts';
+import { type JudgeOptions, judgeRecords } from '../../ingest/event/judge.ts';
+import type { FileReading } from '../../ingest/event/reading.ts';
+import { sentAs } from '../../ingest/event/record-source.ts';
+import { quoted } from '../../ingest/event/sql.ts';
+import { type FormatName, formatOf } from '../../ingest/formats/formats.ts';
+import type { Input } from '../../ingest/input/input.ts';
+import { describeRejected, type RejectedRow } from '../../ingest/rejects/rejected-rows.ts';
+import { figuresFrom, keyOf, measuresOf, type Side } from './sides.ts';
+
+/** A report of the other side, as it was read. */
+export interface TheirReport {
+  readonly rows: Side;
+  readonly records: number;
+  /** Records that are none, which are compared with nothing. */
+  readonly rejected: number;
+  /** The first of them, in words. */
+  readonly rejects: readonly string[];
+  /** First and last day; empty where there is no row. */
+  readonly first: string;
+  readonly last: string;
+  readonly figures: readonly TheirFigure[];
+}
+
+/** What their values of a measure are like. */
+export interface TheirFigure {
+  /** Values that are not 0. */
+  readonly values: number;
+  /** Zeros at the end of each of them, in the smallest unit: 4 where money has two decimal places. */
+  readonly zeros: number;
+}
+
+export interface TheirFile {
+  readonly input: Input;
+  readonly format?: FormatName;
+  readonly reading: FileReading;
+  readonly judge: JudgeOptions;
+}
+
+interface Counts {
+  readonly records: number;
+  readonly rejected: number;
+  readonly rejects: readonly RejectedRow[];
+  readonly first: string;
+  readonly last: string;
+  readonly figures: readonly (readonly [values: number, zeros: number])[];
+}
+
+/** More than any amount has. */
+const noZeros = 99;
+/** A piece of the file that one statement reads. */
+const pieceBytes = 16 << 20;
+
+/**
+ * Reads a file as the loader does, and stores nothing: each piece goes with a statement that judges its records and
+ * answers with their sums by day and key.
+ * @throws {InputError} for a file that cannot be read or whose columns do not fit
+ */
+export async function readTheirs(
+  reader: Reader,
+  catalog: Catalog,
+  family: string,
+  { input, format, reading, judge }: TheirFile,
+): Promise<TheirReport> {
+  const opened = await formatOf(input, format).open(input, {
+    reading,
+    chunkBytes: pieceBytes,
+    onBytes: () => {},
+  });
+  const rows: Uint8Array[] = [];
+  const all: Counts[] = [];
+  const rejects: string[] = [];
+  try {
+    for await (const chunk of opened.chunks(() => Promise.resolve([]))) {
+      const statements = statementsOf(chunk, catalog, family, judge, await buffer(chunk.stream()));
+      chunk.release();
+      const [counts] = await reader.rows<Counts>(statements.counts);
+      if (!counts) throw new Error('ClickHouse did not count their records');
+      all.push(counts);
+      rejects.push(...counts.rejects.map((row) => describeRejected(input.name, chunk.unit, row)));
+      rows.push(await buffer(await reader.stream(statements.rows)));
+    }
+  } finally {
+    await opened.close();
+  }
+  const days = all.filter(({ records, rejected }) => records > rejected);
+  const sum = (of: (counts: Counts) => number) => all.reduce((total, each) => total + of(each), 0);
+  return {
+    rows,
+    records: sum(({ records }) => records),
+    rejected: sum(({ rejected }) => rejected),
+    rejects: rejects.slice(0, 5),
+    first: days.map(({ first }) => first).sort()[0] ?? '',
+    last:
+      days
+        .map(({ last }) => last)
+        .sort()
+        .at(-1) ?? '',
+    figures: measuresOf(familyOf(catalog, family)).map((_, n) => ({
+      values: sum(({ figures }) => figures[n]?.[0] ?? 0),
+      zeros: Math.min(noZeros, ...all.map(({ figures }) => figures[n]?.[1] ?? noZeros)),
+    })),
+  };
+}
+
+function statementsOf(
+  { source, firstLine }: SendableChunk,
+  catalog: Catalog,
+  familyName: string,
+  judge: JudgeOptions,
+  bytes: Buffer,
+) {
+  const family = familyOf(catalog, familyName);
+  const select = source.select.replace(sentAs(source.structure), 'sent');
+  const judged = judgeRecords({ ...source, select }, judge);
+  const isRow = source.condition ? 'empty(faults) AND NOT left_out' : 'empty(faults)';
+  const figures = figuresFrom(family, (name) => `e.${family.measures[name]?.sumOf}`);
+  const powers = Array.from({ length: 12 }, (_, n) => `toInt256(${10 ** (n + 1)})`).join(', ');
+  const params = {
+    chunk: '',
+    loadTime: '1970-01-01 00:00:00',
+    loadId: '',
+    file: '',
+    firstLine: `${firstLine}`,
+  };
+  const settings = { ...judgeSettings, ...source.settings } as Record<string, string | number>;
+  const tables = { sent: { structure: source.structure, format: source.format, bytes: [bytes] } };
+  const records = `SELECT toDate(e.event_time, ${quoted(judge.reportTimezone)}) AS day, e.${keyOf(catalog, familyName)} AS key, ${figures} AS f,
+    toFloat64(e.line) AS at_line, e.faults AS faults, ${isRow} AS is_row FROM (${judged}) AS e`;
+  const counts = `SELECT toFloat64(count()) AS records, toFloat64(countIf(notEmpty(faults))) AS rejected,
+      arraySlice(groupArrayIf(5)((at_line AS line, faults)::Tuple(line Float64, faults Array(Tuple(field String, reason String))), notEmpty(faults)), 1, 5) AS rejects,
+      toString(minIf(day, is_row)) AS first, toString(maxIf(day, is_row)) AS last,
+      arrayZip(sumForEachIf(arrayMap(x -> toFloat64(x != 0), f), is_row), minForEachIf(zeros, is_row)) AS figures
+    FROM (SELECT *, arrayMap(x -> if(x = 0, ${noZeros}., toFloat64(arrayCount(p -> x % p = 0, [${powers}]))), f) AS zeros FROM (${records}))`;
+  const rows = `SELECT day, key, count() AS n, sumForEach(f) AS f FROM (${records}) WHERE is_row GROUP BY day, key\nFORMAT RowBinary`;
+  return {
+    counts: { query: counts, params, settings, tables },
+    rows: { query: rows, params, settings, tables },
+  };
+}
