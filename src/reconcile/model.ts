@@ -42,18 +42,20 @@ export const plainModel: Model = {
 /** The measure that comes late where a conversion follows days after its click. */
 export const lateMeasure = 'conversions';
 
-/** Of each chunk the load that loaded it, or the last that tried. */
-export const loadOfChunks = `SELECT toString(c.chunk) AS chunk, max(tuple(toUInt64(c.loaded_at) > 0, c.sent_at, c.load_id)).3 AS load FROM load_chunks AS c GROUP BY chunk`;
-
 /** SQL: which events are read; their days by another clock may be those beside the range. */
 export const eventsRead = (compared: Compared): string =>
   ownedOn('events_first', 'events_last', familyOf(compared.catalog, compared.family).owner);
 
-/** The tables and parameters of what reads events. */
-export function eventsReading(compared: Compared, model: Model) {
+/** SQL: of each chunk of these events the load that loaded it, or the last that tried. */
+export const loadOfChunks = (compared: Compared): string =>
+  `SELECT toString(c.chunk) AS chunk, max(tuple(toUInt64(c.loaded_at) > 0, c.sent_at, c.load_id)).3 AS load FROM load_chunks AS c
+   WHERE chunk IN (SELECT toString(e.chunk) FROM events AS e WHERE ${eventsRead(compared)}) GROUP BY chunk`;
+
+/** The tables and parameters of what reads as the model does. */
+export function modelReading(compared: Compared, model: Model) {
   const beside = (day: string, days: number) =>
     new Date(Date.parse(day) + days * 86_400_000).toISOString().slice(0, 10);
-  const { clock, until = '', conversionsUntil = '', missingLoads, doubledLoads } = model;
+  const { clock, until = '', conversionsUntil = '' } = model;
   return {
     reads: { events: familyOf(compared.catalog, compared.family).owner },
     params: {
@@ -63,8 +65,10 @@ export function eventsReading(compared: Compared, model: Model) {
       offsets: `[${clock?.offsets.join(',') ?? ''}]`,
       until,
       conversions_until: conversionsUntil,
-      missing_loads: missingLoads,
-      doubled_loads: doubledLoads,
+      missing_loads: model.missingLoads,
+      doubled_loads: model.doubledLoads,
+      doubled_days: model.doubledDays,
+      left_out_days: model.leftOutDays,
     },
   };
 }
@@ -81,10 +85,10 @@ export function dayOf({ clock }: Model): string {
 }
 
 /** SQL of how often the model counts a measure of an event; undefined: as it is. */
-export function weightOf(model: Model, measure: string): string | undefined {
+function weightOf(compared: Compared, model: Model, measure: string): string | undefined {
   const { until, conversionsUntil, missingLoads, doubledLoads } = model;
   const inLoads = (name: string) =>
-    `e.chunk IN (SELECT l.chunk FROM (${loadOfChunks}) AS l WHERE l.load IN {${name}:Array(String)})`;
+    `e.chunk IN (SELECT l.chunk FROM (${loadOfChunks(compared)}) AS l WHERE l.load IN {${name}:Array(String)})`;
   const before = (name: string) => `(e.loaded_at <= toDateTime64({${name}:String}, 6, 'UTC'))`;
   const factors = [
     ...(until === undefined ? [] : [before('until')]),
@@ -99,7 +103,7 @@ export function weightOf(model: Model, measure: string): string | undefined {
 export function summed(compared: Compared, model: Model): (measure: string) => string {
   const { measures } = familyOf(compared.catalog, compared.family);
   return (name) => {
-    const weight = weightOf(model, name);
+    const weight = weightOf(compared, model, name);
     const amount = `e.${measures[name]?.sumOf}`;
     return weight ? `sum(${amount} * toUInt8(${weight}))` : `sum(${amount})`;
   };
@@ -109,7 +113,8 @@ export function summed(compared: Compared, model: Model): (measure: string) => s
 export function oursBy(compared: Compared, model: Model): ReadStatement {
   const { catalog, family, used } = compared;
   const { clock, leftOutDays, doubledDays } = model;
-  const isPlain = !clock && measuresOf(familyOf(catalog, family)).every((name) => !weightOf(model, name));
+  const isPlain =
+    !clock && measuresOf(familyOf(catalog, family)).every((name) => !weightOf(compared, model, name));
   if (isPlain && leftOutDays.length + doubledDays.length === 0) return rollupRows(compared);
   const plain = rollupRows(compared);
   const figures = figuresFrom(familyOf(catalog, family), summed(compared, model));
@@ -117,22 +122,20 @@ export function oursBy(compared: Compared, model: Model): ReadStatement {
     ? plain.query
     : `SELECT ${dayOf(model)} AS on_day, e.${keyOf(catalog, family)} AS key, toUInt64(0) AS n, ${onlyUsed(figures, { used })} AS f
        FROM events AS e WHERE ${eventsRead(compared)} GROUP BY on_day, key`;
-  const { reads, params } = eventsReading(compared, model);
   return statementOf(
     compared,
-    `SELECT s.${isPlain ? 'day' : 'on_day'} AS day, s.key AS key, s.n AS n, arrayMap(x -> x * if(has({doubled_days:Array(Date)}, day), 2, 1), s.f) AS f
-     FROM (${read}) AS s WHERE day BETWEEN {first:Date} AND {last:Date} AND NOT has({left_out_days:Array(Date)}, day)
-       AND arrayExists(x -> x != 0, s.f)`,
-    {
-      ...(isPlain ? {} : { reads }),
-      params: {
-        ...(isPlain ? {} : params),
-        doubled_days: listOfDays(doubledDays),
-        left_out_days: listOfDays(leftOutDays),
-      },
-    },
+    `SELECT s.${isPlain ? 'day' : 'on_day'} AS day, s.key AS key, s.n AS n, ${timesDoubled('s.f', 'day')} AS f
+     FROM (${read}) AS s WHERE day BETWEEN {first:Date} AND {last:Date} AND NOT ${leftOut('day')} AND arrayExists(x -> x != 0, s.f)`,
+    modelReading(compared, model),
   );
 }
+
+/** SQL of figures of a day as the model has them, where theirs may count the day twice. */
+export const timesDoubled = (figures: string, day: string): string =>
+  `arrayMap(x -> x * if(has({doubled_days:Array(String)}, toString(${day})), 2, 1), ${figures})`;
+
+/** SQL: the day is not compared. */
+export const leftOut = (day: string): string => `has({left_out_days:Array(String)}, toString(${day}))`;
 
 /** Theirs as the model has it: without the days that are not compared, and under our keys. */
 export function theirsBy(compared: Compared, { leftOutDays, renamed }: Model, theirs: Side): ReadStatement {
@@ -140,16 +143,14 @@ export function theirsBy(compared: Compared, { leftOutDays, renamed }: Model, th
     compared,
     `SELECT t.day AS day, id AS key, sum(t.n) AS n, sumForEach(t.f) AS f FROM (
        SELECT *, transform(key, {from:Array(String)}, {to:Array(String)}, key) AS id FROM theirs) AS t
-     WHERE NOT has({left_out_days:Array(Date)}, t.day) GROUP BY day, id`,
+     WHERE NOT ${leftOut('t.day')} GROUP BY day, id`,
     {
       tables: { theirs: sent(theirs) },
       params: {
         from: ['', ...renamed.map((each) => each.theirs)],
         to: ['', ...renamed.map((each) => each.ours)],
-        left_out_days: listOfDays(leftOutDays),
+        left_out_days: leftOutDays,
       },
     },
   );
 }
-
-const listOfDays = (days: readonly string[]) => `[${days.map((day) => `'${day}'`).join(',')}]`;

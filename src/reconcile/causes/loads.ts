@@ -1,5 +1,13 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
-import { dayOf, eventsRead, eventsReading, lateMeasure, loadOfChunks, summed } from '../model.ts';
+import {
+  dayOf,
+  eventsRead,
+  lateMeasure,
+  loadOfChunks,
+  modelReading,
+  summed,
+  timesDoubled,
+} from '../model.ts';
 import { enough, score } from '../score.ts';
 import { bothSides, figuresFrom, keyOf, measuresOf, onlyUsed, statementOf } from '../sides.ts';
 import { type Cause, type Found, onBoth, type State } from './cause.ts';
@@ -46,13 +54,13 @@ export const lateConversions: Cause = async (state) => {
 /** A load that their report lacks, or counts twice. */
 export const singleLoads: Cause = async (state) => {
   const { compared, scale, model } = state;
-  const { reads, params } = eventsReading(compared, model);
+  const { reads, params } = modelReading(compared, model);
   const [best] = await compared.reader.rows<{ load: string; sign: number; score: number; loads: number }>(
     onBoth(
       state,
       `WITH both AS (${bothSides(compared)}),
          brought AS (
-           SELECT * FROM (${contributions(state, 'e.chunk')}) AS g INNER JOIN (${loadOfChunks}) AS l ON l.chunk = g.part),
+           SELECT * FROM (${contributions(state, 'e.chunk')}) AS g INNER JOIN (${loadOfChunks(compared)}) AS l ON l.chunk = g.part),
          tried AS (SELECT load FROM brought GROUP BY load ORDER BY count() DESC, load LIMIT ${mostLoads})
        SELECT c.load AS load, toFloat64(c.sign) AS sign, sum(${score(scale)}) AS score, (SELECT toFloat64(count()) FROM tried) AS loads FROM (
          SELECT r.load AS load, sign, b.n AS n, b.o AS o, b.t AS t, arrayMap((o, f) -> o + sign * f, b.o, r.f) AS p
@@ -83,8 +91,7 @@ const measures = ({ compared: { catalog, family, used } }: State) =>
 function contributions({ compared, model }: State, part: string): string {
   const { catalog, family } = compared;
   const figures = figuresFrom(familyOf(catalog, family), summed(compared, model));
-  const factor = `if(has([${model.doubledDays.map((day) => `toDate('${day}')`).join(', ')}]::Array(Date), s.on_day), 2, 1)`;
-  return `SELECT s.part AS part, s.on_day AS day, s.key AS key, arrayMap(x -> x * ${factor}, s.f) AS f FROM (
+  return `SELECT s.part AS part, s.on_day AS day, s.key AS key, ${timesDoubled('s.f', 's.on_day')} AS f FROM (
     SELECT toString(${part}) AS part, ${dayOf(model)} AS on_day, e.${keyOf(catalog, family)} AS key, ${onlyUsed(figures, compared)} AS f
     FROM events AS e WHERE ${eventsRead(compared)} GROUP BY part, on_day, key) AS s`;
 }
@@ -95,7 +102,7 @@ async function momentOf(state: State, which: readonly string[]): Promise<string 
   const { catalog, family } = compared;
   const mask = measuresOf(familyOf(catalog, family)).map((name) => Number(which.includes(name)));
   const masked = `arrayMap((x, m) -> x * m, c.f, [${mask.join(', ')}])`;
-  const { reads, params } = eventsReading(compared, model);
+  const { reads, params } = modelReading(compared, model);
   const minus = (part: string) => `arrayMap((x, y) -> x - y, rest, ${part})`;
   const [best] = await compared.reader.rows<{ at: string; score: number; moments: number }>(
     onBoth(
@@ -120,7 +127,7 @@ async function momentOf(state: State, which: readonly string[]): Promise<string 
 /** The loads that brought something of these days after a moment, and whether all of it was conversions. */
 async function loadedAfter(state: State, at: string): Promise<{ loads: readonly string[]; isLate: boolean }> {
   const { compared, model } = state;
-  const { reads, params } = eventsReading(compared, model);
+  const { reads, params } = modelReading(compared, model);
   const others = measures(state).filter((name) => name !== lateMeasure);
   const { measures: all } = familyOf(compared.catalog, compared.family);
   const isOther = others.map((name) => `e.${all[name]?.sumOf} != 0`).join(' OR ') || 'false';
@@ -130,7 +137,7 @@ async function loadedAfter(state: State, at: string): Promise<{ loads: readonly 
       `SELECT groupUniqArray(l.load) AS loads, toFloat64(sum(p.others)) AS others FROM (
          SELECT toString(e.chunk) AS chunk, countIf(${isOther}) AS others FROM events AS e
          WHERE ${eventsRead(compared)} AND e.loaded_at > toDateTime64({after:String}, 6, 'UTC') GROUP BY chunk) AS p
-       LEFT JOIN (${loadOfChunks}) AS l ON l.chunk = p.chunk`,
+       LEFT JOIN (${loadOfChunks(compared)}) AS l ON l.chunk = p.chunk`,
       { reads, params: { ...params, after: at } },
     ),
   );

@@ -1,6 +1,6 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { type Clock, clocksOf } from '../clocks.ts';
-import { dayBy, eventsRead, eventsReading, summed } from '../model.ts';
+import { dayBy, eventsRead, leftOut, modelReading, summed, timesDoubled } from '../model.ts';
 import { enough, score } from '../score.ts';
 import { bothSides, figuresFrom, keyOf, noneOf, onlyUsed } from '../sides.ts';
 import { type Cause, onBoth, type State } from './cause.ts';
@@ -38,7 +38,12 @@ async function scores(state: State, clocks: readonly Clock[], key: string): Prom
   const amount = summed(compared, model);
   const sums = Object.keys(measures).map((name) => `${amount(name)} AS ${name}`);
   const added = Object.keys(measures).map((name) => `sum(w.${name}) AS ${name}`);
-  const { reads, params } = eventsReading(compared, model);
+  const moved = onlyUsed(
+    figuresFrom(familyOf(catalog, family), (name) => name),
+    compared,
+  );
+  const predicted = timesDoubled(moved, 'day');
+  const { reads, params } = modelReading(compared, model);
   const rows = await compared.reader.rows<{ clock: number; score: number }>(
     onBoth(
       state,
@@ -49,17 +54,14 @@ async function scores(state: State, clocks: readonly Clock[], key: string): Prom
            FROM events AS e WHERE ${eventsRead(compared)} AND key IN (kept) GROUP BY slot, key)
        SELECT toFloat64(c.clock) AS clock, sum(${score(scale)}) AS score FROM (
          SELECT clock, day, key, sum(u.n) AS n, sumForEach(u.o) AS o, sumForEach(u.t) AS t, sumForEach(u.p) AS p FROM (
-           SELECT clock, day, key, toUInt64(0) AS n, ${none} AS o, ${none} AS t, ${onlyUsed(
-             figuresFrom(familyOf(catalog, family), (name) => name),
-             compared,
-           )} AS p FROM (
+           SELECT clock, day, key, toUInt64(0) AS n, ${none} AS o, ${none} AS t, ${predicted} AS p FROM (
              SELECT clock, ${dayBy('w.slot', '{all_switches:Array(Array(Int64))}[clock]', '{all_offsets:Array(Array(Int64))}[clock]')} AS day, w.key AS key, ${added.join(', ')}
              FROM slots AS w ARRAY JOIN range(1, ${clocks.length + 1}) AS clock GROUP BY clock, day, key)
            UNION ALL
            SELECT clock, b.day AS day, b.key AS key, b.n AS n, b.o AS o, b.t AS t, ${none} AS p
            FROM both AS b ARRAY JOIN range(1, ${clocks.length + 1}) AS clock WHERE b.key IN (kept)) AS u
          GROUP BY clock, day, key) AS c
-       WHERE c.day BETWEEN {first:Date} AND {last:Date} AND NOT has({left_out_days:Array(Date)}, c.day)
+       WHERE c.day BETWEEN {first:Date} AND {last:Date} AND NOT ${leftOut('c.day')}
        GROUP BY c.clock`,
       {
         reads,
@@ -67,7 +69,6 @@ async function scores(state: State, clocks: readonly Clock[], key: string): Prom
           ...params,
           all_switches: nested(clocks.map(({ switches }) => switches)),
           all_offsets: nested(clocks.map(({ offsets }) => offsets)),
-          left_out_days: `[${model.leftOutDays.map((day) => `'${day}'`).join(',')}]`,
         },
       },
     ),
