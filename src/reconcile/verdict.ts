@@ -80,9 +80,7 @@ export function describeVerdict(reconciled: Reconciled): string[] {
 
 function shareOf(part = 0n, all = 0n): string {
   if (all === 0n) return '';
-  const tenths = (part * 1000n) / all;
-  const share = `${tenths / 10n}${tenths % 10n === 0n ? '' : `.${String(tenths % 10n).replace('-', '')}`}`;
-  return ` (${share} %)`;
+  return ` (${Number((part * 1000n) / all) / 10} %)`;
 }
 
 function usedNumbers({ compared }: Reconciled) {

@@ -7,6 +7,8 @@ import { type Cause, onBoth, type State } from './cause.ts';
 
 /** The keys by which clocks are told apart: those that differ most. */
 const mostKeys = 20;
+/** Clocks that fit as well and are named. */
+const mostListed = 3;
 
 /** Days that were cut by another clock: all offsets, and zones that changed theirs meanwhile. */
 export const timeZone: Cause = async (state) => {
@@ -21,7 +23,9 @@ export const timeZone: Cause = async (state) => {
   if (!scored || best < enough(2 * clocks.length)) return undefined;
   const [clock, ...others] = clocks.filter((_, n) => scored[n] === best);
   if (!clock) return undefined;
-  const also = others.length > 0 ? `; ${others.map(({ name }) => name).join(', ')} would fit as well` : '';
+  const more = others.length > mostListed ? ` and ${others.length - mostListed} more` : '';
+  const listed = others.slice(0, mostListed).map(({ name }) => name);
+  const also = others.length > 0 ? `; ${listed.join(', ')}${more} would fit as well` : '';
   return {
     cause: 'time_zone',
     what: `their days are those of ${clock.name}, ours of ${compared.timezone}${also}`,
