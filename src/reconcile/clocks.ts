@@ -12,7 +12,7 @@ const quarter = 900;
 const dayMs = 86_400_000;
 
 /** `UTC-09:30` */
-export function offsetName(seconds: number): string {
+function offsetName(seconds: number): string {
   const minutes = Math.abs(seconds) / 60;
   const two = (value: number) => String(value).padStart(2, '0');
   return `UTC${seconds < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;

@@ -3,7 +3,7 @@ import type { Cause, CauseName, State } from './causes/cause.ts';
 import { doubledDays, missingDays } from './causes/days.ts';
 import { corrections, lateConversions, singleLoads } from './causes/loads.ts';
 import { otherNames } from './causes/names.ts';
-import { timeZone } from './causes/time-zone.ts';
+import { laterLoadsElsewhere, timeZone } from './causes/time-zone.ts';
 import { oursBy, plainModel, theirsBy } from './model.ts';
 import { enough, evidence, roundedBy, roundingScore, type Scale } from './score.ts';
 import {
@@ -60,6 +60,7 @@ const causes: readonly { readonly cause: Cause; readonly needsEvents: boolean }[
   { cause: otherNames, needsEvents: false },
   { cause: corrections, needsEvents: true },
   { cause: lateConversions, needsEvents: true },
+  { cause: laterLoadsElsewhere, needsEvents: true },
   { cause: singleLoads, needsEvents: true },
 ];
 /** An explanation may show another only when it is taken away; and no list of explanations is longer than people read. */

@@ -4,7 +4,7 @@ import type { Reconciled } from './reconcile.ts';
 import { roundedBy } from './score.ts';
 import { keyOf, measuresOf, nameOf, noneOf, sent, statementOf } from './sides.ts';
 
-export const statuses = ['equal', 'within', 'differs', 'only_ours', 'only_theirs'] as const;
+const statuses = ['equal', 'within', 'differs', 'only_ours', 'only_theirs'] as const;
 type Status = (typeof statuses)[number];
 
 export interface RowsAsked {

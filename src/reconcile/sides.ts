@@ -28,7 +28,7 @@ export interface Compared {
  */
 export type Side = readonly Uint8Array[];
 
-export const sideStructure = 'day Date, key String, n UInt64, f Array(Int256)';
+const sideStructure = 'day Date, key String, n UInt64, f Array(Int256)';
 
 export const sent = (bytes: Side): SentTable => ({ structure: sideStructure, format: 'RowBinary', bytes });
 
@@ -55,7 +55,7 @@ export const onlyUsed = (figures: string, { used }: Pick<Compared, 'used'>): str
   `arrayMap((x, u) -> x * u, ${figures}, [${used.map(Number).join(', ')}])`;
 
 /** A plan that reads what the report by day reads. */
-export function planOf({ catalog: _, family, account, routing, first, last }: Compared): Plan {
+function planOf({ catalog: _, family, account, routing, first, last }: Compared): Plan {
   return planReport({ family, dimensions: [], day: true }, account, { start: first, end: last }, routing, {
     options: {},
     reads: [],

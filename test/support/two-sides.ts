@@ -12,7 +12,7 @@ import { withFile } from './events.ts';
 import { micros } from './oracle.ts';
 import type { TestStore } from './store.ts';
 
-export const figures = ['impressions', 'conversions', 'referrals', 'spent'] as const;
+const figures = ['impressions', 'conversions', 'referrals', 'spent'] as const;
 type Figure = (typeof figures)[number];
 
 /** What happened at a time in a campaign; money in millionths. */
@@ -29,7 +29,7 @@ export interface TheirRow extends Record<Figure, number> {
   readonly campaign: string;
 }
 
-export const money = (amount: number): string => {
+const money = (amount: number): string => {
   const digits = `${Math.abs(amount)}`.padStart(7, '0');
   return `${amount < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 };

@@ -17,6 +17,8 @@ const mostMoments = 300;
 const mostKeys = 50;
 /** Loads that are tried, the largest. */
 const mostLoads = 1000;
+/** Loads at the end that are taken away where the time zone may be another one, too. */
+const mostLast = 4;
 /** Loads that an explanation names. */
 const mostListed = 3;
 
@@ -26,15 +28,20 @@ export const corrections: Cause = async (state) => {
   if (model.until !== undefined) return undefined;
   const at = await momentOf(state, measures(state));
   if (at === undefined) return undefined;
+  return lacking(state, at);
+};
+
+/** Their report lacks what was loaded after a moment. */
+export async function lacking(state: State, at: string): Promise<Found> {
   const { loads, isLate } = await loadedAfter(state, at);
   const [only, ...others] = loads;
   const one = only !== undefined && others.length === 0;
   return {
     cause: isLate ? 'late_conversions' : one ? 'missing_load' : 'corrections',
     what: `their report lacks what was loaded after ${at} UTC${await listed(state, loads)}`,
-    model: { ...model, until: at },
+    model: { ...state.model, until: at },
   };
-};
+}
 
 /** Conversions that were loaded after a moment are not in their report; everything else is. */
 export const lateConversions: Cause = async (state) => {
@@ -122,6 +129,21 @@ async function momentOf(state: State, which: readonly string[]): Promise<string 
     ),
   );
   return best && best.score >= enough(best.moments) ? best.at : undefined;
+}
+
+/** When the loads before the last ones ended, the latest first. */
+export async function lastMoments({ compared, model }: State): Promise<readonly string[]> {
+  const { reads, params } = modelReading(compared, model);
+  const rows = await compared.reader.rows<{ at: string }>(
+    statementOf(
+      compared,
+      `SELECT toString(max(p.at)) AS at FROM (
+         SELECT toString(e.chunk) AS chunk, max(e.loaded_at) AS at FROM events AS e WHERE ${eventsRead(compared)} GROUP BY chunk) AS p
+       INNER JOIN (${loadOfChunks(compared)}) AS l ON l.chunk = p.chunk GROUP BY l.load ORDER BY at DESC LIMIT 1, ${mostLast}`,
+      { reads, params },
+    ),
+  );
+  return rows.map(({ at }) => at);
 }
 
 /** The loads that brought something of these days after a moment, and whether all of it was conversions. */

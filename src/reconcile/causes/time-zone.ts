@@ -4,6 +4,7 @@ import { dayBy, eventsRead, leftOut, modelReading, summed, timesDoubled } from '
 import { enough, score } from '../score.ts';
 import { bothSides, figuresFrom, keyOf, noneOf, onlyUsed } from '../sides.ts';
 import { type Cause, onBoth, type State } from './cause.ts';
+import { lacking, lastMoments } from './loads.ts';
 
 /** The keys by which clocks are told apart: those that differ most. */
 const mostKeys = 20;
@@ -31,6 +32,23 @@ export const timeZone: Cause = async (state) => {
     what: `their days are those of ${clock.name}, ours of ${compared.timezone}${also}`,
     model: { ...model, clock },
   };
+};
+
+/**
+ * What was loaded after a moment is not in their report, whose days are those of another clock: each hides the other where both
+ * move every figure. The clock is found by itself as soon as the loads are taken away.
+ */
+export const laterLoadsElsewhere: Cause = async (state) => {
+  const { compared, model } = state;
+  if (model.clock || model.until !== undefined) return undefined;
+  const clocks = clocksOf(compared.first, compared.last, compared.timezone);
+  let best = { until: '', score: 0 };
+  const moments = await lastMoments(state);
+  for (const until of moments) {
+    const score = Math.max(...(await scores({ ...state, model: { ...model, until } }, clocks, "''")));
+    if (score > best.score) best = { until, score };
+  }
+  return best.score >= enough(moments.length * clocks.length) ? lacking(state, best.until) : undefined;
 };
 
 /** What each clock scores. @param key SQL of what is told apart beside days */
