@@ -81,7 +81,12 @@ export function statementOf(
   return {
     query,
     params: { account, first, last, ...params },
-    settings: { ...readSettings(planOf(compared), reads), join_use_nulls: 0 },
+    settings: {
+      ...readSettings(planOf(compared), reads),
+      join_use_nulls: 0,
+      // What a shard compares its rows with may lie on others.
+      distributed_product_mode: 'global',
+    },
     tables,
   };
 }
