@@ -183,7 +183,11 @@ async function tell(
     await pipeline(answer, process.stdout, { end: false });
   } else {
     const table = compileTable(reconciled, asked, mostShown);
-    const pretty = { output_format_pretty_color: 0, output_format_pretty_row_numbers: 0 };
+    const pretty = {
+      output_format_pretty_color: 0,
+      output_format_pretty_row_numbers: 0,
+      output_format_pretty_max_column_name_width_cut_to: 0,
+    };
     const statement = {
       ...table,
       query: `${table.query}\nFORMAT PrettyCompactMonoBlock`,

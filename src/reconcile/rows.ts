@@ -94,10 +94,11 @@ export function compileRows(reconciled: Reconciled, asked: RowsAsked): ReadState
 export function compileTable(reconciled: Reconciled, asked: RowsAsked, limit: number): ReadStatement {
   const { compared } = reconciled;
   const key = keyOf(compared.catalog, compared.family);
-  const figures = usedMeasures(reconciled).flatMap(({ name, n, isMoney }) => [
-    `concat(${amount(`r.o[${n}]`, isMoney)}, ' / ', ${amount(`r.t[${n}]`, isMoney)}) AS \`${name}: ours / theirs\``,
-    `${amount(`r.u[${n}]`, isMoney)} AS \`unexplained${' '.repeat(n - 1)}\``,
-  ]);
+  const figures = usedMeasures(reconciled).map(({ name, n, isMoney }) => {
+    const both = `${amount(`r.o[${n}]`, isMoney)}, ' / ', ${amount(`r.t[${n}]`, isMoney)}`;
+    const left = `if(r.u[${n}] = 0, '', concat(' (', ${amount(`r.u[${n}]`, isMoney)}, ')'))`;
+    return `concat(${both}, ${left}) AS \`${name}: ours / theirs (unexplained)\``;
+  });
   return statement(
     reconciled,
     `SELECT ${['r.day AS day', `r.key AS ${key}`, 'r.status AS status', ...figures].join(', ')} FROM (${allRows(reconciled)}) AS r

@@ -82,7 +82,7 @@ test('people get a table, how many rows differ, and a verdict', async () => {
     '--to',
     '2026-03-01',
   ]);
-  expect(stdout).toContain('500 / 0');
+  expect(stdout).toContain('500 / 0 (-500)');
   expect(stdout).toContain(
     [
       'campaigns of acme from 2026-03-01 to 2026-03-01, rows by day: 0 equal, 0 within the tolerance, 1 differ, 1 only in ours, 0 only in theirs.',
