@@ -69,6 +69,10 @@ const mostExplanations = 20;
 /** Compares both sides, and looks for what explains the gap until nothing more fits. */
 export async function reconcile(compared: Compared, report: TheirReport): Promise<Reconciled> {
   const ours = await sideFrom(compared, rollupRows(compared));
+  if (ours.every(({ length }) => length === 0)) {
+    const { account, family, first, last } = compared;
+    throw new Error(`${account} has no ${family} from ${first} to ${last}: there is nothing to compare with`);
+  }
   const theirs = await sideFrom(compared, resolvedRows(compared, report.rows));
   const scale = await scaleOf(compared, report, { ours, theirs });
   let state: State = { compared, scale, model: plainModel, ours, theirs };

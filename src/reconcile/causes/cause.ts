@@ -35,6 +35,12 @@ export interface Found {
 /** Looks for the explanations of one kind. */
 export type Cause = (state: State) => Promise<Found | undefined>;
 
+/** The first of a list that may be long. */
+export function few(texts: readonly string[], all = texts.length, most = 5): string {
+  const shown = texts.slice(0, most);
+  return [...shown, ...(all > shown.length ? [`and ${all - shown.length} more`] : [])].join(', ');
+}
+
 /** A statement on the tables `ours` and `theirs`. */
 export function onBoth(
   { compared, ours, theirs }: State,

@@ -1,6 +1,6 @@
 import { enough, score } from '../score.ts';
 import { bothSides } from '../sides.ts';
-import { type Cause, onBoth } from './cause.ts';
+import { type Cause, few, onBoth } from './cause.ts';
 
 /** Days on which only one side has anything. That is seen, and not concluded, so it needs no score. */
 export const missingDays: Cause = async (state) => {
@@ -16,8 +16,8 @@ export const missingDays: Cause = async (state) => {
   if (days.length === 0) return undefined;
   const of = (side: string) => days.filter((each) => each.side === side).map(({ day }) => day);
   const told = [
-    ...(of('ours').length > 0 ? [`their report has nothing of ${of('ours').join(', ')}`] : []),
-    ...(of('theirs').length > 0 ? [`ours has nothing of ${of('theirs').join(', ')}`] : []),
+    ...(of('ours').length > 0 ? [`their report has nothing of ${few(of('ours'))}`] : []),
+    ...(of('theirs').length > 0 ? [`ours has nothing of ${few(of('theirs'))}`] : []),
   ];
   return {
     cause: 'missing_day',
@@ -38,11 +38,13 @@ export const doubledDays: Cause = async (state) => {
        ORDER BY day`,
     ),
   );
-  const found = days.filter((each) => each.score >= enough(each.days)).map(({ day }) => day);
+  const found = days
+    .filter((each) => each.score >= enough(each.days) && !model.doubledDays.includes(each.day))
+    .map(({ day }) => day);
   if (found.length === 0) return undefined;
   return {
     cause: 'doubled_day',
-    what: `their report counts ${found.join(', ')} twice`,
+    what: `their report counts ${few(found)} twice`,
     model: { ...model, doubledDays: [...model.doubledDays, ...found] },
   };
 };

@@ -10,7 +10,7 @@ import {
 } from '../model.ts';
 import { enough, score } from '../score.ts';
 import { bothSides, figuresFrom, keyOf, measuresOf, onlyUsed, statementOf } from '../sides.ts';
-import { type Cause, type Found, onBoth, type State } from './cause.ts';
+import { type Cause, type Found, few, onBoth, type State } from './cause.ts';
 
 /** Moments that are tried, the last ones, and keys by which they are told apart. */
 const mostMoments = 300;
@@ -68,7 +68,7 @@ export const singleLoads: Cause = async (state) => {
       `WITH both AS (${bothSides(compared)}),
          brought AS (
            SELECT * FROM (${contributions(state, 'e.chunk')}) AS g INNER JOIN (${loadOfChunks(compared)}) AS l ON l.chunk = g.part),
-         tried AS (SELECT load FROM brought GROUP BY load ORDER BY count() DESC, load LIMIT ${mostLoads})
+         tried AS (SELECT load FROM brought WHERE load NOT IN {doubled_loads:Array(String)} GROUP BY load ORDER BY count() DESC, load LIMIT ${mostLoads})
        SELECT c.load AS load, toFloat64(c.sign) AS sign, sum(${score(scale)}) AS score, (SELECT toFloat64(count()) FROM tried) AS loads FROM (
          SELECT r.load AS load, sign, b.n AS n, b.o AS o, b.t AS t, arrayMap((o, f) -> o + sign * f, b.o, r.f) AS p
          FROM (SELECT load, day, key, sumForEach(f) AS f FROM brought WHERE load IN (tried) GROUP BY load, day, key) AS r
@@ -177,6 +177,8 @@ async function listed({ compared }: State, loads: readonly string[]): Promise<st
       { params: { loads } },
     ),
   );
-  const more = loads.length > mostListed ? `, and ${loads.length - mostListed} more` : '';
-  return `: ${rows.map(({ load, file }) => `load ${load} (${file})`).join(', ')}${more}`;
+  return `: ${few(
+    rows.map(({ load, file }) => `load ${load} (${file})`),
+    loads.length,
+  )}`;
 }

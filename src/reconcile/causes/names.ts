@@ -1,6 +1,6 @@
 import { enough, score } from '../score.ts';
 import { bothSides, noneOf } from '../sides.ts';
-import { type Cause, onBoth } from './cause.ts';
+import { type Cause, few, onBoth } from './cause.ts';
 
 /** Keys that one side alone has and that are held against each other: the largest. */
 const mostKeys = 200;
@@ -39,7 +39,7 @@ export const otherNames: Cause = async (state) => {
   if (found.length === 0) return undefined;
   return {
     cause: 'other_name',
-    what: found.map(({ theirs, ours }) => `their ${theirs} is ${ours} of ours`).join('; '),
+    what: few(found.map(({ theirs, ours }) => `their ${theirs} is ${ours} of ours`)),
     model: { ...model, renamed: [...model.renamed, ...found] },
   };
 };

@@ -3,7 +3,7 @@ import { type Clock, clocksOf } from '../clocks.ts';
 import { dayBy, eventsRead, leftOut, modelReading, summed, timesDoubled } from '../model.ts';
 import { enough, score } from '../score.ts';
 import { bothSides, figuresFrom, keyOf, noneOf, onlyUsed } from '../sides.ts';
-import { type Cause, onBoth, type State } from './cause.ts';
+import { type Cause, few, onBoth, type State } from './cause.ts';
 import { lacking, lastMoments } from './loads.ts';
 
 /** The keys by which clocks are told apart: those that differ most. */
@@ -24,9 +24,8 @@ export const timeZone: Cause = async (state) => {
   if (!scored || best < enough(2 * clocks.length)) return undefined;
   const [clock, ...others] = clocks.filter((_, n) => scored[n] === best);
   if (!clock) return undefined;
-  const more = others.length > mostListed ? ` and ${others.length - mostListed} more` : '';
-  const listed = others.slice(0, mostListed).map(({ name }) => name);
-  const also = others.length > 0 ? `; ${listed.join(', ')}${more} would fit as well` : '';
+  const named = others.slice(0, mostListed).map(({ name }) => name);
+  const also = others.length > 0 ? `; ${few(named, others.length)} would fit as well` : '';
   return {
     cause: 'time_zone',
     what: `their days are those of ${clock.name}, ours of ${compared.timezone}${also}`,
