@@ -1,7 +1,7 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Cause, CauseName, State } from './causes/cause.ts';
 import { doubledDays, missingDays } from './causes/days.ts';
-import { corrections, lateConversions, singleLoads } from './causes/loads.ts';
+import { corrections, lateConversions, loadOfMissingRows, singleLoads } from './causes/loads.ts';
 import { otherNames } from './causes/names.ts';
 import { laterLoadsElsewhere, timeZone } from './causes/time-zone.ts';
 import { oursBy, plainModel, theirsBy } from './model.ts';
@@ -62,6 +62,7 @@ const causes: readonly { readonly cause: Cause; readonly needsEvents: boolean }[
   { cause: lateConversions, needsEvents: true },
   { cause: laterLoadsElsewhere, needsEvents: true },
   { cause: singleLoads, needsEvents: true },
+  { cause: loadOfMissingRows, needsEvents: true },
 ];
 /** An explanation may show another only when it is taken away; and no list of explanations is longer than people read. */
 const mostExplanations = 20;

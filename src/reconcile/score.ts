@@ -29,13 +29,14 @@ const fits = (expected: string) => `2 * abs(t - ${expected}) <= n * unit`;
  * Each value that the explanation moves is a prediction. Were it wrong, theirs would hit it by chance, one time in as many as
  * theirs and ours are steps apart: a hit scores the logarithm of that, less one, and a miss costs one, so that the expected
  * value of 2^score is at most 1 where there is no such cause. A value that is moved away from theirs costs as much as one that
- * is moved as far to theirs scores. Amounts follow from counts, so they are no evidence of their own beside them.
+ * is moved as far to theirs scores. A row that theirs does not have proves nothing: whole campaigns are left out of reports.
+ * Amounts follow from counts, so they are no evidence of their own beside them.
  */
 export function score({ steps, units }: Scale): string {
   const apart = (distance: string) =>
     `log2(1 + toFloat64(${distance}) / toFloat64(greatest(step, n * unit)))`;
   const scored = `multiIf(step = 0 OR o = p, 0.,
-    ${fits('p')}, if(${fits('o')}, 0., greatest(0., ${apart('abs(t - o)')} - 1)),
+    ${fits('p')}, if(n = 0 OR ${fits('o')}, 0., greatest(0., ${apart('abs(t - o)')} - 1)),
     abs(t - p) > abs(t - o), -1 - ${apart('abs(t - p) - abs(t - o)')},
     -1.)`;
   return `arraySum((o, t, p, step, unit) -> ${scored}, o, t, p, ${list(steps)}, ${list(units)})`;

@@ -98,6 +98,11 @@ export const causeless: Readonly<Record<string, (random: () => number) => readon
     reported(all).map((row) => changed(row, (value) => Math.max(0, value + Math.floor(random() * 7) - 3))),
   'a tenth more everywhere': () =>
     reported(all).map((row) => changed(row, (value) => Math.round(value * 1.1))),
+  'other figures of other campaigns': (random) =>
+    reported(all).map((row) => ({
+      ...changed(row, (value) => Math.round(2 * random() * value)),
+      campaign: `their ${row.campaign}`,
+    })),
   'a part of all events': (random) => reported(all.filter(() => random() > 0.03)),
   'campaigns that have changed places': () =>
     reported(all).map((row) => ({

@@ -58,6 +58,34 @@ export const lateConversions: Cause = async (state) => {
   };
 };
 
+/** The load that brought all rows that only ours has, and nothing else. That is seen, so it needs no score. */
+export const loadOfMissingRows: Cause = async (state) => {
+  const { compared, model } = state;
+  const { reads, params } = modelReading(compared, model);
+  const loads = await compared.reader.rows<{ load: string }>(
+    onBoth(
+      state,
+      `WITH both AS (${bothSides(compared)}),
+         brought AS (
+           SELECT l.load AS load, g.day AS day, g.key AS key, sumForEach(g.f) AS f FROM (${contributions(state, 'e.chunk')}) AS g
+           INNER JOIN (${loadOfChunks(compared)}) AS l ON l.chunk = g.part
+           WHERE g.day BETWEEN {first:Date} AND {last:Date} AND arrayExists(x -> x != 0, g.f) GROUP BY load, day, key)
+       SELECT r.load AS load FROM brought AS r LEFT JOIN both AS b ON b.day = r.day AND b.key = r.key
+       GROUP BY load
+       HAVING count() = countIf(b.n = 0 AND b.o = r.f) AND count() = (SELECT countIf(n = 0) FROM both) AND count() < (SELECT count() FROM both)
+       LIMIT 2`,
+      { reads, params },
+    ),
+  );
+  const [only, another] = loads;
+  if (!only || another) return undefined;
+  return {
+    cause: 'missing_load',
+    what: `the rows that only ours has are all that was brought by${(await listed(state, [only.load])).slice(1)}`,
+    model: { ...model, missingLoads: [...model.missingLoads, only.load] },
+  };
+};
+
 /** A load that their report lacks, or counts twice. */
 export const singleLoads: Cause = async (state) => {
   const { compared, scale, model } = state;
