@@ -109,11 +109,10 @@ export async function compare(
     timezone = 'UTC',
   }: { readonly first: string; readonly last: string; readonly timezone?: string },
 ): Promise<Outcome> {
-  const lines = theirs
-    .filter(({ day }) => day >= first && day <= last)
-    .map(({ day, campaign, impressions, conversions, referrals, spent }) =>
-      [day, account, campaign, impressions, conversions, referrals, money(spent)].join(','),
-    );
+  const rowsOfDays = theirs.filter(({ day }) => day >= first && day <= last);
+  const lines = rowsOfDays.map(({ day, campaign, impressions, conversions, referrals, spent }) =>
+    [day, account, campaign, impressions, conversions, referrals, money(spent)].join(','),
+  );
   const header = 'event_time,advertiser_id,campaign_id,impressions,conversions,referrals,spend';
   const reader = new Reader(db.address, 60_000);
   try {
@@ -142,6 +141,12 @@ export async function compare(
         compileRows(reconciled, { tolerance: '0' }),
       );
       requireSums(verdict, rows);
+      for (const figure of figures) {
+        const sum = rowsOfDays.reduce((all, row) => all + row[figure], 0);
+        const text = verdict.figures[figure]?.theirs;
+        if (micros(text) !== micros(figure === 'spent' ? money(sum) : `${sum}`))
+          throw new Error(`theirs has ${figure} ${text}, not ${sum}`);
+      }
       return {
         verdict,
         causes: verdict.explained.map(({ cause }) => cause),
