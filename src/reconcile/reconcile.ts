@@ -4,8 +4,8 @@ import { doubledDays, missingDays } from './causes/days.ts';
 import { corrections, lateConversions, loadOfMissingRows, singleLoads } from './causes/loads.ts';
 import { otherNames } from './causes/names.ts';
 import { laterLoadsElsewhere, timeZone } from './causes/time-zone.ts';
-import { oursBy, plainModel, theirsBy } from './model.ts';
-import { enough, evidence, roundedBy, roundingScore, type Scale } from './score.ts';
+import { oursBy, plainModel, theirsBy } from './model/model.ts';
+import { enough, evidence, roundedBy, roundingScore, type Scale } from './model/score.ts';
 import {
   bothSides,
   type Compared,
@@ -16,7 +16,7 @@ import {
   sent,
   sideFrom,
   statementOf,
-} from './sides.ts';
+} from './model/sides.ts';
 import type { TheirReport } from './their-rows.ts';
 
 /** Of each measure, in its smallest unit: how far apart the sides are, with and without signs. */

@@ -1,8 +1,8 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { roundedBy } from './model/score.ts';
+import { keyOf, measuresOf, nameOf, noneOf, sent, statementOf } from './model/sides.ts';
 import type { Reconciled } from './reconcile.ts';
-import { roundedBy } from './score.ts';
-import { keyOf, measuresOf, nameOf, noneOf, sent, statementOf } from './sides.ts';
 
 const statuses = ['equal', 'within', 'differs', 'only_ours', 'only_theirs'] as const;
 type Status = (typeof statuses)[number];

@@ -11,7 +11,7 @@ import { quoted } from '../../ingest/event/sql.ts';
 import { type FormatName, formatOf } from '../../ingest/formats/formats.ts';
 import type { Input } from '../../ingest/input/input.ts';
 import { describeRejected, type RejectedRow } from '../../ingest/rejects/rejected-rows.ts';
-import { figuresFrom, keyOf, measuresOf, type Side } from './sides.ts';
+import { figuresFrom, keyOf, measuresOf, type Side } from './model/sides.ts';
 
 /** A report of the other side, as it was read. */
 export interface TheirReport {
@@ -45,6 +45,8 @@ export interface TheirFile {
 interface Counts {
   readonly records: number;
   readonly rejected: number;
+  /** Neither rejected nor left out by a condition. */
+  readonly rows: number;
   readonly rejects: readonly RejectedRow[];
   readonly first: string;
   readonly last: string;
@@ -88,7 +90,7 @@ export async function readTheirs(
   } finally {
     await opened.close();
   }
-  const days = all.filter(({ records, rejected }) => records > rejected);
+  const days = all.filter((each) => each.rows > 0);
   const sum = (of: (counts: Counts) => number) => all.reduce((total, each) => total + of(each), 0);
   return {
     rows,
@@ -132,7 +134,7 @@ function statementsOf(
   const tables = { sent: { structure: source.structure, format: source.format, bytes: [bytes] } };
   const records = `SELECT toDate(e.event_time, ${quoted(judge.reportTimezone)}) AS day, e.${keyOf(catalog, familyName)} AS key, ${figures} AS f,
     toFloat64(e.line) AS at_line, e.faults AS faults, ${isRow} AS is_row FROM (${judged}) AS e`;
-  const counts = `SELECT toFloat64(count()) AS records, toFloat64(countIf(notEmpty(faults))) AS rejected,
+  const counts = `SELECT toFloat64(count()) AS records, toFloat64(countIf(notEmpty(faults))) AS rejected, toFloat64(countIf(is_row)) AS rows,
       arraySlice(groupArrayIf(5)((at_line AS line, faults)::Tuple(line Float64, faults Array(Tuple(field String, reason String))), notEmpty(faults)), 1, 5) AS rejects,
       toString(minIf(day, is_row)) AS first, toString(maxIf(day, is_row)) AS last,
       arrayZip(sumForEachIf(arrayMap(x -> toFloat64(x != 0), f), is_row), minForEachIf(zeros, is_row)) AS figures

@@ -1,6 +1,6 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
+import { measuresOf } from './model/sides.ts';
 import type { Explained, Gap, Reconciled } from './reconcile.ts';
-import { measuresOf } from './sides.ts';
 
 /** How a gap is told: amounts are text with all digits, and `total` is the sum of the differences without signs. */
 export interface ToldAmount {

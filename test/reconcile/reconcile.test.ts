@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { clocksOf } from '../../src/reconcile/clocks.ts';
+import { clocksOf } from '../../src/reconcile/model/clocks.ts';
 import { all, causeless, causes, days, knownCauses, theirs } from '../support/known-causes.ts';
 import { seededRandom, testSeed } from '../support/random.ts';
 import { useStore } from '../support/store.ts';

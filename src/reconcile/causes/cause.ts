@@ -1,7 +1,7 @@
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
-import type { Model } from '../model.ts';
-import type { Scale } from '../score.ts';
-import { type Compared, type Side, sent, statementOf } from '../sides.ts';
+import type { Model } from '../model/model.ts';
+import type { Scale } from '../model/score.ts';
+import { type Compared, type Side, sent, statementOf } from '../model/sides.ts';
 
 /** Both sides, as the explanations that were found so far have them. */
 export interface State {

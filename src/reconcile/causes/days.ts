@@ -1,5 +1,5 @@
-import { enough, score } from '../score.ts';
-import { bothSides } from '../sides.ts';
+import { enough, score } from '../model/score.ts';
+import { bothSides } from '../model/sides.ts';
 import { type Cause, few, onBoth } from './cause.ts';
 
 /** Days on which only one side has anything. That is seen, and not concluded, so it needs no score. */

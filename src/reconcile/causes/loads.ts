@@ -7,9 +7,9 @@ import {
   modelReading,
   summed,
   timesDoubled,
-} from '../model.ts';
-import { enough, score } from '../score.ts';
-import { bothSides, figuresFrom, keyOf, measuresOf, onlyUsed, statementOf } from '../sides.ts';
+} from '../model/model.ts';
+import { enough, score } from '../model/score.ts';
+import { bothSides, figuresFrom, keyOf, measuresOf, onlyUsed, statementOf } from '../model/sides.ts';
 import { type Cause, type Found, few, onBoth, type State } from './cause.ts';
 
 /** Moments that are tried, the last ones, and keys by which they are told apart. */

@@ -1,5 +1,5 @@
-import { enough, score } from '../score.ts';
-import { bothSides, noneOf } from '../sides.ts';
+import { enough, score } from '../model/score.ts';
+import { bothSides, noneOf } from '../model/sides.ts';
 import { type Cause, few, onBoth } from './cause.ts';
 
 /** Keys that one side alone has and that are held against each other: the largest. */

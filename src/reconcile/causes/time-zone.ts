@@ -1,8 +1,8 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
-import { type Clock, clocksOf } from '../clocks.ts';
-import { dayBy, eventsRead, leftOut, modelReading, summed, timesDoubled } from '../model.ts';
-import { enough, score } from '../score.ts';
-import { bothSides, figuresFrom, keyOf, noneOf, onlyUsed } from '../sides.ts';
+import { type Clock, clocksOf } from '../model/clocks.ts';
+import { dayBy, eventsRead, leftOut, modelReading, summed, timesDoubled } from '../model/model.ts';
+import { enough, score } from '../model/score.ts';
+import { bothSides, figuresFrom, keyOf, noneOf, onlyUsed } from '../model/sides.ts';
 import { type Cause, few, onBoth, type State } from './cause.ts';
 import { lacking, lastMoments } from './loads.ts';
 

@@ -1,11 +1,11 @@
 import { buffer } from 'node:stream/consumers';
-import { familyOf, rollupTable } from '../../catalog/breakdowns.ts';
-import type { Catalog, Family } from '../../catalog/catalog.ts';
-import type { Reader, ReadStatement, SentTable } from '../../clickhouse/reader.ts';
-import { groupingDimensions } from '../report/columns.ts';
-import { readSettings } from '../report/compile.ts';
-import { ownedOn } from '../report/from-clause.ts';
-import { everyDay, type Plan, planReport, type ShardRouting } from '../report/plan.ts';
+import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
+import type { Catalog, Family } from '../../../catalog/catalog.ts';
+import type { Reader, ReadStatement, SentTable } from '../../../clickhouse/reader.ts';
+import { groupingDimensions } from '../../report/columns.ts';
+import { readSettings } from '../../report/compile.ts';
+import { ownedOn } from '../../report/from-clause.ts';
+import { everyDay, type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
 
 /** What is compared: an account's rows of a family by day and campaign or ad unit, with a report of the other side. */
 export interface Compared {

@@ -1,6 +1,6 @@
-import { familyOf } from '../../catalog/breakdowns.ts';
-import type { ReadStatement } from '../../clickhouse/reader.ts';
-import { ownedOn } from '../report/from-clause.ts';
+import { familyOf } from '../../../catalog/breakdowns.ts';
+import type { ReadStatement } from '../../../clickhouse/reader.ts';
+import { ownedOn } from '../../report/from-clause.ts';
 import type { Clock } from './clocks.ts';
 import {
   type Compared,

@@ -10,6 +10,8 @@ export interface Clock {
 
 const quarter = 900;
 const dayMs = 86_400_000;
+/** Of a longer range only fixed offsets are tried: to find when all zones change takes 2 ms a day. */
+const mostDays = 800;
 
 /** `UTC-09:30` */
 function offsetName(seconds: number): string {
@@ -33,7 +35,8 @@ export function clocksOf(first: string, last: string, own: string): Clock[] {
   const distance = ({ offsets: [offset = 0] }: Clock) => Math.abs(offset - ownOffset);
   fixed.sort((a, b) => distance(a) - distance(b));
   const changing = new Map<string, Clock>();
-  for (const zone of Intl.supportedValuesOf('timeZone')) {
+  const zones = end - start > mostDays * dayMs ? [] : Intl.supportedValuesOf('timeZone');
+  for (const zone of zones) {
     const clock = clockOf(zone, start, end);
     if (clock.switches.length === 0) continue;
     const key = JSON.stringify([clock.switches, clock.offsets]);
