@@ -17,6 +17,7 @@ import { readBeginning } from '../../ingest/suggest/beginning.ts';
 import { knownExports } from '../../ingest/suggest/known-exports.ts';
 import { suggestMapping } from '../../ingest/suggest/suggest-mapping.ts';
 import { routingOf } from '../close/verify-closes.ts';
+import { withReader } from '../close/with-reader.ts';
 import { folderHere } from '../config/version.ts';
 import { measuresOf } from '../reconcile/model/sides.ts';
 import { type Reconciled, reconcile } from '../reconcile/reconcile.ts';
@@ -27,7 +28,6 @@ import { accountId, day, requireRange, usage } from './command/arguments.ts';
 import { counted, exitRejected, print, say, withStore } from './command/command.ts';
 import { addMappingOptions } from './command/mapping-options.ts';
 import { objectStores } from './ingest/object-stores.ts';
-import { withReader } from './store/close.ts';
 
 interface ReconcileFlags extends MappingFlags {
   readonly account: string;
