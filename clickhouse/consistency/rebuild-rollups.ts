@@ -1,3 +1,4 @@
+import { changesTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { chunksInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
@@ -13,6 +14,7 @@ import {
   newStaging,
   stageMonths,
 } from './replace-months.ts';
+import { beginRewrite, endRewrite } from './rewrites.ts';
 import { type DayRange, daySlices, everyDay } from './verify-rollups.ts';
 
 export interface RebuildStep {
@@ -28,6 +30,8 @@ export interface RebuildOptions {
   readonly onStep?: (step: RebuildStep) => void;
   /** Rebuild even if there are unsettled chunks: a load that sends one again then deletes its events first. */
   readonly allowUnsettledChunks?: boolean;
+  /** It is a part of a rewrite that the caller has begun, and what differs is what that changes. */
+  readonly isRewrite?: boolean;
   /** Called before the exchange; throws when events may have been loaded that the new rollups lack. */
   readonly beforeExchange?: () => void;
 }
@@ -57,7 +61,7 @@ export async function rebuildRollups(
   store: Store,
   catalog: Catalog,
   range: DayRange | readonly DayRange[] = everyDay,
-  { onStep, allowUnsettledChunks = false, beforeExchange }: RebuildOptions = {},
+  { onStep, allowUnsettledChunks = false, isRewrite = false, beforeExchange }: RebuildOptions = {},
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await dropStaging(store);
@@ -66,6 +70,8 @@ export async function rebuildRollups(
   if (!allowUnsettledChunks) await requireNoUnsettledChunk(store, 'rebuild');
   const runs: DayRange[][] = [];
   for (const days of touched) runs.push(await daySlices(store, ['events'], days));
+  const months = isRewrite ? [] : touched.map(({ month }) => month);
+  const beganAt = await beginRewrite(store, months);
   try {
     let done = 0;
     const staging = newStaging();
@@ -80,10 +86,26 @@ export async function rebuildRollups(
     await onShards(store, async (shard) => {
       for (const { table } of all) await exchangeMonths(shard, table, touched, staging(table));
     });
+    // Nobody knows since when the rollups were wrong.
+    if (!isRewrite)
+      await endRewrite(store, months, { beganAt, lost: await hasChanged(store, catalog, months, beganAt) });
   } finally {
     await dropStaging(store);
   }
   return { months: touched.length, rollups: all.length };
+}
+
+async function hasChanged(
+  store: Store,
+  { families }: Catalog,
+  months: readonly number[],
+  since: string,
+): Promise<boolean> {
+  const changes = Object.keys(families).map(
+    (family) =>
+      `SELECT 1 FROM ${changesTable(family)} AS c WHERE ${rollupPartition} IN {months:Array(UInt32)} AND c.changed_at >= toDateTime64({since:String}, 6, 'UTC')`,
+  );
+  return (await select(store, changes.join(' UNION ALL '), { months, since })).length > 0;
 }
 
 /** Computes what replaces a rollup, on a single node or on one shard. */

@@ -65,6 +65,10 @@ function reporterGrants(databases: readonly string[]): string[] {
     ...[
       'closes',
       'confirmations',
+      'past_names',
+      'past_confirmations',
+      'past_events',
+      'rewrites',
       'tokens',
       'account_limits',
       'account_currencies',

@@ -9,7 +9,7 @@ import { countEvents } from './chunk-outcome.ts';
 import { nextStep, type SendStep, sentTable } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
 import type { Sender, SentRows } from './sender.ts';
-import { putInDoubt, withdrawChunks } from './withdraw-chunks.ts';
+import { forgetPast, putInDoubt, withdrawChunks } from './withdraw-chunks.ts';
 
 export interface Delivery {
   readonly store: Store;
@@ -95,6 +95,7 @@ async function sendOnce(
   // Others may have loaded it before.
   await putInDoubt(ledger, load, [chunk.id]);
   await before();
+  await forgetPast(store, [chunk.id]);
   await withdrawChunks(store, [chunk.id]);
   // Others may have loaded it in the middle of that, and have lost some of it.
   if (await load.requeueIfLapsed(ledger, at)) await putInDoubt(ledger, load, [chunk.id]);

@@ -22,6 +22,16 @@ export async function forgetLoaded(store: Store, chunks: readonly string[]): Pro
   await changeChunks(store, 'load_chunks', change, { chunks, condition: 'toUInt64(loaded_at) > 0' });
 }
 
+/**
+ * To be called before chunks are withdrawn that nobody has taken back: what reports had of them cannot be told any more, and
+ * what they have not until the rollups of these months are repaired.
+ */
+export async function forgetPast(store: Store, chunks: readonly string[]): Promise<void> {
+  const query = `INSERT INTO rewrites (month, began_at)
+    SELECT DISTINCT toYYYYMM(day), now64(6, 'UTC') FROM chunk_days WHERE chunk IN {chunks:Array(String)}`;
+  await retrying(() => store.command({ query, query_params: { chunks } }));
+}
+
 /** Deletes the events and the open rejected rows of chunks that have arrived. */
 export async function withdrawChunks(store: Store, chunks: readonly string[]): Promise<void> {
   await stopSending(store, chunks);

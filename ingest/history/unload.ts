@@ -1,6 +1,7 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { monthsWithin, rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
@@ -11,6 +12,7 @@ import type { LoadRecord } from '../ledger/load-records.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
+import { keepPastEvents } from './past-events.ts';
 
 /** What is there of a load to be taken back. */
 export interface Unloaded {
@@ -112,21 +114,33 @@ async function takeBack(
 ): Promise<Unloaded> {
   const ledger = openLedger(store, options);
   const { found, chunks, months } = await find(store, id, replayId);
-  for (let first = 0; first < chunks.length; first += chunksAtOnce) {
-    const some = chunks.slice(first, first + chunksAtOnce).map(({ chunk }) => chunk);
+  const numbers = monthsWithin(months);
+  const loads = replayId === '' ? [id] : await loadsOfReplay(store, replayId);
+  const leaving = {
+    sql: (inDatabase?: string) => `chunk IN ${chunksOf(loads, inDatabase).sql}`,
+    params: { loads },
+    months: numbers,
+  };
+  await rewriting(store, numbers, async (leftAt) => {
     turn.assertTurnHeld();
-    await putInDoubt(ledger, turn, some);
-    await withdrawChunks(store, some);
-  }
-  if (replayId !== '') await reopenRejects(store, replayId);
-  await rebuildRollups(store, catalog, months, {
-    allowUnsettledChunks: true,
-    beforeExchange: () => turn.assertTurnHeld(),
-  });
-  await store.command({
-    query: `INSERT INTO loads (* EXCEPT version)
-            SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id = {id:String}`,
-    query_params: { id },
+    await keepPastEvents(store, leaving, leftAt);
+    for (let first = 0; first < chunks.length; first += chunksAtOnce) {
+      const some = chunks.slice(first, first + chunksAtOnce).map(({ chunk }) => chunk);
+      turn.assertTurnHeld();
+      await putInDoubt(ledger, turn, some);
+      await withdrawChunks(store, some);
+    }
+    if (replayId !== '') await reopenRejects(store, replayId);
+    await rebuildRollups(store, catalog, months, {
+      allowUnsettledChunks: true,
+      isRewrite: true,
+      beforeExchange: () => turn.assertTurnHeld(),
+    });
+    await store.command({
+      query: `INSERT INTO loads (* EXCEPT version)
+              SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id = {id:String}`,
+      query_params: { id },
+    });
   });
   return found;
 }

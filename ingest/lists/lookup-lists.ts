@@ -7,6 +7,7 @@ import {
   nodeTables,
   reloadDictionary,
 } from '../../clickhouse/cluster/on-nodes.ts';
+import { relisting } from '../../clickhouse/consistency/rewrites.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
@@ -106,7 +107,17 @@ export interface ListReading {
  * @param confirmedAt the time of confirmations; absent: that of confirmations made now
  * @throws {InputError} that names the file and, if ClickHouse reports it, the line
  */
-export async function loadLookupList(
+export function loadLookupList(
+  store: Store,
+  list: LookupList,
+  input: Input,
+  reading?: ListReading,
+  confirmedAt?: string,
+): Promise<number> {
+  return relisting(store, () => loadList(store, list, input, reading, confirmedAt));
+}
+
+async function loadList(
   store: Store,
   list: LookupList,
   input: Input,

@@ -1,5 +1,6 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { monthsWithin, rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { stateOf } from '../delivery/chunk-claims.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
@@ -34,24 +35,26 @@ export async function repairRollupsOf(
   const repair = await Load.begin(store, { kind: 'rebuild', file }, now(), options);
   try {
     const own = await ownChunks(ledger, load, unsettled);
-    for (const month of own.length > 0 ? months : []) {
-      if ((await verifyRollups(store, catalog, month)).differences.length === 0) continue;
-      await rebuildRollups(store, catalog, month, {
-        allowUnsettledChunks: true,
-        beforeExchange: () => repair.assertTurnHeld(),
-      });
-    }
-    if (own.length > 0) {
-      await recordDaysChanged(
-        ledger,
-        own.map(({ chunk }) => chunk.id),
-      );
-    }
-    for (const delivered of own) {
-      // While it was silent another may have taken the chunk over, and would find it loaded by this one.
-      repair.assertTurnHeld();
-      await markLoaded(ledger, load, delivered);
-    }
+    await rewriting(store, own.length > 0 ? monthsWithin(months) : [], async () => {
+      for (const month of own.length > 0 ? months : []) {
+        if ((await verifyRollups(store, catalog, month)).differences.length === 0) continue;
+        await rebuildRollups(store, catalog, month, {
+          allowUnsettledChunks: true,
+          beforeExchange: () => repair.assertTurnHeld(),
+        });
+      }
+      if (own.length > 0) {
+        await recordDaysChanged(
+          ledger,
+          own.map(({ chunk }) => chunk.id),
+        );
+      }
+      for (const delivered of own) {
+        // While it was silent another may have taken the chunk over, and would find it loaded by this one.
+        repair.assertTurnHeld();
+        await markLoaded(ledger, load, delivered);
+      }
+    });
     await repair.finish();
   } catch (error) {
     await repair.fail(error);

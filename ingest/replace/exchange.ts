@@ -10,17 +10,19 @@ import {
   type Month,
   replaceMonths,
 } from '../../clickhouse/consistency/replace-months.ts';
+import { monthsWithin, rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import { rollupPartition } from '../../clickhouse/rollups.ts';
 import { type DeliveredChunk, markLoaded, storedRows } from '../delivery/chunk-outcome.ts';
 import { heldBy } from '../delivery/staging.ts';
 import { forgetLoaded, stopSending } from '../delivery/withdraw-chunks.ts';
+import { keepPastEvents } from '../history/past-events.ts';
 import { chunksOf } from '../history/unload.ts';
 import { type Ledger, recordChunk, storeTime } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { monthsOf } from '../load/chunk-months.ts';
 import { dismissRejects } from '../rejects/rejected-rows.ts';
 import { relistDays } from './relist-days.ts';
-import { heldChunks, isHeldEvent, leavingEvents, monthsIn, type Target } from './target.ts';
+import { heldChunks, isHeldEvent, type Leaving, leavingEvents, monthsIn, type Target } from './target.ts';
 
 /** Names of chunks that go with one statement. */
 const chunksAtOnce = 500;
@@ -40,6 +42,26 @@ export interface Replacement {
  */
 export async function exchange(ledger: Ledger, load: Load, replacement: Replacement): Promise<void> {
   const { store } = ledger;
+  const { target, replaced } = replacement;
+  const { days } = 'load' in target ? {} : target;
+  const leaving = leavingEvents(target, replaced, load.id);
+  const now = await select<Month>(store, monthsOfExchange(leaving), leaving.params);
+  const before = [...(await monthsOf(store, chunksOf(replaced))), ...(days ? [days] : [])];
+  const months = monthsWithin([...now, ...before]);
+  await rewriting(store, months, async (leftAt) => {
+    load.assertTurnHeld();
+    await keepPastEvents(store, { ...leaving, months }, leftAt);
+    await exchangeAll(ledger, load, replacement);
+  });
+}
+
+/** The months in which something leaves or comes. */
+const monthsOfExchange = ({ sql }: Leaving, inDatabase = '') =>
+  monthsIn(`SELECT day FROM events WHERE ${sql(inDatabase)}
+    UNION ALL SELECT day FROM ${inDatabase}incoming_staging WHERE ${isHeldEvent}`);
+
+async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement): Promise<void> {
+  const { store } = ledger;
   const { target, replaced, held } = replacement;
   const loadTime = await claim(ledger, load, held);
   const { days } = 'load' in target ? {} : target;
@@ -49,6 +71,7 @@ export async function exchange(ledger: Ledger, load: Load, replacement: Replacem
   await onShards(store, (shard) => exchangeEvents(shard, load, replacement, loadTime));
   await rebuildRollups(store, catalog, ranges, {
     allowUnsettledChunks: true,
+    isRewrite: true,
     beforeExchange: () => load.assertTurnHeld(),
   });
   await relistDays(store, target, [...replaced, load.id], ranges);
@@ -108,12 +131,7 @@ async function exchangeEvents(
   const here = part ? ` AND ${shardingKey('advertiser', part.layout.sharding)} = ${part.number - 1}` : '';
   const { sql, params } = leavingEvents(target, replaced, load.id);
   const leaving = sql(whole);
-  const months = await select<Month>(
-    store,
-    monthsIn(`SELECT day FROM events WHERE ${leaving}
-      UNION ALL SELECT day FROM ${whole}incoming_staging WHERE ${isHeldEvent}`),
-    params,
-  );
+  const months = await select<Month>(store, monthsOfExchange({ sql, params }, whole), params);
   if (months.length === 0) return;
   await replaceMonths(shard, 'events', months, async (staging) => {
     const fill = (select: string, query_params: Record<string, unknown>) =>

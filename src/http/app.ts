@@ -18,6 +18,7 @@ import { runningVersion } from '../config/version.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { ReportOutcomes } from '../observe/report-outcomes.ts';
 import type { Traces } from '../observe/traces.ts';
+import { AsOfTooOld } from '../report/as-of-moment.ts';
 import { MonthNotClosed } from '../report/closed-months.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { TooManyRows } from '../report/summary.ts';
@@ -238,6 +239,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   }
   if (error instanceof MonthNotClosed)
     return new Problem('month_not_closed', error.message, { field: 'as_of' });
+  if (error instanceof AsOfTooOld) return new Problem('as_of_too_old', error.message, { field: 'as_of' });
   // Only the bearer middleware throws these. Callers without a valid token are not told why; callers whose token opens
   // the other family, or whose session another account, are.
   if (error instanceof HTTPException) {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Breakdown, familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { day, inverted, optionFields } from './option-schema.ts';
+import { closeNamed, day, inverted, optionFields } from './option-schema.ts';
 import { optionsOf, type ReportRequest, rangeOf } from './request.ts';
 
 /** The rows of the finest breakdown by day, which is what a close keeps. */
@@ -11,14 +11,16 @@ export function closedBreakdown(catalog: Catalog, family: string): Breakdown {
 
 /** The request body of the adjustments of a family. Nothing in it is ignored. */
 export function adjustmentsBody(catalog: Catalog, family: string) {
-  const { filters, limit, totals, as_of } = optionFields(catalog, closedBreakdown(catalog, family));
+  const { filters, limit, totals } = optionFields(catalog, closedBreakdown(catalog, family));
   const fields = {
     start_time: day.describe('First day of the range, `yyyy-mm-dd`.'),
     end_time: day.describe('Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.'),
     filters,
     limit,
     totals,
-    as_of: as_of.describe('`closed`, which it is if absent, or the revision of a close, of its month alone.'),
+    as_of: closeNamed
+      .optional()
+      .describe('`closed`, which it is if absent, or the revision of a close, of its month alone.'),
   };
   const known = `is not known here: there are ${Object.keys(fields).join(', ')}`;
   return z

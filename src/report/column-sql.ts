@@ -3,6 +3,7 @@ import { isCount, type RowColumn } from './columns.ts';
 import type { FilterField } from './fields.ts';
 import type { ReportFormat } from './formats.ts';
 import type { Plan } from './plan.ts';
+import { nameThen } from './rows-of-then.ts';
 
 /**
  * A column of the rows as a SELECT has it, under its id. The statement fails where a count does not fit its type.
@@ -87,10 +88,14 @@ export function filtered({ dimension, column }: FilterField, plan: Plan): string
 }
 
 /** The name of an id; the dictionaries also have it as JSON text. */
-function lookUp({ key }: Dimension, name: NameSource, { routing }: Plan, json = false): string {
+function lookUp({ key }: Dimension, name: NameSource, { routing, past }: Plan, json = false): string {
   const dictionary = routing ? `${routing.database}.${name.dictionary}` : name.dictionary;
   const attribute = json ? `${name.attribute}_json` : name.attribute;
   const unknown = name.otherwise === 'id' ? key : "''";
+  if (past) {
+    const text = nameThen(key, name, unknown);
+    return json ? `toJSONString(${text})` : text;
+  }
   const otherwise = json ? `toJSONString(${unknown})` : unknown;
   return `dictGetOrDefault('${dictionary}', '${attribute}', ({account:String}, ${key}), ${otherwise})`;
 }

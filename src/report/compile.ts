@@ -9,8 +9,10 @@ import {
   dayParameters,
   groupingKeys,
   inRevisions,
+  momentParameters,
   orderedBy,
   owned,
+  ownedOn,
   readInOrder,
   rowsSource,
   sourceParameters,
@@ -18,6 +20,7 @@ import {
   sumsRead,
 } from './from-clause.ts';
 import type { Plan } from './plan.ts';
+import { tablesOfThen, unconfirmedThen } from './rows-of-then.ts';
 import { sheetDay, sheetOf } from './sheet.ts';
 import { type Envelope, type Template, templateOf } from './template.ts';
 
@@ -157,7 +160,7 @@ export function readSettings(
  * statement says. The account is in hex, so that no id can end the literal. It takes half a millisecond.
  */
 function ownRowsOnly(
-  { breakdown: { family }, reads, account, options, closed, adjusted }: Plan,
+  { breakdown: { family }, reads, account, options, closed, adjusted, past }: Plan,
   more: Readonly<Record<string, string>>,
 ): string {
   const literal = `unhex(\\'${Buffer.from(account).toString('hex')}\\')`;
@@ -167,6 +170,7 @@ function ownRowsOnly(
   const changes = options.changed_since === undefined ? [] : [changesTable(family)];
   const owners = {
     ...Object.fromEntries([...tables, ...changes].map((table) => [table, 'account_id'])),
+    ...(past && tablesOfThen(past.family)),
     ...more,
   };
   return `{${Object.entries(owners)
@@ -198,6 +202,14 @@ export function compileUnconfirmedDates(plan: Plan): ReadStatement {
     ].join('\n');
     const params = { ...dayParameters({ ...plan, compared: undefined }), revisions: plan.closed };
     return { query: ofThen, params, settings: { max_threads: 1, ...readSettings(plan) } };
+  }
+  if (plan.past) {
+    const ofThen = unconfirmedThen(plan.past.family, family, (owner) => ownedOn('first', 'last', owner));
+    return {
+      query: `SELECT day FROM (\n${ofThen})\nGROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day`,
+      params: { ...dayParameters({ ...plan, compared: undefined }), ...momentParameters(plan) },
+      settings: readSettings(plan),
+    };
   }
   const query = [
     'SELECT day FROM (',

@@ -7,6 +7,7 @@ import { dayChanged } from './day-changed.ts';
 import { comparedId, filterFields } from './fields.ts';
 import type { Order } from './options.ts';
 import type { Plan } from './plan.ts';
+import { rowsOfThen } from './rows-of-then.ts';
 
 // The owner and the days of the range: every statement of a report reads through this one condition.
 export const owned = ownedOn('first', 'last');
@@ -28,9 +29,9 @@ export function groupingKeys(catalog: Catalog, plan: Plan): string[] {
  * Whether the rows are those of the rollup, in its order. FINAL merges only within a shard: rows from several shards
  * are grouped.
  */
-export function readInOrder({ breakdown, routing, options, reads, adjusted }: Plan): boolean {
+export function readInOrder({ breakdown, routing, options, reads, adjusted, past }: Plan): boolean {
   const own = breakdown.day && reads.length === breakdown.dimensions.length;
-  return own && !options.time_grain && !options.compare_to && routing?.shards !== 'all' && !adjusted;
+  return own && !options.time_grain && !options.compare_to && routing?.shards !== 'all' && !adjusted && !past;
 }
 
 /**
@@ -124,8 +125,9 @@ function select(catalog: Catalog, plan: Plan, days: string, values: readonly str
   // The index has found the rows: to read the other columns in a second step takes a fifth of the CPU of 365 days of a
   // small account. It pays off where filters leave out most of them.
   const { filters, changed_since } = plan.options;
-  const clause = (filters || changed_since !== undefined) && !plan.adjusted ? 'PREWHERE' : 'WHERE';
-  return `SELECT ${values.join(', ')} FROM ${tableOf(catalog, plan)}${plan.closed ? ' FINAL' : ''} ${clause} ${read(catalog, plan, days)}`;
+  const isTable = !plan.adjusted && !plan.past;
+  const clause = (filters || changed_since !== undefined) && isTable ? 'PREWHERE' : 'WHERE';
+  return `SELECT ${values.join(', ')} FROM ${tableOf(catalog, plan, days)}${plan.closed ? ' FINAL' : ''} ${clause} ${read(catalog, plan, days)}`;
 }
 
 const by = (keys: readonly string[]) => (keys.length > 0 ? ` GROUP BY ${keys.join(', ')}` : '');
@@ -139,8 +141,11 @@ function period({ options: { time_grain } }: Plan, later: string): string {
   return `${time_grain === 'week' ? 'toMonday' : 'toStartOfMonth'}(${day}) AS period`;
 }
 
-function tableOf(catalog: Catalog, plan: Plan): string {
-  const { breakdown, reads, closed, adjusted } = plan;
+function tableOf(catalog: Catalog, plan: Plan, days = owned): string {
+  const { breakdown, reads, closed, adjusted, past } = plan;
+  const ownedBy = (owner: string) =>
+    days === owned ? ownedOn('first', 'last', owner) : ownedOn('compared_first', 'compared_last', owner);
+  if (past) return `(${rowsOfThen(catalog, plan, ownedBy)}) AS r`;
   if (adjusted) return `(${changesSinceClose(catalog, plan)}) AS r`;
   if (closed) return `${closedTable(breakdown.family)} AS r`;
   return `${rollupTable(breakdown.family, reads)} AS r`;
@@ -198,6 +203,7 @@ export function sourceParameters(plan: Plan): ReadStatement['params'] {
   return {
     ...dayParameters(plan),
     ...revisionParameter(plan),
+    ...momentParameters(plan),
     ...Object.fromEntries(filters),
     ...(options.changed_since !== undefined && { changed_since: options.changed_since }),
     ...(compared && breakdown.day && { later: `${compared.later}` }),
@@ -207,6 +213,13 @@ export function sourceParameters(plan: Plan): ReadStatement['params'] {
 function revisionParameter({ closed, adjusted }: Plan): { revisions?: readonly string[] } {
   const revisions = closed ?? adjusted;
   return revisions ? { revisions } : {};
+}
+
+export function momentParameters({
+  options: { moment },
+  past,
+}: Plan): Record<string, string | readonly string[]> {
+  return { ...(moment !== undefined && { moment }), ...(past && { changed_days: past.changed }) };
 }
 
 /** Those of the conditions on the owner and the days. */

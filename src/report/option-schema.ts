@@ -88,11 +88,10 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
         'Breakdowns by date only, without `compare_to`, weeks and months: the rows of the days that changed after this time, which `/changes` lists. A time as RFC 3339 writes it.',
       ),
     as_of: z
-      .string({ error: notClosed })
-      .regex(/^(closed|[0-9a-f]{64})$/, notClosed)
+      .union([closeNamed, z.iso.datetime({ offset: true, error: noMoment })], { error: noMoment })
       .optional()
       .describe(
-        'Without `changed_since`: figures, names and unconfirmed days as they were when their months were closed, whatever was loaded since. `closed`: as they were last closed, each month that the range touches; or the name of a revision, of its month alone. A month that is not closed is answered with 409.',
+        'Without `changed_since`: figures, names and unconfirmed days as they were, whatever came since. `closed`: as their months were last closed, each month that the range touches; or the name of a revision, of its month alone. A month that is not closed is answered with 409. Or a time as RFC 3339 writes it: as a report had them then. A time of which that cannot be told is answered with 409.',
       ),
     compare_to: z
       .union([
@@ -113,6 +112,10 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
 }
 
 const notClosed = 'must be closed, or the name of a revision: 64 hex digits';
+const noMoment = `${notClosed}; or a time as RFC 3339 writes it, such as 2026-11-03T09:00:00Z`;
+const closePattern = /^(closed|[0-9a-f]{64})$/;
+/** What was closed. */
+export const closeNamed = z.string({ error: notClosed }).regex(closePattern, notClosed);
 
 const comparable = `must be ${periodNames.join(', ')}, or an object with start_time and end_time`;
 

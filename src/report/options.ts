@@ -17,6 +17,8 @@ export interface ReportOptions {
   readonly changed_since?: string;
   /** `closed`, or the revision of a close: the rows as they were then. */
   readonly as_of?: string;
+  /** Microseconds since 1970: the rows as a report had them then. */
+  readonly moment?: string;
   /** Rows are what is left of those of today when those of the close are taken away. */
   readonly adjustments?: true;
   /** The days that each figure is compared with. */

@@ -1,4 +1,5 @@
 import type { Breakdown } from '../../catalog/breakdowns.ts';
+import type { Family } from '../../catalog/catalog.ts';
 import { type DateRange, daysBetween } from './days.ts';
 import type { ReportOptions } from './options.ts';
 
@@ -19,10 +20,21 @@ export interface Plan {
   readonly closed?: readonly string[];
   /** The revisions whose rows are taken away from those of today. */
   readonly adjusted?: readonly string[];
+  /** What a report as of a moment is computed from: see `asOfMoment`. */
+  readonly past?: Past;
   /** The days to compare with, and how many days later those of the range are that they are compared to. */
   readonly compared?: { readonly days: Days; readonly later: number } | undefined;
   /** Absent on a single node. */
   readonly routing?: ShardRouting;
+}
+
+/** What tells which rows a report as of a moment had. */
+export interface Past {
+  /** Days that changed since, or may have; `yyyy-mm-dd`. */
+  readonly changed: readonly string[];
+  /** Another text after each further rewrite of the months. */
+  readonly rewrites: string;
+  readonly family: Family;
 }
 
 /** The part of a range that ClickHouse's Date can hold; first > last if it can hold no day of it. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import { linkParameter } from '../../accounts/links.ts';
-import { asOfClose } from '../../report/closed-months.ts';
+import { asOf } from '../../report/as-of-moment.ts';
 import { rowColumns } from '../../report/columns.ts';
 import { compileReport } from '../../report/compile.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
@@ -38,7 +38,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
     const account = c.get('account');
     const inSheet = format === 'xlsx' && { currency: deps.currencyOf(account) };
     const today = planReport(breakdown, account, range, deps.routingOf(account), { ...asked, ...inSheet });
-    const plan = await asOfClose(deps.reader, catalog, today);
+    const plan = await asOf(deps.reader, catalog, today);
     const seen = await deps.answers.look(plan, format);
     return { ...seen, ...(seen.version && { version: versionOf(plan, seen.version) }) };
   };

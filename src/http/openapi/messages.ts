@@ -67,7 +67,9 @@ export const reportProblems = problemCodes.filter(
 );
 
 /** Those of endpoints that know only today. */
-export const problemsOfToday = reportProblems.filter((code) => code !== 'month_not_closed');
+export const problemsOfToday = reportProblems.filter(
+  (code) => !/^(month_not_closed|as_of_too_old)$/.test(code),
+);
 
 const limit = limitHeaders.slice(1);
 

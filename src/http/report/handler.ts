@@ -5,7 +5,7 @@ import type { Context, Handler } from 'hono';
 import type { Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
-import { asOfClose } from '../../report/closed-months.ts';
+import { asOf, requireSameThen } from '../../report/as-of-moment.ts';
 import { rowColumns } from '../../report/columns.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
 import type { Answers, Asking, FoundAnswer } from '../../report/kept/answers.ts';
@@ -78,7 +78,7 @@ export function report(
     const inSheet = format === 'xlsx' && { currency };
     const startedAt = performance.now();
     const today = planReport(breakdown, account, range, deps.routingOf(account), { ...what, ...inSheet });
-    const plan = await asOfClose(deps.reader, deps.catalog, today);
+    const plan = await asOf(deps.reader, deps.catalog, today);
     const found = await deps.answers.find(plan, format);
     const cache = found.status;
     deps.onFound(cache);
@@ -165,7 +165,9 @@ async function collected(
       traceparent: c.get('traceparent'),
     });
     const body = report.then((stream) => stream.body);
-    return (await ask.collect(body, ask.unconfirmedDates(signal), { query, rows: {}, summary })) ?? tooLong;
+    const answer = await ask.collect(body, ask.unconfirmedDates(signal), { query, rows: {}, summary });
+    if (answer) await requireSameThen(deps.reader, deps.catalog, plan);
+    return answer ?? tooLong;
   } catch (error) {
     if (givenUp.signal.aborted && !signal.aborted) return slow;
     throw error;
@@ -217,6 +219,7 @@ async function streamed(
     return { sendable, coding, summary };
   };
   const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
+  await requireSameThen(deps.reader, deps.catalog, plan);
   if (sendable.errored) throw brokeOff(queryId, sendable.errored);
   const first_byte_ms = Math.round(performance.now() - startedAt);
   c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });

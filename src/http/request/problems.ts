@@ -62,6 +62,12 @@ export const problems = {
     detail: '2026-11 is not closed',
     field: 'as_of',
   },
+  as_of_too_old: {
+    status: 409,
+    when: '`as_of` asks for a moment of which nobody can tell what a report had: older than what is kept, or one at which something was being loaded, replaced or renamed. `detail` says from when on it can be told.',
+    detail: 'it can be told from 2026-11-03T09:00:04.018273Z on',
+    field: 'as_of',
+  },
   body_too_large: {
     status: 413,
     when: 'The body is too large.',

@@ -19,7 +19,7 @@ export class UnconfirmedDays {
    * @param state what they depend on; undefined if that is unknown, so that nothing can be kept
    */
   async of(plan: Plan, state: string | undefined, signal: AbortSignal): Promise<readonly string[]> {
-    if (state === undefined || plan.closed) return this.#read(plan, signal);
+    if (state === undefined || plan.closed || plan.past) return this.#read(plan, signal);
     const { breakdown, routing, account, days } = plan;
     const key = `days ${breakdown.family} ${routing?.shards} ${account}`;
     const kept = this.#kept.get(key);

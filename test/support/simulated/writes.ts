@@ -50,6 +50,8 @@ export const writes: readonly (readonly [RegExp, Write])[] = [
     },
   ],
   [/^INSERT INTO (campaigns|ad_units)_changes /, () => undefined],
+  // The past is not simulated.
+  [/^INSERT INTO rewrites /, () => undefined],
   [
     /^INSERT INTO incoming_staging \(/,
     ({ tables }, statement) => {

@@ -1,0 +1,85 @@
+import { type Store, select } from '../client.ts';
+import type { DayRange } from './verify-rollups.ts';
+
+/** Names, confirmations and whole stores are of this month. */
+const everyMonth = 0;
+
+/** Dictionaries read names anew within a minute, also where a loader was killed before it told them to. */
+const shownAfterMinutes = 2;
+
+/**
+ * Does what changes months of reports otherwise than by events that come, and records from when until when, so that
+ * reports as of a moment do not tell what nobody can know. What is interrupted stays open, and then all that ended before
+ * in these months is lost, until another rewrite of them has ended. The caller makes sure that no other one runs.
+ * @param months `yyyymm`
+ * @param work takes the time from which on the past cannot be told, by the clock of the store
+ */
+export async function rewriting<Result>(
+  store: Store,
+  months: readonly number[],
+  work: (beganAt: string) => Promise<Result>,
+): Promise<Result> {
+  const beganAt = await beginRewrite(store, months);
+  const result = await work(beganAt);
+  await endRewrite(store, months, { beganAt });
+  return result;
+}
+
+/** @returns its time, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC */
+export async function beginRewrite(store: Store, months: readonly number[]): Promise<string> {
+  const [row] = await select<{ now: string }>(store, "SELECT toString(now64(6, 'UTC')) AS now");
+  if (!row) throw new Error('ClickHouse did not tell its time');
+  if (months.length > 0) {
+    await store.command({
+      query: `INSERT INTO rewrites (month, began_at)
+        SELECT arrayJoin({months:Array(UInt32)}), toDateTime64({beganAt:String}, 6, 'UTC')`,
+      query_params: { months, beganAt: row.now },
+      clickhouse_settings: { wait_end_of_query: 1 },
+    });
+  }
+  return row.now;
+}
+
+/** Ends a rewrite, and those of its months that were interrupted. @param lost the past before cannot be told either */
+export async function endRewrite(
+  store: Store,
+  months: readonly number[],
+  { beganAt, lost = false }: { readonly beganAt: string; readonly lost?: boolean },
+): Promise<void> {
+  if (months.length === 0) return;
+  await store.command({
+    query: `INSERT INTO rewrites (month, began_at, ended_at, lost)
+      SELECT month, began_at, now64(6, 'UTC'), {lost:Bool} OR began_at != toDateTime64({beganAt:String}, 6, 'UTC')
+      FROM rewrites AS r FINAL WHERE month IN {months:Array(UInt32)} AND r.ended_at = 0`,
+    query_params: { months, beganAt, lost },
+    clickhouse_settings: { wait_end_of_query: 1 },
+  });
+}
+
+/** Loads names or confirmations, and records from when until when reports may have shown the old ones or the new. */
+export async function relisting<Result>(store: Store, work: () => Promise<Result>): Promise<Result> {
+  const [row] = await select<{ now: string }>(store, "SELECT toString(now64(6, 'UTC')) AS now");
+  const record = (endedAt: string) =>
+    store.command({
+      query: `INSERT INTO rewrites (month, began_at, ended_at)
+        SELECT ${everyMonth}, toDateTime64({beganAt:String}, 6, 'UTC'), ${endedAt}`,
+      query_params: { beganAt: row?.now },
+      clickhouse_settings: { wait_end_of_query: 1 },
+    });
+  await record(`now64(6, 'UTC') + INTERVAL ${shownAfterMinutes} MINUTE`);
+  const result = await work();
+  await record("now64(6, 'UTC')");
+  return result;
+}
+
+/** The months of days, `yyyymm`. */
+export function monthsWithin(ranges: readonly DayRange[]): number[] {
+  const months = new Set<number>();
+  for (const { from, to } of ranges) {
+    for (let month = monthOf(from); month <= monthOf(to); month += month % 100 === 12 ? 89 : 1)
+      months.add(month);
+  }
+  return [...months];
+}
+
+const monthOf = (day: string): number => Number(day.slice(0, 7).replace('-', ''));

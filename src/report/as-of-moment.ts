@@ -1,0 +1,149 @@
+import { changesTable, familyOf, rollupTable } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import { cameBetween } from '../../clickhouse/came-between.ts';
+import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
+import { asOfClose } from './closed-months.ts';
+import { readSettings } from './compile.ts';
+import { timeOf } from './day-changed.ts';
+import { dayParameters, ownedOn } from './from-clause.ts';
+import { InvalidRequest } from './invalid-request.ts';
+import type { Plan } from './plan.ts';
+
+/** Nobody can tell what reports had at the moment that one asks for. */
+export class AsOfTooOld extends Error {}
+
+const moment = timeOf('moment');
+
+/** The same plan of the rows that it asks for: of today, of a close, or of a moment. @throws as these do */
+export function asOf(reader: Reader, catalog: Catalog, plan: Plan): Promise<Plan> {
+  return plan.options.moment === undefined
+    ? asOfClose(reader, catalog, plan)
+    : asOfMoment(reader, catalog, plan);
+}
+
+/**
+ * The same plan of the rows as they were at a moment. What it is computed from must still be so when the answer has been
+ * read: see `requireSameThen`.
+ * @throws {AsOfTooOld} when that cannot be told
+ */
+export async function asOfMoment(reader: Reader, catalog: Catalog, today: Plan): Promise<Plan> {
+  const { moment: at } = today.options;
+  if (at === undefined) return today;
+  const { routing } = today;
+  // Events lie with their advertiser, and the ledger is spread over all shards.
+  const plan = { ...today, ...(routing && { routing: { ...routing, shards: 'all' as const } }) };
+  const [rewrites] = await reader.rows<Rewrites>(rewritesStatement(plan));
+  if (!rewrites) throw new Error('ClickHouse did not tell what was rewritten');
+  if (rewrites.ahead) throw new InvalidRequest('as_of', 'must not be in the future');
+  if (rewrites.open) {
+    throw new AsOfTooOld(
+      'what was loaded in these months is being taken back, replaced or repaired, or that was interrupted: no moment can be told until it is completed',
+    );
+  }
+  if (rewrites.until !== '') throw tooOld(rewrites.until);
+  const changed = await reader.rows<{ day: string }>(changedDaysStatement(plan));
+  const past = {
+    changed: changed.map(({ day }) => day),
+    rewrites: rewrites.seen,
+    family: familyOf(catalog, plan.breakdown.family),
+  };
+  const ofThen = { ...plan, past };
+  if (past.changed.length > 0) await requireTold(reader, ofThen);
+  return ofThen;
+}
+
+/**
+ * To be called when what a plan asks for has been read, and before anybody sees it.
+ * @throws {AsOfTooOld} when that may be of two states of the store
+ */
+export async function requireSameThen(reader: Reader, catalog: Catalog, plan: Plan): Promise<void> {
+  if (!plan.past) return;
+  const { past } = await asOfMoment(reader, catalog, plan);
+  if (
+    JSON.stringify([past?.rewrites, past?.changed]) ===
+    JSON.stringify([plan.past.rewrites, plan.past.changed])
+  )
+    return;
+  throw new AsOfTooOld('what was loaded in these months changed while the report was made: ask again');
+}
+
+const tooOld = (from: string) => new AsOfTooOld(`it can be told from ${from} on`);
+
+interface Rewrites {
+  readonly ahead: 0 | 1;
+  readonly open: 0 | 1;
+  /** RFC 3339; empty where nothing stands against it. */
+  readonly until: string;
+  /** Another text after each further rewrite. */
+  readonly seen: string;
+}
+
+const rfc3339 = (time: string) =>
+  `if(toUInt64(${time}) = 0, '', replaceOne(toString(${time}), ' ', 'T') || 'Z')`;
+
+/** Rewrites of the months of the range, and those of everything. */
+function rewritesStatement(plan: Plan): ReadStatement {
+  const { days, compared } = plan;
+  const isHeld = `(r.lost OR r.began_at <= ${moment}) AND ${moment} < r.ended_at`;
+  const query = [
+    `SELECT toUInt8(${moment} > now64(6, 'UTC')) AS ahead, toUInt8(countIf(r.ended_at = 0) > 0) AS open,`,
+    `${rfc3339(`maxIf(r.ended_at, ${isHeld})`)} AS until,`,
+    'toString(maxIf(r.version, month > 0)) AS seen',
+    'FROM rewrites AS r FINAL WHERE month = 0 OR month BETWEEN toYYYYMM({first:Date}) AND toYYYYMM({last:Date})',
+    ...(compared
+      ? ['OR month BETWEEN toYYYYMM({compared_first:Date}) AND toYYYYMM({compared_last:Date})']
+      : []),
+  ].join('\n');
+  return { query, params: paramsOf({ ...plan, days }), settings: { max_threads: 1, ...readSettings(plan) } };
+}
+
+/** Clocks of servers differ, and a change is seen a little after its time. To take a day for changed does no harm. */
+const changedAfter = `${moment} - INTERVAL 1 MINUTE`;
+
+function changedDaysStatement(plan: Plan): ReadStatement {
+  const { family } = plan.breakdown;
+  const changes = changesTable(family);
+  const query = [
+    'SELECT DISTINCT toString(day) AS day FROM (',
+    `SELECT day FROM ${changes} AS d WHERE ${ownedDays(plan)} AND d.changed_at > ${changedAfter}`,
+    `UNION ALL SELECT day FROM ${rollupTable(family, [])} AS a WHERE ${ownedDays(plan)} AND a.changed_at > ${changedAfter}`,
+    ') ORDER BY day',
+  ].join('\n');
+  const settings = { max_threads: 1, ...readSettings(plan, { [changes]: 'account_id' }) };
+  return { query, params: paramsOf(plan), settings };
+}
+
+/** @throws {AsOfTooOld} when the moment is one at which events of changed days were on their way */
+async function requireTold(reader: Reader, plan: Plan & Required<Pick<Plan, 'past'>>): Promise<void> {
+  const { owner } = plan.past.family;
+  const ofThen = `${ownedDays(plan, owner)} AND day IN {changed_days:Array(Date)}`;
+  const query = [
+    // A scalar, because it is needed twice, and read once.
+    `WITH (SELECT groupUniqArray(toString(e.chunk)) FROM events AS e PREWHERE ${ofThen}) AS chunks_found,`,
+    `(SELECT max(p.came_by) FROM past_events AS p PREWHERE ${ofThen} AND came_after <= ${moment} AND ${moment} < came_by AND left_at > ${moment}) AS past,`,
+    `(SELECT maxIf(if(toUInt64(came.came_by) = 0, toDateTime64('2200-01-01', 6, 'UTC'), came.came_by), came.came_after <= ${moment} AND (toUInt64(came.came_by) = 0 OR ${moment} < came.came_by)) FROM (`,
+    `SELECT chunk, ${cameBetween()} FROM load_chunks AS c WHERE chunk IN (SELECT arrayJoin(chunks_found)) GROUP BY chunk) AS came) AS present`,
+    `SELECT toUInt8(has(chunks_found, '')) AS by_hand, toUInt8(greatest(past, present) >= toDateTime64('2200-01-01', 6, 'UTC')) AS doubtful,`,
+    `${rfc3339('greatest(past, present)')} AS until`,
+  ].join('\n');
+  const [told] = await reader.rows<{ by_hand: 0 | 1; doubtful: 0 | 1; until: string }>({
+    query,
+    params: { ...paramsOf(plan), changed_days: plan.past.changed },
+    settings: readSettings(plan),
+  });
+  if (!told) throw new Error('ClickHouse did not tell which events were on their way');
+  if (told.by_hand) throw new AsOfTooOld('some events of these days came past the loader: nobody knows when');
+  if (told.doubtful)
+    throw new AsOfTooOld(
+      'an interrupted load has left events on these days: nobody knows since when reports had them',
+    );
+  if (told.until !== '') throw tooOld(told.until);
+}
+
+function ownedDays({ compared }: Plan, owner = 'account_id'): string {
+  const ranges = [ownedOn('first', 'last', owner)];
+  if (compared) ranges.push(ownedOn('compared_first', 'compared_last', owner));
+  return `(${ranges.join(' OR ')})`;
+}
+
+const paramsOf = (plan: Plan) => ({ ...dayParameters(plan), moment: plan.options.moment ?? '' });
