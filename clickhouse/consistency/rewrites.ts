@@ -2,7 +2,7 @@ import { type Store, select } from '../client.ts';
 import type { DayRange } from './verify-rollups.ts';
 
 /** Names, confirmations and whole stores are of this month. */
-const everyMonth = 0;
+export const everyMonth = 0;
 
 /** Dictionaries read names anew within a minute, also where a loader was killed before it told them to. */
 const shownAfterMinutes = 2;

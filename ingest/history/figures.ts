@@ -111,6 +111,16 @@ export interface ClosedSize {
   readonly bytes: number;
 }
 
+export interface PastSize {
+  /** Events that were taken back or replaced. */
+  readonly events: number;
+  readonly bytes: number;
+}
+
+export const pastSize = `SELECT (SELECT toFloat64(count()) FROM past_events) AS events, toFloat64(sum(bytes_on_disk)) AS bytes
+  FROM system.parts WHERE active AND database IN (currentDatabase(), concat(currentDatabase(), '_shard'))
+    AND table IN ('past_events', 'past_names', 'past_confirmations', 'rewrites')`;
+
 export const closedSize = `SELECT toFloat64(uniqExact(account_id, month)) AS months,
   (SELECT toFloat64(sum(bytes_on_disk)) FROM system.parts WHERE active AND database IN (currentDatabase(), concat(currentDatabase(), '_shard'))
      AND table IN (${['closes', ...Object.keys(catalog.families).map(closedTable)].map((table) => `'${table}'`).join(', ')})) AS bytes

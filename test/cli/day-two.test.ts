@@ -49,6 +49,7 @@ const wellStored: DataStatus = {
   last_day: '2026-11-19',
   size: { bytes: 1000, parts: 12, most_parts: 800 },
   closed: { months: 0, bytes: 0 },
+  past: { events: 0, bytes: 0 },
   disk: { free: 15, total: 100 },
   loads: {
     loads: 1,

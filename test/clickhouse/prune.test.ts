@@ -175,7 +175,7 @@ test('--reports drops old months for good: nothing brings half of one back', asy
   await load(db.store, replayed);
   const ofNow = { event_time: '2026-11-20T13:00:00Z' };
   await load(db.store, [event(ofNow)]);
-  await prune(db.store, { ...keep, reports: true }, now);
+  await prune(db.store, { ...keep, reports: true, anyway: true }, now);
   expect(await stored()).toBe(2);
   const rows = () =>
     select(

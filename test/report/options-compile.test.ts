@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endpoints } from '../../catalog/breakdowns.ts';
+import { endpoints, familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { closedPlan } from '../../src/report/closed-months.ts';
@@ -24,6 +24,10 @@ function planOf(path: string, asked: AskedOfStore, routing?: ShardRouting): Plan
   const reader = new RequestReader(catalog, endpoint.breakdown);
   const { range, ...others } = reader.parse(JSON.stringify({ ...march, ...asked }));
   const plan = planReport(endpoint.breakdown, account, range, routing, others);
+  if (plan.options.moment !== undefined) {
+    const family = familyOf(catalog, endpoint.breakdown.family);
+    return { ...plan, past: { changed: ['2026-03-02'], rewrites: '', family } };
+  }
   return asked.as_of === undefined ? plan : closedPlan(catalog, plan, ['a'.repeat(64), 'b'.repeat(64)]);
 }
 
@@ -42,6 +46,11 @@ const cases: Record<string, readonly [path: string, asked: AskedOfStore]> = {
   as_of: [dated, { as_of: 'closed', filters: { site: ['A'] }, totals: true }],
   'as_of-finest': ['/v1/ad_units/breakdowns/device_site_date', { as_of: 'closed' }],
   'as_of-compare_to': [undated, { as_of: 'closed', compare_to: 'previous_month', metrics: ['spent'] }],
+  'as_of-moment': [dated, { as_of: '2026-04-03T09:00:00Z', filters: { site: ['A'] }, totals: true }],
+  'as_of-moment-compare_to': [
+    undated,
+    { as_of: '2026-04-03T11:00:00.5+02:00', compare_to: 'previous_month', metrics: ['spent'] },
+  ],
   'compare_to-undated': [undated, { compare_to: 'previous_year', metrics: ['spent'] }],
   compare_to: [dated, { compare_to: 'previous_period', time_grain: 'month', totals: true }],
 };

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { endpoints } from '../../catalog/breakdowns.ts';
+import { endpoints, familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
@@ -71,6 +71,25 @@ test.each(endpoints(catalog))(
     expect(rows.length).toBeGreaterThan(0);
     expect(JSON.stringify(rows)).not.toContain('another');
     expect(await careless(compileUnconfirmedDates(closed))).toEqual([
+      { day: '2026-03-02' },
+      { day: '2026-03-03' },
+    ]);
+  },
+);
+
+test.each(endpoints(catalog))(
+  'a statement for $path as of a moment that forgets the account has no row of another',
+  async ({ breakdown }) => {
+    const options = { moment: `${Date.now()}000`, ids: true as const };
+    const past = { changed: ['2026-03-02'], rewrites: '', family: familyOf(catalog, breakdown.family) };
+    const plan = {
+      ...planReport(breakdown, account, range, undefined, { options, reads: breakdown.dimensions }),
+      past,
+    };
+    const rows = await careless(compileReport(catalog, plan, envelope, 'ndjson'));
+    expect(rows.length).toBeGreaterThan(0);
+    expect(JSON.stringify(rows)).not.toContain('another');
+    expect(await careless(compileUnconfirmedDates(plan))).toEqual([
       { day: '2026-03-02' },
       { day: '2026-03-03' },
     ]);

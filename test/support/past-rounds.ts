@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
@@ -35,17 +35,37 @@ const steps = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('replace' as const), of: seeds, seed: seeds }) },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant('replace days' as const), account, from: day, to: day, seed: seeds }),
+    arbitrary: fc.record({
+      kind: fc.constant('replace days' as const),
+      account,
+      from: day,
+      to: day,
+      seed: seeds,
+    }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('replay' as const), of: seeds }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('confirm' as const), account, from: day, to: day }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('rename' as const), account, name: seeds }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('close' as const), account, month: fc.constantFrom(202601, 202602, 202603) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('prune' as const), until: fc.constantFrom('2026-03', '2026-04') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('close' as const),
+      account,
+      month: fc.constantFrom(202601, 202602, 202603),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('prune' as const),
+      until: fc.constantFrom('2026-03', '2026-04'),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('rebuild' as const) }) },
 );
 export type Step = typeof steps extends fc.Arbitrary<infer T> ? T : never;
-export const stepLists = (maxLength: number) => fc.array(steps, { minLength: Math.ceil(maxLength / 2), maxLength });
+export const stepLists = (maxLength: number) =>
+  fc.array(steps, { minLength: Math.ceil(maxLength / 2), maxLength });
 
 interface Given {
   readonly at: string;
@@ -65,7 +85,12 @@ export interface PastRound {
 }
 
 /** Does these steps on a store, keeps answers that are given between them, and asks for each once more as of its time. */
-export async function pastRound(db: TestStore, service: TestService, list: readonly Step[], run: number): Promise<PastRound> {
+export async function pastRound(
+  db: TestStore,
+  service: TestService,
+  list: readonly Step[],
+  run: number,
+): Promise<PastRound> {
   const folder = await mkdtemp(join(tmpdir(), 'adtally-past-'));
   try {
     const loads: { id: string; path: string; rejects: boolean }[] = [];
@@ -77,9 +102,18 @@ export async function pastRound(db: TestStore, service: TestService, list: reado
       return path;
     };
     const made = (seed: number) =>
-      randomEvents(seed, 40).map((line, n) => ({ ...line, event_id: `${run}-${files}-${n}`, ...(n % 9 === 8 && { quantity: 0 }) }));
+      randomEvents(seed, 40).map((line, n) => ({
+        ...line,
+        event_id: `${run}-${files}-${n}`,
+        ...(n % 9 === 8 && { quantity: 0 }),
+      }));
     const loadFile = async (path: string) => {
-      const { loadId = '' } = await loadEvents({ store: db.store, input: new LocalFile(path), chunkBytes: 6_000, now });
+      const { loadId = '' } = await loadEvents({
+        store: db.store,
+        input: new LocalFile(path),
+        chunkBytes: 6_000,
+        now,
+      });
       loads.push({ id: loadId, path, rejects: true });
     };
     const pick = (of: number) => loads[of % Math.max(loads.length, 1)];
@@ -137,13 +171,18 @@ export async function pastRound(db: TestStore, service: TestService, list: reado
         case 'close':
           return close(db.store, step.month, step.account, { anyway: true, json: true }, now());
         case 'prune':
-          return prune(db.store, { keep: 1 }, new Date(`${step.until}-15T00:00:00Z`));
+          return prune(db.store, { keep: 1, anyway: true }, new Date(`${step.until}-15T00:00:00Z`));
         case 'rebuild':
           await rebuildRollups(db.store, catalog);
       }
     };
     const time = async () =>
-      (await select<{ t: string }>(db.store, "SELECT replaceOne(toString(now64(6, 'UTC')), ' ', 'T') || 'Z' AS t"))[0]?.t ?? '';
+      (
+        await select<{ t: string }>(
+          db.store,
+          "SELECT replaceOne(toString(now64(6, 'UTC')), ' ', 'T') || 'Z' AS t",
+        )
+      )[0]?.t ?? '';
     const asked = bodies(run);
     for (const [n, step] of list.entries()) {
       const after = JSON.stringify(step);
@@ -170,7 +209,9 @@ export async function pastRound(db: TestStore, service: TestService, list: reado
       } else {
         const text = await answerOf(response);
         if (response.status !== 200 || text !== answer)
-          wrong.push(`${at} after ${after}: ${path} of ${account} ${JSON.stringify(body)} ${accept}\n${answer}\n${text}`);
+          wrong.push(
+            `${at} after ${after}: ${path} of ${account} ${JSON.stringify(body)} ${accept}\n${answer}\n${text}`,
+          );
       }
     }
     return { told: given.length - untold.length - wrong.length, untold, wrong };
@@ -180,7 +221,8 @@ export async function pastRound(db: TestStore, service: TestService, list: reado
 }
 
 /** What the loader and the commands refuse, rightly. */
-const refusals = /was replaced before|prune has folded|no load of files|is no load|have no events|not of |nothing to close|still running|no rows|cannot be replaced|already loaded|not closed/;
+const refusals =
+  /was replaced before|prune has folded|no load of files|is no load|have no events|not of |nothing to close|still running|no rows|cannot be replaced|already loaded|not closed/;
 
 async function answerOf(response: Response): Promise<string> {
   const told = ['adtally-unconfirmed-revenue-dates', 'adtally-totals', 'adtally-row-count'];
@@ -197,9 +239,15 @@ function bodies(run: number): (n: number) => readonly [path: string, body: objec
       {},
       { totals: true, ids: true },
       { filters: { device: ['mobile', 'unknown'] }, limit: 5 },
-      { compare_to: dated ? 'previous_year' : 'previous_month', start_time: '2026-02-03', end_time: '2026-02-20' },
+      {
+        compare_to: dated ? 'previous_year' : 'previous_month',
+        start_time: '2026-02-03',
+        end_time: '2026-02-20',
+      },
       dated ? { time_grain: 'week' } : { metrics: ['impressions'] },
-      path.includes('campaigns') ? { filters: { campaign: ['Campaign 1 "/é', 'c2'] } } : { filters: { ad_unit: ['c1'] } },
+      path.includes('campaigns')
+        ? { filters: { campaign: ['Campaign 1 "/é', 'c2'] } }
+        : { filters: { ad_unit: ['c1'] } },
     ];
     const accept = ['application/json', 'text/csv', 'application/x-ndjson'][n % 3] ?? '';
     return [path, { ...quarter, ...options[(n + run) % options.length] }, accept];

@@ -168,6 +168,7 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   prune: [
     ['adtally prune --keep 25mo --dry-run', 'says what becomes of raw events before the last 25 months'],
     ['adtally prune --keep 3y --reports', 'reports forget older months, too'],
+    ['adtally prune --keep 25mo --anyway', 'also what was taken back in months that are not closed'],
   ],
   check: [['adtally check', 'says in which the tables differ from this version']],
   verify: [['adtally verify --from 2026-10-01 --to 2026-10-31', 'compares October with its raw events']],

@@ -2,6 +2,7 @@ import type {
   ClosedSize,
   LoadsOfDay,
   OpenWork,
+  PastSize,
   StoreSize,
   UnconfirmedDays,
 } from '../../../ingest/history/figures.ts';
@@ -41,6 +42,7 @@ export interface DataStatus {
   readonly last_day: string;
   readonly size: StoreSize;
   readonly closed: ClosedSize;
+  readonly past: PastSize;
   readonly disk: { readonly free: number; readonly total: number };
   readonly loads: LoadsOfDay;
   readonly failing: FailingFiles;
@@ -86,6 +88,7 @@ function ofData({
   last_day,
   size,
   closed,
+  past,
   disk,
   today,
   loads,
@@ -104,6 +107,14 @@ function ofData({
     ...(closed.months > 0
       ? [
           ['closed', `${counted(closed.months, 'month')} of accounts, ${formatBytes(closed.bytes)}`] as [
+            string,
+            string,
+          ],
+        ]
+      : []),
+    ...(past.events > 0
+      ? [
+          ['past', `${counted(past.events, 'event')} taken back or replaced, ${formatBytes(past.bytes)}`] as [
             string,
             string,
           ],

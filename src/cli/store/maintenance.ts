@@ -98,6 +98,10 @@ function addDayTwoCommands(program: Command): void {
       '--reports',
       'drop the events and rollups of these months instead: reports have no rows for them any more',
     )
+    .option(
+      '--anyway',
+      'also where that loses what was taken back, or reports, of months that are not closed',
+    )
     .option('--dry-run', 'only say what would be folded or dropped')
     .action((flags: PruneFlags) => withStore((store) => prune(store, flags, new Date())));
 }

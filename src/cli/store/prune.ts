@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { rollupTable } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { onShards } from '../../../clickhouse/cluster/on-nodes.ts';
@@ -6,10 +7,12 @@ import {
   countFolded,
   type Folded,
   foldEvents,
+  foldedChunk,
   recordPrunedMonths,
 } from '../../../clickhouse/consistency/fold-events.ts';
 import { requireNoUnsettledChunk } from '../../../clickhouse/consistency/rebuild-rollups.ts';
 import { dropStaging } from '../../../clickhouse/consistency/replace-months.ts';
+import { beginRewrite, endRewrite } from '../../../clickhouse/consistency/rewrites.ts';
 import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
 import { requireSettings } from '../../../clickhouse/settings.ts';
@@ -23,6 +26,8 @@ export interface PruneFlags {
   readonly keep: number;
   /** Drops events and rollups: reports have no rows for these months any more. */
   readonly reports?: boolean;
+  /** Also where that loses what no close has kept. */
+  readonly anyway?: boolean;
   readonly dryRun?: boolean;
 }
 
@@ -44,7 +49,8 @@ export function months(text: string): number {
 /**
  * Folds the raw events of whole months that are older than what is kept into sums, or drops them with their rollups.
  * Waits for loads; can be repeated.
- * @throws when it is unknown whether a chunk with events in these months arrived completely, before anything has changed
+ * @throws before anything has changed, when it is unknown whether a chunk with events in these months arrived completely, or
+ * what would be lost is in no close
  */
 export async function prune(store: Store, flags: PruneFlags, now: Date): Promise<void> {
   const { timezone } = await requireSettings(store);
@@ -53,8 +59,14 @@ export async function prune(store: Store, flags: PruneFlags, now: Date): Promise
   if (flags.dryRun) return flags.reports ? tellDrop(store, first) : tellFold(store, first);
   const done = await exclusively(store, 'prune', `prune before ${first}`, async (load) => {
     await requireNoUnsettledChunk(store, 'prune', { from: everyDay.from, to: until });
+    if (!flags.anyway) await requireClosed(store, until, flags.reports);
     await recordPrunedMonths(store, until);
-    return flags.reports ? drop(store, first, load) : fold(store, first, load);
+    const months = await monthsToForget(store, first, flags.reports);
+    const beganAt = await beginRewrite(store, months);
+    const done = await (flags.reports ? drop(store, first, load) : fold(store, first, load));
+    await dropPartitions(store, ['past_events'], first, load);
+    await endRewrite(store, months, { beganAt, lost: true });
+    return done;
   });
   await untilReportsShowIt();
   say(done);
@@ -85,17 +97,61 @@ async function drop(store: Store, first: string, load: Load): Promise<string> {
   // What a killed prune has left keeps the space of every month.
   await dropStaging(store);
   const dropped: Partition[] = [];
-  for (const tables of [['events'], rollupTables]) {
-    await onShards(store, async (shard) => {
-      for (const partition of await partitionsOn(shard.store, tables, first)) {
-        load.assertTurnHeld();
-        const query = `ALTER TABLE ${partition.table} DROP PARTITION ID '${partition.id}'`;
-        await shard.store.command({ query });
-        dropped.push(partition);
-      }
-    });
-  }
+  for (const tables of [['events'], rollupTables])
+    dropped.push(...(await dropPartitions(store, tables, first, load)));
   return describeDrop(dropped, first, 'dropped');
+}
+
+async function dropPartitions(
+  store: Store,
+  tables: readonly string[],
+  first: string,
+  load: Load,
+): Promise<Partition[]> {
+  const dropped = await onShards(store, async (shard) => {
+    const partitions = await partitionsOn(shard.store, tables, first);
+    for (const partition of partitions) {
+      load.assertTurnHeld();
+      const query = `ALTER TABLE ${partition.table} DROP PARTITION ID '${partition.id}'`;
+      await shard.store.command({ query });
+    }
+    return partitions;
+  });
+  return dropped.flat();
+}
+
+/** The months whose past goes: of those that were folded before nothing does. */
+async function monthsToForget(store: Store, first: string, reports = false): Promise<number[]> {
+  const tables = ['past_events', ...(reports ? ['events', ...rollupTables] : [])];
+  const dropped = (await partitionsBefore(store, tables, first)).map(({ id }) => Number(id));
+  const raw = await select<{ month: number }>(
+    store,
+    `SELECT toYYYYMM(day) AS month FROM events WHERE day < {first:Date} AND chunk != '${foldedChunk}' GROUP BY month
+     UNION DISTINCT SELECT month FROM rewrites FINAL WHERE month BETWEEN 1 AND toYYYYMM({first:Date}) - 1 AND ended_at = 0`,
+    { first },
+  );
+  return [...new Set([...dropped, ...raw.map(({ month }) => month)])];
+}
+
+/** @throws when an account has something to lose in a month that is not closed: what was taken back, or all its rows */
+async function requireClosed(store: Store, until: string, reports = false): Promise<void> {
+  const lost = Object.entries(catalog.families).flatMap(([name, { owner }]) => [
+    `SELECT ${owner} AS account_id, day FROM past_events WHERE ${owner} != ''`,
+    ...(reports ? [`SELECT account_id, day FROM ${rollupTable(name, [])}`] : []),
+  ]);
+  const open = await select<{ account: string; month: number }>(
+    store,
+    `SELECT account_id AS account, toYYYYMM(day) AS month FROM (${lost.join(' UNION ALL ')})
+     WHERE day <= {until:Date} GROUP BY account, month
+     HAVING (account, month) GLOBAL NOT IN (SELECT account_id, month FROM closes) ORDER BY month, account`,
+    { until },
+  );
+  const [one] = open;
+  if (!one) return;
+  const month = `${one.month}`.replace(/(?=..$)/, '-');
+  throw new Error(
+    `nothing was pruned: ${counted(open.length, 'month')} of accounts would lose ${reports ? 'rows' : 'events that were taken back or replaced'}, and ${open.length === 1 ? 'is' : 'are'} not closed, the first ${month} of ${one.account}. Close them (adtally close --all ${month}), or prune --anyway`,
+  );
 }
 
 async function tellDrop(store: Store, first: string): Promise<void> {

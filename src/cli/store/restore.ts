@@ -1,4 +1,5 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
+import { everyMonth } from '../../../clickhouse/consistency/rewrites.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import { dropDerived, markRestored, takePlace } from '../../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
@@ -57,6 +58,11 @@ async function restoreBeside(server: Store, { address }: Store, archive: Archive
     );
     await migrate(beside.address, config().reportTimezone, {});
     await dropDerived(server, database);
+    // What reports said between backup and restore is lost.
+    await beside.command({
+      query: `INSERT INTO rewrites (month, began_at) SELECT ${everyMonth}, max(turn) FROM loads FINAL
+              WHERE kind = 'rebuild' AND state = 'running' AND startsWith(file, 'backup to ')`,
+    });
     // The backup holds itself, as a load that still runs.
     await beside.command({
       query: `INSERT INTO loads SELECT * REPLACE ('loaded' AS state, now64(3) AS finished_at, now64(6) AS version)
@@ -81,6 +87,10 @@ async function syncTables(server: Store, database: string): Promise<void> {
 }
 
 async function tellRestored(store: Store, name: string): Promise<void> {
+  await store.command({
+    query: `INSERT INTO rewrites (month, began_at, ended_at) SELECT month, began_at, now64(6, 'UTC')
+            FROM rewrites AS r FINAL WHERE month = ${everyMonth} AND r.ended_at = 0`,
+  });
   const entry = { operation: 'restore', input: { from: name } };
   await recorded(store, commandLine(), entry, async () => ({ result: undefined, outcome: {} }));
   await untilReportsShowIt();

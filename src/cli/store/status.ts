@@ -10,6 +10,8 @@ import {
   closedSize,
   loadsOf,
   openWork,
+  type PastSize,
+  pastSize,
   type StoreSize,
   storeSize,
   unconfirmedDays,
@@ -97,11 +99,13 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
   );
   const [size] = await select<StoreSize>(store, storeSize);
   const [closed] = await select<ClosedSize>(store, closedSize);
+  const [past] = await select<PastSize>(store, pastSize);
   const [disk] = await select<{ free: number; total: number }>(
     store,
     "SELECT toFloat64(free_space) AS free, toFloat64(total_space) AS total FROM system.disks WHERE name = 'default'",
   );
-  if (!events || !size || !closed || !disk) throw new Error('ClickHouse did not tell what it stores');
+  if (!events || !size || !closed || !past || !disk)
+    throw new Error('ClickHouse did not tell what it stores');
   const unconfirmed = await unconfirmedDays(store);
   const open = {
     rejectedRows: await askFigure(store, openWork.rejectedRows),
@@ -118,6 +122,7 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
     ...more,
     size,
     closed,
+    past,
     disk,
     loads: await loadsOf(store, today, timezone),
     failing: await failingFiles(store, now),
