@@ -87,25 +87,20 @@ export async function rebuildRollups(
       for (const { table } of all) await exchangeMonths(shard, table, touched, staging(table));
     });
     // Nobody knows since when the rollups were wrong.
-    if (!isRewrite)
-      await endRewrite(store, months, { beganAt, lost: await hasChanged(store, catalog, months, beganAt) });
+    if (!isRewrite) await endRewrite(store, months, { beganAt, isLost: hasChanged(catalog) });
   } finally {
     await dropStaging(store);
   }
   return { months: touched.length, rollups: all.length };
 }
 
-async function hasChanged(
-  store: Store,
-  { families }: Catalog,
-  months: readonly number[],
-  since: string,
-): Promise<boolean> {
+/** SQL of whether days of the months changed since a rewrite began. */
+function hasChanged({ families }: Catalog): string {
   const changes = Object.keys(families).map(
-    (family) =>
-      `SELECT 1 FROM ${changesTable(family)} AS c WHERE ${rollupPartition} IN {months:Array(UInt32)} AND c.changed_at >= toDateTime64({since:String}, 6, 'UTC')`,
+    (family) => `SELECT 1 FROM ${changesTable(family)} AS c
+      WHERE ${rollupPartition} IN {months:Array(UInt32)} AND c.changed_at >= toDateTime64({beganAt:String}, 6, 'UTC')`,
   );
-  return (await select(store, changes.join(' UNION ALL '), { months, since })).length > 0;
+  return `(SELECT count() > 0 FROM (${changes.join(' UNION ALL ')}))`;
 }
 
 /** Computes what replaces a rollup, on a single node or on one shard. */

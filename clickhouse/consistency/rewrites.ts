@@ -40,18 +40,18 @@ export async function beginRewrite(store: Store, months: readonly number[]): Pro
   return row.now;
 }
 
-/** Ends a rewrite, and those of its months that were interrupted. @param lost the past before cannot be told either */
+/** Ends a rewrite, and those of its months that were interrupted. @param isLost SQL: whether the past before is lost, too */
 export async function endRewrite(
   store: Store,
   months: readonly number[],
-  { beganAt, lost = false }: { readonly beganAt: string; readonly lost?: boolean },
+  { beganAt, isLost = 'false' }: { readonly beganAt: string; readonly isLost?: string },
 ): Promise<void> {
   if (months.length === 0) return;
   await store.command({
     query: `INSERT INTO rewrites (month, began_at, ended_at, lost)
-      SELECT month, began_at, now64(6, 'UTC'), {lost:Bool} OR began_at != toDateTime64({beganAt:String}, 6, 'UTC')
+      SELECT month, began_at, now64(6, 'UTC'), ${isLost} OR began_at != toDateTime64({beganAt:String}, 6, 'UTC')
       FROM rewrites AS r FINAL WHERE month IN {months:Array(UInt32)} AND r.ended_at = 0`,
-    query_params: { months, beganAt, lost },
+    query_params: { months, beganAt },
     clickhouse_settings: { wait_end_of_query: 1 },
   });
 }

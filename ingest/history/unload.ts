@@ -136,11 +136,11 @@ async function takeBack(
       isRewrite: true,
       beforeExchange: () => turn.assertTurnHeld(),
     });
-    await store.command({
-      query: `INSERT INTO loads (* EXCEPT version)
-              SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id = {id:String}`,
-      query_params: { id },
-    });
+  });
+  await store.command({
+    query: `INSERT INTO loads (* EXCEPT version)
+            SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id = {id:String}`,
+    query_params: { id },
   });
   return found;
 }

@@ -110,7 +110,7 @@ const { rollupDdl, rollups, selectOf } = await import('./clickhouse/rollups.ts')
 const fields = (count) => "ADD COLUMN IF NOT EXISTS browser LowCardinality(String) AFTER device, ADD COLUMN IF NOT EXISTS video_views " + count + " DEFAULT 0 AFTER conversions";
 const alter = (table, count) => "ALTER TABLE " + table + " " + fields(count) + ";";
 console.log([
-  alter('events', 'UInt128'), alter('incoming', 'UInt64'), alter('incoming_staging', 'UInt64'),
+  alter('events', 'UInt128'), alter('past_events', 'UInt128'), alter('incoming', 'UInt64'), alter('incoming_staging', 'UInt64'),
   ...rollups(catalog).filter(({ family }) => family === 'campaigns').map((rollup) => rollup.sortingKey.includes('browser')
     ? rollupDdl(rollup)
     : "ALTER TABLE " + rollup.table + " ADD COLUMN IF NOT EXISTS video_views " + rollup.columns.find(({ name }) => name === 'video_views').type + ";\\n\\nALTER TABLE " + rollup.view + " MODIFY QUERY " + selectOf(rollup) + ";"),

@@ -19,7 +19,7 @@ beforeEach(async () => {
     await onEveryShard(db, `TRUNCATE TABLE ${table}`);
 });
 
-const keep = { keep: months('25mo') };
+const keep = { keep: months('25mo'), anyway: true };
 const now = new Date('2026-11-20T00:00:00Z');
 const old = { event_time: '2023-02-03T12:00:00Z' };
 const recent = { event_time: '2026-11-20T12:00:00Z' };
@@ -168,6 +168,22 @@ test('while a chunk is in doubt, prune changes nothing and says what to do; then
   await agrees();
 });
 
+test('what was taken back, or all rows with --reports, is not dropped where no close has kept the month', async () => {
+  const { loadId = '' } = await loaded(several(5));
+  await unload(db.store, loadId, () => now);
+  const carefully = { ...keep, anyway: false };
+  const before = await stored();
+  for (const [flags, lost] of [
+    [carefully, 'events that were taken back or replaced'],
+    [{ ...carefully, reports: true }, 'rows'],
+  ] as const) {
+    await expect(prune(db.store, flags, now)).rejects.toThrow(`of accounts would lose ${lost}, and `);
+  }
+  expect(await stored()).toBe(before);
+  await prune(db.store, keep, now);
+  await prune(db.store, carefully, now);
+});
+
 test('--reports drops old months for good: nothing brings half of one back', async () => {
   const { loadId = '' } = await loaded([...several(20), event(recent)]);
   const replayed = several(5);
@@ -175,7 +191,7 @@ test('--reports drops old months for good: nothing brings half of one back', asy
   await load(db.store, replayed);
   const ofNow = { event_time: '2026-11-20T13:00:00Z' };
   await load(db.store, [event(ofNow)]);
-  await prune(db.store, { ...keep, reports: true, anyway: true }, now);
+  await prune(db.store, { ...keep, reports: true }, now);
   expect(await stored()).toBe(2);
   const rows = () =>
     select(

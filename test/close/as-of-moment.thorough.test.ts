@@ -1,12 +1,20 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { unload } from '../../ingest/history/unload.ts';
+import { event, load, ndjson } from '../support/events.ts';
+import { usePast } from '../support/past.ts';
 import { pastRound, stepLists } from '../support/past-rounds.ts';
 import { testSeed as seed, testRounds } from '../support/random.ts';
+import { replaceBy } from '../support/replace-suite.ts';
 import { useService } from '../support/service.ts';
-import { useStore } from '../support/store.ts';
+import { shards, useStore } from '../support/store.ts';
+import { failingAt, unloadSteps, useUnloads } from '../support/unloads.ts';
 
 const db = useStore();
 const service = useService(db);
+const past = usePast(db, service);
+const unloads = useUnloads(db);
+const now = () => new Date();
 
 test(`a report as of a moment is what a report said then, or is refused, whatever came since (seed ${seed})`, async () => {
   let run = 0;
@@ -29,3 +37,67 @@ test(`a report as of a moment is what a report said then, or is refused, whateve
   );
   expect(told).toBeGreaterThan(50);
 });
+
+test.skipIf(shards > 1).each(unloadSteps)(
+  'what an unload that was killed at %s took away is never told wrong',
+  async (step) => {
+    const { account, file } = unloads;
+    const id = await unloads.load(await file('e.ndjson', ndjson(unloads.events(40))));
+    await load(db.store, [event({ advertiser_id: account, spend: '7' })]);
+    const before = [await past.now(), await past.asked(account)] as const;
+    for (const when of ['before', 'after'] as const) {
+      await expect(unload(failingAt(db.store, step, when), id, now)).rejects.toThrow('killed');
+      const killed = [await past.now(), await past.asked(account)] as const;
+      for (const [at, answer] of [before, killed]) {
+        const told = await past.asked(account, at);
+        if (!Array.isArray(told)) expect(told).toEqual(answer);
+        else expect(told.slice(0, 2)).toEqual([409, 'as_of_too_old']);
+      }
+    }
+    await unload(db.store, id, now);
+    const after = [await past.now(), await past.asked(account)] as const;
+    await load(db.store, [event({ advertiser_id: account, spend: '8' })]);
+    expect(await past.asked(account, after[0])).toEqual(after[1]);
+    expect(await past.asked(account, before[0])).toMatchObject([
+      409,
+      'as_of_too_old',
+      expect.stringContaining('can be told from'),
+    ]);
+  },
+);
+
+/** What a replacement does, in this order. */
+const replaceSteps = [
+  /INSERT INTO past_events/,
+  /INSERT INTO withdrawn_chunks/,
+  /EXCHANGE TABLES .* AND events$/,
+  /EXCHANGE TABLES .* AND campaigns_date$/,
+  /INSERT INTO loads \(\* EXCEPT/,
+] as const;
+
+test.skipIf(shards > 1).each(replaceSteps)(
+  'what a replacement that was killed at %s took away is never told wrong',
+  async (step) => {
+    const { account, file } = unloads;
+    const target = { load: await unloads.load(await file('e.ndjson', ndjson(unloads.events(40)))) };
+    const path = await file('new.ndjson', ndjson(unloads.events(30, { device: 'tv' })));
+    const given = [[await past.now(), await past.asked(account)] as const];
+    const expectNothingWrong = async () => {
+      for (const [at, answer] of given) {
+        const told = await past.asked(account, at);
+        if (!Array.isArray(told)) expect(told).toEqual(answer);
+        else expect(told.slice(0, 2)).toEqual([409, 'as_of_too_old']);
+      }
+    };
+    for (const when of ['before', 'after'] as const) {
+      await expect(replaceBy(failingAt(db.store, step, when), target, path)).rejects.toThrow('killed');
+      given.push([await past.now(), await past.asked(account)]);
+      await expectNothingWrong();
+    }
+    await replaceBy(db.store, target, path);
+    const after = [await past.now(), await past.asked(account)] as const;
+    await load(db.store, [event({ advertiser_id: account, spend: '8' })]);
+    expect(await past.asked(account, after[0])).toEqual(after[1]);
+    await expectNothingWrong();
+  },
+);

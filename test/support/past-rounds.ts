@@ -1,10 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
@@ -16,6 +15,7 @@ import { prune } from '../../src/cli/store/prune.ts';
 import { correctedExport } from './corrections.ts';
 import { type EventLine, loadRows, ndjson } from './events.ts';
 import { paths } from './oracle.ts';
+import { usePast } from './past.ts';
 import { randomEvents } from './random-events.ts';
 import { replaceBy } from './replace-suite.ts';
 import type { TestService } from './service.ts';
@@ -152,7 +152,6 @@ export async function pastRound(
           const load = pick(step.of);
           if (!load) return;
           const path = await correctedExport(db.store, load.id, [], folder, 'ndjson');
-          const { readFile } = await import('node:fs/promises');
           const text = (await readFile(path, 'utf8')).replaceAll('"quantity":"0"', '"quantity":"3"');
           await writeFile(path, text);
           if (text.trim()) await replay(db.store, load.id, new LocalFile(path), now);
@@ -176,13 +175,7 @@ export async function pastRound(
           await rebuildRollups(db.store, catalog);
       }
     };
-    const time = async () =>
-      (
-        await select<{ t: string }>(
-          db.store,
-          "SELECT replaceOne(toString(now64(6, 'UTC')), ' ', 'T') || 'Z' AS t",
-        )
-      )[0]?.t ?? '';
+    const past = usePast(db, service);
     const asked = bodies(run);
     for (const [n, step] of list.entries()) {
       const after = JSON.stringify(step);
@@ -190,12 +183,11 @@ export async function pastRound(
         if (!(error instanceof Error) || !refusals.test(error.message)) throw error;
       });
       for (const [path, body, accept] of [asked(2 * n), asked(2 * n + 1)]) {
-        for (const account of accounts) {
-          const at = await time();
-          const response = await service.post(path, account, body, { accept });
-          expect(response.status).toBe(200);
-          given.push({ at, after, account, path, body, accept, answer: await answerOf(response) });
-        }
+        const account = accounts[given.length % accounts.length] ?? 'both';
+        const at = await past.now();
+        const response = await service.post(path, account, body, { accept });
+        expect(response.status).toBe(200);
+        given.push({ at, after, account, path, body, accept, answer: await answerOf(response) });
       }
     }
     const untold = [];

@@ -205,7 +205,7 @@ async function pruneOld(ground: Ground, dice: Dice): Promise<string> {
   const now = new Date();
   const keep = (now.getUTCFullYear() - 2026) * 12 + now.getUTCMonth() - month;
   if (day > ground.rawSince) ground.rawSince = day;
-  const start = () => adtally(ground, ['prune', '--keep', `${keep}mo`]);
+  const start = () => adtally(ground, ['prune', '--keep', `${keep}mo`, '--anyway']);
   const fault = dice.one(['none', 'SIGKILL', 'engine']);
   if (fault !== 'none') {
     const pruning = start();

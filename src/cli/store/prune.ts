@@ -65,7 +65,7 @@ export async function prune(store: Store, flags: PruneFlags, now: Date): Promise
     const beganAt = await beginRewrite(store, months);
     const done = await (flags.reports ? drop(store, first, load) : fold(store, first, load));
     await dropPartitions(store, ['past_events'], first, load);
-    await endRewrite(store, months, { beganAt, lost: true });
+    await endRewrite(store, months, { beganAt, isLost: 'true' });
     return done;
   });
   await untilReportsShowIt();

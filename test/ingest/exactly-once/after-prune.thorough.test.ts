@@ -34,7 +34,7 @@ beforeEach(async () => {
   await done('migrate');
   await done('ingest', 'events', await file([{ quantity: 100 }, { quantity: 50 }]));
   await done('ingest', 'events', await file([{ event_time: '2026-11-20T12:00:00Z' }]));
-  await done('prune', '--keep', '25mo');
+  await done('prune', '--keep', '25mo', '--anyway');
 });
 
 const adtally = (...args: string[]) => commands.run(args, env);
@@ -123,13 +123,13 @@ test('a loader that was killed is ended before prune folds what it has sent', as
   const loading = commands.start(['ingest', 'events', ...flags], env);
   await sending();
   await loading.kill('SIGKILL');
-  const pruned = await adtally('prune', '--keep', '25mo');
+  const pruned = await adtally('prune', '--keep', '25mo', '--anyway');
   if (pruned.code !== 0) expect(pruned.stderr).toContain('Load the file again, which completes the chunk');
   for (let again = 0; again < 2; again++) {
     await done('ingest', 'events', ...flags);
     expect(await impressions()).toEqual([200_150, 200_150]);
   }
-  await done('prune', '--keep', '25mo');
+  await done('prune', '--keep', '25mo', '--anyway');
   await done('verify');
   expect(await impressions()).toEqual([200_150, 200_150]);
 });
@@ -139,14 +139,14 @@ test('prune is killed with its engine at any moment, and ended by running it aga
   for (let round = 0; round < 4; round++) {
     await done('ingest', 'events', await file([{ quantity: 1 }]));
     const expected = 50_151 + round;
-    const pruning = commands.start(['prune', '--keep', '25mo'], env);
+    const pruning = commands.start(['prune', '--keep', '25mo', '--anyway'], env);
     await delay(600 + 2_000 * Math.random());
     if (round % 2) await pruning.kill('SIGKILL');
     else await killEngine();
     await pruning.ended;
     await done('verify');
     expect(await impressions()).toEqual([expected, expected]);
-    await done('prune', '--keep', '25mo');
+    await done('prune', '--keep', '25mo', '--anyway');
     await done('rebuild');
     expect(await impressions()).toEqual([expected, expected]);
   }
