@@ -91,7 +91,7 @@ SELECT 'site_names' AS dictionary, account_id, site_id AS id, name, changed_at, 
 CREATE MATERIALIZED VIEW IF NOT EXISTS confirmations_past_view TO past_confirmations AS
 SELECT account_id, day, confirmed_at, now64(6, 'UTC') AS made_at FROM confirmations;
 
--- What there is when the past begins to be kept.
+-- What there is when the past begins to be kept. A new store has nothing.
 INSERT INTO {database}.past_names
 SELECT 'campaign_names', account_id, campaign_id, name, changed_at, version FROM {database}.campaigns FINAL
 UNION ALL SELECT 'creative_headlines', account_id, creative_id, headline, changed_at, version FROM {database}.creatives FINAL
@@ -103,4 +103,4 @@ SELECT account_id, day, max(c.confirmed_at), max(c.confirmed_at) FROM confirmati
 
 INSERT INTO rewrites (month, began_at, ended_at, lost)
 SELECT month, toDateTime64(0, 6, 'UTC'), max(m.pruned_at), true FROM pruned_months AS m GROUP BY month
-UNION ALL SELECT 0, toDateTime64(0, 6, 'UTC'), now64(6, 'UTC'), true;
+UNION ALL SELECT 0, toDateTime64(0, 6, 'UTC'), now64(6, 'UTC'), true FROM (SELECT 1 FROM loads LIMIT 1);

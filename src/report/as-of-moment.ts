@@ -129,7 +129,8 @@ async function requireTold(reader: Reader, plan: Plan & Required<Pick<Plan, 'pas
   const [told] = await reader.rows<{ by_hand: 0 | 1; doubtful: 0 | 1; until: string }>({
     query,
     params: { ...paramsOf(plan), changed_days: plan.past.changed },
-    settings: readSettings(plan),
+    // It reads as much as the report and has no place at the gate.
+    settings: { max_threads: 1, priority: 2, max_execution_time: 60, ...readSettings(plan) },
   });
   if (!told) throw new Error('ClickHouse did not tell which events were on their way');
   if (told.by_hand) throw new AsOfTooOld('some events of these days came past the loader: nobody knows when');

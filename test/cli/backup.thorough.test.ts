@@ -165,3 +165,32 @@ test('prune folds raw events of old months and keeps their reports, unless told 
   await done('verify');
   expect((await service.kill('SIGTERM')).code).toBe(0);
 });
+
+test('after a restore moments before the backup can be told, and those between the two cannot', async () => {
+  const token = (await done('token', 'create', 'advertiser')).trim();
+  const asked = async (moments: readonly (string | undefined)[]) => {
+    const service = commands.start(['serve'], { ...env, PORT: '0' });
+    const [, url = ''] = await service.said(/listening on (http:\/\/[^"; ]+)/);
+    const answers: [status: number, rows: unknown][] = [];
+    for (const as_of of moments) {
+      const answer = await fetch(`${url}/v1/campaigns/breakdowns/date`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ start_time: '2026-01-01', end_time: '2026-12-31', as_of }),
+      });
+      const { result } = (await answer.json()) as { result?: { rows: unknown } };
+      answers.push([answer.status, result?.rows]);
+    }
+    expect((await service.kill('SIGTERM')).code).toBe(0);
+    return answers;
+  };
+  const [then] = await asked([undefined]);
+  const before = new Date().toISOString();
+  const to = join(folder, 'past.tar.zst');
+  await done('backup', to);
+  await done('ingest', 'events', file('lost.ndjson', ['2026-04-15']));
+  const between = new Date().toISOString();
+  await done('restore', to, '--replace');
+  const after = new Date().toISOString();
+  expect(await asked([before, between, after])).toEqual([then, [409, undefined], then]);
+});

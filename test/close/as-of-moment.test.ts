@@ -53,18 +53,14 @@ test('a moment is told the same, or refused, while loads come and are taken back
   const at = await past.now();
   const then = await past.asked(account);
   let done = false;
-  const work = async () => {
-    for (const n of [1, 2]) {
-      const id = await unloads.load(
-        await file(`${n}.ndjson`, ndjson(unloads.events(50, { device: `${n}` }))),
-        3_000,
-      );
-      const path = await file(`new-${n}.ndjson`, ndjson(unloads.events(30, { device: `new ${n}` })));
-      if (n === 1) await unload(db.store, id, now);
-      else await replaceBy(db.store, { load: id }, path);
-    }
+  const work = async (n: number) => {
+    const lines = ndjson(unloads.events(50, { device: `${n}` }));
+    const id = await unloads.load(await file(`${n}.ndjson`, lines), 3_000);
+    const path = await file(`new-${n}.ndjson`, ndjson(unloads.events(30, { device: `new ${n}` })));
+    if (n === 1) await unload(db.store, id, now);
+    else await replaceBy(db.store, { load: id }, path);
   };
-  const working = work().finally(() => {
+  const working = Promise.all([work(1), work(2)]).finally(() => {
     done = true;
   });
   let told = 0;
