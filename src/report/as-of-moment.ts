@@ -26,7 +26,7 @@ export function asOf(reader: Reader, catalog: Catalog, plan: Plan): Promise<Plan
  * read: see `requireSameThen`.
  * @throws {AsOfTooOld} when that cannot be told
  */
-export async function asOfMoment(reader: Reader, catalog: Catalog, today: Plan): Promise<Plan> {
+async function asOfMoment(reader: Reader, catalog: Catalog, today: Plan): Promise<Plan> {
   const { moment: at } = today.options;
   if (at === undefined) return today;
   const { routing } = today;

@@ -20,7 +20,7 @@ export interface Plan {
   readonly closed?: readonly string[];
   /** The revisions whose rows are taken away from those of today. */
   readonly adjusted?: readonly string[];
-  /** What a report as of a moment is computed from: see `asOfMoment`. */
+  /** What a report as of a moment is computed from: see `asOf`. */
   readonly past?: Past;
   /** The days to compare with, and how many days later those of the range are that they are compared to. */
   readonly compared?: { readonly days: Days; readonly later: number } | undefined;
