@@ -64,6 +64,7 @@ const steps = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('rebuild' as const) }) },
 );
 export type Step = typeof steps extends fc.Arbitrary<infer T> ? T : never;
+
 export const stepLists = (maxLength: number) =>
   fc.array(steps, { minLength: Math.ceil(maxLength / 2), maxLength });
 
@@ -93,7 +94,7 @@ export async function pastRound(
 ): Promise<PastRound> {
   const folder = await mkdtemp(join(tmpdir(), 'adtally-past-'));
   try {
-    const loads: { id: string; path: string; rejects: boolean }[] = [];
+    const loads: { id: string; path: string }[] = [];
     const given: Given[] = [];
     let files = 0;
     const fileOf = async (events: readonly EventLine[]) => {
@@ -114,7 +115,7 @@ export async function pastRound(
         chunkBytes: 6_000,
         now,
       });
-      loads.push({ id: loadId, path, rejects: true });
+      loads.push({ id: loadId, path });
     };
     const pick = (of: number) => loads[of % Math.max(loads.length, 1)];
     const perform = async (step: Step): Promise<void> => {
