@@ -7,7 +7,7 @@ import { readSettings } from './compile.ts';
 import { timeOf } from './day-changed.ts';
 import { dayParameters, ownedOn } from './from-clause.ts';
 import { InvalidRequest } from './invalid-request.ts';
-import type { Plan } from './plan.ts';
+import type { Past, Plan } from './plan.ts';
 
 /** Nobody can tell what reports had at the moment that one asks for. */
 export class AsOfTooOld extends Error {}
@@ -27,26 +27,10 @@ export function asOf(reader: Reader, catalog: Catalog, plan: Plan): Promise<Plan
  * @throws {AsOfTooOld} when that cannot be told
  */
 async function asOfMoment(reader: Reader, catalog: Catalog, today: Plan): Promise<Plan> {
-  const { moment: at } = today.options;
-  if (at === undefined) return today;
   const { routing } = today;
   // Events lie with their advertiser, and the ledger is spread over all shards.
   const plan = { ...today, ...(routing && { routing: { ...routing, shards: 'all' as const } }) };
-  const [rewrites] = await reader.rows<Rewrites>(rewritesStatement(plan));
-  if (!rewrites) throw new Error('ClickHouse did not tell what was rewritten');
-  if (rewrites.ahead) throw new InvalidRequest('as_of', 'must not be in the future');
-  if (rewrites.open) {
-    throw new AsOfTooOld(
-      'what was loaded in these months is being taken back, replaced or repaired, or that was interrupted: no moment can be told until it is completed',
-    );
-  }
-  if (rewrites.until !== '') throw tooOld(rewrites.until);
-  const changed = await reader.rows<{ day: string }>(changedDaysStatement(plan));
-  const past = {
-    changed: changed.map(({ day }) => day),
-    rewrites: rewrites.seen,
-    family: familyOf(catalog, plan.breakdown.family),
-  };
+  const past = { ...(await stateThen(reader, plan)), family: familyOf(catalog, plan.breakdown.family) };
   const ofThen = { ...plan, past };
   if (past.changed.length > 0) await requireTold(reader, ofThen);
   return ofThen;
@@ -56,58 +40,63 @@ async function asOfMoment(reader: Reader, catalog: Catalog, today: Plan): Promis
  * To be called when what a plan asks for has been read, and before anybody sees it.
  * @throws {AsOfTooOld} when that may be of two states of the store
  */
-export async function requireSameThen(reader: Reader, catalog: Catalog, plan: Plan): Promise<void> {
-  if (!plan.past) return;
-  const { past } = await asOfMoment(reader, catalog, plan);
-  if (
-    JSON.stringify([past?.rewrites, past?.changed]) ===
-    JSON.stringify([plan.past.rewrites, plan.past.changed])
-  )
-    return;
-  throw new AsOfTooOld('what was loaded in these months changed while the report was made: ask again');
+export async function requireSameThen(reader: Reader, plan: Plan): Promise<void> {
+  const { past } = plan;
+  if (!past) return;
+  const { changed, rewrites, lastChange } = await stateThen(reader, plan);
+  if (rewrites !== past.rewrites || changed.join() !== past.changed.join()) {
+    throw new AsOfTooOld('what was loaded in these months changed while the report was made: ask again');
+  }
+  // Events that came meanwhile may have been on their way at the moment.
+  if (lastChange !== past.lastChange) await requireTold(reader, { ...plan, past });
+}
+
+/** @throws {AsOfTooOld} for what a rewrite stands against */
+async function stateThen(reader: Reader, plan: Plan): Promise<Omit<Past, 'family'>> {
+  const [state] = await reader.rows<State>(stateStatement(plan));
+  if (!state) throw new Error('ClickHouse did not tell what was rewritten');
+  if (state.ahead) throw new InvalidRequest('as_of', 'must not be in the future');
+  if (state.open) {
+    throw new AsOfTooOld(
+      'what was loaded in these months is being taken back, replaced or repaired, or that was interrupted: no moment can be told until it is completed',
+    );
+  }
+  if (state.until !== '') throw tooOld(state.until);
+  return { changed: state.changed, rewrites: state.rewrites, lastChange: state.lastChange };
 }
 
 const tooOld = (from: string) => new AsOfTooOld(`it can be told from ${from} on`);
 
-interface Rewrites {
+interface State extends Omit<Past, 'family'> {
   readonly ahead: 0 | 1;
   readonly open: 0 | 1;
   /** RFC 3339; empty where nothing stands against it. */
   readonly until: string;
-  /** Another text after each further rewrite. */
-  readonly seen: string;
 }
 
 const rfc3339 = (time: string) =>
   `if(toUInt64(${time}) = 0, '', replaceOne(toString(${time}), ' ', 'T') || 'Z')`;
 
-/** Rewrites of the months of the range, and those of everything. */
-function rewritesStatement(plan: Plan): ReadStatement {
-  const { days, compared } = plan;
+/** Clocks of servers differ, and a change is seen a little after its time. To take a day for changed does no harm. */
+const changedAfter = `${moment} - INTERVAL 1 MINUTE`;
+
+/** The days that changed since, and rewrites of the months of the range and of everything. */
+function stateStatement(plan: Plan): ReadStatement {
+  const { compared, breakdown } = plan;
+  const changes = changesTable(breakdown.family);
   const isHeld = `(r.lost OR r.began_at <= ${moment}) AND ${moment} < r.ended_at`;
+  const changed = (table: string) =>
+    `SELECT day, d.changed_at AS changed_at FROM ${table} AS d WHERE ${ownedDays(plan)} AND d.changed_at > ${changedAfter}`;
   const query = [
+    'WITH (SELECT (arraySort(groupUniqArray(toString(c.day))), toString(max(c.changed_at))) FROM (',
+    `${changed(changes)} UNION ALL ${changed(rollupTable(breakdown.family, []))}) AS c) AS days`,
     `SELECT toUInt8(${moment} > now64(6, 'UTC')) AS ahead, toUInt8(countIf(r.ended_at = 0) > 0) AS open,`,
-    `${rfc3339(`maxIf(r.ended_at, ${isHeld})`)} AS until,`,
-    'toString(maxIf(r.version, month > 0)) AS seen',
+    `${rfc3339(`maxIf(r.ended_at, ${isHeld})`)} AS until, toString(maxIf(r.version, month > 0)) AS rewrites,`,
+    'days.1 AS changed, days.2 AS lastChange',
     'FROM rewrites AS r FINAL WHERE month = 0 OR month BETWEEN toYYYYMM({first:Date}) AND toYYYYMM({last:Date})',
     ...(compared
       ? ['OR month BETWEEN toYYYYMM({compared_first:Date}) AND toYYYYMM({compared_last:Date})']
       : []),
-  ].join('\n');
-  return { query, params: paramsOf({ ...plan, days }), settings: { max_threads: 1, ...readSettings(plan) } };
-}
-
-/** Clocks of servers differ, and a change is seen a little after its time. To take a day for changed does no harm. */
-const changedAfter = `${moment} - INTERVAL 1 MINUTE`;
-
-function changedDaysStatement(plan: Plan): ReadStatement {
-  const { family } = plan.breakdown;
-  const changes = changesTable(family);
-  const query = [
-    'SELECT DISTINCT toString(day) AS day FROM (',
-    `SELECT day FROM ${changes} AS d WHERE ${ownedDays(plan)} AND d.changed_at > ${changedAfter}`,
-    `UNION ALL SELECT day FROM ${rollupTable(family, [])} AS a WHERE ${ownedDays(plan)} AND a.changed_at > ${changedAfter}`,
-    ') ORDER BY day',
   ].join('\n');
   const settings = { max_threads: 1, ...readSettings(plan, { [changes]: 'account_id' }) };
   return { query, params: paramsOf(plan), settings };

@@ -34,6 +34,8 @@ export interface Past {
   readonly changed: readonly string[];
   /** Another text after each further rewrite of the months. */
   readonly rewrites: string;
+  /** Another text when more came for these days. */
+  readonly lastChange: string;
   readonly family: Family;
 }
 

@@ -26,7 +26,7 @@ function planOf(path: string, asked: AskedOfStore, routing?: ShardRouting): Plan
   const plan = planReport(endpoint.breakdown, account, range, routing, others);
   if (plan.options.moment !== undefined) {
     const family = familyOf(catalog, endpoint.breakdown.family);
-    return { ...plan, past: { changed: ['2026-03-02'], rewrites: '', family } };
+    return { ...plan, past: { changed: ['2026-03-02'], rewrites: '', lastChange: '', family } };
   }
   return asked.as_of === undefined ? plan : closedPlan(catalog, plan, ['a'.repeat(64), 'b'.repeat(64)]);
 }

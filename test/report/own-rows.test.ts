@@ -81,7 +81,12 @@ test.each(endpoints(catalog))(
   'a statement for $path as of a moment that forgets the account has no row of another',
   async ({ breakdown }) => {
     const options = { moment: `${Date.now()}000`, ids: true as const };
-    const past = { changed: ['2026-03-02'], rewrites: '', family: familyOf(catalog, breakdown.family) };
+    const past = {
+      changed: ['2026-03-02'],
+      rewrites: '',
+      lastChange: '',
+      family: familyOf(catalog, breakdown.family),
+    };
     const plan = {
       ...planReport(breakdown, account, range, undefined, { options, reads: breakdown.dimensions }),
       past,

@@ -166,7 +166,7 @@ async function collected(
     });
     const body = report.then((stream) => stream.body);
     const answer = await ask.collect(body, ask.unconfirmedDates(signal), { query, rows: {}, summary });
-    if (answer) await requireSameThen(deps.reader, deps.catalog, plan);
+    if (answer) await requireSameThen(deps.reader, plan);
     return answer ?? tooLong;
   } catch (error) {
     if (givenUp.signal.aborted && !signal.aborted) return slow;
@@ -219,7 +219,7 @@ async function streamed(
     return { sendable, coding, summary };
   };
   const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
-  await requireSameThen(deps.reader, deps.catalog, plan);
+  await requireSameThen(deps.reader, plan);
   if (sendable.errored) throw brokeOff(queryId, sendable.errored);
   const first_byte_ms = Math.round(performance.now() - startedAt);
   c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
