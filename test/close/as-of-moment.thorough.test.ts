@@ -38,31 +38,41 @@ test(`a report as of a moment is what a report said then, or is refused, whateve
   expect(told).toBeGreaterThan(50);
 });
 
+/** Answers with their times, none of which may be told otherwise. */
+function keptAnswers(account: string) {
+  const given: [at: string, answer: unknown][] = [];
+  return {
+    give: async () => {
+      given.push([await past.now(), await past.asked(account)]);
+    },
+    expectNothingWrong: async () => {
+      for (const [at, answer] of given) {
+        const told = await past.asked(account, at);
+        if (!Array.isArray(told)) expect(told).toEqual(answer);
+        else expect(told.slice(0, 2)).toEqual([409, 'as_of_too_old']);
+      }
+    },
+  };
+}
+
 test.skipIf(shards > 1).each(unloadSteps)(
   'what an unload that was killed at %s took away is never told wrong',
   async (step) => {
     const { account, file } = unloads;
     const id = await unloads.load(await file('e.ndjson', ndjson(unloads.events(40))));
     await load(db.store, [event({ advertiser_id: account, spend: '7' })]);
-    const before = [await past.now(), await past.asked(account)] as const;
+    const { give, expectNothingWrong } = keptAnswers(account);
+    await give();
     for (const when of ['before', 'after'] as const) {
       await expect(unload(failingAt(db.store, step, when), id, now)).rejects.toThrow('killed');
-      const killed = [await past.now(), await past.asked(account)] as const;
-      for (const [at, answer] of [before, killed]) {
-        const told = await past.asked(account, at);
-        if (!Array.isArray(told)) expect(told).toEqual(answer);
-        else expect(told.slice(0, 2)).toEqual([409, 'as_of_too_old']);
-      }
+      await give();
+      await expectNothingWrong();
     }
     await unload(db.store, id, now);
     const after = [await past.now(), await past.asked(account)] as const;
     await load(db.store, [event({ advertiser_id: account, spend: '8' })]);
     expect(await past.asked(account, after[0])).toEqual(after[1]);
-    expect(await past.asked(account, before[0])).toMatchObject([
-      409,
-      'as_of_too_old',
-      expect.stringContaining('can be told from'),
-    ]);
+    await expectNothingWrong();
   },
 );
 
@@ -81,17 +91,11 @@ test.skipIf(shards > 1).each(replaceSteps)(
     const { account, file } = unloads;
     const target = { load: await unloads.load(await file('e.ndjson', ndjson(unloads.events(40)))) };
     const path = await file('new.ndjson', ndjson(unloads.events(30, { device: 'tv' })));
-    const given = [[await past.now(), await past.asked(account)] as const];
-    const expectNothingWrong = async () => {
-      for (const [at, answer] of given) {
-        const told = await past.asked(account, at);
-        if (!Array.isArray(told)) expect(told).toEqual(answer);
-        else expect(told.slice(0, 2)).toEqual([409, 'as_of_too_old']);
-      }
-    };
+    const { give, expectNothingWrong } = keptAnswers(account);
+    await give();
     for (const when of ['before', 'after'] as const) {
       await expect(replaceBy(failingAt(db.store, step, when), target, path)).rejects.toThrow('killed');
-      given.push([await past.now(), await past.asked(account)]);
+      await give();
       await expectNothingWrong();
     }
     await replaceBy(db.store, target, path);
