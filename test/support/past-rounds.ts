@@ -10,8 +10,9 @@ import { LocalFile } from '../../ingest/input/local-file.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { replay } from '../../ingest/replay/replay.ts';
-import { close } from '../../src/cli/store/close.ts';
 import { prune } from '../../src/cli/store/prune.ts';
+import { monthName } from '../../src/close/month.ts';
+import { close } from './closes.ts';
 import { correctedExport } from './corrections.ts';
 import { type EventLine, loadRows, ndjson } from './events.ts';
 import { paths } from './oracle.ts';
@@ -169,7 +170,7 @@ export async function pastRound(
           await loadRows(db.store, 'creatives', [[step.account, 'c1', `Creative ${step.name % 5}`]]);
           return;
         case 'close':
-          return close(db.store, step.month, step.account, { anyway: true, json: true }, now());
+          return close(db.store, monthName(step.month), step.account, { anyway: true });
         case 'prune':
           return prune(db.store, { keep: 1, anyway: true }, new Date(`${step.until}-15T00:00:00Z`));
         case 'rebuild':
