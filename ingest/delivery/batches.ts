@@ -28,6 +28,8 @@ export interface BatchedChunk {
    * @throws when another load has gone on with it meanwhile
    */
   readonly note: (token: string) => Promise<void>;
+  /** Called right before it is stored, each time. @throws as `note` */
+  readonly before: () => Promise<void>;
 }
 
 /** Chunks of several loads that are stored by one statement. */
@@ -127,23 +129,33 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
   await retrying(stage, retries);
   await Promise.all(members.map((member) => member.note(token)));
   const loads = members.map(({ loadId }) => loadId);
-  await storeBatch(store, { batch: token, chunks: ids, token, loads }, retries);
+  const before = () => Promise.all(members.map((member) => member.before()));
+  await storeBatch(store, { batch: token, chunks: ids, token, loads }, { before, retries });
   return { token, unsettled: members.length };
 }
 
 /**
  * Stores what is held back of chunks. Repeating it changes nothing. In a cluster the publishers' side follows when the
  * events are on every shard: a retry adds what either lacks.
+ * @param before called right before each attempt: a load may have slept since the one before
  * @param dedupe the only chunk, if events whose id is present are left out
  */
 export async function storeBatch(
   store: Store,
   staged: StagedBatch,
-  retries: RetryOptions,
-  dedupe?: string,
+  {
+    before,
+    retries,
+    dedupe,
+  }: {
+    readonly before: () => Promise<unknown>;
+    readonly retries: RetryOptions;
+    readonly dedupe?: string | undefined;
+  },
 ): Promise<void> {
-  await retrying(() => sendStaged(store, staged, dedupe), retries);
-  if (await retrying(() => layoutOf(store), retries)) await retrying(() => publish(store, staged), retries);
+  const storing = (store: () => Promise<unknown>) => retrying(() => before().then(store), retries);
+  await storing(() => sendStaged(store, staged, dedupe));
+  if (await retrying(() => layoutOf(store), retries)) await storing(() => publish(store, staged));
 }
 
 /** Notes that a chunk of a batch counts as loaded. After the last of them nothing has to be held back any more. */

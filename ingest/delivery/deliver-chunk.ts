@@ -84,12 +84,12 @@ async function sendOnce(
 ): Promise<SentRows> {
   const loadId = load?.id ?? '';
   const note = async (token: string) => load && noteBatch(ledger, load, chunk, token, at);
-  if (how === 'send-again' && batch) {
-    await note(batch);
-    return sender.sendBatchAgain(chunk, batch, await chunksUnder(ledger, batch), loadId);
-  }
   const before = async () => load && requireOwn(ledger, load, chunk, at);
   const sending = { loadTime, loadId, onSent, note, before, first: how === 'send' };
+  if (how === 'send-again' && batch) {
+    await note(batch);
+    return sender.sendBatchAgain(chunk, batch, await chunksUnder(ledger, batch), sending);
+  }
   if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, sending);
   await before();
   // Others may have loaded it before.

@@ -70,7 +70,7 @@ export interface Sending {
   readonly onSent: () => void;
   /** Notes in the ledger under which token it is about to be stored, if that is not its own. */
   readonly note: (token: string) => Promise<void>;
-  /** Called right before it is stored. */
+  /** Called right before it is stored, each time. */
   readonly before: () => Promise<void>;
 }
 
@@ -129,23 +129,24 @@ export class Sender {
     chunk: SendableChunk,
     token: string,
     chunks: readonly string[],
-    loadId: string,
+    { loadId, before }: Sending,
   ): Promise<SentRows> {
     const { store } = this.#options;
-    await storeBatch(store, { batch: token, chunks, token, loads: [loadId] }, this.#retries);
+    const retries = this.#retries;
+    await storeBatch(store, { batch: token, chunks, token, loads: [loadId] }, { before, retries });
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
   }
 
   /** With chunks of other loads, in one statement. */
   async #sendTogether(
     chunk: SendableChunk & Pick<BatchedChunk, 'bundled'>,
-    { loadTime, loadId, note }: Sending,
+    { loadTime, loadId, note, before }: Sending,
     loads: () => number,
   ): Promise<SentRows> {
     const { store, judge, file } = this.#options;
     const { id, head, bundled } = chunk;
     const batch = await sendTogether(store, {
-      ...{ id, head, bundled, judge, loadTime, loadId, file, note, loads },
+      ...{ id, head, bundled, judge, loadTime, loadId, file, note, before, loads },
       retries: this.#retries,
     });
     return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0, batch };
@@ -171,9 +172,9 @@ export class Sender {
         const times = () => stagedTimes(store, batch, this.#options.judge.timezone);
         return { ...held, rejects, sample, hasTimes: await retrying(times, this.#retries) };
       }
-      await sending.before();
+      const { before } = sending;
       const staged = { batch, chunks: [id], token, loads: [sending.loadId] };
-      await storeBatch(store, staged, this.#retries, deduped);
+      await storeBatch(store, staged, { before, retries: this.#retries, dedupe: deduped });
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
     } finally {
       if (!this.holds) await dropStaged(store, [batch]);

@@ -83,6 +83,20 @@ describe('what simulated schedules have found', () => {
     const round = { seed: 745_348_372, wayMs: 1, loaders: [loader(1_122, 'alone', 28, 'lost', 0), silent] };
     expect((await runSchedule(round)).wrong).toEqual([]);
   });
+
+  test('a load that slept before it repeats an insert stores nothing that another has taken over', async () => {
+    const silent = loader(0, 'counted', 17, 'paused behind it', 15_000);
+    const second: Loader = { startsAt: 9, sends: 'alone', isHere: false, runs: 1, faults: [] };
+    const third: Loader = {
+      ...{ startsAt: 12, sends: 'alone', isHere: false, runs: 1 },
+      faults: [
+        { at: 0, kind: 'engine dies while it works', ms: 0 },
+        { at: 1, kind: 'late', ms: 7_529 },
+      ],
+    };
+    const round = { seed: 1_195_004_020, wayMs: 1, forgetsAt: 8, loaders: [silent, second, third] };
+    expect((await runSchedule(round)).wrong).toEqual([]);
+  });
 });
 
 /** The same in each run: `test/long/schedules.ts` looks for what nobody has met yet. */
