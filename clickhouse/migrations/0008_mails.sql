@@ -19,6 +19,10 @@ CREATE TABLE IF NOT EXISTS schedules
     -- The id of the token that opens the report: revoking it ends the mails.
     token String,
     state Enum8('active' = 1, 'paused' = 2, 'removed' = 3),
+    -- Of a mail: a language of the page, with a country or without.
+    language String DEFAULT 'en-GB',
+    -- Who made it. Empty: the operator; else the token or the person that made it for their account. Its recipients are asked first.
+    made_by String,
     -- What was due before is not sent.
     since DateTime64(3, 'UTC'),
     version DateTime64(6, 'UTC') DEFAULT now64(6),
@@ -60,3 +64,15 @@ CREATE TABLE IF NOT EXISTS mails
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (schedule, day, recipient, attempt)
 SETTINGS non_replicated_deduplication_window = 10000;
+
+-- Who wants the mails of an account's own schedules, and since when. Recipients are asked once; that, a yes and a no are noted of
+-- the schedule `account ACCOUNT`, in `mails` of the day 1970-01-01.
+-- cluster: by schedule
+CREATE TABLE IF NOT EXISTS agreed
+(
+    schedule String,
+    recipient String,
+    at DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = MergeTree
+ORDER BY (schedule, recipient);

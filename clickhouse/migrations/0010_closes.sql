@@ -17,7 +17,10 @@ CREATE TABLE IF NOT EXISTS closes
     -- Days whose money was unconfirmed then, by family.
     unconfirmed Array(Tuple(family String, day Date)),
     -- Rejected rows that were open then and may have been of the month.
-    open_rejects UInt64
+    open_rejects UInt64,
+    -- What a close says of itself, as docs/closing.md describes it: a line of JSON, and a line with the signature of the first if it
+    -- was signed. Written with the close, because the loads that it is made of may be unloaded, replaced or pruned later.
+    manifest String CODEC(ZSTD(1))
 )
 ENGINE = MergeTree
 ORDER BY (account_id, month, closed_at);

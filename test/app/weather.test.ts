@@ -16,7 +16,7 @@ type Weather = 'fair' | 'cut' | 'failed' | 'held';
 
 const db = useStore();
 const service = useService(db);
-const limited = useService(db, { RATE_LIMIT_REQUESTS: '4', RATE_LIMIT_WINDOW_SECONDS: '5' });
+const limited = useService(db, { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_WINDOW_SECONDS: '5' });
 const browser = useBrowser();
 let weather: Weather = 'fair';
 /** Lets the rest of an answer that is held go. */

@@ -28,6 +28,7 @@ FORMAT Template;
 -- settings
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','events':'advertiser_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_events':'advertiser_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_names':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0
 --   output_format_json_quote_64bit_integers = 0
 --   output_format_json_quote_decimals = 0
 --   output_format_json_escape_forward_slashes = 0
@@ -63,3 +64,4 @@ SELECT advertiser_id AS account_id, day, campaign_id, creative_id, e.impressions
 -- settings
 --   additional_table_filters = {'campaigns_creative_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','campaigns_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','events':'advertiser_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_events':'advertiser_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_names':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0

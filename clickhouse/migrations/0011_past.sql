@@ -1,5 +1,5 @@
 -- What reports said before: what was taken away since, the names and confirmations of then, and when what reports show was
--- rewritten. Reports as of a moment read it (src/report/as-of-moment.ts, docs/closing.md).
+-- rewritten. Reports as of a moment read it (src/report/as-of-moment.ts, docs/as-of.md).
 
 -- Events that were taken back or replaced, as far as reports go by them. A row counted from came_by until left_at; between
 -- came_after and came_by it arrived, and nobody can tell when reports had it.
