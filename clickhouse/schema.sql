@@ -41,7 +41,7 @@ CREATE TABLE account_currencies
     `currency` Nullable(String),
     `version` DateTime64(6, 'UTC') DEFAULT now64(6),
     CONSTRAINT account_id CHECK ((lengthUTF8(account_id) >= 1) AND (lengthUTF8(account_id) <= 128)) AND isValidUTF8(account_id),
-    CONSTRAINT currency CHECK match(ifNull(currency, 'XXX'), '^[A-Z]{3}$')
+    CONSTRAINT currency CHECK (currency IS NULL) OR match(currency, '^[A-Z]{3}$')
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY account_id

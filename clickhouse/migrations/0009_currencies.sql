@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS account_currencies
     currency Nullable(String),
     version DateTime64(6, 'UTC') DEFAULT now64(6),
     CONSTRAINT account_id CHECK lengthUTF8(account_id) BETWEEN 1 AND 128 AND isValidUTF8(account_id),
-    CONSTRAINT currency CHECK match(ifNull(currency, 'XXX'), '^[A-Z]{3}$')
+    CONSTRAINT currency CHECK currency IS NULL OR match(currency, '^[A-Z]{3}$')
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY account_id;
