@@ -116,6 +116,11 @@ function judgeBody(
   for (const field of ['start_time', 'end_time', 'changed_since']) {
     if (field in body) throw new InvalidRequest('body', `must not have ${field}: the period says the days`);
   }
+  if ('as_of' in body)
+    throw new InvalidRequest(
+      'body',
+      'must not have as_of: a mail has the figures of the day on which it is sent',
+    );
   if (typeof body.compare_to === 'object') {
     throw new InvalidRequest('body', 'must name the days of compare_to, such as previous_period');
   }

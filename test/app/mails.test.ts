@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { agree, listSchedules, ownOf } from '../../src/schedules/schedules.ts';
+import { close } from '../support/closes.ts';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -13,7 +14,10 @@ const service = useService(db, { ...secret, ACCOUNT_MAILS: 'on' });
 const without = useService(db, secret);
 const browser = useBrowser();
 beforeAll(() =>
-  load(db.store, [event({ advertiser_id: 'shop', device: 'mobile', event_time: `${daysAgo(2)}T08:00:00Z` })]),
+  load(db.store, [
+    event({ advertiser_id: 'shop', device: 'mobile', event_time: `${daysAgo(2)}T08:00:00Z` }),
+    event({ advertiser_id: 'shop', event_time: '2026-03-05T08:00:00Z' }),
+  ]),
 );
 
 test('what is seen is scheduled, paused, resumed and removed on the page', async () => {
@@ -55,6 +59,21 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   await page.getByText('Noch keine.').waitFor();
   expect(await listSchedules(db.store)).toEqual([]);
   expect(browser.complaints).toEqual([]);
+});
+
+test('a report as its month was closed is sent with the figures of the day of sending, because days that are due are not closed', async () => {
+  await close(db.store, '2026-03', 'shop');
+  const page = await browser.open(
+    `${service.url}/app#token=${await service.token('shop')}&report=campaigns&days=2026-03-01/2026-03-31&figures=closed`,
+  );
+  await whole(page);
+  await page.locator('.mail > summary').click();
+  await page.getByLabel('Recipients').fill('anna@example.com');
+  await page.getByRole('button', { name: 'Send by mail', exact: true }).click();
+  await page.locator('.schedules li strong').waitFor();
+  const [stored] = await listSchedules(db.store);
+  expect(stored?.body).not.toHaveProperty('as_of');
+  expect(stored?.body).toHaveProperty('metrics');
 });
 
 test('a service whose operator has not allowed it says nothing of mails', async () => {

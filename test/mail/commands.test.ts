@@ -40,6 +40,10 @@ test.each([
     ['campaigns', 'anna@example.com', '--every', 'day', '--body', '{"start_time":"2026-01-01"}'],
     /--body must not have start_time/,
   ],
+  [
+    ['campaigns', 'anna@example.com', '--every', 'day', '--body', '{"as_of":"closed"}'],
+    /--body must not have as_of: a mail has the figures of the day on which it is sent/,
+  ],
 ])('schedule create acme %j is refused, and nothing is stored', async (args, reason) => {
   const { code, stderr } = await run('schedule', 'create', 'acme', ...args);
   expect([code, stderr]).toEqual([2, expect.stringMatching(reason)]);

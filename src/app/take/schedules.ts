@@ -40,9 +40,12 @@ export const listSchedules = (session: Session): Promise<Answer<readonly Schedul
 export const turnSchedule = (session: Session, turn: Turn, schedule: string): Promise<Answer<object>> =>
   ask(turn, session, { schedule });
 
-/** Schedules the report that is shown: its days are those of the period, so that a comparison with days of their own is left out. */
+/**
+ * Schedules the report that is shown: its days are those of the period, so that a comparison with days of their own is left out, and
+ * so are figures as they were closed, because few days are closed when they are sent.
+ */
 export function createSchedule(session: Session, shown: Shown, sending: Sending): Promise<Answer<object>> {
-  const { start_time: _, end_time: __, compare_to, ...body } = askedOf(shown, session.today);
+  const { start_time: _, end_time: __, as_of: ___, compare_to, ...body } = askedOf(shown, session.today);
   return ask('create', session, {
     ...sending,
     report: pathOf(shown.state).replace('/v1/', '').replace('/breakdowns', ''),

@@ -258,7 +258,7 @@ export const de: Words = {
     },
     at: 'Uhrzeit, wo die Tage gezählt werden',
     file: 'Alle Zeilen als',
-    hint: 'Mit den gewählten Spalten, Filtern, der Reihenfolge und Sprache. Vergleiche mit anderen Tagen entfallen, und was die Suche ausblendet, ist dabei. Jeder Empfänger wird einmal per E-Mail gefragt, ob er den Bericht möchte.',
+    hint: 'Mit den gewählten Spalten, Filtern, der Reihenfolge und Sprache. Die Zahlen sind die vom Tag des Versands. Vergleiche mit anderen Tagen entfallen, und was die Suche ausblendet, ist dabei. Jeder Empfänger wird einmal per E-Mail gefragt, ob er den Bericht möchte.',
     create: 'Per E-Mail senden',
     created:
       'Der Bericht geht an alle, die zustimmen: Jeder Empfänger muss zuerst in einer E-Mail darauf klicken.',

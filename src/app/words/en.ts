@@ -284,7 +284,7 @@ export const en = {
     },
     at: 'At, where the days are counted',
     file: 'All rows as',
-    hint: 'With the chosen columns, filters, order and language. Comparisons with other days are left out, and what Find hides is in it. Each recipient is asked once by mail whether they want it.',
+    hint: 'With the chosen columns, filters, order and language. The figures are those of the day of sending. Comparisons with other days are left out, and what Find hides is in it. Each recipient is asked once by mail whether they want it.',
     create: 'Send by mail',
     created: 'It is sent to those who agree: each recipient has to click in a mail that comes first.',
     list: 'Reports that this account sends',
