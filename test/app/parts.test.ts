@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { decimalText, percentChange, ratio } from '../../src/app/arrow/decimal.ts';
+import { digitsKept } from '../../src/app/rows/asked.ts';
 import { isPart, presets } from '../../src/app/state/ranges.ts';
 import { bodyOf, pathOf } from '../../src/app/state/request.ts';
 import {
@@ -147,5 +148,15 @@ test('any colour of a network can be read, on light and on dark', () => {
     const { light, dark } = readableColours(`#${randomBytes(3).toString('hex')}`);
     expect(contrast(rgb(light), [255, 255, 255])).toBeGreaterThan(4.5);
     expect(contrast(rgb(dark), [25, 29, 34])).toBeGreaterThan(4.5);
+  }
+});
+
+test('figures of a short answer keep each digit, and names stay as they are, whatever is in them', () => {
+  for (const name of ['say ":5', '"', '\\', '\\":5', '":-1.5,"x":2', '5', '{"a":5}']) {
+    const json = `{"name":${JSON.stringify(name)},"spent":123456789012345678.123456,"rows":[{"clicks":-7,"name":${JSON.stringify(name)}}],"none":null}`;
+    expect(JSON.parse(digitsKept(json)), name).toEqual({
+      ...{ name, spent: '123456789012345678.123456', none: null },
+      rows: [{ clicks: '-7', name }],
+    });
   }
 });

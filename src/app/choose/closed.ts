@@ -53,7 +53,7 @@ export class Closed {
     if (about === this.about) return;
     this.about = about;
     const range = { start_time: start, end_time: end };
-    const found = await asked<Closes>(`/v1/${state.family}/closes`, range, this.session);
+    const found = await asked<Closes>(`/v1/${state.family}/closes`, this.session, range);
     if (about !== this.about) return;
     const closes = 'result' in found ? found.result.closes : [];
     const months = periodsOf({ start, end }, 'month').map((month) => month.start.slice(0, 7));

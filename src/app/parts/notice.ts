@@ -18,6 +18,13 @@ export function countdown(into: HTMLElement, seconds: number, onend: () => void)
   return () => clearInterval(timer);
 }
 
+/** Why something was not done. */
+export function failureText({ reason, detail }: Failure): string {
+  if (reason === 'unauthorized') return detail;
+  const { title, detail: otherwise } = text.problems[reason];
+  return `${title}. ${detail || otherwise}`;
+}
+
 /** Where there are no rows to see: why, and what to do. */
 export class Notice {
   readonly element = el('div', { class: 'notice', hidden: true });

@@ -1,27 +1,34 @@
 import { loginWith } from '../state/key.ts';
 import type { Session } from '../state/session.ts';
-import { text } from '../words/text.ts';
 import { failureOf } from './headers.ts';
 import type { Failure } from './protocol.ts';
 
-/** The result of a short answer, its numbers as text, so that no digit is lost; or why there is none. */
-export async function asked<Result>(
-  path: string,
-  body: unknown,
-  { key }: Session,
-): Promise<{ readonly result: Result } | { readonly failure: Pick<Failure, 'reason' | 'detail'> }> {
+export type Asked<Result> = { readonly result: Result } | { readonly failure: Failure };
+
+/**
+ * The result of a short answer, its numbers as text, so that no digit is lost; or why there is none.
+ * @param body absent: the path takes GET
+ */
+export async function asked<Result>(path: string, { key }: Session, body?: object): Promise<Asked<Result>> {
+  const { headers, credentials } = loginWith(key);
+  let response: Response;
+  let json: string;
   try {
-    const { headers, credentials } = loginWith(key);
-    const response = await fetch(path, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+    response = await fetch(path, {
       cache: 'no-store',
       credentials,
+      headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
     });
     if (!response.ok) return { failure: await failureOf(response) };
-    return JSON.parse((await response.text()).replace(/":(-?\d[\d.]*)/g, '":"$1"'));
+    json = await response.text();
   } catch {
-    return { failure: { reason: 'unreachable', detail: text.problems.unreachable.title } };
+    return { failure: { reason: 'unreachable', detail: '', requestId: '', rows: 0 } };
   }
+  return JSON.parse(digitsKept(json));
+}
+
+/** JSON with its figures as text. A quotation mark within a name has a backslash before it, and one that ends a key of ours has none. */
+export function digitsKept(json: string): string {
+  return json.replace(/(?<!\\)":(-?\d[\d.]*)/g, '":"$1"');
 }

@@ -1,6 +1,7 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { button, el } from '../parts/dom.ts';
+import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
 import type { Session } from '../state/session.ts';
 import { daysOf, type State } from '../state/state.ts';
@@ -45,11 +46,11 @@ export class Adjusted {
     );
     if (!this.element.open) this.element.showModal();
     const body = { start_time: start, end_time: end, filters: state.filters, limit: most, totals: true };
-    const found = await asked<Adjustments>(`/v1/${state.family}/adjustments`, body, this.session);
+    const found = await asked<Adjustments>(`/v1/${state.family}/adjustments`, this.session, body);
     if (turn !== this.turn) return;
     if ('failure' in found) {
       if (found.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
-      said.textContent = found.failure.detail;
+      said.textContent = failureText(found.failure);
       return;
     }
     const { rows, row_count = `${rows.length}` } = found.result;

@@ -1,6 +1,7 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { button, el, named } from '../parts/dom.ts';
+import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
 import { keysOf, metricsOf, textFields } from '../state/fields.ts';
@@ -66,11 +67,11 @@ export class Explained {
   }
 
   /** What it is made of, or why that is not known. */
-  private async ask(family: string, body: unknown): Promise<Explanation | string> {
-    const found = await asked<Explanation>(`/v1/${family}/explain`, body, this.session);
+  private async ask(family: string, body: object): Promise<Explanation | string> {
+    const found = await asked<Explanation>(`/v1/${family}/explain`, this.session, body);
     if ('result' in found) return found.result;
     if (found.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
-    return found.failure.detail;
+    return failureText(found.failure);
   }
 }
 

@@ -1,4 +1,5 @@
 import { button, el, menu } from '../parts/dom.ts';
+import { failureText } from '../parts/notice.ts';
 import type { Failure } from '../rows/protocol.ts';
 import type { Session } from '../state/session.ts';
 import { wordOf } from '../words/labels.ts';
@@ -62,13 +63,14 @@ export class MailMenu {
 
   private async create(): Promise<void> {
     const to = this.to.value.split(',').map((address) => address.trim());
-    const [every, period, at, attach] = [this.every, this.period, this.at, this.attach].map(
-      ({ value }) => value,
-    );
-    const sending = { to, every, period, at, attach, language: locale } as Parameters<
-      typeof createSchedule
-    >[2];
-    const answer = await createSchedule(this.session, this.shown(), sending);
+    const answer = await createSchedule(this.session, this.shown(), {
+      to,
+      every: this.every.value,
+      period: this.period.value,
+      at: this.at.value,
+      attach: this.attach.value,
+      language: locale,
+    });
     if ('failure' in answer) return this.fail(answer.failure);
     this.to.value = '';
     this.said.textContent = byMail.created;
@@ -105,13 +107,9 @@ export class MailMenu {
     );
   }
 
-  private fail({ reason, detail }: Failure): void {
-    if (reason === 'unauthorized') {
-      this.onEnd(text.signIn.reasons.ended);
-      return;
-    }
-    const { title, detail: otherwise } = text.problems[reason];
-    this.said.textContent = `${title}. ${detail || otherwise}`;
+  private fail(failure: Failure): void {
+    if (failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
+    else this.said.textContent = failureText(failure);
   }
 }
 

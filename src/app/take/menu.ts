@@ -1,4 +1,5 @@
 import { button, el, menu } from '../parts/dom.ts';
+import { failureText } from '../parts/notice.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged } from '../rows/protocol.ts';
 import { printRows } from '../see/print.ts';
@@ -102,10 +103,7 @@ export class TakeMenu {
     if ('name' in result) this.said.textContent = text.take.done(result.name);
     else if (result.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
     else if (result.failure.reason === 'broken') this.said.textContent = text.take.failed;
-    else {
-      const { title, detail } = text.problems[result.failure.reason];
-      this.said.textContent = `${title}. ${result.failure.detail || detail}`;
-    }
+    else this.said.textContent = failureText(result.failure);
   }
 
   private async contentOf(what: keyof typeof text.take.copies): Promise<string> {

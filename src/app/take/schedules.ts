@@ -1,6 +1,4 @@
-import { failureOf } from '../rows/headers.ts';
-import type { Failure } from '../rows/protocol.ts';
-import { loginWith } from '../state/key.ts';
+import { type Asked, asked } from '../rows/asked.ts';
 import { pathOf } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import { askedOf, type Shown } from './download.ts';
@@ -30,40 +28,25 @@ export interface Schedule extends Sending {
 }
 
 export type Turn = 'pause' | 'resume' | 'remove';
-type Answer<T> = { readonly result: T } | { readonly failure: Failure };
 
 /** Whether this service sends reports of accounts by mail. */
 export const sendsMails = (): boolean => document.querySelector('template#mails') !== null;
 
-export const listSchedules = (session: Session): Promise<Answer<readonly Schedule[]>> => ask('list', session);
+export const listSchedules = (session: Session): Promise<Asked<readonly Schedule[]>> =>
+  asked('/v1/schedule/list', session);
 
-export const turnSchedule = (session: Session, turn: Turn, schedule: string): Promise<Answer<object>> =>
-  ask(turn, session, { schedule });
+export const turnSchedule = (session: Session, turn: Turn, schedule: string): Promise<Asked<object>> =>
+  asked(`/v1/schedule/${turn}`, session, { schedule });
 
 /**
  * Schedules the report that is shown: its days are those of the period, so that a comparison with days of their own is left out, and
  * so are figures as they were closed, because few days are closed when they are sent.
  */
-export function createSchedule(session: Session, shown: Shown, sending: Sending): Promise<Answer<object>> {
+export function createSchedule(session: Session, shown: Shown, sending: Sending): Promise<Asked<object>> {
   const { start_time: _, end_time: __, as_of: ___, compare_to, ...body } = askedOf(shown, session.today);
-  return ask('create', session, {
+  return asked('/v1/schedule/create', session, {
     ...sending,
     report: pathOf(shown.state).replace('/v1/', '').replace('/breakdowns', ''),
     body: { ...body, ...(typeof compare_to === 'string' && { compare_to }) },
   });
-}
-
-async function ask<T>(name: string, session: Session, body?: object): Promise<Answer<T>> {
-  const { headers, credentials } = loginWith(session.key);
-  try {
-    const response = await fetch(`/v1/schedule/${name}`, {
-      cache: 'no-store',
-      credentials,
-      headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { method: 'POST', body: JSON.stringify(body) }),
-    });
-    return response.ok ? await response.json() : { failure: await failureOf(response) };
-  } catch {
-    return { failure: { reason: 'unreachable', detail: '', requestId: '', rows: 0 } };
-  }
 }
