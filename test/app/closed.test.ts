@@ -4,7 +4,7 @@ import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
-import { totalsRow, whole } from './pages.ts';
+import { choose, totalsRow, whole } from './pages.ts';
 
 const db = useStore();
 const service = useService(db);
@@ -77,4 +77,53 @@ test('a range that is not closed offers today alone, and says why there is nothi
   await other.getByLabel('Figures').selectOption('As of today');
   await whole(other);
   await expect.poll(async () => (await totalsRow(other)).Spent).toBe('3.25');
+});
+
+test('with figures as closed, a month that is not closed has nothing of the one that was seen before', async () => {
+  const page = await open(`${march}&figures=closed`);
+  await whole(page);
+  const changes = page.getByRole('button', { name: 'What changed since' });
+  await changes.waitFor();
+  const hash = new URL(page.url()).hash;
+  await page.evaluate(
+    (to) => {
+      location.hash = to;
+    },
+    hash.replace('2026-03-31', '2026-04-30'),
+  );
+  await page.getByText('2026-04 is not closed').waitFor();
+  expect(await changes.isVisible()).toBe(false);
+  expect(await page.locator('.closed output').textContent()).toBe('');
+  expect(await page.getByLabel('Figures').inputValue()).toBe('closed');
+  // What was known comes back with its month.
+  await page.goBack();
+  await changes.waitFor();
+  expect(await page.locator('.closed output').textContent()).toMatch(/^closed \d/);
+});
+
+test('a service that did not say what is closed is asked again with the next report', async () => {
+  const page = await open(march);
+  await whole(page);
+  const figures = page.getByLabel('Figures');
+  await figures.waitFor();
+  const days = async (to: string) => {
+    await page.evaluate(
+      (hash) => {
+        location.hash = hash;
+      },
+      new URL(page.url()).hash.replace(/days=[^&]*/, `days=${to}`),
+    );
+    await whole(page);
+  };
+  let failed = 0;
+  await page.route('**/closes', (route) => {
+    failed++;
+    return route.abort();
+  });
+  await days('2026-03-02/2026-03-31');
+  await expect.poll(() => failed).toBe(1);
+  await expect.poll(() => figures.isVisible()).toBe(false);
+  await page.unroute('**/closes');
+  await choose(page, 'Week');
+  await figures.waitFor();
 });

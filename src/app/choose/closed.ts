@@ -43,24 +43,36 @@ export class Closed {
 
   show(state: State): void {
     this.name.value = state.closed ? 'closed' : 'today';
+    if (this.aboutOf(state) !== this.about) this.know('');
     if (state.closed) this.element.hidden = false;
   }
 
   /** Asks the service what is closed, if days or report are others than before. */
   async ask(state: State): Promise<void> {
-    const { start, end } = daysOf(state, this.session.today);
-    const about = `${state.family} ${start} ${end}`;
+    const about = this.aboutOf(state);
     if (about === this.about) return;
     this.about = about;
+    const { start, end } = daysOf(state, this.session.today);
     const range = { start_time: start, end_time: end };
     const found = await asked<Closes>(`/v1/${state.family}/closes`, this.session, range);
     if (about !== this.about) return;
     const closes = 'result' in found ? found.result.closes : [];
     const months = periodsOf({ start, end }, 'month').map((month) => month.start.slice(0, 7));
     const areClosed = months.every((month) => closes.some((close) => close.month === month));
-    this.element.hidden = !areClosed && this.name.value !== 'closed';
-    this.changes.hidden = !areClosed;
-    this.at.textContent =
-      areClosed && closes[0] ? text.closed.at(momentText(Date.parse(closes[0].closed_at))) : '';
+    // A service that did not answer is asked again.
+    this.know('result' in found ? about : '', areClosed ? closes[0]?.closed_at : undefined);
+  }
+
+  private aboutOf(state: State): string {
+    const { start, end } = daysOf(state, this.session.today);
+    return `${state.family} ${start} ${end}`;
+  }
+
+  /** @param closedAt absent: not all months are closed, or nobody knows */
+  private know(about: string, closedAt?: string): void {
+    this.about = about;
+    this.element.hidden = closedAt === undefined && this.name.value !== 'closed';
+    this.changes.hidden = closedAt === undefined;
+    this.at.textContent = closedAt === undefined ? '' : text.closed.at(momentText(Date.parse(closedAt)));
   }
 }
