@@ -82,6 +82,9 @@ export function messageOf(told: Told): Message {
   const body = rows.map((row) => shown.map((n) => cell(columns[n] ?? '', row[n] ?? '')));
   const some = (shown: string) =>
     mostOf === undefined ? words.first(shown, count) : words.largest(words.column(mostOf), shown, count);
+  // A name may turn the direction of writing, but not beyond its cell.
+  const named = (row: readonly string[]) =>
+    row.map((text, n) => (isName(columns[shown[n] ?? -1]) ? name(oneLine(text)) : text));
   const rowsTitle =
     rows.length === 0
       ? words.none
@@ -96,7 +99,7 @@ export function messageOf(told: Told): Message {
       title,
       facts.join('\n'),
       `${words.totals}\n${totals.map((row) => row.join(': ')).join('\n')}`,
-      `${rowsTitle}\n${[head, ...body].map((row) => row.map((text) => name(oneLine(text))).join(' | ')).join('\n')}`,
+      `${rowsTitle}\n${[head, ...body.map(named)].map((row) => row.join(' | ')).join('\n')}`,
       `${fileWords}\n${words.download}: ${fileLink}`,
       `${words.unsubscribe}: ${unsubscribeLink}`,
     ].join('\n\n'),
@@ -167,7 +170,8 @@ const isDay = (column: string): boolean => column === 'start_time' || column ===
 const texts = new Set(
   Object.values(catalog.dimensions).flatMap(({ key, columns }) => [key, ...columns.map(({ id }) => id)]),
 );
-const isText = (column = ''): boolean => isDay(column) || texts.has(column);
+const isName = (column = ''): boolean => texts.has(column);
+const isText = (column = ''): boolean => isDay(column) || isName(column);
 
-/** A name of a campaign may have any character; one that turns the direction of writing turns no figure beside it. */
+/** A name of a campaign may have any character. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ');

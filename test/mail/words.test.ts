@@ -89,7 +89,8 @@ test.each(locales)(
     expect(mail?.subject).toBe(said.subject);
     expect(mail?.text).toContain(said.final);
     expect(mail?.text).toContain(said.compared);
-    // What turns the direction of writing ends with its cell.
+    // What turns the direction of writing ends with its cell; a figure has nothing around it.
+    expect(mail?.text).not.toMatch(/\u2068[\p{N}\p{P}\p{Sc}\s]*\u2069/u);
     expect(mail?.text).toContain(`\u2068${turned}\u2069 | `);
     expect(mail?.html).toContain(`<html lang="${language}">`);
     const { line = '' } = mail?.headerLines.find(({ key }) => key === 'list-unsubscribe') ?? {};
