@@ -16,12 +16,12 @@ CREATE TABLE IF NOT EXISTS schedules
     attach LowCardinality(String),
     -- For how long a mail waits for its days to be final.
     wait_hours UInt16,
-    -- The id of the token that opens the report: revoking it ends the mails.
+    -- The id of the token that opens the report: revoking it ends the mails. Empty: the sender makes one.
     token String,
     state Enum8('active' = 1, 'paused' = 2, 'removed' = 3),
     -- Of a mail: a language of the page, with a country or without.
     language String DEFAULT 'en-GB',
-    -- Who made it. Empty: the operator; else the token or the person that made it for their account. Its recipients are asked first.
+    -- Empty: the operator made it. Else the token or the person that made it for their account; recipients are then asked first.
     made_by String,
     -- What was due before is not sent.
     since DateTime64(3, 'UTC'),

@@ -1,8 +1,9 @@
 import type * as z from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
+import { listTokens } from '../accounts/tokens.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { type newSchedule, scheduleOf } from './new-schedule.ts';
-import { listSchedules, type Schedule, storeSchedule } from './schedules.ts';
+import { listSchedules, type Schedule, type StoredSchedule, storeSchedule } from './schedules.ts';
 import { ownListed, tellSchedules } from './told.ts';
 import { turned, type turnedTo } from './turned.ts';
 
@@ -43,12 +44,13 @@ export class OwnSchedules {
 
   /** @throws {InvalidRequest} where the account has enough, or its login does not open the report */
   create(owner: Owner, given: z.output<typeof newSchedule>): Promise<{ id: string }> {
-    const { account, family, token = '', person } = owner;
+    const { account, family, token, person } = owner;
     if (family !== null && given.report.split('/')[0] !== family)
       throw new InvalidRequest('report', 'is not open to this login');
     const madeBy = token ? `token ${token}` : `person ${person}`;
-    const schedule = { ...scheduleOf(given, { account, madeBy }), token };
+    const made = scheduleOf(given, { account, madeBy });
     return this.#change(async (write) => {
+      const schedule = { ...made, token: await this.#lasting(owner) };
       const own = (await listSchedules(this.#store)).filter(isOf({ account, family: null }));
       if (own.length >= mostSchedules)
         throw new InvalidRequest(undefined, `an account has ${mostSchedules} schedules at most; remove one`);
@@ -57,6 +59,12 @@ export class OwnSchedules {
       await write(schedule);
       return { id: schedule.id };
     });
+  }
+
+  /** The token, unless it ends by itself: people are signed in by such ones for some hours, and their schedules go on. */
+  async #lasting({ account, token }: Owner): Promise<string> {
+    const tokens = await listTokens(this.#store, { account });
+    return tokens.find(({ id, expires }) => id === token && expires === null)?.id ?? '';
   }
 
   /** @throws {InvalidRequest} where the owner has no such schedule */
@@ -73,7 +81,7 @@ export class OwnSchedules {
     });
   }
 
-  #change<T>(work: (write: (schedule: Schedule) => Promise<void>) => Promise<T>): Promise<T> {
+  #change<T>(work: (write: (schedule: StoredSchedule) => Promise<void>) => Promise<T>): Promise<T> {
     const turn = this.#last.then(async () => {
       const writer = this.#openWriter();
       return work((schedule) => storeSchedule(writer, schedule)).finally(() => writer.close());

@@ -21,15 +21,18 @@ export interface Schedule {
   readonly token: string;
   /** Of the mail: a language of the page, with a country or without: `de-CH`. */
   readonly language: string;
-  /** Empty: the operator; else the token or the person that made it for their account: its recipients are asked first. */
+  /** Empty: the operator made it. Else the token or the person that made it for their account; recipients are then asked first. */
   readonly madeBy: string;
-  /** Ended: its token was revoked or has expired. */
-  readonly state: 'active' | 'paused' | 'removed' | 'ended';
+  /** Ended: its token was revoked or has expired, or the one that made it was revoked. */
+  readonly state: 'active' | 'paused' | 'ended';
   /** What was due before is not sent. */
   readonly since: Date;
 }
 
-export async function storeSchedule(store: Store, schedule: Schedule): Promise<void> {
+/** A schedule that may have been removed. */
+export type StoredSchedule = Omit<Schedule, 'state'> & { readonly state: Schedule['state'] | 'removed' };
+
+export async function storeSchedule(store: Store, schedule: StoredSchedule): Promise<void> {
   const { account, to, waitHours, since, body, madeBy, ...same } = schedule;
   await store.insert({
     table: 'schedules',
@@ -56,9 +59,13 @@ export async function listSchedules(store: Store): Promise<Schedule[]> {
     store,
     `SELECT id, account_id AS account, report, body, toString(period) AS period, toString(every) AS every, at, recipients AS to,
             toString(attach) AS attach, wait_hours AS waitHours, token, language, made_by AS madeBy,
-            if(token GLOBAL IN (SELECT id FROM tokens FINAL WHERE revoked_at IS NOT NULL OR expires_at <= now64(3)), 'ended', toString(s.state)) AS state,
+            if(token GLOBAL IN (SELECT id FROM tokens FINAL WHERE revoked_at IS NOT NULL OR expires_at <= now64(3))
+               OR made_by GLOBAL IN (SELECT concat('token ', id) FROM tokens FINAL WHERE revoked_at IS NOT NULL)
+               OR concat({label:String}, id) GLOBAL IN (SELECT label FROM tokens FINAL WHERE revoked_at IS NOT NULL),
+               'ended', toString(s.state)) AS state,
             toFloat64(toUnixTimestamp64Milli(s.since)) AS since_ms
      FROM schedules AS s FINAL WHERE s.state != 'removed' ORDER BY id`,
+    { label: tokenLabel({ id: '' }) },
   );
   return rows.map(({ body, since_ms, ...row }) => ({
     ...row,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { InvalidRequest } from '../report/invalid-request.ts';
-import type { Schedule } from './schedules.ts';
+import type { Schedule, StoredSchedule } from './schedules.ts';
 
 export const created = z.strictObject({ id: z.string() });
 
@@ -15,7 +15,7 @@ export const turnedTo = z.strictObject({
 });
 
 /** The schedule in another state. What was due while it was paused is not sent. */
-export function turned(schedule: Schedule, state: z.infer<typeof turnedTo>['state']): Schedule {
+export function turned(schedule: Schedule, state: z.infer<typeof turnedTo>['state']): StoredSchedule {
   if (state === 'active' && schedule.state === 'ended')
     throw new InvalidRequest('schedule', `${schedule.id} has ended with its token`);
   const isResumed = state === 'active' && schedule.state !== 'active';

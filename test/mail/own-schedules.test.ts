@@ -14,7 +14,7 @@ const without = useService(db, { LINK_SECRET: linkSecret });
 const mailServer = useMailServer();
 const { look, scheduled } = useMails(db, service, mailServer);
 
-const weekly = {
+const daily = {
   report: 'campaigns/device',
   to: ['anna@example.com'],
   every: 'day',
@@ -60,8 +60,8 @@ const later = (days: number) =>
 
 test('a recipient is asked once, gets nothing before a yes, and what is due after it', async () => {
   const to = ['anna@example.com', 'bo@example.com'];
-  await since('shop', { ...weekly, to, language: 'de' }, '2026-03-02');
-  await since('shop', { ...weekly, to, language: 'de' }, '2026-03-02');
+  await since('shop', { ...daily, to, language: 'de' }, '2026-03-02');
+  await since('shop', { ...daily, to, language: 'de' }, '2026-03-02');
   expect(await look('2026-03-05T06:30:00Z')).toBe(0);
   expect(await look('2026-03-06T06:30:00Z')).toBe(0);
   expect(subjects()).toEqual(['Möchten Sie Berichte per E-Mail?', 'Möchten Sie Berichte per E-Mail?']);
@@ -89,8 +89,8 @@ test('a recipient is asked once, gets nothing before a yes, and what is due afte
 });
 
 test('an account sees and touches its own schedules alone, and a token of one family those of that family', async () => {
-  const { id } = await change('a', 'create', weekly);
-  const { id: units } = await change('a', 'create', { ...weekly, report: 'ad_units' });
+  const { id } = await change('a', 'create', daily);
+  const { id: units } = await change('a', 'create', { ...daily, report: 'ad_units' });
   const operators = await scheduled({ account: 'a' });
   expect((await listOf('a')).map((each: { id: string }) => each.id).toSorted()).toEqual(
     [id, units].toSorted(),
@@ -112,7 +112,7 @@ test('an account sees and touches its own schedules alone, and a token of one fa
       headers: { authorization: `Bearer ${one}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-  expect((await ask('create', { ...weekly, report: 'ad_units' })).status).toBe(400);
+  expect((await ask('create', { ...daily, report: 'ad_units' })).status).toBe(400);
   expect((await ask('pause', { schedule: units })).status).toBe(400);
   expect((await ask('pause', { schedule: id })).status).toBe(200);
   expect((await list(one)).map((each: { id: string }) => each.id)).toEqual([id]);
@@ -121,31 +121,31 @@ test('an account sees and touches its own schedules alone, and a token of one fa
 });
 
 test('a wrong schedule is refused with the field at fault, and one for another account is not known', async () => {
-  const refused = async (more: object) => (await change('strict', 'create', { ...weekly, ...more })).said;
+  const refused = async (more: object) => (await change('strict', 'create', { ...daily, ...more })).said;
   expect(await refused({ account: 'other' })).toContain('account is not known');
   expect(await refused({ to: ['anna'] })).toContain('to.0 must be a mail address');
   expect(await refused({ language: 'fr' })).toContain('language must be one of en, de, ja');
   expect(await refused({ body: { filters: { site: ['a'] } } })).toContain('filters.site');
   expect((await service.post('/v1/schedule/create', 'strict', '{')).status).toBe(400);
   expect(await listOf('strict')).toEqual([]);
-  expect((await without.post('/v1/schedule/create', 'strict', weekly)).status).toBe(404);
+  expect((await without.post('/v1/schedule/create', 'strict', daily)).status).toBe(404);
   expect((await fetch(`${service.url}/v1/schedule/list`)).status).toBe(401);
   expect((await fetch(`${service.url}/v1/schedule/create`)).status).toBe(405);
 });
 
 test('an account has 20 schedules and 50 recipients at most, however many it asks for at once', async () => {
-  const asked = await Promise.all(Array.from({ length: 25 }, () => change('many', 'create', weekly)));
+  const asked = await Promise.all(Array.from({ length: 25 }, () => change('many', 'create', daily)));
   expect(asked.filter(({ status }) => status === 200)).toHaveLength(20);
   expect(await listOf('many')).toHaveLength(20);
   const to = (from: number) => Array.from({ length: 40 }, (_, n) => `r${from + n}@example.com`);
-  expect(await change('crowd', 'create', { ...weekly, to: to(0) })).toMatchObject({ status: 200 });
-  expect(await change('crowd', 'create', { ...weekly, to: to(40) })).toMatchObject({ status: 400 });
+  expect(await change('crowd', 'create', { ...daily, to: to(0) })).toMatchObject({ status: 200 });
+  expect(await change('crowd', 'create', { ...daily, to: to(40) })).toMatchObject({ status: 400 });
 });
 
 test('an account that has had 50 strangers asked in vain can have no more asked', async () => {
   for (const turn of [0, 1]) {
     const to = Array.from({ length: 40 }, (_, n) => `${turn}-${n}@example.com`);
-    const { id } = await change('spam', 'create', { ...weekly, to });
+    const { id } = await change('spam', 'create', { ...daily, to });
     await look(later(0));
     await change('spam', 'remove', { schedule: id });
   }
@@ -155,18 +155,42 @@ test('an account that has had 50 strangers asked in vain can have no more asked'
   expect((await unsentMails(db.store, new Date(later(0)), 'UTC')).stuck).toBe(0);
 });
 
-test('the schedule of a token ends with it; a person, who has none, gets one that nobody knows', async () => {
-  const token = await createToken(db.store, { account: 'ends', label: 'to be revoked' });
+/** Makes a schedule with a token of its own text. */
+async function createdWith(token: string): Promise<void> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const body = JSON.stringify(weekly);
-  expect((await fetch(`${service.url}/v1/schedule/create`, { method: 'POST', headers, body })).status).toBe(
-    200,
-  );
+  const body = JSON.stringify(daily);
+  const made = await fetch(`${service.url}/v1/schedule/create`, { method: 'POST', headers, body });
+  expect(made.status).toBe(200);
+}
+
+test('the schedule of a token ends when it is revoked', async () => {
+  const token = await createToken(db.store, { account: 'ends', label: 'to be revoked' });
+  await createdWith(token);
   await revokeTokens(db.store, { token });
   expect(await listOf('ends')).toMatchObject([{ state: 'ended' }]);
   const [{ id }] = await listOf('ends');
   expect((await change('ends', 'resume', { schedule: id })).said).toContain('has ended with its token');
+});
 
+test('the schedule of a token that ends by itself goes on after that, and ends when the token is revoked', async () => {
+  const expires = new Date(Date.now() + 3_000);
+  const token = await createToken(db.store, { account: 'visit', label: 'of jane', expires });
+  await createdWith(token);
+  const status = async () =>
+    (await fetch(`${service.url}/v1/schedule/list`, { headers: { authorization: `Bearer ${token}` } }))
+      .status;
+  await expect.poll(status, { timeout: 10_000 }).toBe(401);
+  expect(await listOf('visit')).toMatchObject([{ state: 'active' }]);
+  await look(later(0));
+  await click(linkOf(mailServer.mails[0], 'agree'));
+  mailServer.mails.length = 0;
+  expect(await look(later(1))).toBe(0);
+  expect(mailServer.mails[0]?.attachments).toHaveLength(1);
+  await revokeTokens(db.store, { token });
+  expect(await listOf('visit')).toMatchObject([{ state: 'ended' }]);
+});
+
+test('the schedule of a person, who has no token, gets one that nobody knows, and ends when that is revoked', async () => {
   const person = await scheduled({ account: 'person', token: '', madeBy: 'person jo' });
   await look('2026-03-02T06:30:00Z');
   await click(linkOf(mailServer.mails[0], 'agree'));
@@ -174,5 +198,11 @@ test('the schedule of a token ends with it; a person, who has none, gets one tha
   await look(later(1));
   expect(mailServer.mails[0]?.attachments).toHaveLength(1);
   const tokens = await listTokens(db.store, { account: 'person' });
-  expect(tokens.find(({ label }) => label === tokenLabel(person))).toMatchObject({ family: 'campaigns' });
+  const own = tokens.find(({ label }) => label === tokenLabel(person));
+  expect(own).toMatchObject({ family: 'campaigns' });
+  await revokeTokens(db.store, { id: own?.id ?? '' });
+  expect(await listOf('person')).toMatchObject([{ state: 'ended' }]);
+  mailServer.mails.length = 0;
+  expect(await look(later(2))).toBe(0);
+  expect(mailServer.mails).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { Links } from '../../src/accounts/links.ts';
 import { issueToken } from '../../src/accounts/tokens.ts';
 import { ReportService } from '../../src/mail/report-service.ts';
 import { Sender } from '../../src/mail/sender.ts';
-import { type Schedule, storeSchedule } from '../../src/schedules/schedules.ts';
+import { listSchedules, type Schedule, storeSchedule } from '../../src/schedules/schedules.ts';
 import type { TestMailServer } from './mail-server.ts';
 import type { TestService } from './service.ts';
 import type { TestStore } from './store.ts';
@@ -21,12 +21,13 @@ interface Looking {
 /** Schedules of one test file, and senders of their mails. */
 export function useMails(db: TestStore, service: TestService, mailServer: TestMailServer) {
   const said: string[] = [];
-  const made: Schedule[] = [];
   let accounts = 0;
   afterEach(async () => {
     mailServer.mails.length = 0;
     said.length = 0;
-    for (const schedule of made.splice(0)) await storeSchedule(db.store, { ...schedule, state: 'removed' });
+    for (const schedule of await listSchedules(db.store)) {
+      await storeSchedule(db.store, { ...schedule, state: 'removed' });
+    }
   });
   return {
     said,
@@ -72,7 +73,6 @@ export function useMails(db: TestStore, service: TestService, mailServer: TestMa
         ...given,
       };
       await storeSchedule(db.store, schedule);
-      made.push(schedule);
       return schedule;
     },
   };

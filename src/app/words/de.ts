@@ -269,7 +269,7 @@ export const de: Words = {
     sent: (when) => `zuletzt gesendet: ${when}`,
     notSent: 'die letzte wurde nicht gesendet; fragen Sie den Betreiber',
     waiting: 'wird gesendet, wenn sie fällig ist',
-    states: { paused: 'Pausiert', ended: 'Mit dem Token beendet, das es angelegt hat' },
+    states: { paused: 'Pausiert', ended: 'Beendet: Das Token dafür wurde gesperrt' },
     turns: { pause: 'Pausieren', resume: 'Fortsetzen', remove: 'Entfernen' },
     turned: { pause: 'Pausiert.', resume: 'Wird ab jetzt wieder gesendet.', remove: 'Entfernt.' },
   },

@@ -294,7 +294,7 @@ export const en = {
     sent: (when: string) => `last sent ${when}`,
     notSent: 'the last one was not sent; ask the operator',
     waiting: 'is sent when it is due',
-    states: { paused: 'Paused', ended: 'Ended with the token that made it' },
+    states: { paused: 'Paused', ended: 'Ended: its token was revoked' },
     turns: { pause: 'Pause', resume: 'Resume', remove: 'Remove' },
     turned: { pause: 'Paused.', resume: 'It is sent again from now on.', remove: 'Removed.' },
   },

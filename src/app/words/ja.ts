@@ -261,7 +261,7 @@ export const ja: Words = {
     sent: (when) => `最終送信: ${when}`,
     notSent: '前回は送信されませんでした。運営者にお問い合わせください',
     waiting: '予定の時刻に送信します',
-    states: { paused: '一時停止中', ended: '作成に使ったトークンとともに終了' },
+    states: { paused: '一時停止中', ended: '終了（トークンが無効にされました）' },
     turns: { pause: '一時停止', resume: '再開', remove: '削除' },
     turned: { pause: '一時停止しました。', resume: '今後の分から再開します。', remove: '削除しました。' },
   },
