@@ -65,8 +65,8 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (schedule, day, recipient, attempt)
 SETTINGS non_replicated_deduplication_window = 10000;
 
--- Who wants the mails of an account's own schedules, and since when. Recipients are asked once; that, a yes and a no are noted of
--- the schedule `account ACCOUNT`, in `mails` of the day 1970-01-01.
+-- Who wants the mails of an account's own schedules, and since when; the later of a yes and a no counts. Its schedule is
+-- 'account ACCOUNT', as in unsubscribed for those who do not, and in mails, where the question has the day 1970-01-01.
 -- cluster: by schedule
 CREATE TABLE IF NOT EXISTS agreed
 (

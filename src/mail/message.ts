@@ -51,7 +51,7 @@ export function provisional(
 /** The texts of a mail: what the report is, whether it is final, its totals and first rows, and the ways to the file and out. */
 export function messageOf(told: Told): Message {
   const { mail, range, summary, file, fileLink, unsubscribeLink } = told;
-  const { account, language, report: path, body: fields } = mail.schedule;
+  const { account, language, madeBy, report: path, body: fields } = mail.schedule;
   const { rows, rowCount, columns, compared, mostOf, currency } = summary;
   const words = wordsOf(language);
   const [family = '', breakdown = ''] = path.split('/');
@@ -92,6 +92,7 @@ export function messageOf(told: Told): Message {
         ? words.rows
         : some(words.count(`${rows.length}`));
   const fileWords = file ? words.attached(file.name) : words.linked(count);
+  const unsubscribe = madeBy ? words.ofAccount.unsubscribe : words.unsubscribe;
   const title = words.subject(report, days, true);
   return {
     subject: oneLine(words.subject(report, days, state === undefined)),
@@ -101,7 +102,7 @@ export function messageOf(told: Told): Message {
       `${words.totals}\n${totals.map((row) => row.join(': ')).join('\n')}`,
       `${rowsTitle}\n${[head, ...body.map(named)].map((row) => row.join(' | ')).join('\n')}`,
       `${fileWords}\n${words.download}: ${fileLink}`,
-      `${words.unsubscribe}: ${unsubscribeLink}`,
+      `${unsubscribe}: ${unsubscribeLink}`,
     ].join('\n\n'),
     html: page(language, title, [
       `<h1 style="font-size:18px">${escaped(title)}</h1>`,
@@ -111,7 +112,7 @@ export function messageOf(told: Told): Message {
       `<h2 style="font-size:15px">${escaped(rowsTitle)}</h2>`,
       rows.length > 0 ? table(head, body, (n) => !isText(columns[shown[n] ?? -1])) : '',
       `<p>${escaped(fileWords)} <a href="${escaped(fileLink)}">${words.download}</a></p>`,
-      `<p style="font-size:12px"><a href="${escaped(unsubscribeLink)}">${words.unsubscribe}</a></p>`,
+      `<p style="font-size:12px"><a href="${escaped(unsubscribeLink)}">${unsubscribe}</a></p>`,
     ]),
   };
 }

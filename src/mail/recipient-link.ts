@@ -9,6 +9,7 @@ const key = 'unsubscribe';
 const signedUntil = new Date(0);
 
 export interface RecipientOf {
+  /** Its id, or what stands for all that an account made. */
   readonly schedule: string;
   readonly recipient: string;
   /** Of the page behind the link. */

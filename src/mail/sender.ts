@@ -9,14 +9,15 @@ import {
   isOpen,
   isStuck,
   latestAt,
-  listMails,
   type Mail,
+  mailsOf,
   type Outcome,
+  readMails,
   record,
   type Taken,
   take,
 } from '../schedules/mails.ts';
-import { type Schedule, tokenLabel } from '../schedules/schedules.ts';
+import { answeredOf, type Schedule, tokenLabel } from '../schedules/schedules.ts';
 import { type Message, messageOf, provisional, questionOf } from './message.ts';
 import { agreePath, recipientLink, unsubscribePath } from './recipient-link.ts';
 import type { Asked, ReportFile, ReportService } from './report-service.ts';
@@ -60,7 +61,7 @@ export class Sender {
   /**
    * One look. A report that cannot be read or sent keeps no other one waiting.
    * @param again a schedule whose mails are sent once more where nobody knows whether they were sent, or the mail server
-   * refused them
+   * refused them, and the questions of its account, too
    * @returns the mails that were not sent although they should be
    */
   async sendDue({
@@ -71,8 +72,12 @@ export class Sender {
     readonly signal?: AbortSignal;
   } = {}): Promise<number> {
     const { store, timezone, now, say } = this.#options;
-    const mails = (await listMails(store, now(), timezone)).filter(
-      (mail) => (isOpen(mail) && this.#isRested(mail)) || (mail.schedule.id === again && isStuck(mail)),
+    const sources = await readMails(store, now());
+    const account = sources.schedules.find(({ id }) => id === again)?.account;
+    const isAgain = ({ asks, schedule }: Mail) =>
+      asks ? schedule.account === account : schedule.id === again;
+    const mails = mailsOf(sources, now(), timezone).filter(
+      (mail) => (isOpen(mail) && this.#isRested(mail)) || (isStuck(mail) && isAgain(mail)),
     );
     let failures = 0;
     for (const mail of mails) {
@@ -164,8 +169,8 @@ export class Sender {
   /** The address behind which the recipient of a mail answers. */
   #linkOf(path: typeof agreePath | typeof unsubscribePath, { schedule, recipient }: Mail): string {
     const { links, publicUrl } = this.#options;
-    const { id, language } = schedule;
-    return `${publicUrl}${recipientLink(links, path, { schedule: id, recipient, language })}`;
+    const { language } = schedule;
+    return `${publicUrl}${recipientLink(links, path, { schedule: answeredOf(schedule), recipient, language })}`;
   }
 
   async #post(mail: Mail, make: (unsubscribeLink: string) => Promise<Content>): Promise<Outcome> {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { type Due, dueUntil } from './due.ts';
-import { listAgreed, listSchedules, listUnsubscribed, ownOf, type Schedule } from './schedules.ts';
+import { type Answers, answeredOf, listAnswers, listSchedules, type Schedule } from './schedules.ts';
 
 /** A mail of a schedule to one recipient. */
 export interface Mail {
@@ -42,59 +42,67 @@ const dayOfQuestions = '1970-01-01';
 /** Strangers who get a mail of an account and do not agree; it can have no more of them asked. */
 const mostUnanswered = 50;
 
-/**
- * The mails of all schedules that were due up to now, the earliest of each schedule first. An account's own ones go to those who
- * have agreed, from then on; others are asked, once.
- */
-export async function listMails(store: Store, now: Date, timezone: string): Promise<Mail[]> {
-  const schedules = await listSchedules(store);
+/** What mails are made of. */
+export interface MailSources {
+  readonly schedules: readonly Schedule[];
+  readonly answers: Answers;
+  /** The last attempt at each mail. */
+  readonly attempts: ReadonlyMap<string, Attempt>;
+}
+
+export async function readMails(
+  store: Store,
+  now: Date,
+  isAsked: (schedule: Schedule) => boolean = () => true,
+): Promise<MailSources> {
+  const schedules = (await listSchedules(store)).filter(isAsked);
   // Every service asks once a minute, and most networks send no mails.
-  if (schedules.length === 0) return [];
-  const [unsubscribed, agreed, attempts] = await Promise.all([
-    listUnsubscribed(store),
-    listAgreed(store),
-    lastAttempts(store, now),
-  ]);
+  if (schedules.length === 0) return { schedules, answers: new Map(), attempts: new Map() };
+  const [answers, attempts] = await Promise.all([listAnswers(store), lastAttempts(store, now)]);
+  return { schedules, answers, attempts };
+}
+
+/**
+ * The mails that were due up to now, the earliest of each schedule first. An account's own ones go to those who have agreed, from
+ * then on; others are asked, once.
+ */
+export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail[] {
+  const { schedules, answers, attempts } = sources;
   const withLast = (mail: Omit<Mail, 'last'>): Mail => {
     const last = attempts.get(keyOf(mail.schedule.id, mail.due.day, mail.recipient));
     return { ...mail, ...(last && { last }) };
   };
   const mails = schedules.flatMap((schedule) => {
-    const { id, account, madeBy } = schedule;
-    const own = ownOf(account);
-    const since = (recipient: string) => (madeBy ? agreed.get(own)?.get(recipient) : schedule.since);
-    const wants = (recipient: string, due: Due) =>
-      (since(recipient)?.getTime() ?? Number.NaN) <= due.at.getTime();
-    const recipients = schedule.to.filter(
-      (recipient) =>
-        !unsubscribed.get(id)?.has(recipient) && !(madeBy && unsubscribed.get(own)?.has(recipient)),
-    );
-    const asked = recipients
-      .filter((recipient) => schedule.state === 'active' && since(recipient) === undefined)
+    const { madeBy, state, to } = schedule;
+    const of = answeredOf(schedule);
+    const answerOf = (recipient: string) => answers.get(of)?.get(recipient);
+    const wants = (recipient: string, due: Due) => {
+      const answer = answerOf(recipient);
+      const since = answer || madeBy ? answer?.since : schedule.since;
+      return since !== undefined && since <= due.at;
+    };
+    const asked = to
+      .filter((recipient) => madeBy && state === 'active' && !answerOf(recipient))
       .map((recipient) =>
         withLast({
-          schedule: { ...schedule, id: own },
+          schedule: { ...schedule, id: of },
           due: { day: dayOfQuestions, at: schedule.since },
           recipient,
           asks: true,
         }),
       );
     const sent = dueUntil(schedule, now, timezone).flatMap((due) =>
-      recipients
+      to
         .filter((recipient) => wants(recipient, due))
         .map((recipient) => withLast({ schedule, due, recipient, asks: false })),
     );
     return [...asked, ...sent];
   });
-  return withoutMany(mails, agreed, attempts);
+  return withoutMany(mails, sources);
 }
 
 /** Without the questions of several schedules to one recipient but the first, and of an account that has had many asked in vain. */
-function withoutMany(
-  mails: readonly Mail[],
-  agreed: ReadonlyMap<string, ReadonlyMap<string, Date>>,
-  attempts: ReadonlyMap<string, Attempt>,
-): Mail[] {
+function withoutMany(mails: readonly Mail[], { answers, attempts }: MailSources): Mail[] {
   const unanswered = new Map<string, Set<string>>();
   const of = (own: string) => {
     const known = unanswered.get(own) ?? new Set();
@@ -102,7 +110,8 @@ function withoutMany(
     return known;
   };
   for (const { schedule, day, recipient } of attempts.values()) {
-    if (day === dayOfQuestions && !agreed.get(schedule)?.has(recipient)) of(schedule).add(recipient);
+    if (day === dayOfQuestions && !answers.get(schedule)?.get(recipient)?.hasAgreed)
+      of(schedule).add(recipient);
   }
   const seen = new Set<string>();
   return mails.filter(({ asks, schedule, recipient, last }) => {
@@ -122,9 +131,9 @@ export function isOpen({ schedule, last }: Mail): boolean {
   return schedule.state === 'active' && (last === undefined || last.state === 'delayed');
 }
 
-/** Whether the operator has to look: it was not sent, and nobody sends it again, or nobody knows. */
-export function isStuck({ asks, last }: Mail): boolean {
-  return !asks && last !== undefined && ['taken', 'unknown', 'refused'].includes(last.state);
+/** Whether it was not sent, and nobody sends it again, or nobody knows. */
+export function isStuck({ last }: Mail): boolean {
+  return last !== undefined && ['taken', 'unknown', 'refused'].includes(last.state);
 }
 
 /** When it has to be sent at the latest: its days need not be final any more. */
@@ -132,16 +141,16 @@ export function latestAt({ schedule, due }: Mail): Date {
   return new Date(due.at.getTime() + schedule.waitHours * 3_600_000);
 }
 
-/** For metrics: when the oldest mail that is still to be sent had to be, in seconds since 1970, NaN without one; and how many are stuck. */
+/** For metrics: when the oldest mail that is still to be sent had to be, in seconds since 1970, NaN without one; and how many reports are stuck. */
 export async function unsentMails(
   store: Store,
   now: Date,
   timezone: string,
 ): Promise<{ readonly oldest: number; readonly stuck: number }> {
-  const mails = await listMails(store, now, timezone);
+  const mails = mailsOf(await readMails(store, now), now, timezone);
   const times = mails.filter(isOpen).map((mail) => (mail.last ? mail.due.at : latestAt(mail)).getTime());
   const oldest = times.length > 0 ? Math.min(...times) / 1000 : Number.NaN;
-  return { oldest, stuck: mails.filter(isStuck).length };
+  return { oldest, stuck: mails.filter((mail) => !mail.asks && isStuck(mail)).length };
 }
 
 /**

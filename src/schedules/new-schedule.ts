@@ -18,6 +18,8 @@ const names = [...reports.keys()];
 const address = z
   .email('must be a mail address')
   .max(254, 'must be a mail address')
+  // One recipient, however the address is written, has one answer.
+  .toLowerCase()
   .meta({ description: 'recipients' });
 
 const object = z.record(z.string(), z.unknown(), 'must be a JSON object');

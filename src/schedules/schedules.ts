@@ -83,34 +83,51 @@ export const tokenLabel = ({ id }: Pick<Schedule, 'id'>): string => `mails of sc
  */
 export const ownOf = (account: string): string => `account ${account}`;
 
+/** The account whose own schedules such an id means; undefined: it is the id of one schedule. */
+export const accountOfOwn = (id: string): string | undefined =>
+  id.startsWith(ownOf('')) ? id.slice(ownOf('').length) : undefined;
+
+/** What the recipients of a schedule answer of: all own ones of its account, or this one if the operator made it. */
+export const answeredOf = ({ id, account, madeBy }: Pick<Schedule, 'id' | 'account' | 'madeBy'>): string =>
+  madeBy ? ownOf(account) : id;
+
 /** Notes that somebody wants the mails of an account's own schedules. @param own see {@link ownOf} */
 export async function agree(store: Store, own: string, recipient: string): Promise<void> {
   await store.insert({ table: 'agreed', values: [{ schedule: own, recipient }], format: 'JSONEachRow' });
 }
 
-/** Since when recipients want the mails of accounts' own schedules, by {@link ownOf}. */
-export async function listAgreed(store: Store): Promise<ReadonlyMap<string, ReadonlyMap<string, Date>>> {
-  const rows = await select<{ schedule: string; recipients: [string, number][] }>(
-    store,
-    `SELECT schedule, groupArray((recipient, ms)) AS recipients FROM (
-       SELECT schedule, recipient, toFloat64(toUnixTimestamp64Milli(min(at))) AS ms FROM agreed GROUP BY schedule, recipient
-     ) GROUP BY schedule`,
-  );
-  const dated = (recipients: [string, number][]) =>
-    new Map(recipients.map(([recipient, ms]) => [recipient, new Date(ms)] as const));
-  return new Map(rows.map(({ schedule, recipients }) => [schedule, dated(recipients)]));
-}
-
-/** Notes that somebody wants no more mails of a schedule. */
+/** Notes that somebody wants no more mails. @param schedule see {@link answeredOf} */
 export async function unsubscribe(store: Store, schedule: string, recipient: string): Promise<void> {
   await store.insert({ table: 'unsubscribed', values: [{ schedule, recipient }], format: 'JSONEachRow' });
 }
 
-/** Who wants no more mails, by schedule. */
-export async function listUnsubscribed(store: Store): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const rows = await select<{ schedule: string; recipients: string[] }>(
+/** What a recipient has said of mails. */
+export interface Answer {
+  /** Since when they want them; undefined: they want no more. */
+  readonly since: Date | undefined;
+  /** Whether they ever wanted them. */
+  readonly hasAgreed: boolean;
+}
+
+export type Answers = ReadonlyMap<string, ReadonlyMap<string, Answer>>;
+
+/** The last answer of each recipient, by {@link answeredOf}. */
+export async function listAnswers(store: Store): Promise<Answers> {
+  const rows = await select<{ schedule: string; recipient: string; wants: number; at_ms: number }>(
     store,
-    'SELECT schedule, groupUniqArray(recipient) AS recipients FROM unsubscribed GROUP BY schedule',
+    `SELECT schedule, recipient, wants, toFloat64(toUnixTimestamp64Milli(at)) AS at_ms
+     FROM (SELECT schedule, recipient, at, 1 AS wants FROM agreed UNION ALL SELECT schedule, recipient, at, 0 FROM unsubscribed)
+     ORDER BY at, wants DESC`,
   );
-  return new Map(rows.map(({ schedule, recipients }) => [schedule, new Set(recipients)]));
+  const answers = new Map<string, Map<string, Answer>>();
+  for (const { schedule, recipient, wants, at_ms } of rows) {
+    const of = answers.get(schedule) ?? new Map<string, Answer>();
+    answers.set(schedule, of);
+    const before = of.get(recipient);
+    of.set(recipient, {
+      since: wants ? (before?.since ?? new Date(at_ms)) : undefined,
+      hasAgreed: wants === 1 || before?.hasAgreed === true,
+    });
+  }
+  return answers;
 }

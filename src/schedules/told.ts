@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
 import { frequencies, periods } from './due.ts';
-import { listMails, type MailState } from './mails.ts';
-import { listAgreed, listSchedules, listUnsubscribed, ownOf, type Schedule } from './schedules.ts';
+import { type MailState, mailsOf, readMails } from './mails.ts';
+import { answeredOf, type Schedule } from './schedules.ts';
 
 const states = ['waiting', 'taken', 'unknown', 'delayed', 'refused', 'sent'] as const satisfies readonly (
   | MailState
@@ -12,6 +12,9 @@ const states = ['waiting', 'taken', 'unknown', 'delayed', 'refused', 'sent'] as 
 const mail = z.strictObject({
   day: z.string().describe('On which it was due.'),
   recipient: z.string(),
+  asks: z
+    .boolean()
+    .describe('Whether it only asks the recipient if reports may come; its day is then 1970-01-01.'),
   state: z
     .enum(states)
     .describe(
@@ -35,19 +38,19 @@ export const listed = z.strictObject({
   body: z.record(z.string(), z.unknown()),
   language: z.string(),
   state: z
-    .enum(['active', 'paused', 'removed', 'ended'])
-    .describe('ended: the token that opens its report was revoked or has expired.'),
+    .enum(['active', 'paused', 'ended'])
+    .describe(
+      'ended: the token that opens its report was revoked or has expired, or the token that made it was revoked.',
+    ),
   token: z
     .string()
     .describe('The id of the token that opens the report; empty: the sender makes one with the first mail.'),
   made_by: z
     .string()
     .describe('Empty: the operator; else the token or the person that made it for their account.'),
-  not_agreed: z
-    .array(z.string())
-    .describe('Recipients who have not said yet whether they want it: they are asked once.'),
-  left: z.array(z.string()).describe('Recipients who want no more of it.'),
-  mails: z.array(mail).describe('Those that are not sent, and the last one of each recipient.'),
+  not_agreed: z.array(z.string()).describe('Recipients who have not agreed yet.'),
+  left: z.array(z.string()).describe('Recipients who want no more of it, or of what its account sends.'),
+  mails: z.array(mail).describe('Mails that are not sent, and the last one of each recipient.'),
 });
 
 /** The same for its account, which is not told what the mail server and the service say to each other. */
@@ -62,36 +65,32 @@ export async function tellSchedules(
   timezone: string,
   isAsked: (schedule: Schedule) => boolean,
 ): Promise<z.infer<typeof listed>[]> {
-  const asked = (await listSchedules(store)).filter(isAsked);
-  if (asked.length === 0) return [];
-  const [mails, agreed, unsubscribed] = await Promise.all([
-    listMails(store, new Date(), timezone),
-    listAgreed(store),
-    listUnsubscribed(store),
-  ]);
-  return asked.map(({ waitHours, madeBy, since: _, ...schedule }) => {
+  const now = new Date();
+  const sources = await readMails(store, now, isAsked);
+  const mails = mailsOf(sources, now, timezone);
+  return sources.schedules.map(({ waitHours, madeBy, since: _, ...schedule }) => {
     const { id, account, to } = schedule;
-    const own = ownOf(account);
-    const mine = mails.filter((mail) => mail.schedule.id === id);
+    const mine = mails.filter(
+      ({ asks, recipient, schedule }) =>
+        schedule.id === id ||
+        (asks && madeBy !== '' && schedule.account === account && to.includes(recipient)),
+    );
     const isLast = (mail: (typeof mine)[number]) =>
       mine.findLast(({ recipient }) => recipient === mail.recipient) === mail;
-    const left = to.filter(
-      (recipient) =>
-        unsubscribed.get(id)?.has(recipient) || (madeBy !== '' && unsubscribed.get(own)?.has(recipient)),
-    );
-    const has = (recipient: string) => madeBy === '' || agreed.get(own)?.has(recipient);
+    const answers = sources.answers.get(answeredOf({ id, account, madeBy }));
     return {
       ...schedule,
       to: [...to],
       wait: `${waitHours}h`,
       made_by: madeBy,
-      not_agreed: to.filter((recipient) => !has(recipient) && !left.includes(recipient)),
-      left,
+      not_agreed: to.filter((recipient) => madeBy !== '' && !answers?.has(recipient)),
+      left: to.filter((recipient) => answers?.has(recipient) && !answers.get(recipient)?.since),
       mails: mine
         .filter((mail) => mail.last?.state !== 'sent' || isLast(mail))
-        .map(({ due, recipient, last }) => ({
+        .map(({ asks, due, recipient, last }) => ({
           day: due.day,
           recipient,
+          asks,
           state: last?.state ?? ('waiting' as const),
           time: last?.at.toISOString() ?? null,
           error: last?.error ?? '',

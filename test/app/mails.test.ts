@@ -46,14 +46,20 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
     ...{ to: ['anna@example.com', 'bo@example.com'], language: 'de-DE', attach: 'xlsx', state: 'active' },
     body: { compare_to: 'previous_period', metrics: expect.arrayContaining(['spent', 'cpm']) },
   });
-  expect(await own.textContent()).toContain('anna@example.com: wurde gefragt');
+  expect(await own.textContent()).toContain('anna@example.com: hat noch nicht zugestimmt');
   expect(await violations(page, '.mail')).toEqual([]);
   await agree(db.store, ownOf('shop'), 'anna@example.com');
+  await db.store.command({
+    query: `INSERT INTO mails (schedule, day, recipient, attempt, taker, state, at)
+            VALUES ({own:String}, '1970-01-01', 'bo@example.com', 1, '', 'refused', now64(3))`,
+    query_params: { own: ownOf('shop') },
+  });
   await own.getByRole('button', { name: 'Pausieren' }).click();
   await own.getByText('Pausiert', { exact: true }).waitFor();
   expect(await own.textContent()).toContain('anna@example.com: wird gesendet, wenn sie fällig ist');
   await own.getByRole('button', { name: 'Fortsetzen' }).click();
   await own.getByRole('button', { name: 'Pausieren' }).waitFor();
+  expect(await own.textContent()).toContain('bo@example.com: die letzte wurde nicht gesendet');
   expect((await listSchedules(db.store))[0]?.state).toBe('active');
   await own.getByRole('button', { name: 'Entfernen' }).click();
   await page.getByText('Noch keine.').waitFor();

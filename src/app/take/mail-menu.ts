@@ -124,10 +124,10 @@ function titleOf({ report }: Schedule): string {
 /** What has become of the mails to a recipient. */
 function stateOf({ not_agreed, left, mails }: Schedule, recipient: string): string {
   if (left.includes(recipient)) return byMail.left;
-  if (not_agreed.includes(recipient)) return byMail.asked;
   const last = mails.findLast((mail) => mail.recipient === recipient);
-  if (last?.state === 'sent' && last.time) return byMail.sent(momentText(Date.parse(last.time)));
-  return last && last.state !== 'waiting' ? byMail.notSent : byMail.waiting;
+  if (last && !['waiting', 'sent'].includes(last.state)) return byMail.notSent;
+  if (not_agreed.includes(recipient)) return byMail.notAgreed;
+  return last?.time ? byMail.sent(momentText(Date.parse(last.time))) : byMail.waiting;
 }
 
 function field(label: string, input: HTMLElement): HTMLElement {

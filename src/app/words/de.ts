@@ -264,7 +264,7 @@ export const de: Words = {
       'Der Bericht geht an alle, die zustimmen: Jeder Empfänger muss zuerst in einer E-Mail darauf klicken.',
     list: 'Berichte, die dieses Konto sendet',
     none: 'Noch keine.',
-    asked: 'wurde gefragt und hat noch nicht zugestimmt',
+    notAgreed: 'hat noch nicht zugestimmt',
     left: 'möchte keine E-Mails mehr',
     sent: (when) => `zuletzt gesendet: ${when}`,
     notSent: 'die letzte wurde nicht gesendet; fragen Sie den Betreiber',
@@ -337,6 +337,13 @@ export const mails: MailWords = {
     button: 'Nicht mehr senden',
     done: (recipient) => `${recipient} bekommt keine dieser E-Mails mehr.`,
     unknown: 'Dieser Link ist nicht vollständig. Kopieren Sie ihn ganz aus der E-Mail.',
+  },
+  ofAccount: {
+    unsubscribe: 'Keine Berichte mehr von diesem Konto',
+    ask: (account, recipient) =>
+      `Möchten Sie keine Berichte mehr, die das Konto ${name(account)} an ${recipient} sendet?`,
+    done: (account, recipient) =>
+      `${recipient} bekommt keine Berichte mehr, die das Konto ${name(account)} sendet.`,
   },
   question: {
     subject: 'Möchten Sie Berichte per E-Mail?',

@@ -289,7 +289,7 @@ export const en = {
     created: 'It is sent to those who agree: each recipient has to click in a mail that comes first.',
     list: 'Reports that this account sends',
     none: 'None yet.',
-    asked: 'was asked, and has not agreed yet',
+    notAgreed: 'has not agreed yet',
     left: 'wants no more mails',
     sent: (when: string) => `last sent ${when}`,
     notSent: 'the last one was not sent; ask the operator',
@@ -365,6 +365,14 @@ export const mails = {
     button: 'Send no more',
     done: (recipient: string) => `${recipient} gets no more of these mails.`,
     unknown: 'This link is not whole. Copy all of it from the mail.',
+  },
+  /** Of the reports that an account sends by itself: a no is for all of them. */
+  ofAccount: {
+    unsubscribe: 'No more reports from this account',
+    ask: (account: string, recipient: string) =>
+      `Do you want no more of the reports that the account ${name(account)} sends to ${recipient}?`,
+    done: (account: string, recipient: string) =>
+      `${recipient} gets no more of the reports that the account ${name(account)} sends.`,
   },
   /** Before the first mail to somebody whose address an account has given. */
   question: {

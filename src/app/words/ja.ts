@@ -256,7 +256,7 @@ export const ja: Words = {
     created: '同意した宛先に送信します。宛先の方は、最初に届くメールでの確認が必要です。',
     list: 'このアカウントが送信するレポート',
     none: 'まだありません。',
-    asked: '確認済みですが、まだ同意がありません',
+    notAgreed: 'まだ同意がありません',
     left: '配信停止',
     sent: (when) => `最終送信: ${when}`,
     notSent: '前回は送信されませんでした。運営者にお問い合わせください',
@@ -325,6 +325,13 @@ export const mails: MailWords = {
     button: '配信を停止',
     done: (recipient) => `${recipient} への配信を停止しました。`,
     unknown: 'リンクが完全ではありません。メールのリンク全体をコピーしてください。',
+  },
+  ofAccount: {
+    unsubscribe: 'このアカウントからの配信を停止',
+    ask: (account, recipient) =>
+      `アカウント ${name(account)} から ${recipient} へのレポートの配信を停止しますか？`,
+    done: (account, recipient) =>
+      `アカウント ${name(account)} から ${recipient} へのレポートの配信を停止しました。`,
   },
   question: {
     subject: 'メールでレポートを受け取りますか？',

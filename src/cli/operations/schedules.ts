@@ -28,8 +28,8 @@ export function addMailCommands(program: Command): void {
       for (const { id, account, report, every, period, at, to, state, not_agreed, mails } of list) {
         print(line([id, account, report, every, period, at, to.join(' '), state]));
         for (const recipient of not_agreed) print(line(['', '', recipient, 'has not agreed yet']));
-        for (const { day, recipient, state, time, error } of mails) {
-          print(line(['', day, recipient, meanings[state], time, error]));
+        for (const { day, recipient, asks, state, time, error } of mails) {
+          print(line(['', asks ? 'question' : day, recipient, meanings[state], time, error]));
         }
       }
     }),
@@ -45,7 +45,7 @@ export function addMailCommands(program: Command): void {
     .option('--once', 'send what is due now and end, for cron')
     .option(
       '--again <schedule>',
-      'send its mails once more where nobody knows whether they were sent, or the mail server refused them; then end',
+      'send its mails, and the questions of its account, once more where nobody knows whether they were sent, or the mail server refused them; then end',
     )
     .option('--every <duration>', 'how often to look', duration, 60_000)
     .action(sendMails);

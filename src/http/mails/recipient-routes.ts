@@ -5,6 +5,7 @@ import { languageOf } from '../../app/words/languages.ts';
 import { escaped, page } from '../../mail/message.ts';
 import { agreePath, readRecipientLink, unsubscribePath } from '../../mail/recipient-link.ts';
 import { type WordsOfLocale, wordsOf } from '../../mail/words.ts';
+import { accountOfOwn } from '../../schedules/schedules.ts';
 import type { Limiter } from '../access/limiter.ts';
 import { tooMany } from '../access/rate-limit.ts';
 import { networkOf } from '../request/caller-address.ts';
@@ -18,7 +19,7 @@ export interface RecipientDeps {
   readonly body: MiddlewareHandler<HttpEnv>;
   /** Counts forged links by address. */
   readonly failures: Limiter;
-  /** Notes that a recipient wants no more mails of a schedule. */
+  /** Notes that a recipient wants no more mails of a schedule, or of all that an account made. */
   readonly unsubscribe: Note;
   /** Notes that a recipient wants the mails of an account's own schedules. */
   readonly agree: Note;
@@ -44,7 +45,7 @@ export function recipientRoutes({ links, body, failures, unsubscribe, agree }: R
       404,
     );
   };
-  const route = (path: string, note: Note, textsOf: (words: WordsOfLocale) => Texts) => {
+  const route = (path: string, note: Note, textsOf: (words: WordsOfLocale, schedule: string) => Texts) => {
     app.use(path, secured, async (c, next) => {
       c.set('endpoint', path);
       c.header('cache-control', 'no-store');
@@ -53,7 +54,7 @@ export function recipientRoutes({ links, body, failures, unsubscribe, agree }: R
     app.get(path, async (c) => {
       const who = await whoOf(c);
       if (!who) return unknown(c);
-      const { ask, button } = textsOf(wordsOf(who.language));
+      const { ask, button } = textsOf(wordsOf(who.language), who.schedule);
       const form = `<form method="post"><button>${button}</button></form>`;
       return c.html(said(who.language, () => ask(who.recipient), form));
     });
@@ -61,7 +62,7 @@ export function recipientRoutes({ links, body, failures, unsubscribe, agree }: R
       const who = await whoOf(c);
       if (!who) return unknown(c);
       await note(who.schedule, who.recipient);
-      return c.html(said(who.language, (words) => textsOf(words).done(who.recipient)));
+      return c.html(said(who.language, (words) => textsOf(words, who.schedule).done(who.recipient)));
     });
     app.all(path, () => {
       throw new Problem('method_not_allowed', 'this path takes GET and POST', {
@@ -69,7 +70,16 @@ export function recipientRoutes({ links, body, failures, unsubscribe, agree }: R
       });
     });
   };
-  route(unsubscribePath, unsubscribe, ({ page }) => page);
+  route(unsubscribePath, unsubscribe, ({ page, ofAccount }, schedule) => {
+    const account = accountOfOwn(schedule);
+    if (account === undefined) return page;
+    const { ask, done } = ofAccount;
+    return {
+      ask: (recipient) => ask(account, recipient),
+      button: page.button,
+      done: (recipient) => done(account, recipient),
+    };
+  });
   route(agreePath, agree, ({ question }) => question);
   return app;
 }
