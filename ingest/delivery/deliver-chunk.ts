@@ -94,8 +94,8 @@ async function sendOnce(
   await before();
   // Others may have loaded it before.
   await putInDoubt(ledger, load, [chunk.id]);
-  await before();
   await forgetPast(store, [chunk.id]);
+  await before();
   await withdrawChunks(store, [chunk.id]);
   // Others may have loaded it in the middle of that, and have lost some of it.
   if (await load.requeueIfLapsed(ledger, at)) await putInDoubt(ledger, load, [chunk.id]);
