@@ -153,7 +153,7 @@ export async function storeBatch(
     readonly dedupe?: string | undefined;
   },
 ): Promise<void> {
-  const storing = (store: () => Promise<unknown>) => retrying(() => before().then(store), retries);
+  const storing = (send: () => Promise<unknown>) => retrying(() => before().then(send), retries);
   await storing(() => sendStaged(store, staged, dedupe));
   if (await retrying(() => layoutOf(store), retries)) await storing(() => publish(store, staged));
 }

@@ -23,8 +23,8 @@ export async function forgetLoaded(store: Store, chunks: readonly string[]): Pro
 }
 
 /**
- * To be called before chunks are withdrawn that nobody has taken back: what reports had of them cannot be told any more, and
- * what they have not until the rollups of these months are repaired.
+ * Call it before chunks are withdrawn without `unload` or a replacement: nothing keeps their rows, so no report as of an earlier
+ * moment can be told for these months, and none at all until their rollups are repaired.
  */
 export async function forgetPast(store: Store, chunks: readonly string[]): Promise<void> {
   const query = `INSERT INTO rewrites (month, began_at)
