@@ -97,6 +97,22 @@ describe('what simulated schedules have found', () => {
     const round = { seed: 1_195_004_020, wayMs: 1, forgetsAt: 8, loaders: [silent, second, third] };
     expect((await runSchedule(round)).wrong).toEqual([]);
   });
+
+  test('a load that slept while it noted that the past of a chunk is gone deletes nothing that another has sent since', async () => {
+    const first: Loader = {
+      ...{ startsAt: 22_710, sends: 'alone', isHere: true, runs: 2 },
+      faults: [
+        { at: 13, kind: 'engine dies while it works', ms: 61 },
+        { at: 14, kind: 'killed behind it', ms: 0 },
+        { at: 31, kind: 'engine dies while it works', ms: 3_269 },
+      ],
+    };
+    const killed = loader(0, 'alone', 4, 'killed before it', 0);
+    const silent = loader(28_751, 'alone', 34, 'paused behind it', 24_000);
+    const other: Loader = { startsAt: 29_510, sends: 'alone', isHere: false, runs: 1, faults: [] };
+    const round = { seed: 1_264_753_265, wayMs: 200, loaders: [first, killed, other, silent] };
+    expect((await runSchedule(round)).wrong).toEqual([]);
+  });
 });
 
 /** The same in each run: `test/long/schedules.ts` looks for what nobody has met yet. */
