@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
 import { clocksOf } from '../../src/reconcile/model/clocks.ts';
 import { all, causeless, causes, days, knownCauses, theirs } from '../support/known-causes.ts';
 import { seededRandom, testSeed } from '../support/random.ts';
-import { useStore } from '../support/store.ts';
+import { onEveryShard, useStore } from '../support/store.ts';
 import { compare, loadHappened } from '../support/two-sides.ts';
 
 const db = useStore();
@@ -30,6 +31,15 @@ test('another time zone and a missing load are both found, and explain all', asy
   const { verdict, causes: found } = await compare(db, account, theirs(['time_zone', 'missing_load']), days);
   expect(found).toEqual(['time_zone', 'missing_load']);
   for (const { unexplained } of Object.values(verdict.figures)) expect(unexplained.total).toBe('0');
+});
+
+test('a load that the ledger has forgotten is told by its id', async () => {
+  await loadHappened(db, 'forgotten', all);
+  const query = `SELECT load_id AS id FROM loads FINAL WHERE file LIKE '%feed-1.ndjson' ORDER BY started_at DESC LIMIT 1`;
+  const [load] = await select<{ id: string }>(db.store, query);
+  await onEveryShard(db, 'DELETE FROM loads WHERE load_id = {id:String}', { id: load?.id });
+  const { verdict } = await compare(db, 'forgotten', theirs(['missing_load']), days);
+  expect(verdict.explained.map(({ what }) => what)).toEqual([`their report lacks load ${load?.id}`]);
 });
 
 test.each(['each figure a little off', 'other figures of other campaigns'])(

@@ -9,7 +9,15 @@ import {
   timesDoubled,
 } from '../model/model.ts';
 import { enough, score } from '../model/score.ts';
-import { bothSides, figuresFrom, keyOf, measuresOf, onlyUsed, statementOf } from '../model/sides.ts';
+import {
+  bothSides,
+  figuresFrom,
+  keyOf,
+  measuresOf,
+  onlyUsed,
+  statementOf,
+  usedMeasures,
+} from '../model/sides.ts';
 import { type Cause, type Found, few, onBoth, type State } from './cause.ts';
 
 /** Moments that are tried, the last ones, and keys by which they are told apart. */
@@ -36,9 +44,10 @@ export async function lacking(state: State, at: string): Promise<Found> {
   const { loads, isLate } = await loadedAfter(state, at);
   const [only, ...others] = loads;
   const one = only !== undefined && others.length === 0;
+  const told = loads.length > 0 ? `: ${await listed(state, loads)}` : '';
   return {
     cause: isLate ? 'late_conversions' : one ? 'missing_load' : 'corrections',
-    what: `their report lacks what was loaded after ${at} UTC${await listed(state, loads)}`,
+    what: `their report lacks what was loaded after ${at} UTC${told}`,
     model: { ...state.model, until: at },
   };
 }
@@ -81,7 +90,7 @@ export const loadOfMissingRows: Cause = async (state) => {
   if (!only || another) return undefined;
   return {
     cause: 'missing_load',
-    what: `the rows that only ours has are all that was brought by${(await listed(state, [only.load])).slice(1)}`,
+    what: `the rows that only ours has are all that was brought by ${await listed(state, [only.load])}`,
     model: { ...model, missingLoads: [...model.missingLoads, only.load] },
   };
 };
@@ -108,7 +117,7 @@ export const singleLoads: Cause = async (state) => {
   );
   if (!best || best.score < enough(2 * best.loads)) return undefined;
   const { load, sign } = best;
-  const told = (await listed(state, [load])).replace(/^: /, '');
+  const told = await listed(state, [load]);
   const found = (cause: Found['cause'], verb: string, loads: Partial<Found['model']>): Found => ({
     cause,
     what: `their report ${verb} ${told}`,
@@ -119,8 +128,7 @@ export const singleLoads: Cause = async (state) => {
     : found('doubled_load', 'counts twice', { doubledLoads: [...model.doubledLoads, load] });
 };
 
-const measures = ({ compared: { catalog, family, used } }: State) =>
-  measuresOf(familyOf(catalog, family)).filter((_, n) => used[n]);
+const measures = ({ compared }: State) => usedMeasures(compared).map(({ name }) => name);
 
 /** SQL of what ours is made of, in parts, by day and key. */
 function contributions({ compared, model }: State, part: string): string {
@@ -197,16 +205,17 @@ async function loadedAfter(state: State, at: string): Promise<{ loads: readonly 
 
 /** A few loads with their files, in words. */
 async function listed({ compared }: State, loads: readonly string[]): Promise<string> {
-  if (loads.length === 0) return '';
+  const shown = loads.slice(0, mostListed);
   const rows = await compared.reader.rows<{ load: string; file: string }>(
     statementOf(
       compared,
-      `SELECT l.load_id AS load, l.file AS file FROM loads AS l FINAL WHERE load_id IN {loads:Array(String)} ORDER BY load LIMIT ${mostListed}`,
-      { params: { loads } },
+      `SELECT l.load_id AS load, l.file AS file FROM loads AS l FINAL WHERE load_id IN {loads:Array(String)}`,
+      { params: { loads: shown } },
     ),
   );
-  return `: ${few(
-    rows.map(({ load, file }) => `load ${load} (${file})`),
+  const files = new Map(rows.map(({ load, file }) => [load, ` (${file})`]));
+  return few(
+    shown.map((load) => `load ${load}${files.get(load) ?? ''}`),
     loads.length,
-  )}`;
+  );
 }

@@ -35,6 +35,12 @@ export const sent = (bytes: Side): SentTable => ({ structure: sideStructure, for
 /** The family's measures, in the order of `f`. */
 export const measuresOf = ({ measures }: Family): string[] => Object.keys(measures);
 
+/** The measures that are compared, with their places in `f`, counted from 0. */
+export const usedMeasures = ({ catalog, family, used }: Compared) =>
+  Object.entries(familyOf(catalog, family).measures)
+    .map(([name, { type }], n) => ({ name, n, isMoney: type === 'Money' }))
+    .filter(({ n }) => used[n]);
+
 /** What tells their rows apart: the column of the campaign or ad unit. */
 export function keyOf(catalog: Catalog, family: string): string {
   const [entity] = groupingDimensions(catalog, { family, dimensions: [], day: false });
