@@ -21,7 +21,14 @@ import { withReader } from '../close/with-reader.ts';
 import { folderHere } from '../config/version.ts';
 import { measuresOf } from '../reconcile/model/sides.ts';
 import { type Reconciled, reconcile } from '../reconcile/reconcile.ts';
-import { compileRows, compileTable, countRows } from '../reconcile/rows.ts';
+import {
+  compileRows,
+  compileTable,
+  countRows,
+  type RowCounts,
+  type Status,
+  statuses,
+} from '../reconcile/rows.ts';
 import { readTheirs, type TheirReport } from '../reconcile/their-rows.ts';
 import { describeVerdict, verdictOf } from '../reconcile/verdict.ts';
 import { accountId, day, requireRange, usage } from './command/arguments.ts';
@@ -164,7 +171,7 @@ async function tell(
   { json, ndjson }: ReconcileFlags,
 ): Promise<void> {
   const { reader } = reconciled.compared;
-  const rows = await countRows(reconciled, asked);
+  const { of: rows, listed } = await countRows(reconciled, asked);
   if (json) {
     const query = compileRows(reconciled, asked);
     const settings = { ...query.settings, output_format_json_array_of_rows: 1 };
@@ -196,14 +203,12 @@ async function tell(
     const shown = (await text(await reader.stream(statement))).trimEnd();
     if (shown !== '') write(shown);
   }
-  const differing = rows.within + rows.differs + rows.only_ours + rows.only_theirs;
-  if (!ndjson && differing > mostShown)
-    write(`… and ${differing - mostShown} more rows, which --ndjson prints`);
+  if (!ndjson && listed > mostShown) write(`… and ${listed - mostShown} more rows, which --ndjson prints`);
   write(describeRows(reconciled, rows));
   for (const line of describeVerdict(reconciled)) write(line);
 }
 
-function describeRows({ compared }: Reconciled, rows: Awaited<ReturnType<typeof countRows>>): string {
+function describeRows({ compared }: Reconciled, rows: RowCounts['of']): string {
   const { account, family, first, last } = compared;
   const told = {
     equal: 'equal',
@@ -211,7 +216,7 @@ function describeRows({ compared }: Reconciled, rows: Awaited<ReturnType<typeof 
     differs: 'differ',
     only_ours: 'only in ours',
     only_theirs: 'only in theirs',
-  };
-  const counts = Object.entries(told).map(([status, word]) => `${rows[status as keyof typeof rows]} ${word}`);
+  } satisfies Record<Status, string>;
+  const counts = statuses.map((status) => `${rows[status]} ${told[status]}`);
   return `${family} of ${account} from ${first} to ${last}, rows by day: ${counts.join(', ')}.`;
 }

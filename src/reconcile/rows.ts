@@ -1,16 +1,23 @@
-import { familyOf } from '../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { roundedBy } from './model/score.ts';
-import { keyOf, measuresOf, nameOf, noneOf, sent, statementOf } from './model/sides.ts';
+import { keyOf, nameOf, noneOf, sent, statementOf, usedMeasures } from './model/sides.ts';
 import type { Reconciled } from './reconcile.ts';
 
-const statuses = ['equal', 'within', 'differs', 'only_ours', 'only_theirs'] as const;
-type Status = (typeof statuses)[number];
+export const statuses = ['equal', 'within', 'differs', 'only_ours', 'only_theirs'] as const;
+export type Status = (typeof statuses)[number];
 
 export interface RowsAsked {
   /** In percent of ours, decimal: what differs by no more is `within`. */
   readonly tolerance: string;
 }
+
+const isNothing = (name: string) => `arrayAll(x -> x = 0, ${name})`;
+
+/**
+ * SQL: the row is listed. Explanations move figures between rows: they can leave something on one that is equal, and on one that
+ * neither side has, such as what ours would have on another day.
+ */
+const isListed = `(status != 'equal' OR NOT ${isNothing('u')})`;
 
 /** SQL of all rows: both sides as they are, `o` and `t`, and `u`, what the explanations leave of their difference. */
 function allRows({ compared, scale, explained }: Reconciled): string {
@@ -33,7 +40,6 @@ function allRows({ compared, scale, explained }: Reconciled): string {
     : left;
   const within =
     'arrayAll((o, t) -> toDecimal256(abs(t - o), 0) * 100 <= toDecimal256(abs(o), 0) * {tolerance:Decimal(18, 6)}, o, t)';
-  const isNothing = (name: string) => `arrayAll(x -> x = 0, ${name})`;
   return `SELECT *, ${unexplained} AS u, multiIf(o = t, 'equal', ${isNothing('t')}, 'only_ours', ${isNothing('o')}, 'only_theirs', ${within}, 'within', 'differs') AS status FROM (
     SELECT day, key, sum(n) AS n, ${['o', 't', 'o_after', 't_after'].map((name) => `sumForEach(${name}) AS ${name}`).join(', ')} FROM (${sides.join('\nUNION ALL ')}) GROUP BY day, key)`;
 }
@@ -51,28 +57,39 @@ function statement(reconciled: Reconciled, query: string, { tolerance }: RowsAsk
   });
 }
 
-/** How many rows there are of each status. */
-export async function countRows(reconciled: Reconciled, asked: RowsAsked): Promise<Record<Status, number>> {
-  const query = `SELECT status, toFloat64(count()) AS rows FROM (${allRows(reconciled)}) GROUP BY status`;
+export interface RowCounts {
+  /** Rows that one side has, or both. */
+  readonly of: Readonly<Record<Status, number>>;
+  /** How many `compileRows` lists. */
+  readonly listed: number;
+}
+
+export async function countRows(reconciled: Reconciled, asked: RowsAsked): Promise<RowCounts> {
+  const has = `NOT (${isNothing('o')} AND ${isNothing('t')})`;
+  const query = `SELECT status, toFloat64(countIf(${has})) AS rows, toFloat64(countIf(${isListed})) AS listed
+    FROM (${allRows(reconciled)}) GROUP BY status`;
   const { reader } = reconciled.compared;
-  const rows = await reader.rows<{ status: Status; rows: number }>(statement(reconciled, query, asked));
-  const found = new Map(rows.map((row) => [row.status, row.rows]));
-  return Object.fromEntries(statuses.map((status) => [status, found.get(status) ?? 0])) as Record<
-    Status,
-    number
-  >;
+  const counts = await reader.rows<{ status: Status; rows: number; listed: number }>(
+    statement(reconciled, query, asked),
+  );
+  const of = (status: Status) => counts.find((each) => each.status === status)?.rows ?? 0;
+  return {
+    of: Object.fromEntries(statuses.map((status) => [status, of(status)])) as Record<Status, number>,
+    listed: counts.reduce((sum, { listed }) => sum + listed, 0),
+  };
 }
 
 /** SQL of an amount as text. */
 const amount = (value: string, isMoney: boolean): string =>
   isMoney ? `toString(toDecimal256(${value}, 6) / 1000000)` : `toString(${value})`;
 
-/** The rows that are not equal, as objects: amounts are text with all digits. */
+/** The rows that are not equal, or on which explanations leave something, as objects: amounts are text with all digits. */
 export function compileRows(reconciled: Reconciled, asked: RowsAsked): ReadStatement {
   const { compared } = reconciled;
   const key = keyOf(compared.catalog, compared.family);
-  const figures = usedMeasures(reconciled).map(({ name, n, isMoney }) => {
-    const values = [`r.o[${n}]`, `r.t[${n}]`, `r.t[${n}] - r.o[${n}]`, `r.u[${n}]`];
+  const figures = usedMeasures(compared).map(({ name, n, isMoney }) => {
+    const at = `[${n + 1}]`;
+    const values = [`r.o${at}`, `r.t${at}`, `r.t${at} - r.o${at}`, `r.u${at}`];
     const members = 'Tuple(ours String, theirs String, difference String, unexplained String)';
     return `tuple(${values.map((value) => amount(value, isMoney)).join(', ')})::${members} AS ${name}`;
   });
@@ -85,7 +102,7 @@ export function compileRows(reconciled: Reconciled, asked: RowsAsked): ReadState
   return statement(
     reconciled,
     `SELECT ${[...columns, ...figures].join(', ')} FROM (${allRows(reconciled)}) AS r
-     WHERE r.status != 'equal' ORDER BY r.day, r.key`,
+     WHERE ${isListed} ORDER BY r.day, r.key`,
     asked,
   );
 }
@@ -94,22 +111,15 @@ export function compileRows(reconciled: Reconciled, asked: RowsAsked): ReadState
 export function compileTable(reconciled: Reconciled, asked: RowsAsked, limit: number): ReadStatement {
   const { compared } = reconciled;
   const key = keyOf(compared.catalog, compared.family);
-  const figures = usedMeasures(reconciled).map(({ name, n, isMoney }) => {
-    const both = `${amount(`r.o[${n}]`, isMoney)}, ' / ', ${amount(`r.t[${n}]`, isMoney)}`;
-    const left = `if(r.u[${n}] = 0, '', concat(' (', ${amount(`r.u[${n}]`, isMoney)}, ')'))`;
-    return `concat(${both}, ${left}) AS \`${name}: ours / theirs (unexplained)\``;
+  const figures = usedMeasures(compared).map(({ name, n, isMoney }) => {
+    const side = (of: 'o' | 't' | 'u') => amount(`r.${of}[${n + 1}]`, isMoney);
+    const left = `if(r.u[${n + 1}] = 0, '', concat(' (', ${side('u')}, ')'))`;
+    return `concat(${side('o')}, ' / ', ${side('t')}, ${left}) AS \`${name}: ours / theirs (unexplained)\``;
   });
   return statement(
     reconciled,
     `SELECT ${['r.day AS day', `r.key AS ${key}`, 'r.status AS status', ...figures].join(', ')} FROM (${allRows(reconciled)}) AS r
-     WHERE r.status != 'equal' ORDER BY r.day, r.key LIMIT ${limit}`,
+     WHERE ${isListed} ORDER BY r.day, r.key LIMIT ${limit}`,
     asked,
   );
-}
-
-function usedMeasures({ compared }: Reconciled) {
-  const { measures } = familyOf(compared.catalog, compared.family);
-  return measuresOf(familyOf(compared.catalog, compared.family))
-    .map((name, n) => ({ name, n: n + 1, isMoney: measures[name]?.type === 'Money' }))
-    .filter((_, n) => compared.used[n]);
 }

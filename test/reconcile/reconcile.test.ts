@@ -33,6 +33,20 @@ test('another time zone and a missing load are both found, and explain all', asy
   for (const { unexplained } of Object.values(verdict.figures)) expect(unexplained.total).toBe('0');
 });
 
+test('rows add up to what is unexplained where an explanation moves ours to a day that neither side has', async () => {
+  const single = { campaign: 'single', load: 0, impressions: 7, conversions: 0, referrals: 0, spent: 1_000 };
+  const at = new Date('2026-03-05T02:00:00Z');
+  await loadHappened(db, 'thin', [...all, { ...single, at }]);
+  const { verdict, causes: found, rows } = await compare(db, 'thin', theirs(['time_zone']), days);
+  expect(found).toEqual(['time_zone']);
+  expect(verdict.figures.impressions?.unexplained).toEqual({ net: '-7', total: '7' });
+  const ofSingle = rows.filter(({ campaign_id }) => campaign_id === 'single');
+  expect(ofSingle.map(({ day, status, impressions }) => [day, status, impressions.unexplained])).toEqual([
+    ['2026-03-04', 'equal', '-7'],
+    ['2026-03-05', 'only_ours', '0'],
+  ]);
+});
+
 test('a load that the ledger has forgotten is told by its id', async () => {
   await loadHappened(db, 'forgotten', all);
   const query = `SELECT load_id AS id FROM loads FINAL WHERE file LIKE '%feed-1.ndjson' ORDER BY started_at DESC LIMIT 1`;

@@ -5,7 +5,7 @@ import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { routingOf } from '../../src/close/verify-closes.ts';
 import { reconcile } from '../../src/reconcile/reconcile.ts';
-import { compileRows } from '../../src/reconcile/rows.ts';
+import { compileRows, countRows, type RowCounts, type Status } from '../../src/reconcile/rows.ts';
 import { readTheirs } from '../../src/reconcile/their-rows.ts';
 import { type Verdict, verdictOf } from '../../src/reconcile/verdict.ts';
 import { withFile } from './events.ts';
@@ -94,11 +94,11 @@ const zeros = { impressions: 0, conversions: 0, referrals: 0, spent: 0 };
 export interface Outcome {
   readonly verdict: Verdict;
   readonly causes: readonly string[];
-  /** As `verdict` has it, in the smallest unit. */
-  total(of: { readonly total: string }): bigint;
+  /** Those that are listed. */
+  readonly rows: readonly Row[];
 }
 
-/** Compares their report with what the store has, and checks that all parts of the gap add up to it. */
+/** Compares their report with what the store has, and checks that all parts of the gap, and its rows, add up to it. */
 export async function compare(
   db: TestStore,
   account: string,
@@ -137,10 +137,9 @@ export async function compare(
       };
       const reconciled = await reconcile(compared, report);
       const verdict = verdictOf(reconciled);
-      const rows = await reader.rows<Record<string, Record<string, string>>>(
-        compileRows(reconciled, { tolerance: '0' }),
-      );
+      const rows = await reader.rows<Row>(compileRows(reconciled, { tolerance: '0' }));
       requireSums(verdict, rows);
+      requireCounts(await countRows(reconciled, { tolerance: '0' }), rows);
       for (const figure of figures) {
         const sum = rowsOfDays.reduce((all, row) => all + row[figure], 0);
         const text = verdict.figures[figure]?.theirs;
@@ -148,9 +147,8 @@ export async function compare(
           throw new Error(`theirs has ${figure} ${text}, not ${sum}`);
       }
       return {
-        verdict,
+        ...{ verdict, rows },
         causes: verdict.explained.map(({ cause }) => cause),
-        total: ({ total }) => micros(total),
       };
     });
   } finally {
@@ -158,11 +156,14 @@ export async function compare(
   }
 }
 
+type Row = Record<Figure, Record<'ours' | 'theirs' | 'difference' | 'unexplained', string>> & {
+  readonly day: string;
+  readonly campaign_id: string;
+  readonly status: Status;
+};
+
 /** What is explained and what is not is the gap, and both are what the rows add up to, to the last digit. */
-function requireSums(
-  { figures: told, explained }: Verdict,
-  rows: readonly Record<string, Record<string, string>>[],
-) {
+function requireSums({ figures: told, explained }: Verdict, rows: readonly Row[]) {
   for (const figure of figures) {
     const { gap, unexplained } = told[figure] ?? {};
     for (const kind of ['net', 'total'] as const) {
@@ -175,10 +176,19 @@ function requireSums(
         ['difference', gap],
         ['unexplained', unexplained],
       ] as const) {
-        const ofRows = rows.reduce((all, row) => all + size(micros(row[figure]?.[member] ?? '?')), 0n);
+        const ofRows = rows.reduce((all, row) => all + size(micros(row[figure][member])), 0n);
         if (ofRows !== micros(whole?.[kind] ?? '?'))
           throw new Error(`${figure}: rows have ${member} ${ofRows}, not ${whole?.[kind]}`);
       }
     }
+  }
+}
+
+/** As many rows are listed as are counted, and none that neither side has counts as a row of either. */
+function requireCounts({ of, listed }: RowCounts, rows: readonly Row[]) {
+  if (listed !== rows.length) throw new Error(`${rows.length} rows are listed, not ${listed}`);
+  for (const status of ['within', 'differs', 'only_ours', 'only_theirs'] as const) {
+    const found = rows.filter((row) => row.status === status).length;
+    if (found !== of[status]) throw new Error(`${found} rows are ${status}, not ${of[status]}`);
   }
 }
