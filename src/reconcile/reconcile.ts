@@ -64,7 +64,7 @@ const causes: readonly { readonly cause: Cause; readonly needsEvents: boolean }[
   { cause: singleLoads, needsEvents: true },
   { cause: loadOfMissingRows, needsEvents: true },
 ];
-/** An explanation may show another only when it is taken away; and no list of explanations is longer than people read. */
+/** Causes are tried again after each one found, because one may hide another. Nobody reads a longer list than this. */
 const mostExplanations = 20;
 
 /** Compares both sides, and looks for what explains the gap until nothing more fits. */
@@ -199,7 +199,7 @@ async function roundingOf(state: State): Promise<(Gap & { readonly what: string 
   const total = bigints(row.total);
   const rounded = names.filter((_, n) => total[n] !== 0n);
   if (rounded.length === 0) return undefined;
-  return { what: `their ${rounded.join(' and ')} are rounded`, net: bigints(row.net), total };
+  return { what: `their report rounds ${rounded.join(' and ')}`, net: bigints(row.net), total };
 }
 
 async function prunedMonths(compared: Compared): Promise<string[]> {

@@ -75,7 +75,7 @@ export const causes = {
   },
   rounding: {
     does: changes((row) => ({ ...row, spent: Math.round(row.spent / 1e4) * 1e4 })),
-    what: /^their spent are rounded$/,
+    what: /^their report rounds spent$/,
   },
 } as const;
 
