@@ -4,6 +4,7 @@ import { doubledDays, missingDays } from './causes/days.ts';
 import { corrections, lateConversions, loadOfMissingRows, singleLoads } from './causes/loads.ts';
 import { otherNames } from './causes/names.ts';
 import { laterLoadsElsewhere, timeZone } from './causes/time-zone.ts';
+import { type Clock, clocksOf } from './model/clocks.ts';
 import { oursBy, plainModel, theirsBy } from './model/model.ts';
 import { enough, evidence, roundedBy, roundingScore, type Scale } from './model/score.ts';
 import {
@@ -76,7 +77,7 @@ export async function reconcile(compared: Compared, report: TheirReport): Promis
   }
   const theirs = await sideFrom(compared, resolvedRows(compared, report.rows));
   const scale = await scaleOf(compared, report, { ours, theirs });
-  let state: State = { compared, scale, model: plainModel, ours, theirs };
+  let state: State = { compared, scale, model: plainModel, clocks: clocksFor(compared), ours, theirs };
   const sums = await measured(state);
   const explained: Explained[] = [];
   let gap: Gap = sums.gap;
@@ -121,6 +122,15 @@ export async function reconcile(compared: Compared, report: TheirReport): Promis
     before: { ours, theirs },
     after: { ours: state.ours, theirs: state.theirs },
     scale,
+  };
+}
+
+/** Computed once, when first asked for. */
+function clocksFor({ first, last, timezone }: Compared): State['clocks'] {
+  let clocks: readonly Clock[] | undefined;
+  return () => {
+    clocks ??= clocksOf(first, last, timezone);
+    return clocks;
   };
 }
 

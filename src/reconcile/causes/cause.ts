@@ -1,4 +1,5 @@
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
+import type { Clock } from '../model/clocks.ts';
 import type { Model } from '../model/model.ts';
 import type { Scale } from '../model/score.ts';
 import { type Compared, type Side, sent, statementOf } from '../model/sides.ts';
@@ -8,6 +9,8 @@ export interface State {
   readonly compared: Compared;
   readonly scale: Scale;
   readonly model: Model;
+  /** That the days may be cut by. */
+  readonly clocks: () => readonly Clock[];
   readonly ours: Side;
   readonly theirs: Side;
 }

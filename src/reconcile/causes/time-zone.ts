@@ -1,5 +1,5 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
-import { type Clock, clocksOf } from '../model/clocks.ts';
+import type { Clock } from '../model/clocks.ts';
 import { dayBy, eventsRead, leftOut, modelReading, summed, timesDoubled } from '../model/model.ts';
 import { enough, score } from '../model/score.ts';
 import { bothSides, figuresFrom, keyOf, noneOf, onlyUsed } from '../model/sides.ts';
@@ -15,7 +15,7 @@ const mostListed = 3;
 export const timeZone: Cause = async (state) => {
   const { compared, model } = state;
   if (model.clock) return undefined;
-  const clocks = clocksOf(compared.first, compared.last, compared.timezone);
+  const clocks = state.clocks();
   const byKey = await scores(state, clocks, 'key');
   // Their keys may have other names; sums of all keys have none.
   const byDay = await scores(state, clocks, "''");
@@ -38,9 +38,9 @@ export const timeZone: Cause = async (state) => {
  * move every figure. The clock is found by itself as soon as the loads are taken away.
  */
 export const laterLoadsElsewhere: Cause = async (state) => {
-  const { compared, model } = state;
+  const { model } = state;
   if (model.clock || model.until !== undefined) return undefined;
-  const clocks = clocksOf(compared.first, compared.last, compared.timezone);
+  const clocks = state.clocks();
   let best = { until: '', score: 0 };
   const moments = await lastMoments(state);
   for (const until of moments) {
