@@ -99,8 +99,12 @@ async function reconcileFile(
     routing: await routingOf(store),
     first: from,
     last: to,
-    used: usedFigures(family, report, flags.figures),
+    used: usedFigures(file, family, report, flags.figures),
   };
+  if (to < from) {
+    const outside = flags.from === undefined ? `on or before ${to}` : `on or after ${from}`;
+    throw new Error(`${file}: its days are ${report.first} to ${report.last}, and none is ${outside}`);
+  }
   const reconciled = await reconcile(compared, report);
   await tell(reconciled, { tolerance }, flags);
   if (report.rejected === 0) return;
@@ -156,9 +160,18 @@ async function suggested(input: Input, { format, encoding }: ReconcileFlags) {
   return { name: 'what the columns suggest', content: JSON.stringify(mapping) };
 }
 
-function usedFigures(family: string, { figures }: TheirReport, asked: string | undefined): boolean[] {
+function usedFigures(
+  file: string,
+  family: string,
+  { figures }: TheirReport,
+  asked: string | undefined,
+): boolean[] {
   const names = measuresOf(familyOf(catalog, family));
-  if (asked === undefined) return figures.map(({ values }) => values > 0);
+  if (asked === undefined) {
+    if (figures.every(({ values }) => values === 0))
+      throw new Error(`${file}: all its figures are 0: name with --figures what is compared`);
+    return figures.map(({ values }) => values > 0);
+  }
   const wanted = asked.split(',').map((name) => name.trim());
   const unknown = wanted.find((name) => !names.includes(name));
   if (unknown !== undefined) throw usage(`--figures: ${family} have ${names.join(', ')}, not ${unknown}`);

@@ -17,6 +17,7 @@ import {
   sent,
   sideFrom,
   statementOf,
+  usedMeasures,
 } from './model/sides.ts';
 import type { TheirReport } from './their-rows.ts';
 
@@ -73,7 +74,10 @@ export async function reconcile(compared: Compared, report: TheirReport): Promis
   const ours = await sideFrom(compared, rollupRows(compared));
   if (ours.every(({ length }) => length === 0)) {
     const { account, family, first, last } = compared;
-    throw new Error(`${account} has no ${family} from ${first} to ${last}: there is nothing to compare with`);
+    const figures = usedMeasures(compared).map(({ name }) => name);
+    throw new Error(
+      `${account} has no ${figures.join(' or ')} of ${family} from ${first} to ${last}: there is nothing to compare with`,
+    );
   }
   const theirs = await sideFrom(compared, resolvedRows(compared, report.rows));
   const scale = await scaleOf(compared, report, { ours, theirs });

@@ -134,6 +134,34 @@ test.each([
   expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
 });
 
+test.each([
+  [
+    ['--from', '2026-03-03'],
+    theirReport,
+    'its days are 2026-03-01 to 2026-03-02, and none is on or after 2026-03-03',
+  ],
+  [
+    ['--to', '2026-02-28'],
+    theirReport,
+    'its days are 2026-03-01 to 2026-03-02, and none is on or before 2026-02-28',
+  ],
+  [
+    ['--figures', 'conversions'],
+    theirReport,
+    'acme has no conversions of campaigns from 2026-03-01 to 2026-03-02: there is nothing to compare with',
+  ],
+  [
+    [],
+    `${head}\nShoes,c1,2026-03-02,Computers,0,0,0,0`,
+    'all its figures are 0: name with --figures what is compared',
+  ],
+])('%j has nothing to compare, and the reason is true', async (flags, report, message) => {
+  const path = await file('google.csv', report);
+  const args = ['reconcile', path, '--account', 'acme', '--mapping', mapping, ...flags];
+  const { code, stderr } = await run(args);
+  expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
+});
+
 test('what raw events would tell is not tried where they were pruned, and that is said', async () => {
   await prune(db.store, { keep: 1 }, new Date('2026-05-15T00:00:00Z'));
   const path = await file('google.csv', theirReport);
