@@ -61,20 +61,30 @@ export const rowsContent = (more: (format: ReportFormatName) => object = () => (
     ]),
   );
 
+type Codes = typeof problemCodes;
+const without = (codes: Codes, ...left: Codes): Codes => codes.filter((code) => !left.includes(code));
+
 /** The problems of an endpoint of the contract; the others arise at other paths or with a method that HTTP does not know. */
-export const reportProblems = problemCodes.filter(
-  (code) => !['not_found', 'method_unknown', 'not_ready', 'precondition_failed'].includes(code),
+export const reportProblems = without(
+  problemCodes,
+  'not_found',
+  'method_unknown',
+  'not_ready',
+  'precondition_failed',
 );
 
 /** Those of endpoints that know only today. */
-export const problemsOfToday = reportProblems.filter(
-  (code) => !/^(month_not_closed|as_of_too_old)$/.test(code),
-);
+export const problemsOfToday = without(reportProblems, 'month_not_closed', 'as_of_too_old');
 
 const limit = limitHeaders.slice(1);
 
 /** The problems of endpoints that answer as JSON and make no report. */
-export const jsonProblems = problemsOfToday.filter((code) => !/acceptable|too_old|too_many/.test(code));
+export const jsonProblems = without(
+  problemsOfToday,
+  'not_acceptable',
+  'http_version_too_old',
+  'too_many_reports',
+);
 
 /** Beside `X-Request-Id`. The limit of the account is in answers that come after its token was accepted. */
 const headersByStatus: Readonly<Record<number, readonly string[]>> = {
