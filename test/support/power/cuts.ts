@@ -9,7 +9,7 @@ import { adtally, Copy, type Ground, makeGround, removeGround } from '../killed-
 import type { Command, Ended } from '../process.ts';
 import { seededRandom } from '../random.ts';
 import { type PoweredCommand, poweredCommands, writePoweredFiles } from './commands.ts';
-import { Disk, type DiskKind, diskKinds, type Journal, journals } from './disk.ts';
+import { Disk, type DiskKind, diskKinds, journals } from './disk.ts';
 
 export interface Cuts {
   readonly cuts: number;
@@ -46,9 +46,8 @@ export async function powerCuts({ cuts, seed, only, synced, onCut }: Cuts): Prom
   try {
     for (const number of numbers) {
       const random = seededRandom(seed * 7919 + number);
-      const one = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
-      const cut = new Cut(ground, folder, one(diskKinds), synced);
-      const [name, command] = one(Object.entries(poweredCommands(ground, cut.disk.root)));
+      const cut = new Cut(ground, folder, one(random, diskKinds), synced);
+      const [name, command] = one(random, Object.entries(poweredCommands(ground, cut.disk.root)));
       const what: string[] = [`cut ${number}: ${name}`];
       const startedAt = performance.now();
       try {
@@ -69,6 +68,8 @@ export async function powerCuts({ cuts, seed, only, synced, onCut }: Cuts): Prom
   }
   return wrong;
 }
+
+const one = <T>(random: () => number, of: readonly T[]): T => of[Math.floor(random() * of.length)] as T;
 
 async function undisturbed(ground: Ground, folder: string, name: string): Promise<Undisturbed> {
   const cut = new Cut(ground, join(folder, 'undisturbed'), 'ext4', true);
@@ -115,7 +116,7 @@ class Cut {
     what: string[],
   ): Promise<void> {
     const held = random() < 0.5;
-    const journal = journals[random() < 0.5 ? 0 : 1] as Journal;
+    const journal = one(random, journals);
     const copy = this.copy();
     if (held) await copy.hold();
     const running = await this.start(copy, command, command.args);

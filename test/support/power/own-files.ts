@@ -12,14 +12,17 @@ export async function cutsBehindLinks(): Promise<string[]> {
     for (const journal of journals) {
       const folder = mkdtempSync(join(tmpdir(), 'adtally-power-'));
       const disk = new Disk(folder, kind);
-      const links = linksOf(loadConfig({ DATA_DIR: disk.root }));
-      links.make({ id: 'token', hash: 'hash' }, '/v1/export/campaigns.csv', new Date('2027-01-01'));
-      await disk.cut(() => 1, journal);
-      const file = join(disk.root, 'link-secret');
-      const secret = existsSync(file) ? readFileSync(file, 'utf8') : '';
-      if (secret.length !== 43) wrong.push(`${kind}, ${journal}: a secret of ${secret.length} characters`);
-      await disk.remove();
-      rmSync(folder, { recursive: true });
+      try {
+        const links = linksOf(loadConfig({ DATA_DIR: disk.root }));
+        links.make({ id: 'token', hash: 'hash' }, '/v1/export/campaigns.csv', new Date('2027-01-01'));
+        await disk.cut(() => 1, journal);
+        const file = join(disk.root, 'link-secret');
+        const secret = existsSync(file) ? readFileSync(file, 'utf8') : '';
+        if (secret.length !== 43) wrong.push(`${kind}, ${journal}: a secret of ${secret.length} characters`);
+      } finally {
+        await disk.remove();
+        rmSync(folder, { recursive: true });
+      }
     }
   }
   return wrong;
