@@ -60,7 +60,10 @@ export interface Round {
   readonly wrong: readonly string[];
 }
 
-/** A loader relies on half of the parts that the engine remembers: the other half does not come in less. */
+/**
+ * A loader relies only on the last half of the parts that the engine remembers; the other half takes at least this long to be
+ * pushed out.
+ */
 const forgettingMs = 20_000;
 
 /** Nothing takes longer than this, in simulated milliseconds. */
