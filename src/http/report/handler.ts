@@ -219,14 +219,19 @@ async function streamed(
     return { sendable, coding, summary };
   };
   const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
-  await requireSameThen(deps.reader, plan);
-  if (sendable.errored) throw brokeOff(queryId, sendable.errored);
-  const first_byte_ms = Math.round(performance.now() - startedAt);
-  c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
-  const more = exportHeaders(c.get('exported'));
-  const headers = { ...reportHeaders({ ...facts, unconfirmedDates, summary }, coding), ...more };
-  c.env.outgoing.writeHead(200, headers);
-  return send(c, sendable, signal, deps, slot);
+  try {
+    await requireSameThen(deps.reader, plan);
+    if (sendable.errored) throw brokeOff(queryId, sendable.errored);
+    const first_byte_ms = Math.round(performance.now() - startedAt);
+    c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
+    const more = exportHeaders(c.get('exported'));
+    const headers = { ...reportHeaders({ ...facts, unconfirmedDates, summary }, coding), ...more };
+    c.env.outgoing.writeHead(200, headers);
+    return await send(c, sendable, signal, deps, slot);
+  } finally {
+    // Whoever is not answered from it leaves no statement behind.
+    sendable.destroy();
+  }
 }
 
 /**
