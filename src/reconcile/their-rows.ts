@@ -122,7 +122,7 @@ function statementsOf(
   const judged = judgeRecords({ ...source, select }, judge);
   const isRow = source.condition ? 'empty(faults) AND NOT left_out' : 'empty(faults)';
   const figures = figuresFrom(family, (name) => `e.${family.measures[name]?.sumOf}`);
-  const powers = Array.from({ length: 12 }, (_, n) => `toInt256(${10 ** (n + 1)})`).join(', ');
+  const powers = Array.from({ length: 12 }, (_, n) => `toInt128(${10 ** (n + 1)})`).join(', ');
   const params = {
     chunk: '',
     loadTime: '1970-01-01 00:00:00',
@@ -138,7 +138,7 @@ function statementsOf(
       arraySlice(groupArrayIf(5)((at_line AS line, faults)::Tuple(line Float64, faults Array(Tuple(field String, reason String))), notEmpty(faults)), 1, 5) AS rejects,
       toString(minIf(day, is_row)) AS first, toString(maxIf(day, is_row)) AS last,
       arrayZip(sumForEachIf(arrayMap(x -> toFloat64(x != 0), f), is_row), minForEachIf(zeros, is_row)) AS figures
-    FROM (SELECT *, arrayMap(x -> if(x = 0, ${noZeros}., toFloat64(arrayCount(p -> x % p = 0, [${powers}]))), f) AS zeros FROM (${records}))`;
+    FROM (SELECT *, arrayMap(x -> if(x = 0, ${noZeros}., toFloat64(arrayCount(p -> toInt128(x) % p = 0, [${powers}]))), f) AS zeros FROM (${records}))`;
   const rows = `SELECT day, key, count() AS n, sumForEach(f) AS f FROM (${records}) WHERE is_row GROUP BY day, key\nFORMAT RowBinary`;
   return {
     counts: { query: counts, params, settings, tables },
