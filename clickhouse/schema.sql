@@ -544,7 +544,8 @@ CREATE TABLE past_confirmations
     `account_id` String,
     `day` Date,
     `confirmed_at` DateTime64(6, 'UTC'),
-    `made_at` DateTime64(6, 'UTC')
+    `made_at` DateTime64(6, 'UTC'),
+    `shown_by` DateTime64(6, 'UTC')
 )
 ENGINE = ReplacingMergeTree
 ORDER BY (account_id, day, made_at)
@@ -585,6 +586,7 @@ CREATE TABLE past_names
     `id` String,
     `name` String,
     `changed_at` DateTime64(6, 'UTC'),
+    `shown_by` DateTime64(6, 'UTC'),
     `version` DateTime64(9, 'UTC')
 )
 ENGINE = ReplacingMergeTree(version)
@@ -810,7 +812,7 @@ CREATE MATERIALIZED VIEW ad_units_device_date_view TO ad_units_device_date AS SE
 
 CREATE MATERIALIZED VIEW ad_units_device_site_date_view TO ad_units_device_site_date AS SELECT publisher_id AS account_id, day, ad_unit_id, device, site_id, sum(e.revenue) AS estimated_revenue, sum(e.ad_requests) AS ad_requests, sum(e.impressions) AS impressions, sum(e.referrals) AS referrals, maxIf(loaded_at, (revenue != 0) AND (NOT confirmed)) AS unconfirmed_at FROM events AS e WHERE publisher_id != '' GROUP BY account_id, day, ad_unit_id, device, site_id;
 
-CREATE MATERIALIZED VIEW ad_units_past_view TO past_names AS SELECT 'ad_unit_names' AS dictionary, account_id, ad_unit_id AS id, name, changed_at, version FROM ad_units;
+CREATE MATERIALIZED VIEW ad_units_past_view TO past_names AS SELECT 'ad_unit_names' AS dictionary, account_id, ad_unit_id AS id, name, changed_at, changed_at + toIntervalMinute(2) AS shown_by, version FROM ad_units;
 
 CREATE MATERIALIZED VIEW ad_units_site_date_view TO ad_units_site_date AS SELECT account_id, day, ad_unit_id, site_id, sum(r.estimated_revenue) AS estimated_revenue, sum(r.ad_requests) AS ad_requests, sum(r.impressions) AS impressions, sum(r.referrals) AS referrals, max(r.unconfirmed_at) AS unconfirmed_at FROM ad_units_device_site_date AS r GROUP BY account_id, day, ad_unit_id, site_id;
 
@@ -822,16 +824,16 @@ CREATE MATERIALIZED VIEW campaigns_device_creative_date_view TO campaigns_device
 
 CREATE MATERIALIZED VIEW campaigns_device_date_view TO campaigns_device_date AS SELECT account_id, day, campaign_id, device, sum(r.impressions) AS impressions, sum(r.conversions) AS conversions, sum(r.referrals) AS referrals, sum(r.spent) AS spent, max(r.unconfirmed_at) AS unconfirmed_at FROM campaigns_device_creative_date AS r GROUP BY account_id, day, campaign_id, device;
 
-CREATE MATERIALIZED VIEW campaigns_past_view TO past_names AS SELECT 'campaign_names' AS dictionary, account_id, campaign_id AS id, name, changed_at, version FROM campaigns;
+CREATE MATERIALIZED VIEW campaigns_past_view TO past_names AS SELECT 'campaign_names' AS dictionary, account_id, campaign_id AS id, name, changed_at, changed_at + toIntervalMinute(2) AS shown_by, version FROM campaigns;
 
 CREATE MATERIALIZED VIEW chunk_days_view TO chunk_days AS SELECT any(e.chunk) AS chunk, day, count() AS events, max(e.loaded_at) AS loaded_at FROM events AS e GROUP BY sipHash128(e.chunk), day;
 
-CREATE MATERIALIZED VIEW confirmations_past_view TO past_confirmations AS SELECT account_id, day, confirmed_at, now64(6, 'UTC') AS made_at FROM confirmations;
+CREATE MATERIALIZED VIEW confirmations_past_view TO past_confirmations AS SELECT account_id, day, confirmed_at, nowInBlock64(6, 'UTC') AS made_at, made_at + toIntervalMinute(2) AS shown_by FROM confirmations;
 
-CREATE MATERIALIZED VIEW creatives_past_view TO past_names AS SELECT 'creative_headlines' AS dictionary, account_id, creative_id AS id, headline AS name, changed_at, version FROM creatives;
+CREATE MATERIALIZED VIEW creatives_past_view TO past_names AS SELECT 'creative_headlines' AS dictionary, account_id, creative_id AS id, headline AS name, changed_at, changed_at + toIntervalMinute(2) AS shown_by, version FROM creatives;
 
 CREATE MATERIALIZED VIEW events_view TO events AS SELECT event_id, event_time, advertiser_id, campaign_id, creative_id, publisher_id, ad_unit_id, site_id, device, ad_requests, impressions, referrals, conversions, spend, revenue, confirmed, chunk, loaded_at FROM incoming WHERE empty(faults);
 
 CREATE MATERIALIZED VIEW rejected_rows_view TO rejected_rows AS SELECT chunk, line, load_id, file, faults, raw, fields, toDateTime64(0, 6, 'UTC') AS version FROM incoming WHERE notEmpty(faults);
 
-CREATE MATERIALIZED VIEW sites_past_view TO past_names AS SELECT 'site_names' AS dictionary, account_id, site_id AS id, name, changed_at, version FROM sites;
+CREATE MATERIALIZED VIEW sites_past_view TO past_names AS SELECT 'site_names' AS dictionary, account_id, site_id AS id, name, changed_at, changed_at + toIntervalMinute(2) AS shown_by, version FROM sites;

@@ -1,11 +1,8 @@
 import { type Store, select } from '../client.ts';
 import type { DayRange } from './verify-rollups.ts';
 
-/** Names, confirmations and whole stores are of this month. */
+/** A whole store is of this month. */
 export const everyMonth = 0;
-
-/** Dictionaries read names anew within a minute, also where a loader was killed before it told them to. */
-const shownAfterMinutes = 2;
 
 /**
  * Does what changes months of reports otherwise than by events that come, and records from when until when, so that
@@ -54,22 +51,6 @@ export async function endRewrite(
     query_params: { months, beganAt },
     clickhouse_settings: { wait_end_of_query: 1 },
   });
-}
-
-/** Loads names or confirmations, and records from when until when reports may have shown the old ones or the new. */
-export async function relisting<Result>(store: Store, work: () => Promise<Result>): Promise<Result> {
-  const [row] = await select<{ now: string }>(store, "SELECT toString(now64(6, 'UTC')) AS now");
-  const record = (endedAt: string) =>
-    store.command({
-      query: `INSERT INTO rewrites (month, began_at, ended_at)
-        SELECT ${everyMonth}, toDateTime64({beganAt:String}, 6, 'UTC'), ${endedAt}`,
-      query_params: { beganAt: row?.now },
-      clickhouse_settings: { wait_end_of_query: 1 },
-    });
-  await record(`now64(6, 'UTC') + INTERVAL ${shownAfterMinutes} MINUTE`);
-  const result = await work();
-  await record("now64(6, 'UTC')");
-  return result;
 }
 
 /** The months of days, `yyyymm`. */

@@ -33,8 +33,8 @@ PARTITION BY toYYYYMM(day)
 ORDER BY (day, advertiser_id)
 SETTINGS default_compression_codec = 'ZSTD(1)';
 
--- Times at which what reports show changed otherwise than by events that came: of a month, or, as month 0, of names,
--- confirmations and the whole store. Of a moment from began_at to ended_at nobody can tell what reports showed.
+-- Times at which what reports show changed otherwise than by events that came: of a month, or, as month 0, of the whole
+-- store. Of a moment from began_at to ended_at nobody can tell what reports showed.
 -- cluster: by month
 CREATE TABLE IF NOT EXISTS rewrites
 (
@@ -50,7 +50,8 @@ CREATE TABLE IF NOT EXISTS rewrites
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (month, began_at);
 
--- Every name that an id ever had, since changed_at.
+-- Every name that an id ever had, since changed_at. Reports show it from a moment between that and shown_by on: when the loader
+-- saw that they do, or two minutes later, because dictionaries read names anew within a minute.
 -- cluster: on every node
 CREATE TABLE IF NOT EXISTS past_names
 (
@@ -59,6 +60,7 @@ CREATE TABLE IF NOT EXISTS past_names
     id String,
     name String,
     changed_at DateTime64(6, 'UTC'),
+    shown_by DateTime64(6, 'UTC'),
     version DateTime64(9, 'UTC')
 )
 ENGINE = ReplacingMergeTree(version)
@@ -71,36 +73,28 @@ CREATE TABLE IF NOT EXISTS past_confirmations
     day Date,
     confirmed_at DateTime64(6, 'UTC'),
     -- When it was made; confirmed_at may be earlier.
-    made_at DateTime64(6, 'UTC')
+    made_at DateTime64(6, 'UTC'),
+    -- As that of names.
+    shown_by DateTime64(6, 'UTC')
 )
 ENGINE = ReplacingMergeTree
 ORDER BY (account_id, day, made_at);
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS campaigns_past_view TO {database}.past_names AS
-SELECT 'campaign_names' AS dictionary, account_id, campaign_id AS id, name, changed_at, version FROM {database}.campaigns;
+SELECT 'campaign_names' AS dictionary, account_id, campaign_id AS id, name,
+  changed_at, changed_at + INTERVAL 2 MINUTE AS shown_by, version FROM {database}.campaigns;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS creatives_past_view TO {database}.past_names AS
-SELECT 'creative_headlines' AS dictionary, account_id, creative_id AS id, headline AS name, changed_at, version FROM {database}.creatives;
+SELECT 'creative_headlines' AS dictionary, account_id, creative_id AS id, headline AS name,
+  changed_at, changed_at + INTERVAL 2 MINUTE AS shown_by, version FROM {database}.creatives;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS ad_units_past_view TO {database}.past_names AS
-SELECT 'ad_unit_names' AS dictionary, account_id, ad_unit_id AS id, name, changed_at, version FROM {database}.ad_units;
+SELECT 'ad_unit_names' AS dictionary, account_id, ad_unit_id AS id, name,
+  changed_at, changed_at + INTERVAL 2 MINUTE AS shown_by, version FROM {database}.ad_units;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS sites_past_view TO {database}.past_names AS
-SELECT 'site_names' AS dictionary, account_id, site_id AS id, name, changed_at, version FROM {database}.sites;
+SELECT 'site_names' AS dictionary, account_id, site_id AS id, name,
+  changed_at, changed_at + INTERVAL 2 MINUTE AS shown_by, version FROM {database}.sites;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS confirmations_past_view TO past_confirmations AS
-SELECT account_id, day, confirmed_at, now64(6, 'UTC') AS made_at FROM confirmations;
-
--- What there is when the past begins to be kept. A new store has nothing.
-INSERT INTO {database}.past_names
-SELECT 'campaign_names', account_id, campaign_id, name, changed_at, version FROM {database}.campaigns FINAL
-UNION ALL SELECT 'creative_headlines', account_id, creative_id, headline, changed_at, version FROM {database}.creatives FINAL
-UNION ALL SELECT 'ad_unit_names', account_id, ad_unit_id, name, changed_at, version FROM {database}.ad_units FINAL
-UNION ALL SELECT 'site_names', account_id, site_id, name, changed_at, version FROM {database}.sites FINAL;
-
-INSERT INTO past_confirmations
-SELECT account_id, day, max(c.confirmed_at), max(c.confirmed_at) FROM confirmations AS c GROUP BY account_id, day;
-
-INSERT INTO rewrites (month, began_at, ended_at, lost)
-SELECT month, toDateTime64(0, 6, 'UTC'), max(m.pruned_at), true FROM pruned_months AS m GROUP BY month
-UNION ALL SELECT 0, toDateTime64(0, 6, 'UTC'), now64(6, 'UTC'), true FROM (SELECT 1 FROM loads LIMIT 1);
+SELECT account_id, day, confirmed_at, nowInBlock64(6, 'UTC') AS made_at, made_at + INTERVAL 2 MINUTE AS shown_by FROM confirmations;

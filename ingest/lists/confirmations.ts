@@ -1,11 +1,11 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { relisting } from '../../clickhouse/consistency/rewrites.ts';
 import type { Input } from '../input/input.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { type ListReading, loadLookupList, lookupLists } from './lookup-lists.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
+import { recordShownConfirmations } from './record-shown.ts';
 
 /** An account and its days; what is absent does not limit. */
 export interface ConfirmationRange {
@@ -37,16 +37,15 @@ export async function confirmDays(
   const { time, running } = await confirmationTime(store);
   const confirmedAt = "toDateTime64({time:String}, 6, 'UTC')";
   const inRange = 'account_id = {account:String} AND day BETWEEN {from:Date} AND {to:Date}';
-  const confirm = () =>
-    store.command({
-      query: `INSERT INTO confirmations (account_id, day, confirmed_at, ${newlyConfirmedColumns.join(', ')})
+  await store.command({
+    query: `INSERT INTO confirmations (account_id, day, confirmed_at, ${newlyConfirmedColumns.join(', ')})
             SELECT {account:String} AS account_id, each AS day, ${confirmedAt},
               ${newlyConfirmed('(account_id, day)', confirmedAt, inRange).join(', ')}
             FROM (SELECT arrayJoin(arrayMap(n -> {from:Date} + n, range(toUInt32({to:Date} - {from:Date} + 1)))) AS each)`,
-      query_params: { ...range, time },
-      clickhouse_settings: { wait_end_of_query: 1 },
-    });
-  await relisting(store, confirm);
+    query_params: { ...range, time },
+    clickhouse_settings: { wait_end_of_query: 1 },
+  });
+  await recordShownConfirmations(store, time);
   const days = (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1;
   return { days, changed: before - (await unconfirmedDays(store, range)), ...(running && { running }) };
 }

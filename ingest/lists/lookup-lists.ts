@@ -1,6 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { ClickHouseError } from '@clickhouse/client';
-import { insertData, type Store } from '../../clickhouse/client.ts';
+import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import {
   everyCopyOf,
@@ -8,13 +8,13 @@ import {
   nodeTables,
   reloadDictionary,
 } from '../../clickhouse/cluster/on-nodes.ts';
-import { relisting } from '../../clickhouse/consistency/rewrites.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
+import { recordShownConfirmations, recordShownNames } from './record-shown.ts';
 import { withoutEmptyLines } from './without-empty-lines.ts';
 
 /** Strict readers: nothing unknown is dropped and nothing half-parsed is stored. */
@@ -61,7 +61,7 @@ const names = (table: string, id: string, name: string, dictionary: string): Loo
   columns: ['account_id', id, name],
   added: ['version', 'changed_at'],
   select: (rows, { source, copies }) => `
-    SELECT account_id, ${id}, f.${name}, now64(9, 'UTC') + toIntervalNanosecond(n),
+    SELECT account_id, ${id}, f.${name}, toDateTime64({version:String}, 9, 'UTC') + toIntervalNanosecond(n),
       if(s.copies = ${copies} AND s.least = last AND s.greatest = last, s.changed_at, nowInBlock64(6, 'UTC'))
     FROM (
       SELECT *, argMax(${name}, n) OVER (PARTITION BY account_id, ${id}) AS last
@@ -108,17 +108,7 @@ export interface ListReading {
  * @param confirmedAt the time of confirmations; absent: that of confirmations made now
  * @throws {InputError} that names the file and, if ClickHouse reports it, the line
  */
-export function loadLookupList(
-  store: Store,
-  list: LookupList,
-  input: Input,
-  reading?: ListReading,
-  confirmedAt?: string,
-): Promise<number> {
-  return relisting(store, () => loadList(store, list, input, reading, confirmedAt));
-}
-
-async function loadList(
+export async function loadLookupList(
   store: Store,
   list: LookupList,
   input: Input,
@@ -131,10 +121,8 @@ async function loadList(
   let rows: number;
   // Confirmations are stored with their account, names on every node.
   const target = list.dictionary ? await insertTargetOnAllNodes(store, list.table) : list.table;
-  const params =
-    list.added[0] === 'confirmed_at'
-      ? { confirmedAt: confirmedAt ?? (await confirmationTime(store)).time }
-      : {};
+  const version = list.dictionary ? await versionNow(store) : '';
+  const confirmed = list.dictionary ? '' : (confirmedAt ?? (await confirmationTime(store)).time);
   const nodes = await nodeTables(store, list.table);
   const stored = { source: await everyCopyOf(store, list.table), copies: nodes.length || 1 };
   try {
@@ -146,7 +134,7 @@ async function loadList(
         readInput(input, undefined, encoding === undefined || encoding === 'utf-8' ? {} : { encoding }),
         text.delimiter,
       ),
-      params,
+      params: list.dictionary ? { version } : { confirmedAt: confirmed },
       settings: {
         ...readerSettings,
         ...(text.delimiter !== undefined && { format_csv_delimiter: text.delimiter }),
@@ -167,8 +155,20 @@ async function loadList(
       { cause: error },
     );
   }
-  if (list.dictionary) await reloadDictionary(store, list.dictionary);
   // ClickHouse counts what the view of the past stores as well, unless it goes through a table of another server.
   const local = list.dictionary ? nodes.length === 0 : (await layoutOf(store)) === undefined;
-  return local ? rows / 2 : rows;
+  const lines = local ? rows / 2 : rows;
+  if (list.dictionary) {
+    await reloadDictionary(store, list.dictionary);
+    await recordShownNames(store, { dictionary: list.dictionary, version, lines });
+  } else {
+    await recordShownConfirmations(store, confirmed);
+  }
+  return lines;
+}
+
+async function versionNow(store: Store): Promise<string> {
+  const [row] = await select<{ now: string }>(store, "SELECT toString(now64(9, 'UTC')) AS now");
+  if (!row) throw new Error('ClickHouse did not tell its time');
+  return row.now;
 }

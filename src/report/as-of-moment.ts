@@ -80,25 +80,30 @@ const rfc3339 = (time: string) =>
 /** Clocks of servers differ, and a change is seen a little after its time. To take a day for changed does no harm. */
 const changedAfter = `${moment} - INTERVAL 1 MINUTE`;
 
-/** The days that changed since, and rewrites of the months of the range and of everything. */
+/** The days that changed since, and what stands against the moment: rewrites, and names and confirmations that came just then. */
 function stateStatement(plan: Plan): ReadStatement {
   const { compared, breakdown } = plan;
   const changes = changesTable(breakdown.family);
   const isHeld = `(r.lost OR r.began_at <= ${moment}) AND ${moment} < r.ended_at`;
   const changed = (table: string) =>
     `SELECT day, d.changed_at AS changed_at FROM ${table} AS d WHERE ${ownedDays(plan)} AND d.changed_at > ${changedAfter}`;
+  const shown = (table: string, since: string, where: string) =>
+    `SELECT max(h.shown_by) AS shown_by FROM ${table} AS h FINAL WHERE ${where} AND h.${since} <= ${moment} AND ${moment} < h.shown_by`;
   const query = [
     'WITH (SELECT (arraySort(groupUniqArray(toString(c.day))), toString(max(c.changed_at))) FROM (',
-    `${changed(changes)} UNION ALL ${changed(rollupTable(breakdown.family, []))}) AS c) AS days`,
+    `${changed(changes)} UNION ALL ${changed(rollupTable(breakdown.family, []))}) AS c) AS days,`,
+    `(SELECT max(s.shown_by) FROM (${shown('past_names', 'changed_at', 'account_id = {account:String}')} UNION ALL`,
+    `${shown('past_confirmations', 'made_at', ownedDays(plan))}) AS s) AS names`,
     `SELECT toUInt8(${moment} > now64(6, 'UTC')) AS ahead, toUInt8(countIf(r.ended_at = 0) > 0) AS open,`,
-    `${rfc3339(`maxIf(r.ended_at, ${isHeld})`)} AS until, toString(maxIf(r.version, month > 0)) AS rewrites,`,
+    `${rfc3339(`greatest(maxIf(r.ended_at, ${isHeld}), names)`)} AS until, toString(maxIf(r.version, month > 0)) AS rewrites,`,
     'days.1 AS changed, days.2 AS lastChange',
     'FROM rewrites AS r FINAL WHERE month = 0 OR month BETWEEN toYYYYMM({first:Date}) AND toYYYYMM({last:Date})',
     ...(compared
       ? ['OR month BETWEEN toYYYYMM({compared_first:Date}) AND toYYYYMM({compared_last:Date})']
       : []),
   ].join('\n');
-  const settings = { max_threads: 1, ...readSettings(plan, { [changes]: 'account_id' }) };
+  const own = { [changes]: 'account_id', past_names: 'account_id', past_confirmations: 'account_id' };
+  const settings = { max_threads: 1, ...readSettings(plan, own) };
   return { query, params: paramsOf(plan), settings };
 }
 

@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
-import { select } from '../../clickhouse/client.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
-import { ndjson } from '../support/events.ts';
+import type { Input } from '../../ingest/input/input.ts';
+import { readerOf } from '../../ingest/input/pieces.ts';
+import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
+import { event, load, loadRows, ndjson } from '../support/events.ts';
 import { usePast } from '../support/past.ts';
 import { pastRound, type Step } from '../support/past-rounds.ts';
 import { replaceBy } from '../support/replace-suite.ts';
 import { useService } from '../support/service.ts';
-import { useStore } from '../support/store.ts';
-import { useUnloads } from '../support/unloads.ts';
+import { shards, useStore } from '../support/store.ts';
+import { failingAt, useUnloads } from '../support/unloads.ts';
 
 const db = useStore();
 const service = useService(db);
@@ -105,4 +108,68 @@ test('a moment to come is refused, and one at which events were on their way or 
     'as_of_too_old',
     expect.stringContaining('past the loader'),
   ]);
+});
+
+// Shards are asked by connections of their own.
+test.skipIf(shards > 1)(
+  'names that a killed load left are told two minutes later, and moments of other accounts at once',
+  async () => {
+    const { account } = unloads;
+    const other = `${account}-other`;
+    for (const advertiser_id of [account, other]) await load(db.store, [event({ advertiser_id })]);
+    const names = (store: Store, name: string) => loadRows(store, 'campaigns', [[account, 'campaign', name]]);
+    await names(db.store, 'old');
+    const before = [await past.now(), await past.asked(account)] as const;
+    await expect(names(failingAt(db.store, /^SYSTEM RELOAD/, 'before'), 'new')).rejects.toThrow('killed');
+    const at = await past.now();
+    const [then, ofOther] = [await past.asked(account), await past.asked(other)];
+    const shownBy = "replaceOne(toString(max(n.changed_at) + INTERVAL 2 MINUTE), ' ', 'T') || 'Z'";
+    const [told] = await select<{ from: string }>(
+      db.store,
+      `SELECT ${shownBy} AS from FROM past_names AS n WHERE account_id = {account:String}`,
+      { account },
+    );
+    const refused = [409, 'as_of_too_old', expect.stringContaining(`from ${told?.from} on`)];
+    expect(await past.asked(account, at)).toEqual(refused);
+    expect(await past.asked(account, before[0])).toEqual(before[1]);
+    expect(await past.asked(other, at)).toEqual(ofOther);
+    // The same once more completes it, and the killed one is still not told.
+    await names(db.store, 'new');
+    expect(await past.asked(account, at)).toMatchObject([409, 'as_of_too_old', {}]);
+    await names(db.store, 'old');
+    expect(await past.asked(account, await past.now())).toEqual(then);
+  },
+);
+
+test.each(['campaigns', 'confirmations'] as const)(
+  'a list of %s that is long in coming changes no moment before it came',
+  async (list) => {
+    const { account } = unloads;
+    await load(db.store, [event({ advertiser_id: account, spend: '1' })]);
+    const [id, text] = list === 'campaigns' ? ['campaign', 'new'] : ['2026-03-01', undefined];
+    const line = (account: string) => `${[account, id, text].filter((value) => value).join()}\n`;
+    let then: [at: string, answer: unknown] = ['', undefined];
+    const bytes = (async function* () {
+      // More than is looked at before anything is sent.
+      yield Buffer.from(`${lookupLists[list].columns.join()}\n${line('other').repeat(20_000)}`);
+      const query = `SELECT 1 FROM system.processes WHERE query_kind = 'Insert' AND query LIKE '%${list}%' AND current_database = currentDatabase()`;
+      await expect.poll(() => select(db.store, query)).not.toHaveLength(0);
+      then = [await past.now(), await past.asked(account)];
+      yield Buffer.from(line(account));
+    })();
+    await loadLookupList(db.store, lookupLists[list], inputOf(bytes));
+    const after = [await past.now(), await past.asked(account)] as const;
+    expect(after[1]).not.toEqual(then[1]);
+    expect(await past.asked(account, after[0])).toEqual(after[1]);
+    expect(await past.asked(account, then[0])).toEqual(then[1]);
+  },
+);
+
+/** A file that comes bit by bit. */
+const inputOf = (pieces: AsyncIterable<Buffer>): Input => ({
+  name: 'list.csv',
+  endings: ['csv'],
+  size: () => undefined,
+  readRange: () => Promise.reject(new Error('it is read once')),
+  readFrom: async () => readerOf(pieces, async () => undefined),
 });
