@@ -61,14 +61,15 @@ export async function openRejectsOf(
   return row.open;
 }
 
-/** The accounts that have rows in a month, or had some when it was closed. */
+/** The accounts that have rows in a month, or had some when it was closed and no prune has dropped since. */
 export async function accountsOf(store: Store, catalog: Catalog, month: Month): Promise<string[]> {
   const { start, end } = daysOfMonth(month);
   const tables = Object.keys(catalog.families).map(
     (family) =>
       `SELECT account_id FROM ${rollupTable(family, [])} WHERE day BETWEEN {start:Date} AND {end:Date} GROUP BY account_id`,
   );
-  const ofCloses = 'SELECT account_id FROM closes WHERE month = {month:UInt32} GROUP BY account_id';
+  const ofCloses = `SELECT account_id FROM closes WHERE month = {month:UInt32}
+    AND {month:UInt32} NOT IN (SELECT month FROM pruned_months) GROUP BY account_id`;
   const accounts = await select<{ account: string }>(
     store,
     `SELECT DISTINCT account_id AS account FROM (${[...tables, ofCloses].join(' UNION ALL ')}) ORDER BY account`,

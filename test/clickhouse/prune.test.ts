@@ -177,7 +177,11 @@ test('what was taken back, or all rows with --reports, is not dropped where no c
     [carefully, 'events that were taken back or replaced'],
     [{ ...carefully, reports: true }, 'rows'],
   ] as const) {
-    await expect(prune(db.store, flags, now)).rejects.toThrow(`of accounts would lose ${lost}, and `);
+    for (const dryRun of [false, true]) {
+      await expect(prune(db.store, { ...flags, dryRun }, now)).rejects.toThrow(
+        `nothing was pruned: ${lost} would be lost in 2 months that their accounts have not closed, the first 2023-02 of `,
+      );
+    }
   }
   expect(await stored()).toBe(before);
   await prune(db.store, keep, now);

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
+import { prune } from '../../src/cli/store/prune.ts';
 import { finestPlan } from '../../src/close/canonical-text.ts';
 import { closeMonth } from '../../src/close/close-month.ts';
 import { closesOf } from '../../src/close/closes.ts';
@@ -107,6 +108,22 @@ describe('a close', () => {
     expect(await rows(first?.revision)).toContain('"impressions":7');
     expect(await closes.verified()).toEqual([]);
     await expect(close(db.store, '2026-03', 'never')).rejects.toThrow('never has no rows in 2026-03');
+  });
+
+  test('of what prune --reports has dropped is refused, and the last one goes on to answer', async () => {
+    const account = 'dropped';
+    await load(db.store, [of(account, { event_time: '2023-03-01T00:00:00Z', quantity: 7 })]);
+    await close(db.store, '2023-03', undefined);
+    const ask = () => {
+      const body = { start_time: '2023-03-01', end_time: '2023-03-31', as_of: 'closed' };
+      return closes.ask('/v1/campaigns', account, body);
+    };
+    const before = await ask();
+    await prune(db.store, { keep: 24, reports: true }, new Date('2026-05-15T00:00:00Z'));
+    await expect(close(db.store, '2023-03', account)).rejects.toThrow(`${account} has no rows in 2023-03`);
+    await close(db.store, '2023-03', undefined);
+    expect(await closes.of(account)).toHaveLength(1);
+    expect(await ask()).toBe(before);
   });
 
   test('of a month that has not ended is refused', async () => {

@@ -17,6 +17,7 @@ import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
 import { requireSettings } from '../../../clickhouse/settings.ts';
 import type { Load } from '../../../ingest/ledger/load.ts';
+import { monthName } from '../../close/month.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command/command.ts';
 import { formatBytes } from './describe-status.ts';
 import { exclusively } from './exclusively.ts';
@@ -56,7 +57,10 @@ export async function prune(store: Store, flags: PruneFlags, now: Date): Promise
   const { timezone } = await requireSettings(store);
   const first = firstKept(now, timezone, flags.keep);
   const until = dayBefore(first);
-  if (flags.dryRun) return flags.reports ? tellDrop(store, first) : tellFold(store, first);
+  if (flags.dryRun) {
+    if (!flags.anyway) await requireClosed(store, until, flags.reports);
+    return flags.reports ? tellDrop(store, first) : tellFold(store, first);
+  }
   const done = await exclusively(store, 'prune', `prune before ${first}`, async (load) => {
     await requireNoUnsettledChunk(store, 'prune', { from: everyDay.from, to: until });
     if (!flags.anyway) await requireClosed(store, until, flags.reports);
@@ -148,9 +152,14 @@ async function requireClosed(store: Store, until: string, reports = false): Prom
   );
   const [one] = open;
   if (!one) return;
-  const month = `${one.month}`.replace(/(?=..$)/, '-');
+  const month = monthName(one.month);
+  const what = reports ? 'rows' : 'events that were taken back or replaced';
+  const where =
+    open.length === 1
+      ? `1 month that its account has not closed, ${month} of ${one.account}`
+      : `${counted(open.length, 'month')} that their accounts have not closed, the first ${month} of ${one.account}`;
   throw new Error(
-    `nothing was pruned: ${counted(open.length, 'month')} of accounts would lose ${reports ? 'rows' : 'events that were taken back or replaced'}, and ${open.length === 1 ? 'is' : 'are'} not closed, the first ${month} of ${one.account}. Close them (adtally close --all ${month}), or prune --anyway`,
+    `nothing was pruned: ${what} would be lost in ${where}: adtally close --all ${month}, or prune --anyway`,
   );
 }
 
