@@ -44,8 +44,12 @@ def check_rows(path, said):
         require({name: Decimal(sum) for name, sum in of["totals"].items()} == totals[family], f"sums of {family} differ")
 
 
-def check_signature(line, signature, keys):
+def check_signature(line, text, said, keys):
+    signature = json.loads(text)
+    plain = {"protected": signature["protected"], "signature": signature["signature"]}
+    require(json.dumps(plain, separators=(",", ":")) == text, "what follows the first line is no signature")
     head = json.loads(decoded(signature["protected"]))
+    require(set(head) == {"alg", "kid"}, "what follows the first line is no signature")
     keys = [key for key in keys if key.get("kid") == head["kid"] and key.get("crv") == "Ed25519"]
     require(head["alg"] == "EdDSA" and keys, f"the key {head['kid']} is not among those that are given")
     with tempfile.TemporaryDirectory() as folder:
@@ -58,11 +62,17 @@ def check_signature(line, signature, keys):
         command = "openssl pkeyutl -verify -rawin -pubin -keyform DER -inkey key -in signed -sigfile signature"
         done = subprocess.run(command.split(), cwd=folder, stdout=subprocess.DEVNULL)
     require(done.returncode == 0, f"the signature is not that of the key {head['kid']}")
+    require(said["signed_by"] == head["kid"], f"it says that {said['signed_by']} signed it, and {head['kid']} did")
     return f"signed with the key {head['kid']}"
 
 
 rows, manifest, *keys = sys.argv[1:]
-line, *signature = open(manifest, "rb").read().removesuffix(b"\n").split(b"\n")
-check_rows(rows, json.loads(line))
+text = open(manifest, "rb").read().decode()
+line, signature, *more = text.split("\n") if text.endswith("\n") else ("", "", text)
+require(line and more in ([], [""]), "it is no manifest of a close")
+said = json.loads(line)
+require((signature != "") == (said["signed_by"] is not None), "its signature is missing, or not its own")
 require(signature or not keys, "the manifest is not signed")
-print("the rows fit;", check_signature(line, json.loads(signature[0]), json.load(open(keys[0]))["keys"]) if keys else "the signature was not checked")
+signer = check_signature(line.encode(), signature, said, json.load(open(keys[0]))["keys"]) if keys else "the signature was not checked"
+check_rows(rows, said)
+print("the rows fit;", signer if signature else "nobody signed")

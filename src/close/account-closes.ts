@@ -88,7 +88,7 @@ export async function accountCloses(
   };
 }
 
-/** The manifest of the last close of a revision; undefined where the account has no such close, or it has none. */
+/** The manifest of the last close of a revision; undefined where the account has no such close. */
 export async function accountManifest(
   reader: Reader,
   catalog: Catalog,
@@ -106,7 +106,7 @@ export async function accountManifest(
     params: { account: whose.account, revision },
   };
   const [found] = await reader.rows<{ manifest: string }>(statement, { signal });
-  return found?.manifest || undefined;
+  return found?.manifest;
 }
 
 /** With settings that show rows of the account alone, whatever the text says. */

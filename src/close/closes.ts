@@ -47,7 +47,7 @@ export async function closesOf(store: Store, which: WhichCloses = {}): Promise<C
   );
 }
 
-/** What the last close with a revision said of itself; empty where a version before it closed the month. */
+/** What the last close with a revision said of itself; undefined where no month was closed as it. */
 export async function manifestText(store: Store, revision: string): Promise<string | undefined> {
   const query =
     'SELECT manifest FROM closes AS c WHERE c.revision = {revision:String} ORDER BY c.closed_at DESC LIMIT 1';

@@ -56,14 +56,13 @@ export async function verifyCloses(
   return wrong;
 }
 
-/** What is wrong with the manifest of a close, if it has one. */
+/** What is wrong with the manifest of a close. */
 async function manifestFault(
   store: Store,
   { account, month, revision, rows }: Close,
   keys: readonly PublicKey[] | undefined,
 ): Promise<string | undefined> {
-  const text = await manifestText(store, revision);
-  if (!text) return undefined;
+  const text = (await manifestText(store, revision)) ?? '';
   try {
     const unsigned = readManifest(Buffer.from(text));
     const said = unsigned.signed_by === null ? unsigned : readManifest(Buffer.from(text), keys);

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { manifestText } from '../../src/close/closes.ts';
 import { checkManifest } from '../../src/close/manifest.ts';
-import { keysOfSet, publicKeyOf } from '../../src/close/signature.ts';
+import { keysOfSet, publicKeyOf, signatureOf } from '../../src/close/signature.ts';
 import { keysOf } from '../../src/config/signing.ts';
 import { close, useCloses } from '../support/closes.ts';
 import { event, load } from '../support/events.ts';
@@ -87,7 +87,7 @@ describe('a manifest', () => {
     expect(await check(rows, manifest)).toMatchObject({ signer: keys[0]?.kid });
   });
 
-  test('of which a byte was changed is found, and so is a byte of the rows', async () => {
+  test("is not believed when one of its bytes, or one of the rows', was changed", async () => {
     const changed = (bytes: Buffer, at: number) => {
       const copy = Buffer.from(bytes);
       copy.writeUInt8(bytes.readUInt8(at) ^ 1, at);
@@ -189,7 +189,48 @@ test('commands, and a program in Python, check what the service says, by the key
     code: 0,
     stdout: `the rows fit; signed with the key ${keys[0]?.kid}\n`,
   });
-  const signature = manifest.toString().replace('"rows":', '"rows": ');
-  expect((await python([files[0] ?? '', fileOf('forged.ndjson', signature), jwks])).code).toBe(1);
   expect((await python([wrong, files[1] ?? '', jwks])).stderr).toContain('the rows have the sha256');
+
+  const [line = '', signature = ''] = manifest.toString().split('\n');
+  const all = keysOfSet(set);
+  const [own, theirs] = all.map(({ kid }) => kid);
+  const saysTheirs = line.replace(`"signed_by":"${own}"`, `"signed_by":"${theirs}"`);
+  if (!signingKey || !own) throw new Error('there is no key');
+  const signedBy = (text: string) => `${text}\n${signatureOf(Buffer.from(text), signingKey, own)}\n`;
+  expect(await check(rows, Buffer.from(signedBy(line)), all)).toMatchObject({ signer: own });
+  const admitted = line.replace(`"signed_by":"${own}"`, '"signed_by":null');
+  for (const [what, text] of Object.entries({
+    'of another text': manifest.toString().replace('"rows":', '"rows": '),
+    'with more behind': `${manifest}more\n`,
+    'without its end': manifest.toString().trimEnd(),
+    'without its signature': `${line}\n`,
+    'with the name of another key': signedBy(saysTheirs),
+    'signed, and saying that it is not': signedBy(admitted),
+    'signed by nobody': `${admitted}\n`,
+    'with a signature that is written otherwise': `${line}\n${signature.replace(',', ', ')}\n`,
+  })) {
+    const forged = [files[0] ?? '', fileOf('forged.ndjson', text), jwks];
+    await expect(check(rows, Buffer.from(text), all), what).rejects.toThrow();
+    expect((await python(forged)).code, what).toBe(1);
+  }
+  const cut = [files[0] ?? '', fileOf('cut.ndjson', `${line}\n`)];
+  expect(await checking(cut)).toEqual([1, expect.stringContaining('its signature is missing')]);
+  expect((await python(cut)).stderr).toContain('its signature is missing');
+  const unsigned = [files[0] ?? '', fileOf('unsigned.ndjson', `${admitted}\n`)];
+  expect(await checking(unsigned)).toEqual([0, expect.stringContaining('it is not signed')]);
+  expect((await python(unsigned)).stdout).toBe('the rows fit; nobody signed\n');
+
+  const missing = join(folder, 'missing');
+  for (const given of [
+    [missing, files[1] ?? ''],
+    [files[0] ?? '', missing],
+    [missing, missing],
+  ]) {
+    expect(await checking(given)).toEqual([1, expect.stringMatching(/^error: ENOENT: .*missing'\n$/)]);
+  }
+});
+
+test('verify finds a manifest that was emptied in the store', async () => {
+  await onEveryShard(db, "ALTER TABLE closes UPDATE manifest = '' WHERE 1");
+  expect(await closes.verified(keys)).toMatchObject([{ what: 'its manifest: it is no manifest of a close' }]);
 });

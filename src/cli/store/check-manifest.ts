@@ -15,15 +15,14 @@ export function addCheckManifest(program: Command): void {
     .argument('<manifest>', 'a file with what closes manifest printed')
     .option(
       '--keys <where>',
-      'a file (PEM or JWKS) or https address of the public keys, such as https://ads.example.com/.well-known/jwks.json; without it nobody is believed to have signed',
+      'a file (PEM or JWKS) or an address (https or http) of the public keys, such as https://ads.example.com/.well-known/jwks.json; without it the signature is not checked',
     )
     .action(async (rows: string, manifest: string, { keys }: { readonly keys?: string }) => {
       const known = keys === undefined ? undefined : await readKeys(keys);
-      const checked = await checkManifest(createReadStream(rows), await readFile(manifest), known).catch(
-        (error: Error) => {
-          throw 'code' in error ? error : new Error(`${manifest}: ${error.message}`, { cause: error });
-        },
-      );
+      const said = await readFile(manifest);
+      const checked = await checkManifest(bytesOf(rows), said, known).catch((error: Error) => {
+        throw 'code' in error ? error : new Error(`${manifest}: ${error.message}`, { cause: error });
+      });
       const whose = `${checked.account_id} ${checked.month}`;
       // Whoever wrote the manifest chose its texts.
       say(line([`${rows} has the ${counted(checked.rows, 'row')} of ${whose} that ${manifest} tells`]));
@@ -35,6 +34,11 @@ export function addCheckManifest(program: Command): void {
             : `its signature was not checked: --keys names the keys of whoever shall have signed`,
       );
     });
+}
+
+/** Opens the file when it is read, so that somebody hears that it is missing. */
+async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(file);
 }
 
 async function readKeys(where: string): Promise<PublicKey[]> {

@@ -66,6 +66,9 @@ async function close(
     const left = unready.map(
       ({ account, reasons }) => `${account} ${month} is not closed: ${reasons.join(', ')}`,
     );
-    if (left.length > 0) throw new Error([...left, '--anyway closes it, and keeps that in mind'].join('\n'));
+    if (left.length > 0)
+      throw new Error(
+        [...left, '--anyway closes them all the same; adtally closes then shows what was open'].join('\n'),
+      );
   });
 }
