@@ -1,9 +1,6 @@
 import { type Store, select } from '../client.ts';
 import type { DayRange } from './verify-rollups.ts';
 
-/** A whole store is of this month. */
-export const everyMonth = 0;
-
 /**
  * Does what changes months of reports otherwise than by events that come, and records from when until when, so that
  * reports as of a moment do not tell what nobody can know. What is interrupted stays open, and then all that ended before

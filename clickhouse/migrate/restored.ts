@@ -17,6 +17,9 @@ import { dictionaryStatements, statementsForNode } from './migration-files.ts';
  * | no | no | there is no store |
  */
 
+/** Of a rewrite of the whole store. */
+export const everyMonth = 0;
+
 type Credentials = Pick<Address, 'user' | 'password'>;
 
 /** Says that the database beside is complete. @param from the backup, as the command was given it */
@@ -65,6 +68,9 @@ export async function takePlace(address: Address, names?: Credentials): Promise<
       await run(`RENAME DATABASE ${beside} TO ${database}`);
     }
     await createDerived(address, names);
+    // Before the mark goes: killed after that, nobody would end it, and no moment could be told any more.
+    await run(`INSERT INTO ${database}.rewrites (month, began_at, ended_at) SELECT month, began_at, now64(6, 'UTC')
+               FROM ${database}.rewrites AS r FINAL WHERE month = ${everyMonth} AND r.ended_at = 0`);
     await run(`RENAME TABLE ${database}.${restoreMark} TO ${database}.migrations`);
   } finally {
     await server.close();

@@ -47,6 +47,8 @@ test('a restore that is killed after each of its last steps in turn leaves the o
   await load(db.store, [event({ spend: '10', event_time: '2026-02-01T00:00:00Z' })]);
   await server.command({ query: `RESTORE DATABASE ${database} AS ${besideOf(database)} FROM ${archive}` });
   await dropDerived(server, besideOf(database));
+  const began = `INSERT INTO ${besideOf(database)}.rewrites (month, began_at) VALUES (0, now64(6))`;
+  await server.command({ query: began });
   await markRestored(server, database, "the 'backup'");
 
   const found = new Set<string>();
@@ -76,6 +78,8 @@ test('a restore that is killed after each of its last steps in turn leaves the o
     '1',
   ]);
   expect(await spent()).toBe('1');
+  // Whoever was killed when all else was done ends nothing more.
+  expect(await select(db.store, 'SELECT 1 FROM rewrites AS r FINAL WHERE r.ended_at = 0')).toEqual([]);
   expect(await checkSchema(db.store, catalog)).toEqual([]);
   // Each view is there once, and none of the old ones feeds anything.
   await load(db.store, [event({ spend: '100', event_time: '2026-03-01T00:00:00Z' })]);

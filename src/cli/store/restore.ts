@@ -1,7 +1,6 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
-import { everyMonth } from '../../../clickhouse/consistency/rewrites.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
-import { dropDerived, markRestored, takePlace } from '../../../clickhouse/migrate/restored.ts';
+import { dropDerived, everyMonth, markRestored, takePlace } from '../../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
 import { commandLine, recorded } from '../../operations/audit.ts';
 import { usage } from '../command/arguments.ts';
@@ -87,10 +86,6 @@ async function syncTables(server: Store, database: string): Promise<void> {
 }
 
 async function tellRestored(store: Store, name: string): Promise<void> {
-  await store.command({
-    query: `INSERT INTO rewrites (month, began_at, ended_at) SELECT month, began_at, now64(6, 'UTC')
-            FROM rewrites AS r FINAL WHERE month = ${everyMonth} AND r.ended_at = 0`,
-  });
   const entry = { operation: 'restore', input: { from: name } };
   await recorded(store, commandLine(), entry, async () => ({ result: undefined, outcome: {} }));
   await untilReportsShowIt();
