@@ -14,11 +14,18 @@ export class AsOfTooOld extends Error {}
 
 const moment = timeOf('moment');
 
+export interface AskingOfThen {
+  /** Aborting it cancels what is asked. */
+  readonly signal: AbortSignal;
+  /** Does what reads as much as a report. */
+  readonly inPlace: (work: () => Promise<void>) => Promise<void>;
+}
+
 /** The same plan of the rows that it asks for: of today, of a close, or of a moment. @throws as these do */
-export function asOf(reader: Reader, catalog: Catalog, plan: Plan): Promise<Plan> {
+export function asOf(reader: Reader, catalog: Catalog, plan: Plan, asking: AskingOfThen): Promise<Plan> {
   return plan.options.moment === undefined
     ? asOfClose(reader, catalog, plan)
-    : asOfMoment(reader, catalog, plan);
+    : asOfMoment(reader, catalog, plan, asking);
 }
 
 /**
@@ -26,34 +33,42 @@ export function asOf(reader: Reader, catalog: Catalog, plan: Plan): Promise<Plan
  * read: see `requireSameThen`.
  * @throws {AsOfTooOld} when that cannot be told
  */
-async function asOfMoment(reader: Reader, catalog: Catalog, today: Plan): Promise<Plan> {
+async function asOfMoment(
+  reader: Reader,
+  catalog: Catalog,
+  today: Plan,
+  { signal, inPlace }: AskingOfThen,
+): Promise<Plan> {
   const { routing } = today;
   // Events lie with their advertiser, and the ledger is spread over all shards.
   const plan = { ...today, ...(routing && { routing: { ...routing, shards: 'all' as const } }) };
-  const past = { ...(await stateThen(reader, plan)), family: familyOf(catalog, plan.breakdown.family) };
+  const past = {
+    ...(await stateThen(reader, plan, signal)),
+    family: familyOf(catalog, plan.breakdown.family),
+  };
   const ofThen = { ...plan, past };
-  if (past.changed.length > 0) await requireTold(reader, ofThen);
+  if (past.changed.length > 0) await inPlace(() => requireTold(reader, ofThen, signal));
   return ofThen;
 }
 
 /**
- * To be called when what a plan asks for has been read, and before anybody sees it.
+ * To be called when what a plan asks for has been read, before anybody sees it and in the place of the report.
  * @throws {AsOfTooOld} when that may be of two states of the store
  */
-export async function requireSameThen(reader: Reader, plan: Plan): Promise<void> {
+export async function requireSameThen(reader: Reader, plan: Plan, signal: AbortSignal): Promise<void> {
   const { past } = plan;
   if (!past) return;
-  const { changed, rewrites, lastChange } = await stateThen(reader, plan);
+  const { changed, rewrites, lastChange } = await stateThen(reader, plan, signal);
   if (rewrites !== past.rewrites || changed.join() !== past.changed.join()) {
     throw new AsOfTooOld('what was loaded in these months changed while the report was made: ask again');
   }
   // Events that came meanwhile may have been on their way at the moment.
-  if (lastChange !== past.lastChange) await requireTold(reader, { ...plan, past });
+  if (lastChange !== past.lastChange) await requireTold(reader, { ...plan, past }, signal);
 }
 
 /** @throws {AsOfTooOld} for what a rewrite stands against */
-async function stateThen(reader: Reader, plan: Plan): Promise<Omit<Past, 'family'>> {
-  const [state] = await reader.rows<State>(stateStatement(plan));
+async function stateThen(reader: Reader, plan: Plan, signal: AbortSignal): Promise<Omit<Past, 'family'>> {
+  const [state] = await reader.rows<State>(stateStatement(plan), { signal });
   if (!state) throw new Error('ClickHouse did not tell what was rewritten');
   if (state.ahead) throw new InvalidRequest('as_of', 'must not be in the future');
   if (state.open) {
@@ -108,7 +123,11 @@ function stateStatement(plan: Plan): ReadStatement {
 }
 
 /** @throws {AsOfTooOld} when the moment is one at which events of changed days were on their way */
-async function requireTold(reader: Reader, plan: Plan & Required<Pick<Plan, 'past'>>): Promise<void> {
+async function requireTold(
+  reader: Reader,
+  plan: Plan & Required<Pick<Plan, 'past'>>,
+  signal: AbortSignal,
+): Promise<void> {
   const { owner } = plan.past.family;
   const ofThen = `${ownedDays(plan, owner)} AND day IN {changed_days:Array(Date)}`;
   const query = [
@@ -120,12 +139,12 @@ async function requireTold(reader: Reader, plan: Plan & Required<Pick<Plan, 'pas
     `SELECT toUInt8(has(chunks_found, '')) AS by_hand, toUInt8(greatest(past, present) >= toDateTime64('2200-01-01', 6, 'UTC')) AS doubtful,`,
     `${rfc3339('greatest(past, present)')} AS until`,
   ].join('\n');
-  const [told] = await reader.rows<{ by_hand: 0 | 1; doubtful: 0 | 1; until: string }>({
+  const statement = {
     query,
     params: { ...paramsOf(plan), changed_days: plan.past.changed },
-    // It reads as much as the report and has no place at the gate.
     settings: { max_threads: 1, priority: 2, max_execution_time: 60, ...readSettings(plan) },
-  });
+  };
+  const [told] = await reader.rows<{ by_hand: 0 | 1; doubtful: 0 | 1; until: string }>(statement, { signal });
   if (!told) throw new Error('ClickHouse did not tell which events were on their way');
   if (told.by_hand) throw new AsOfTooOld('some events of these days came past the loader: nobody knows when');
   if (told.doubtful)

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
@@ -8,7 +9,8 @@ import { event, load, loadRows, ndjson } from '../support/events.ts';
 import { usePast } from '../support/past.ts';
 import { pastRound, type Step } from '../support/past-rounds.ts';
 import { replaceBy } from '../support/replace-suite.ts';
-import { useService } from '../support/service.ts';
+import { metric, useService } from '../support/service.ts';
+import { type Passing, reachedBy, useStatementsBetween } from '../support/statements-between.ts';
 import { shards, useStore } from '../support/store.ts';
 import { failingAt, useUnloads } from '../support/unloads.ts';
 
@@ -16,6 +18,16 @@ const db = useStore();
 const service = useService(db);
 const unloads = useUnloads(db);
 const past = usePast(db, service);
+let hold = async (_: Passing): Promise<void> => undefined;
+const held = useService(
+  reachedBy(
+    useStatementsBetween(
+      () => db.address.url,
+      (passing) => hold(passing),
+    ),
+    db,
+  ),
+);
 const now = () => new Date();
 
 const everyStep: readonly Step[] = [
@@ -108,6 +120,39 @@ test('a moment to come is refused, and one at which events were on their way or 
     'as_of_too_old',
     expect.stringContaining('past the loader'),
   ]);
+});
+
+test('what tells whether a moment can be told has the place of a report, and ends when the caller leaves', async () => {
+  const { account } = unloads;
+  const asOf = await past.now();
+  await load(db.store, [event({ advertiser_id: account })]);
+  const body = { start_time: '2026-03-01', end_time: '2026-04-30', as_of: asOf };
+  const address = `/v1/export/campaigns.csv?${new URLSearchParams(body)}`;
+  const headers = { authorization: `Bearer ${await held.token(account)}` };
+  for (const ask of [
+    (signal: AbortSignal) =>
+      fetch(`${held.url}/v1/campaigns`, {
+        ...{ method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, signal },
+        body: JSON.stringify(body),
+      }),
+    (signal: AbortSignal) => fetch(`${held.url}${address}`, { headers, signal }),
+  ]) {
+    const caller = new AbortController();
+    const reached = new Promise<AbortSignal>((resolve) => {
+      hold = async ({ query, left }) => {
+        if (!query.includes('doubtful')) return;
+        resolve(left);
+        await once(left, 'abort');
+      };
+    });
+    const answer = ask(caller.signal).catch((error: Error) => error.name);
+    const left = await reached;
+    await expect.poll(() => metric(held.url, 'adtally_reports_running')).toBe(1);
+    caller.abort();
+    expect(await answer).toBe('AbortError');
+    await expect.poll(() => left.aborted).toBe(true);
+    await expect.poll(() => metric(held.url, 'adtally_reports_running')).toBe(0);
+  }
 });
 
 // Shards are asked by connections of their own.

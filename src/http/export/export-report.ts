@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import { linkParameter } from '../../accounts/links.ts';
-import { asOf } from '../../report/as-of-moment.ts';
 import { rowColumns } from '../../report/columns.ts';
 import { compileReport } from '../../report/compile.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
@@ -9,9 +8,10 @@ import type { Seen } from '../../report/kept/answers.ts';
 import { type Plan, planReport } from '../../report/plan.ts';
 import { type ReportRequest, RequestReader } from '../../report/request.ts';
 import { exportHeaders, isMatched } from '../report/entity-tag.ts';
-import { type ReportDeps, report } from '../report/handler.ts';
+import { planOfThen, type ReportDeps, report } from '../report/handler.ts';
 import { reportHeaders } from '../report/headers.ts';
 import { acceptedCoding } from '../report/negotiation.ts';
+import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { Problem } from '../request/problems.ts';
 import { fieldsOf } from './parameters.ts';
@@ -38,7 +38,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
     const account = c.get('account');
     const inSheet = format === 'xlsx' && { currency: deps.currencyOf(account) };
     const today = planReport(breakdown, account, range, deps.routingOf(account), { ...asked, ...inSheet });
-    const plan = await asOf(deps.reader, catalog, today);
+    const plan = await planOfThen(deps, today, callerOf(c));
     const seen = await deps.answers.look(plan, format);
     return { ...seen, ...(seen.version && { version: versionOf(plan, seen.version) }) };
   };

@@ -78,7 +78,8 @@ export function report(
     const inSheet = format === 'xlsx' && { currency };
     const startedAt = performance.now();
     const today = planReport(breakdown, account, range, deps.routingOf(account), { ...what, ...inSheet });
-    const plan = await asOf(deps.reader, deps.catalog, today);
+    const caller = callerOf(c);
+    const plan = await planOfThen(deps, today, caller);
     const found = await deps.answers.find(plan, format);
     const cache = found.status;
     deps.onFound(cache);
@@ -102,7 +103,6 @@ export function report(
     const kept = { ...facts, head, startedAt };
     if (found.answer) return sendKept(c, found, kept);
     const { ask } = found;
-    const caller = callerOf(c);
     const computing = { c, deps, plan, format, signal: caller };
     let slot: Slot | undefined;
     try {
@@ -122,6 +122,23 @@ export function report(
       slot?.leave();
     }
   };
+}
+
+/** See `asOf`. */
+export function planOfThen(
+  { reader, catalog, gate }: ReportDeps,
+  today: Plan,
+  signal: AbortSignal,
+): Promise<Plan> {
+  const inPlace = async (work: () => Promise<void>) => {
+    const slot = await gate.enter(today.account, 'large', signal);
+    try {
+      await work();
+    } finally {
+      slot.leave();
+    }
+  };
+  return asOf(reader, catalog, today, { signal, inPlace });
 }
 
 interface Computing {
@@ -166,7 +183,7 @@ async function collected(
     });
     const body = report.then((stream) => stream.body);
     const answer = await ask.collect(body, ask.unconfirmedDates(signal), { query, rows: {}, summary });
-    if (answer) await requireSameThen(deps.reader, plan);
+    if (answer) await requireSameThen(deps.reader, plan, signal);
     return answer ?? tooLong;
   } catch (error) {
     if (givenUp.signal.aborted && !signal.aborted) return slow;
@@ -220,7 +237,7 @@ async function streamed(
   };
   const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
   try {
-    await requireSameThen(deps.reader, plan);
+    await requireSameThen(deps.reader, plan, signal);
     if (sendable.errored) throw brokeOff(queryId, sendable.errored);
     const first_byte_ms = Math.round(performance.now() - startedAt);
     c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
