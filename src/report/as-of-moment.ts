@@ -80,7 +80,7 @@ async function stateThen(reader: Reader, plan: Plan, signal: AbortSignal): Promi
   return { changed: state.changed, rewrites: state.rewrites, lastChange: state.lastChange };
 }
 
-const tooOld = (from: string) => new AsOfTooOld(`it can be told from ${from} on`);
+const tooOld = (from: string) => new AsOfTooOld(`what reports said can be told from ${from} on`);
 
 interface State extends Omit<Past, 'family'> {
   readonly ahead: 0 | 1;
@@ -149,7 +149,7 @@ async function requireTold(
   if (told.by_hand) throw new AsOfTooOld('some events of these days came past the loader: nobody knows when');
   if (told.doubtful)
     throw new AsOfTooOld(
-      'an interrupted load has left events on these days: nobody knows since when reports had them',
+      'a load that is still running or was interrupted has events on these days: nobody knows yet since when reports have them',
     );
   if (told.until !== '') throw tooOld(told.until);
 }

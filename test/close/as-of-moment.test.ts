@@ -11,7 +11,7 @@ import { pastRound, type Step } from '../support/past-rounds.ts';
 import { replaceBy } from '../support/replace-suite.ts';
 import { metric, useService } from '../support/service.ts';
 import { type Passing, reachedBy, useStatementsBetween } from '../support/statements-between.ts';
-import { shards, useStore } from '../support/store.ts';
+import { onEveryShard, shards, useStore } from '../support/store.ts';
 import { failingAt, useUnloads } from '../support/unloads.ts';
 
 const db = useStore();
@@ -59,7 +59,7 @@ test('once a month was pruned a moment before cannot be told, and later ones can
   const { told, untold, wrong } = await pastRound(db, service, steps, 1);
   expect(wrong).toEqual([]);
   expect([told, untold.length]).toEqual([4, 2]);
-  for (const { why } of untold) expect(why).toMatch(/^it can be told from 2\S+Z on$/);
+  for (const { why } of untold) expect(why).toMatch(/^what reports said can be told from 2\S+Z on$/);
 });
 
 test('a moment is told the same, or refused, while loads come and are taken back and replaced', async () => {
@@ -108,9 +108,15 @@ test('a moment to come is refused, and one at which events were on their way or 
   expect(await past.asked(account, claimed?.at)).toEqual([
     409,
     'as_of_too_old',
-    `it can be told from ${claimed?.loaded} on`,
+    `what reports said can be told from ${claimed?.loaded} on`,
   ]);
   expect(await past.asked(account, claimed?.loaded)).toMatchObject({ rows: { length: 10 } });
+  await onEveryShard(db, `ALTER TABLE load_chunks UPDATE loaded_at = 0 WHERE load_id = '${id}'`);
+  expect(await past.asked(account, claimed?.loaded)).toMatchObject([
+    409,
+    'as_of_too_old',
+    expect.stringContaining('a load that is still running or was interrupted has events on these days'),
+  ]);
   await db.store.command({
     query: `INSERT INTO events (event_time, advertiser_id, campaign_id, impressions) VALUES ('2026-03-01 00:00:00', {account:String}, 'c', 1)`,
     query_params: { account },

@@ -65,7 +65,7 @@ export const problems = {
   as_of_too_old: {
     status: 409,
     when: '`as_of` asks for a moment of which nobody can tell what a report had: older than what is kept, or one at which something was being loaded, replaced or renamed. `detail` says from when on it can be told.',
-    detail: 'it can be told from 2026-11-03T09:00:04.018273Z on',
+    detail: 'what reports said can be told from 2026-11-03T09:00:04.018273Z on',
     field: 'as_of',
   },
   body_too_large: {
