@@ -216,7 +216,7 @@ export async function pastRound(
 
 /** What the loader and the commands refuse, rightly. */
 const refusals =
-  /was replaced before|prune has folded|no load of files|is no load|have no events|not of |nothing to close|still running|no rows|cannot be replaced|already loaded|not closed/;
+  /was replaced before|prune has folded|no load of files|is no load|have no events|not of |nothing to close|no rows|cannot be replaced|already loaded|not closed/;
 
 async function answerOf(response: Response): Promise<string> {
   const told = ['adtally-unconfirmed-revenue-dates', 'adtally-totals', 'adtally-row-count'];
