@@ -1,5 +1,4 @@
 import { type Store, select } from '../client.ts';
-import type { DayRange } from './verify-rollups.ts';
 
 /**
  * Does what changes months of reports otherwise than by events that come, and records from when until when, so that
@@ -49,15 +48,3 @@ export async function endRewrite(
     clickhouse_settings: { wait_end_of_query: 1 },
   });
 }
-
-/** The months of days, `yyyymm`. */
-export function monthsWithin(ranges: readonly DayRange[]): number[] {
-  const months = new Set<number>();
-  for (const { from, to } of ranges) {
-    for (let month = monthOf(from); month <= monthOf(to); month += month % 100 === 12 ? 89 : 1)
-      months.add(month);
-  }
-  return [...months];
-}
-
-const monthOf = (day: string): number => Number(day.slice(0, 7).replace('-', ''));

@@ -1,8 +1,9 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { monthsWithin, rewriting } from '../../clickhouse/consistency/rewrites.ts';
+import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
+import { monthsWithin } from '../../clickhouse/months.ts';
 import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
@@ -78,13 +79,16 @@ export async function previewUnload(store: Store, id: string, options: LoadOptio
 
 interface Found {
   readonly found: Unloaded;
+  /** All that sent it. */
+  readonly loads: readonly string[];
   readonly chunks: readonly { readonly chunk: string }[];
   readonly months: readonly DayRange[];
 }
 
 /** @throws when events of the load were pruned */
 async function find(store: Store, id: string, replayId: string): Promise<Found> {
-  const own = chunksOf(replayId === '' ? [id] : await loadsOfReplay(store, replayId));
+  const loads = replayId === '' ? [id] : await loadsOfReplay(store, replayId);
+  const own = chunksOf(loads);
   const months = await monthsOf(store, own);
   const pruned = await prunedMonthOf(store, own);
   if (pruned !== undefined) {
@@ -102,7 +106,12 @@ async function find(store: Store, id: string, replayId: string): Promise<Found> 
   if (!counted) throw new Error('ClickHouse did not count what there is of the load');
   const chunks = await select<{ chunk: string }>(store, `SELECT chunk FROM ${own.sql}`, own.params);
   const named = months.map(({ from }) => from.slice(0, 7));
-  return { found: { before: false, ...counted, chunks: chunks.length, months: named }, chunks, months };
+  return {
+    found: { before: false, ...counted, chunks: chunks.length, months: named },
+    loads,
+    chunks,
+    months,
+  };
 }
 
 async function takeBack(
@@ -113,9 +122,8 @@ async function takeBack(
   options: LoadOptions,
 ): Promise<Unloaded> {
   const ledger = openLedger(store, options);
-  const { found, chunks, months } = await find(store, id, replayId);
+  const { found, loads, chunks, months } = await find(store, id, replayId);
   const numbers = monthsWithin(months);
-  const loads = replayId === '' ? [id] : await loadsOfReplay(store, replayId);
   const leaving = {
     sql: (inDatabase?: string) => `chunk IN ${chunksOf(loads, inDatabase).sql}`,
     params: { loads },

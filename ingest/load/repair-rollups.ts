@@ -1,7 +1,8 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
-import { monthsWithin, rewriting } from '../../clickhouse/consistency/rewrites.ts';
+import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { monthsWithin } from '../../clickhouse/months.ts';
 import { stateOf } from '../delivery/chunk-claims.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { nextStep, repairTable } from '../delivery/chunk-states.ts';

@@ -10,7 +10,8 @@ import {
   type Month,
   replaceMonths,
 } from '../../clickhouse/consistency/replace-months.ts';
-import { monthsWithin, rewriting } from '../../clickhouse/consistency/rewrites.ts';
+import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
+import { monthsWithin } from '../../clickhouse/months.ts';
 import { rollupPartition } from '../../clickhouse/rollups.ts';
 import { type DeliveredChunk, markLoaded, storedRows } from '../delivery/chunk-outcome.ts';
 import { heldBy } from '../delivery/staging.ts';

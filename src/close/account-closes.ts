@@ -1,11 +1,10 @@
 import * as z from 'zod';
-import type { Catalog } from '../../catalog/catalog.ts';
-import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
-import { closedBreakdown } from '../report/adjustments.ts';
+import { monthOf } from '../../clickhouse/months.ts';
+import type { Reader } from '../../clickhouse/reader.ts';
 import { time } from '../report/changed-since.ts';
-import { readSettings } from '../report/compile.ts';
+import { ownSettings } from '../report/compile.ts';
 import { day, inverted } from '../report/option-schema.ts';
-import { planReport, type ShardRouting } from '../report/plan.ts';
+import type { ShardRouting } from '../report/plan.ts';
 import { type Month, monthName } from './month.ts';
 
 /** What an account may know of its closes. */
@@ -54,21 +53,18 @@ interface Whose {
 /** The closes of the months of a range, with what was unconfirmed in a family. */
 export async function accountCloses(
   reader: Reader,
-  catalog: Catalog,
   { family, ...whose }: Whose & { readonly family: string },
   { start_time, end_time }: z.infer<typeof closesBody>,
   signal: AbortSignal,
 ): Promise<AccountCloses> {
-  const monthOf = (date: string) => `${Number(date.slice(0, 4)) * 100 + Number(date.slice(5, 7))}`;
   const statement = {
-    ...reading(
-      catalog,
-      whose,
+    query: [
       "SELECT month, c.revision AS revision, previous, concat(replaceOne(toString(c.closed_at), ' ', 'T'), 'Z') AS closed_at,",
       'arrayMap(u -> u.2, arrayFilter(u -> u.1 = {family:String}, unconfirmed)) AS days FROM closes AS c',
       'WHERE account_id = {account:String} AND month BETWEEN {first:UInt32} AND {last:UInt32} ORDER BY c.closed_at DESC',
-    ),
-    params: { account: whose.account, family, first: monthOf(start_time), last: monthOf(end_time) },
+    ].join('\n'),
+    params: { account: whose.account, family, first: `${monthOf(start_time)}`, last: `${monthOf(end_time)}` },
+    settings: closesSettings(whose),
   };
   const found = await reader.rows<{
     month: Month;
@@ -91,34 +87,23 @@ export async function accountCloses(
 /** The manifest of the last close of a revision; undefined where the account has no such close. */
 export async function accountManifest(
   reader: Reader,
-  catalog: Catalog,
   whose: Whose,
   revision: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const statement = {
-    ...reading(
-      catalog,
-      whose,
+    query: [
       'SELECT manifest FROM closes AS c WHERE account_id = {account:String} AND c.revision = {revision:String}',
       'ORDER BY c.closed_at DESC LIMIT 1',
-    ),
+    ].join('\n'),
     params: { account: whose.account, revision },
+    settings: closesSettings(whose),
   };
   const [found] = await reader.rows<{ manifest: string }>(statement, { signal });
   return found?.manifest;
 }
 
-/** With settings that show rows of the account alone, whatever the text says. */
-function reading(
-  catalog: Catalog,
-  { account, routing }: Whose,
-  ...lines: readonly string[]
-): Pick<ReadStatement, 'query' | 'settings'> {
-  const [family = ''] = Object.keys(catalog.families);
-  const breakdown = closedBreakdown(catalog, family);
-  const range = { start: '1970-01-01', end: '1970-01-01' };
-  const options = { options: { as_of: 'closed' }, reads: breakdown.dimensions };
-  const plan = planReport(breakdown, account, range, routing, options);
-  return { query: lines.join('\n'), settings: { max_threads: 1, ...readSettings(plan) } };
-}
+const closesSettings = (whose: Whose) => ({
+  max_threads: 1,
+  ...ownSettings(whose, { closes: 'account_id' }),
+});

@@ -3,6 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
+import { monthOf } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { readSettings } from '../report/compile.ts';
 import { sourceParameters, sumsOfAll } from '../report/from-clause.ts';
@@ -35,7 +36,6 @@ export async function verifyCloses(
   keys?: readonly PublicKey[],
 ): Promise<WrongClose[]> {
   const routing = await routingOf(store);
-  const monthOf = (day: string) => Number(day.slice(0, 4)) * 100 + Number(day.slice(5, 7));
   const closes = await closesOf(store, { from: monthOf(from), to: monthOf(to) });
   const wrong: WrongClose[] = [];
   const once = new Map(closes.map((close) => [`${close.revision} ${close.month} ${close.account}`, close]));

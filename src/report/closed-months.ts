@@ -1,5 +1,6 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { monthOf, monthsWithin } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { readSettings } from './compile.ts';
 import type { Plan } from './plan.ts';
@@ -49,16 +50,11 @@ async function revisionsOf(reader: Reader, plan: Plan): Promise<readonly string[
   const { range, options } = plan;
   const found = await reader.rows<{ month: number; revision: string }>(closedRevisions(plan));
   const closed = new Set(found.map(({ month }) => month));
-  for (const { start, end } of [range, options.compare_to ?? range]) {
-    for (let month = monthOf(start); month <= monthOf(end); month += month % 100 === 12 ? 89 : 1) {
-      if (!closed.has(month)) throw new MonthNotClosed(describe(month, options.as_of));
-    }
-  }
+  const asked = [range, options.compare_to ?? range].map(({ start, end }) => ({ from: start, to: end }));
+  const open = monthsWithin(asked).find((month) => !closed.has(month));
+  if (open !== undefined) throw new MonthNotClosed(describe(open, options.as_of));
   return found.map(({ revision }) => revision).sort();
 }
-
-/** As a number, yyyymm. */
-const monthOf = (day: string): number => Number(day.slice(0, 4)) * 100 + Number(day.slice(5, 7));
 
 function describe(month: number, asOf = 'closed'): string {
   const name = `${String(month).padStart(6, '0').slice(0, 4)}-${String(month % 100).padStart(2, '0')}`;

@@ -19,7 +19,7 @@ import {
   sumsOfAll,
   sumsRead,
 } from './from-clause.ts';
-import type { Plan } from './plan.ts';
+import type { Plan, ShardRouting } from './plan.ts';
 import { tablesOfThen, unconfirmedThen } from './rows-of-then.ts';
 import { sheetDay, sheetOf } from './sheet.ts';
 import { type Envelope, type Template, templateOf } from './template.ts';
@@ -145,9 +145,20 @@ export function readSettings(
   plan: Plan,
   more: Readonly<Record<string, string>> = {},
 ): Record<string, number | string> {
+  return ownSettings(plan, { ...ownersOf(plan), ...more });
+}
+
+/**
+ * The settings of every statement that reads rows of an account.
+ * @param owners the tables that it reads, each with the column that holds the account
+ */
+export function ownSettings(
+  { account, routing }: { readonly account: string; readonly routing?: ShardRouting | undefined },
+  owners: Readonly<Record<string, string>>,
+): Record<string, number | string> {
   return {
-    ...shardSettings(plan),
-    additional_table_filters: ownRowsOnly(plan, more),
+    ...shardSettings(routing),
+    additional_table_filters: ownRowsOnly(account, owners),
     // Statements say PREWHERE where it pays off, and no table has a projection: to look for one takes a twentieth of the
     // CPU of a small report.
     optimize_move_to_prewhere: 0,
@@ -159,27 +170,29 @@ export function readSettings(
  * A second line behind `owned`: ClickHouse adds it to each table that a report may read, whatever the text of the
  * statement says. The account is in hex, so that no id can end the literal. It takes half a millisecond.
  */
-function ownRowsOnly(
-  { breakdown: { family }, reads, account, options, closed, adjusted, past }: Plan,
-  more: Readonly<Record<string, string>>,
-): string {
+function ownRowsOnly(account: string, owners: Readonly<Record<string, string>>): string {
   const literal = `unhex(\\'${Buffer.from(account).toString('hex')}\\')`;
-  const today = [...[reads, []].map((dimensions) => rollupTable(family, dimensions)), 'confirmations'];
-  const ofThen = closed || adjusted || options.as_of !== undefined ? [closedTable(family), 'closes'] : [];
-  const tables = [...(closed ? [] : today), ...ofThen];
-  const changes = options.changed_since === undefined ? [] : [changesTable(family)];
-  const owners = {
-    ...Object.fromEntries([...tables, ...changes].map((table) => [table, 'account_id'])),
-    ...(past && tablesOfThen(past.family)),
-    ...more,
-  };
   return `{${Object.entries(owners)
     .map(([table, owner]) => `'${table}':'${owner} = ${literal}'`)
     .join()}}`;
 }
 
+/** The tables that a report may read, each with the column that holds the account. */
+function ownersOf(plan: Plan): Record<string, string> {
+  const { reads, options, closed, adjusted, past } = plan;
+  const { family } = plan.breakdown;
+  const today = [...[reads, []].map((dimensions) => rollupTable(family, dimensions)), 'confirmations'];
+  const ofThen = closed || adjusted || options.as_of !== undefined ? [closedTable(family), 'closes'] : [];
+  const tables = [...(closed ? [] : today), ...ofThen];
+  const changes = options.changed_since === undefined ? [] : [changesTable(family)];
+  return {
+    ...Object.fromEntries([...tables, ...changes].map((table) => [table, 'account_id'])),
+    ...(past && tablesOfThen(past.family)),
+  };
+}
+
 /** A report of one shard fails rather than read more, and no report skips a shard that is down. */
-function shardSettings({ routing }: Plan): Record<string, number> {
+function shardSettings(routing: ShardRouting | undefined): Record<string, number> {
   if (!routing) return {};
   const one = routing.shards === 'one' ? 1 : 0;
   return {

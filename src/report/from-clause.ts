@@ -11,8 +11,11 @@ import { rowsOfThen } from './rows-of-then.ts';
 
 // The owner and the days of the range: every statement of a report reads through this one condition.
 export const owned = ownedOn('first', 'last');
-/** The same of the days that the range is compared with. */
-const ownedBefore = ownedOn('compared_first', 'compared_last');
+
+/** The parameters of the first and the last day that are read. */
+type DaysRead = readonly [first: string, last: string];
+const ofRange: DaysRead = ['first', 'last'];
+const ofCompared: DaysRead = ['compared_first', 'compared_last'];
 
 /** @param owner the column that holds the account */
 export function ownedOn(first: string, last: string, owner = 'account_id'): string {
@@ -43,7 +46,7 @@ export function rowsSource(catalog: Catalog, plan: Plan): string {
   const keys = groupingKeys(catalog, plan);
   // The keys of a row are those of all its parts, so what is left out need not be merged: a tenth of the CPU for one
   // campaign of 30, where WHERE takes a quarter, and half of it for 365 days of a small account.
-  if (readInOrder(plan)) return `${tableOf(catalog, plan)} FINAL PREWHERE ${read(catalog, plan, owned)}`;
+  if (readInOrder(plan)) return `${tableOf(catalog, plan)} FINAL PREWHERE ${read(catalog, plan, ofRange)}`;
   return `(${grouped(catalog, plan, keys)})`;
 }
 
@@ -91,7 +94,7 @@ function grouped(catalog: Catalog, plan: Plan, keys: readonly string[]): string 
   ];
   const isChanged = measures.map((name) => `${name} != 0`).join(' OR ');
   const having = plan.adjusted && keys.length > 0 ? ` HAVING ${isChanged}` : '';
-  return `${select(catalog, plan, owned, values)}${by(keys)}${having}`;
+  return `${select(catalog, plan, ofRange, values)}${by(keys)}${having}`;
 }
 
 /** The days of the range and those that they are compared with: each side has sums of its own. */
@@ -99,7 +102,7 @@ function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): st
   const measures = measuresRead(catalog, plan);
   const names = keys.length > 0 ? namesRead(catalog, plan) : [];
   const sum = (name: string, as: string) => `sum(r.${name}) AS ${as}`;
-  const side = (days: string, later: string, value: (name: string, before: boolean) => string) => {
+  const side = (days: DaysRead, later: string, value: (name: string, before: boolean) => string) => {
     const values = [false, true].flatMap((before) => measures.map((name) => value(name, before)));
     const selected = [
       ...keys.map((key) => keyValue(key, plan, later)),
@@ -109,8 +112,8 @@ function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): st
     return `${select(catalog, plan, days, selected)}${by(keys)}`;
   };
   const sides = [
-    side(owned, '', (name, before) => (before ? `0 AS ${comparedId(name)}` : sum(name, name))),
-    side(ownedBefore, ' + {later:Int32}', (name, before) =>
+    side(ofRange, '', (name, before) => (before ? `0 AS ${comparedId(name)}` : sum(name, name))),
+    side(ofCompared, ' + {later:Int32}', (name, before) =>
       before ? sum(name, comparedId(name)) : `0 AS ${name}`,
     ),
   ];
@@ -121,7 +124,7 @@ function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): st
   return `SELECT ${[...keys, ...added].join(', ')} FROM (${sides.join('\nUNION ALL\n')}) AS s${by(keys)}`;
 }
 
-function select(catalog: Catalog, plan: Plan, days: string, values: readonly string[]): string {
+function select(catalog: Catalog, plan: Plan, days: DaysRead, values: readonly string[]): string {
   // The index has found the rows: to read the other columns in a second step takes a fifth of the CPU of 365 days of a
   // small account. It pays off where filters leave out most of them.
   const { filters, changed_since } = plan.options;
@@ -141,11 +144,9 @@ function period({ options: { time_grain } }: Plan, later: string): string {
   return `${time_grain === 'week' ? 'toMonday' : 'toStartOfMonth'}(${day}) AS period`;
 }
 
-function tableOf(catalog: Catalog, plan: Plan, days = owned): string {
+function tableOf(catalog: Catalog, plan: Plan, days = ofRange): string {
   const { breakdown, reads, closed, adjusted, past } = plan;
-  const ownedBy = (owner: string) =>
-    days === owned ? ownedOn('first', 'last', owner) : ownedOn('compared_first', 'compared_last', owner);
-  if (past) return `(${rowsOfThen(catalog, plan, ownedBy)}) AS r`;
+  if (past) return `(${rowsOfThen(catalog, plan, (owner) => ownedOn(...days, owner))}) AS r`;
   if (adjusted) return `(${changesSinceClose(catalog, plan)}) AS r`;
   if (closed) return `${closedTable(breakdown.family)} AS r`;
   return `${rollupTable(breakdown.family, reads)} AS r`;
@@ -177,11 +178,11 @@ function namesRead(catalog: Catalog, { breakdown, closed }: Plan): string[] {
 const lastName = (name: string) => `max((r.day, r.${name}))`;
 
 /** What is read: some days of the owner, and of these what the filters let through; their values are parameters. */
-function read(catalog: Catalog, plan: Plan, days: string): string {
+function read(catalog: Catalog, plan: Plan, days: DaysRead): string {
   const { changed_since } = plan.options;
   const changed = changed_since === undefined ? [] : [dayChanged(plan.breakdown.family, owned)];
   const ofThen = plan.closed ? [inRevisions] : [];
-  return [days, ...ofThen, ...changed, ...filterConditions(catalog, plan)].join(' AND ');
+  return [ownedOn(...days), ...ofThen, ...changed, ...filterConditions(catalog, plan)].join(' AND ');
 }
 
 /** Which closed rows are read; the revisions are a parameter. */

@@ -113,7 +113,7 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
 
 const notClosed = 'must be closed, or the name of a revision: 64 hex digits';
 const noMoment = `${notClosed}; or a time as RFC 3339 writes it, such as 2026-11-03T09:00:00Z`;
-const closePattern = /^(closed|[0-9a-f]{64})$/;
+export const closePattern = /^(closed|[0-9a-f]{64})$/;
 /** What was closed. */
 export const closeNamed = z.string({ error: notClosed }).regex(closePattern, notClosed);
 

@@ -7,7 +7,7 @@ import { type DateRange, daysIn, periodsBefore } from './days.ts';
 import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
 import { InvalidRequest } from './invalid-request.ts';
 import { meant } from './near-miss.ts';
-import { closeNamed, day, inverted, optionFields } from './option-schema.ts';
+import { closePattern, day, inverted, optionFields } from './option-schema.ts';
 import type { ReportOptions } from './options.ts';
 import { everyDay } from './plan.ts';
 
@@ -192,8 +192,7 @@ export function optionsOf(fields: RequestFields, range: DateRange): ReportOption
     ...(ids && { ids }),
     ...(time_grain && time_grain !== 'day' && { time_grain }),
     ...(changed_since !== undefined && { changed_since: microsecondsOf(changed_since) }),
-    ...(as_of !== undefined &&
-      (closeNamed.safeParse(as_of).success ? { as_of } : { moment: microsecondsOf(as_of) })),
+    ...(as_of !== undefined && (closePattern.test(as_of) ? { as_of } : { moment: microsecondsOf(as_of) })),
     ...(compared && { compare_to: compared }),
   };
 }

@@ -6,10 +6,10 @@ import { requireJsonAccepted } from '../report/negotiation.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
 
-export type ClosesDeps = Pick<ReportDeps, 'catalog' | 'reader' | 'gate' | 'routingOf'>;
+export type ClosesDeps = Pick<ReportDeps, 'reader' | 'gate' | 'routingOf'>;
 
 /** Answers which months of a range were closed. */
-export function closesOf({ catalog, reader, gate, routingOf }: ClosesDeps, family: string): Handler<HttpEnv> {
+export function closesOf({ reader, gate, routingOf }: ClosesDeps, family: string): Handler<HttpEnv> {
   return async function closesHandler(c) {
     requireJsonAccepted(c);
     const range = parseBody(closesBody, c.get('body'));
@@ -18,7 +18,7 @@ export function closesOf({ catalog, reader, gate, routingOf }: ClosesDeps, famil
     const slot = await gate.enter(account, 'small', signal);
     try {
       const whose = { family, account, routing: routingOf(account) };
-      const result = await accountCloses(reader, catalog, whose, range, signal);
+      const result = await accountCloses(reader, whose, range, signal);
       return c.json({ result }, 200, { Vary: 'Accept' });
     } finally {
       slot.leave();
