@@ -68,6 +68,7 @@ const wellStored: DataStatus = {
   open: { rejectedRows: 0, chunksInDoubt: 0, unconfirmedDays: 3 },
   unconfirmed: { oldest_day: '2026-11-01', oldest_account: 'acme' },
   interruptedUnloads: [],
+  interruptedRewrites: [],
 };
 const { alerts } = loadConfig({});
 const now = new Date('2026-11-20T02:00:00Z');
@@ -129,6 +130,11 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
       interruptedUnloads: [{ load: '20261120-1', chunks: 2 }],
     },
     /^take load 20261120-1 back: .* adtally unload 20261120-1 completes it$/,
+  ],
+  [
+    'a change of reports was interrupted',
+    { interruptedRewrites: ['2026-03', '2026-04'] },
+    /^complete what was interrupted in 2026-03, 2026-04: run the same command again, or adtally rebuild; /,
   ],
   ['a month has many parts', { size: { ...wellStored.size, most_parts: 801 } }, /too many parts$/],
   ['rows are rejected', { open: { ...wellStored.open, rejectedRows: 2 } }, /adtally rejects lists them$/],

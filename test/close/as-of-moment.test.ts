@@ -1,10 +1,15 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
+import { interruptedRewrites } from '../../ingest/history/interrupted-rewrites.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import type { Input } from '../../ingest/input/input.ts';
 import { readerOf } from '../../ingest/input/pieces.ts';
 import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
+import { inTurn } from '../../src/operations/in-turn.ts';
 import { event, load, loadRows, ndjson } from '../support/events.ts';
 import { usePast } from '../support/past.ts';
 import { pastRound, type Step } from '../support/past-rounds.ts';
@@ -126,6 +131,25 @@ test('a moment to come is refused, and one at which events were on their way or 
     'as_of_too_old',
     expect.stringContaining('past the loader'),
   ]);
+});
+
+test('of a month in which work was interrupted no moment is told, and it is listed, until the month is rebuilt', async () => {
+  const { account } = unloads;
+  await load(db.store, [event({ advertiser_id: account, event_time: '2026-04-01T00:00:00Z' })]);
+  const before = await past.now();
+  const working = inTurn({ store: db.store }, 'work', () =>
+    rewriting(db.store, [202604], async () => {
+      expect(await interruptedRewrites(db.store)).toEqual([]);
+      throw new Error('killed');
+    }),
+  );
+  await expect(working).rejects.toThrow('killed');
+  expect(await interruptedRewrites(db.store)).toEqual([202604]);
+  expect(await past.asked(account, before)).toMatchObject([409, 'as_of_too_old', {}]);
+  await rebuildRollups(db.store, catalog, { from: '2026-04-01', to: '2026-04-30' });
+  expect(await interruptedRewrites(db.store)).toEqual([]);
+  expect(await past.asked(account, before)).toMatchObject([409, 'as_of_too_old', {}]);
+  expect(await past.asked(account, await past.now())).toMatchObject({ rows: { length: 1 } });
 });
 
 test('what tells whether a moment can be told has the place of a report, and ends when the caller leaves', async () => {

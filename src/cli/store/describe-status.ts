@@ -55,6 +55,8 @@ export interface DataStatus {
   readonly open: OpenWork;
   readonly unconfirmed: Pick<UnconfirmedDays, 'oldest_day' | 'oldest_account'>;
   readonly interruptedUnloads: readonly InterruptedUnload[];
+  /** Months, `yyyy-mm`. */
+  readonly interruptedRewrites: readonly string[];
 }
 
 /** A status on one screen. */

@@ -19,7 +19,7 @@ export function nextSteps(
 ): string[] {
   if (migrations === 'newer') return ['update adtally: the store was migrated by a newer version'];
   if (!data) return ['adtally migrate: the store lacks migrations'];
-  const { open, disk, size, events, folded_rows, interruptedUnloads } = data;
+  const { open, disk, size, events, folded_rows, interruptedUnloads, interruptedRewrites } = data;
   const unloading = interruptedUnloads.reduce((chunks, each) => chunks + each.chunks, 0);
   return [
     ...(disk.free < disk.total * littleSpace
@@ -28,6 +28,11 @@ export function nextSteps(
     ...interruptedUnloads.map(({ load }) => endUnload(load)),
     ...(open.chunksInDoubt > unloading
       ? ['load interrupted files again: adtally verify names them, and the same command completes them']
+      : []),
+    ...(interruptedRewrites.length > 0
+      ? [
+          `complete what was interrupted in ${interruptedRewrites.join(', ')}: run the same command again, or adtally rebuild; until then no report as of a moment can tell these months`,
+        ]
       : []),
     ...ofLoads(data, alerts, now),
     ...ofLowDay(data.low_day),

@@ -16,10 +16,12 @@ import {
   storeSize,
   unconfirmedDays,
 } from '../../../ingest/history/figures.ts';
+import { interruptedRewrites } from '../../../ingest/history/interrupted-rewrites.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
 import { judgeDay } from '../../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
 import { latelyFollowed } from '../../../ingest/ledger/followed-files.ts';
+import { monthName } from '../../close/month.ts';
 import type { AlertLimits } from '../../config/config.ts';
 import { runningVersion } from '../../config/version.ts';
 import { config, lackOf, print } from '../command/command.ts';
@@ -133,5 +135,6 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
     open,
     unconfirmed: { oldest_day: unconfirmed.oldest_day, oldest_account: unconfirmed.oldest_account },
     interruptedUnloads: await interruptedUnloads(store),
+    interruptedRewrites: (await interruptedRewrites(store)).map(monthName),
   };
 }
