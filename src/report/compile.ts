@@ -217,7 +217,7 @@ export function compileUnconfirmedDates(plan: Plan): ReadStatement {
     return { query: ofThen, params, settings: { max_threads: 1, ...readSettings(plan) } };
   }
   if (plan.past) {
-    const ofThen = unconfirmedThen(plan.past.family, family, (owner) => ownedOn('first', 'last', owner));
+    const ofThen = unconfirmedThen(plan.past, family, (owner) => ownedOn('first', 'last', owner));
     return {
       query: `SELECT day FROM (\n${ofThen})\nGROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day`,
       params: { ...dayParameters({ ...plan, compared: undefined }), ...momentParameters(plan) },

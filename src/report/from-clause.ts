@@ -28,13 +28,17 @@ export function groupingKeys(catalog: Catalog, plan: Plan): string[] {
   return plan.breakdown.day ? [dayKey(plan), ...keys] : keys;
 }
 
+/** Whether one table has the rows. So it has those of a moment after which no day changed. */
+const isTable = ({ adjusted, past }: Plan): boolean => !adjusted && !past?.changed.length;
+
 /**
  * Whether the rows are those of the rollup, in its order. FINAL merges only within a shard: rows from several shards
  * are grouped.
  */
-export function readInOrder({ breakdown, routing, options, reads, adjusted, past }: Plan): boolean {
-  const own = breakdown.day && reads.length === breakdown.dimensions.length;
-  return own && !options.time_grain && !options.compare_to && routing?.shards !== 'all' && !adjusted && !past;
+export function readInOrder(plan: Plan): boolean {
+  const { breakdown, routing, options, reads } = plan;
+  const own = breakdown.day && reads.length === breakdown.dimensions.length && isTable(plan);
+  return own && !options.time_grain && !options.compare_to && routing?.shards !== 'all';
 }
 
 /**
@@ -128,8 +132,7 @@ function select(catalog: Catalog, plan: Plan, days: DaysRead, values: readonly s
   // The index has found the rows: to read the other columns in a second step takes a fifth of the CPU of 365 days of a
   // small account. It pays off where filters leave out most of them.
   const { filters, changed_since } = plan.options;
-  const isTable = !plan.adjusted && !plan.past;
-  const clause = (filters || changed_since !== undefined) && isTable ? 'PREWHERE' : 'WHERE';
+  const clause = (filters || changed_since !== undefined) && isTable(plan) ? 'PREWHERE' : 'WHERE';
   return `SELECT ${values.join(', ')} FROM ${tableOf(catalog, plan, days)}${plan.closed ? ' FINAL' : ''} ${clause} ${read(catalog, plan, days)}`;
 }
 
@@ -146,7 +149,8 @@ function period({ options: { time_grain } }: Plan, later: string): string {
 
 function tableOf(catalog: Catalog, plan: Plan, days = ofRange): string {
   const { breakdown, reads, closed, adjusted, past } = plan;
-  if (past) return `(${rowsOfThen(catalog, plan, (owner) => ownedOn(...days, owner))}) AS r`;
+  if (past && past.changed.length > 0)
+    return `(${rowsOfThen(catalog, plan, (owner) => ownedOn(...days, owner))}) AS r`;
   if (adjusted) return `(${changesSinceClose(catalog, plan)}) AS r`;
   if (closed) return `${closedTable(breakdown.family)} AS r`;
   return `${rollupTable(breakdown.family, reads)} AS r`;

@@ -2,7 +2,7 @@ import { familyOf, rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog, Family, NameSource } from '../../catalog/catalog.ts';
 import { groupingDimensions } from './columns.ts';
 import { timeOf } from './day-changed.ts';
-import type { Plan } from './plan.ts';
+import type { Past, Plan } from './plan.ts';
 
 /** SQL of the moment that a report is as of. */
 const moment = timeOf('moment');
@@ -32,13 +32,19 @@ export function rowsOfThen(catalog: Catalog, plan: Plan, ownedBy: (owner: string
 }
 
 /** When each day was last unconfirmed and confirmed, at a moment: lines of a UNION. */
-export function unconfirmedThen(family: Family, name: string, ownedBy: (owner: string) => string): string {
+export function unconfirmedThen(
+  { family, changed }: Past,
+  name: string,
+  ownedBy: (owner: string) => string,
+): string {
   const epoch = "toDateTime64(0, 6, 'UTC')";
   const unconfirmed = `if(e.${family.money} != 0 AND NOT e.confirmed, e.loaded_at, ${epoch}) AS unconfirmed_at`;
   return [
     `SELECT day, r.unconfirmed_at AS unconfirmed_at, ${epoch} AS confirmed_at`,
     `FROM ${rollupTable(name, [])} AS r WHERE ${ownedBy('account_id')} AND NOT ${isChanged}`,
-    ...eventsOfThen(family, ownedBy, ['day', unconfirmed, `${epoch} AS confirmed_at`]),
+    ...(changed.length > 0
+      ? eventsOfThen(family, ownedBy, ['day', unconfirmed, `${epoch} AS confirmed_at`])
+      : []),
     'UNION ALL',
     `SELECT day, ${epoch} AS unconfirmed_at, c.confirmed_at AS confirmed_at`,
     `FROM past_confirmations AS c WHERE ${ownedBy('account_id')} AND c.made_at <= ${moment}`,

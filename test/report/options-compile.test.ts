@@ -18,7 +18,8 @@ const hostile = `'], 'x') OR 1 = 1 --`;
 /** Which days changed is in the store alone, so that no recount has it. */
 type AskedOfStore = Asked & { changed_since?: string; as_of?: string };
 
-function planOf(path: string, asked: AskedOfStore, routing?: ShardRouting): Plan {
+/** @param changed days after the moment that is asked for */
+function planOf(path: string, asked: AskedOfStore, routing?: ShardRouting, changed = ['2026-03-02']): Plan {
   const endpoint = endpoints(catalog).find((candidate) => candidate.path === path);
   if (!endpoint) throw new Error(`there is no ${path}`);
   const reader = new RequestReader(catalog, endpoint.breakdown);
@@ -26,7 +27,7 @@ function planOf(path: string, asked: AskedOfStore, routing?: ShardRouting): Plan
   const plan = planReport(endpoint.breakdown, account, range, routing, others);
   if (plan.options.moment !== undefined) {
     const family = familyOf(catalog, endpoint.breakdown.family);
-    return { ...plan, past: { changed: ['2026-03-02'], rewrites: '', lastChange: '', family } };
+    return { ...plan, past: { changed, rewrites: '', lastChange: '', family } };
   }
   return asked.as_of === undefined ? plan : closedPlan(catalog, plan, ['a'.repeat(64), 'b'.repeat(64)]);
 }
@@ -62,6 +63,18 @@ describe('the statements of optional fields', () => {
     const statements = [compileReport(catalog, plan, envelope), compileSummary(catalog, plan)];
     const text = `-- POST ${path}\n-- ${JSON.stringify(asked)}\n\n${statements.map(readable).join('\n\n')}\n`;
     await expect(text).toMatchFileSnapshot(`golden/options/${name}.sql`);
+  });
+
+  it('of a moment after which nothing changed read the rollup alone, in its order', () => {
+    const moment = '2026-04-03T09:00:00Z';
+    const { query, settings } = compileReport(
+      catalog,
+      planOf(dated, { as_of: moment }, undefined, []),
+      envelope,
+    );
+    expect(query).toContain('FROM ad_units_site_date AS r FINAL PREWHERE');
+    expect(query).not.toMatch(/ GROUP BY day| FROM events|UNION/);
+    expect(settings).toMatchObject({ query_plan_execute_functions_after_sorting: 0 });
   });
 
   it.each([
