@@ -33,7 +33,7 @@ CREATE TABLE events
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (day, advertiser_id)
-SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+SETTINGS non_replicated_deduplication_window = 10000, default_compression_codec = 'ZSTD(1)', index_granularity = 8192;
 
 CREATE TABLE account_currencies
 (

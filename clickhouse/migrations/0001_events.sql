@@ -37,6 +37,8 @@ LIFETIME(0);
 -- Sort key: verify and rebuild read whole days; within a day the lines of an advertiser lie together and
 -- compress. Sorting by the publisher too would cost a tenth of the CPU of a load (2 M lines: 5.3 s, not 4.8 s).
 -- Partitions by month: a month is the unit of retention and of a rebuild.
+-- ZSTD: 10 million generated events take 18.6 bytes each, where LZ4 took 34.2; the CPU of a load did not differ beyond the
+-- noise (12.7 to 14.1 us an event of NDJSON with LZ4, 11.4 to 11.5 with ZSTD), that of an INSERT SELECT by a fifth at most.
 -- The deduplication window remembers the last 10,000 parts by the name of their chunk, so that a chunk
 -- sent twice is stored once; the load ledger remembers for ever.
 --
@@ -103,7 +105,7 @@ CREATE TABLE IF NOT EXISTS events
 ENGINE = MergeTree
 PARTITION BY toYYYYMM(day)
 ORDER BY (day, advertiser_id)
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS non_replicated_deduplication_window = 10000, default_compression_codec = 'ZSTD(1)';
 
 -- The publishers' side of a cluster: the loader sends every chunk here too, by publisher, so that an account's rows
 -- lie on one shard in both families. Stores nothing; the views of the publishers' rollups read what passes by.
