@@ -80,6 +80,11 @@ export function closesPath(family: string): string {
   return `/v1/${family}/closes`;
 }
 
+/** Where a caller compares a report of the other side with a family. */
+export function reconcilePath(family: string): string {
+  return `/v1/${family}/reconcile`;
+}
+
 /** The table that says when the days of an account last changed in the reports of a family. */
 export function changesTable(family: string): string {
   return `${family}_changes`;

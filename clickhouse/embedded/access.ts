@@ -79,6 +79,7 @@ function reporterGrants(databases: readonly string[]): string[] {
       'mails',
       'loads',
       'migrations',
+      'pruned_months',
       'settings',
       'store_state',
     ],
@@ -93,8 +94,8 @@ function reporterGrants(databases: readonly string[]): string[] {
       // For metrics: how many rejected rows are open and chunks in doubt, and not what is in them; when followers have looked.
       `SELECT(chunk, line, replayed_at, dismissed_at) ON ${database}.rejected_rows`,
       `SELECT(head, chunk, load_id, sent_at, loaded_at) ON ${database}.load_chunks`,
-      // For explanations: what an event adds to which row, and not which event it is.
-      `SELECT(day, ${eventColumns.filter((name) => !/^event_/.test(name)).join(', ')}, chunk, loaded_at) ON ${database}.events`,
+      // For explanations: what an event adds to which row and when, and not which event it is.
+      `SELECT(day, ${eventColumns.filter((name) => name !== 'event_id').join(', ')}, chunk, loaded_at) ON ${database}.events`,
       `SELECT(reading, name, version, looked_at) ON ${database}.followed_files`,
       // For /readyz: whether a restore has to be ended.
       ...[database, besideOf(database)].map((name) => `SELECT ON ${name}.${restoreMark}`),

@@ -83,8 +83,12 @@ const countWords: Readonly<Partial<Record<EventField, RegExp>>> = {
   conversions: /conv|order|purchase|install|leads?$/i,
 };
 
+/** An expression reads no column whose name would end the braces around it. */
+const isReadable = (column: string): boolean => !/[{}]/.test(column);
+
 class Draft {
   readonly #columns: readonly string[];
+  readonly #all: readonly string[];
   readonly #rows: Beginning['rows'];
   readonly #map: Record<string, string> = {};
   readonly #expressions: Record<string, string> = {};
@@ -95,7 +99,8 @@ class Draft {
   #times: readonly string[] = [];
 
   constructor({ columns, rows }: Beginning) {
-    this.#columns = columns;
+    this.#columns = columns.filter(isReadable);
+    this.#all = columns;
     this.#rows = rows;
   }
 
@@ -203,7 +208,7 @@ class Draft {
 
   suggestion(layout: Layout): Suggestion {
     const used = this.#used();
-    const left = this.#columns.filter((column) => column !== '' && !used.has(column));
+    const left = this.#all.filter((column) => column !== '' && !used.has(column));
     const members = { fill_in: this.#fillIn, map: this.#map, expressions: this.#expressions };
     return {
       mapping: {
@@ -230,7 +235,7 @@ class Draft {
   }
 
   #valuesOf(column: string): string[] {
-    const at = this.#columns.indexOf(column);
+    const at = this.#all.indexOf(column);
     return this.#rows.map((row) => row[at] ?? '');
   }
 

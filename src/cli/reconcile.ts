@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -6,31 +5,28 @@ import { familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
-import { mappedReading } from '../../ingest/event/reading.ts';
 import type { FormatName } from '../../ingest/formats/formats.ts';
 import type { Input } from '../../ingest/input/input.ts';
 import { reportTimezone } from '../../ingest/load/report-timezone.ts';
 import { type MappingFlags, readMapping } from '../../ingest/mapping/read-mapping.ts';
-import { validateMapping } from '../../ingest/mapping/validate-mapping.ts';
 import { expandFiles } from '../../ingest/places/expand-files.ts';
-import { readBeginning } from '../../ingest/suggest/beginning.ts';
-import { knownExports } from '../../ingest/suggest/known-exports.ts';
-import { suggestMapping } from '../../ingest/suggest/suggest-mapping.ts';
 import { routingOf } from '../close/verify-closes.ts';
 import { withReader } from '../close/with-reader.ts';
-import { folderHere } from '../config/version.ts';
+import { answerOf } from '../reconcile/answer.ts';
 import { measuresOf } from '../reconcile/model/sides.ts';
-import { type Reconciled, reconcile } from '../reconcile/reconcile.ts';
+import type { Reconciled } from '../reconcile/reconcile.ts';
 import {
   compileRows,
   compileTable,
   countRows,
   type RowCounts,
+  type RowsAsked,
   type Status,
   statuses,
 } from '../reconcile/rows.ts';
-import { readTheirs, type TheirReport } from '../reconcile/their-rows.ts';
-import { describeVerdict, verdictOf } from '../reconcile/verdict.ts';
+import { compareReport, readTheirFile, suggestedMapping, withoutOwners } from '../reconcile/their-file.ts';
+import type { TheirReport } from '../reconcile/their-rows.ts';
+import { describeVerdict } from '../reconcile/verdict.ts';
 import { accountId, day, requireRange, usage } from './command/arguments.ts';
 import { counted, exitRejected, print, say, withStore } from './command/command.ts';
 import { addMappingOptions } from './command/mapping-options.ts';
@@ -92,21 +88,13 @@ async function reconcileFile(
   requireRange(flags);
   const [input, another] = await expandFiles([file], objectStores(undefined, say));
   if (!input || another) throw usage(`${file}: give one file`);
-  const { family, report, timezone } = await theirReport(store, reader, input, flags);
-  const { account, from = report.first, to = report.last, tolerance } = flags;
-  const compared = {
-    ...{ reader, catalog, family, account, timezone },
-    routing: await routingOf(store),
-    first: from,
-    last: to,
-    used: usedFigures(file, family, report, flags.figures),
-  };
-  if (to < from) {
-    const outside = flags.from === undefined ? `on or before ${to}` : `on or after ${from}`;
-    throw new Error(`${file}: its days are ${report.first} to ${report.last}, and none is ${outside}`);
-  }
-  const reconciled = await reconcile(compared, report);
-  await tell(reconciled, { tolerance }, flags);
+  const { account, from, to, tolerance } = flags;
+  const { family, report } = await theirReport(store, reader, input, flags);
+  const whose = { reader, catalog, family, account, namesFiles: true };
+  const where = { timezone: await reportTimezone(store), routing: await routingOf(store) };
+  const figures = figuresOf(family, flags.figures);
+  const reconciled = await compareReport({ ...whose, ...where }, report, { from, to, figures }, file);
+  await tell(reconciled, report, { tolerance }, flags);
   if (report.rejected === 0) return;
   say(`${counted(report.rejected, 'record')} of theirs cannot be read and is compared with nothing:`);
   for (const reason of report.rejects) say(`  ${reason}`);
@@ -115,87 +103,55 @@ async function reconcileFile(
 
 /** Their report, read by the mapping of the flags; without one by what the names of its columns suggest. */
 async function theirReport(store: Store, reader: Reader, input: Input, flags: ReconcileFlags) {
-  const { account, format, map, set = [], mapping } = flags;
-  const owners = Object.values(catalog.families).map(({ owner }) => owner);
-  const others = set.filter((each) => !owners.some((owner) => each.startsWith(`${owner}=`)));
-  const guessed = mapping === undefined && map === undefined ? await suggested(input, flags) : mapping;
-  const read = { ...flags, ...(guessed !== undefined && { mapping: guessed }), ignoreUnknown: true };
-  const accounts = (owning: readonly string[]) => [
-    ...others,
-    ...owning.map((owner) => `${owner}=${account}`),
-  ];
-  const { sources } = await readMapping({ ...read, set: accounts(owners) });
+  const { account, format, map, encoding } = flags;
+  const isMapped = flags.mapping !== undefined || map !== undefined;
+  const file = { input, ...(format && { format }) };
+  const suggestion = isMapped ? undefined : await suggestedMapping(file, encoding);
+  for (const reason of suggestion?.reasons ?? []) say(reason);
+  const content = suggestion && {
+    name: 'what the columns suggest',
+    content: JSON.stringify(suggestion.mapping),
+  };
+  const mapping = { ...flags, ...(content && { mapping: content }) };
+  const owners = Object.values(catalog.families).map(({ owner }) => `${owner}=${account}`);
+  const { sources } = await readMapping({
+    ...{ ...mapping, set: [...withoutOwners(catalog, flags), ...owners] },
+    ignoreUnknown: true,
+  });
   const family =
     flags.family ?? (sources.has('ad_unit_id') && !sources.has('campaign_id') ? 'ad_units' : 'campaigns');
   if (!Object.hasOwn(catalog.families, family))
     throw usage(`there is no family ${family}: give ${Object.keys(catalog.families).join(' or ')}`);
-  const { owner } = familyOf(catalog, family);
-  const valid = await validateMapping(store, await readMapping({ ...read, set: accounts([owner]) }));
-  const reportZone = await reportTimezone(store);
-  const report = await readTheirs(reader, catalog, family, {
-    input,
-    ...(format && { format }),
-    reading: mappedReading(input.name, valid, (warning) => say(`warning: ${warning}`)),
-    judge: {
-      reportTimezone: reportZone,
-      // A day without a time is the day of a report.
-      timezone: valid.timezone?.name ?? reportZone,
-      dates: valid.dates,
-      roundMoney: valid.roundMoney,
-      requireEventId: false,
-    },
-  });
-  if (report.first === '')
-    throw new Error([`${input.name}: no record of it can be compared`, ...report.rejects].join('\n  '));
-  return { family, report, timezone: reportZone };
+  const report = await readTheirFile(
+    store,
+    reader,
+    { catalog, family, account },
+    { ...file, mapping },
+    (warning) => say(`warning: ${warning}`),
+  );
+  return { family, report };
 }
 
-async function suggested(input: Input, { format, encoding }: ReconcileFlags) {
-  const beginning = await readBeginning(input, {
-    ...(format && { format }),
-    ...(encoding !== undefined && { encoding }),
-  });
-  const { mapping, reasons } = suggestMapping(await knownExports(join(folderHere(), 'examples')), beginning);
-  for (const reason of reasons) say(reason);
-  return { name: 'what the columns suggest', content: JSON.stringify(mapping) };
-}
-
-function usedFigures(
-  file: string,
-  family: string,
-  { figures }: TheirReport,
-  asked: string | undefined,
-): boolean[] {
+function figuresOf(family: string, asked: string | undefined): string[] | undefined {
   const names = measuresOf(familyOf(catalog, family));
-  if (asked === undefined) {
-    if (figures.every(({ values }) => values === 0))
-      throw new Error(`${file}: all its figures are 0: name with --figures what is compared`);
-    return figures.map(({ values }) => values > 0);
-  }
-  const wanted = asked.split(',').map((name) => name.trim());
-  const unknown = wanted.find((name) => !names.includes(name));
+  const wanted = asked?.split(',').map((name) => name.trim());
+  const unknown = wanted?.find((name) => !names.includes(name));
   if (unknown !== undefined) throw usage(`--figures: ${family} have ${names.join(', ')}, not ${unknown}`);
-  return names.map((name) => wanted.includes(name));
+  return wanted;
 }
 
 async function tell(
   reconciled: Reconciled,
-  asked: { readonly tolerance: string },
+  report: TheirReport,
+  asked: RowsAsked,
   { json, ndjson }: ReconcileFlags,
 ): Promise<void> {
-  const { reader } = reconciled.compared;
-  const { of: rows, listed } = await countRows(reconciled, asked);
   if (json) {
-    const query = compileRows(reconciled, asked);
-    const settings = { ...query.settings, output_format_json_array_of_rows: 1 };
-    const list = await text(
-      await reader.stream({ ...query, query: `${query.query}\nFORMAT JSONEachRow`, settings }),
-    );
-    print(
-      `${JSON.stringify({ ...verdictOf(reconciled), rows }).slice(0, -1)},"differences":${list.trim() || '[]'}}`,
-    );
+    print(await answerOf(reconciled, report, asked));
     return;
   }
+  const { reader } = reconciled.compared;
+  const { of: rows, listed } = await countRows(reconciled, asked);
   const write = ndjson ? say : print;
   if (ndjson) {
     const query = compileRows(reconciled, asked);

@@ -9,7 +9,9 @@ import {
   closesPath,
   endpoints,
   explainPath,
+  reconcilePath,
 } from '../../catalog/breakdowns.ts';
+import type { Store } from '../../clickhouse/client.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
 import type { Links } from '../accounts/links.ts';
 import type { PageSettings } from '../config/page-settings.ts';
@@ -43,6 +45,7 @@ import { type RecipientDeps, recipientRoutes } from './mails/recipient-routes.ts
 import { mcpRoutes } from './mcp/routes.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { page } from './page/routes.ts';
+import { comparisons } from './reconcile/handler.ts';
 import { adjustmentsOf } from './report/adjustments.ts';
 import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { explanationOf } from './report/explain.ts';
@@ -63,6 +66,8 @@ export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, Chang
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
   readonly accounts: Accounts & LimitLookup & { hashOf(id: string): string | undefined };
+  /** Of the user who reads. */
+  readonly store: Store;
   /** Where this service listens, for what asks itself. */
   readonly ownUrl: () => string;
   /** Signs addresses of reports. */
@@ -167,13 +172,21 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const forReports = signIn
     ? authentication(logins, [sessionAuthentication(signIn.sessions)])
     : authenticated;
-  for (const { path, family, answer } of asked) {
+  const asJson = [requireJson, body];
+  const comparisonOf = comparisons(deps);
+  const all = [
+    ...asked.map((each) => ({ ...each, takes: asJson })),
+    ...Object.keys(deps.catalog.families).map((family) => ({
+      ...{ path: reconcilePath(family), family, answer: comparisonOf(family), takes: [] },
+    })),
+  ];
+  for (const { path, family, answer, takes } of all) {
     app.use(path, (c, next) => {
       c.set('endpoint', path);
       c.set('family', family);
       return next();
     });
-    app.post(path, requireHttp11, forReports, limited, requireJson, body, answer);
+    app.post(path, requireHttp11, forReports, limited, ...takes, answer);
     app.all(path, () => {
       throw new Problem('method_not_allowed', undefined, { headers: { Allow: 'POST' } });
     });

@@ -164,6 +164,7 @@ export async function startService(
     let ownUrl = '';
     const app = createApp({
       ...(config.adminPort === undefined && { operator: forOperator }),
+      store,
       reader,
       catalog,
       answers,

@@ -18,13 +18,14 @@ import { type Caller, noteCaller } from '../http/request/caller-address.ts';
 import type { HttpEnv } from '../http/request/env.ts';
 import type { Refusal } from '../http/request/login.ts';
 import { Problem, problemResponse, problems, statusOf } from '../http/request/problems.ts';
+import { formatOfBody, isDamage } from '../http/request/sent-file.ts';
 import { withAnswerHeaders } from '../http/server/answer-headers.ts';
 import { health, type OperatorDeps, operator } from '../http/server/health.ts';
 import { callerLeft, observe } from '../http/server/observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from '../http/server/plain-message.ts';
 import type { Traces } from '../observe/traces.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
-import { formatOfBody, readBody, tooManyBodies } from './body.ts';
+import { readBody, tooManyBodies } from './body.ts';
 import type { BodyLoader } from './load-body.ts';
 import type { Mappings } from './mappings.ts';
 import { receiveDocument } from './openapi.ts';
@@ -136,14 +137,6 @@ function storeBusy(): Problem {
   return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' } });
 }
 
-/** What ClickHouse says of pages of Parquet that it cannot decode. Nothing that a full disk or little memory may cause. */
-const undecodable = [
-  'INCORRECT_DATA',
-  'CANNOT_DECOMPRESS',
-  'CANNOT_READ_ALL_DATA',
-  'UNKNOWN_COMPRESSION_METHOD',
-];
-
 function asProblem(error: unknown, refused?: Refusal): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException) {
@@ -168,9 +161,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   }
   const cause = error instanceof LoadError ? error.cause : error;
   if (error instanceof Stopped || (cause instanceof Error && isTransient(cause))) return storeBusy();
-  const type = cause instanceof Error && 'type' in cause ? String(cause.type) : '';
-  if (undecodable.includes(type))
-    return new Problem('events_unreadable', 'the body is damaged: it cannot be decoded');
+  if (isDamage(cause)) return new Problem('events_unreadable', 'the body is damaged: it cannot be decoded');
   // Among them: another process has gone on with the load, and the memory of ClickHouse. The same body may be sent again.
   return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' } });
 }

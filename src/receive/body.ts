@@ -1,9 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type FormatName, formats } from '../../ingest/formats/formats.ts';
 import type { Compression } from '../../ingest/input/compression.ts';
 import { packingMark } from '../../ingest/input/first-bytes.ts';
 import { fileError } from '../../ingest/input/input-error.ts';
-import { encodingNamed } from '../../ingest/input/text.ts';
 import { unpack } from '../../ingest/input/unpack.ts';
 import type { Place } from '../http/request/body-room.ts';
 import { Problem } from '../http/request/problems.ts';
@@ -18,39 +16,6 @@ const codings: Readonly<Record<string, Compression>> = {
   zstd: 'zstd',
   br: 'brotli',
 };
-
-/** By media type. */
-const formatNames = new Map(
-  Object.entries(formats).flatMap(([name, { mediaTypes }]) =>
-    mediaTypes.map((mediaType) => [mediaType as string, name as FormatName]),
-  ),
-);
-const mediaTypes = [...formatNames.keys()];
-
-/** The format that `Content-Type` names. @throws {Problem} for another one, and for text that is not UTF-8 */
-export function formatOfBody(contentType: string | undefined): FormatName {
-  const [mediaType = '', ...parameters] = (contentType ?? '')
-    .toLowerCase()
-    .split(';')
-    .map((each) => each.trim());
-  const format = formatNames.get(mediaType);
-  if (!format) {
-    throw new Problem('unsupported_media_type', `the events need a content-type: ${mediaTypes.join(', ')}`, {
-      headers: { 'Accept-Post': mediaTypes.join(', ') },
-    });
-  }
-  const charset = parameters
-    .find((each) => each.startsWith('charset='))
-    ?.slice(8)
-    .replaceAll('"', '');
-  if (charset !== undefined && !['utf-8', undefined].includes(encodingNamed(charset))) {
-    throw new Problem(
-      'unsupported_media_type',
-      `the text is to be UTF-8; a mapping can say that it is ${charset}`,
-    );
-  }
-  return format;
-}
 
 /**
  * Reads a body and unpacks it as it comes. Of one that is refused the rest is read and dropped, so that its caller can

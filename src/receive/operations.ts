@@ -10,11 +10,12 @@ import { requireJson } from '../http/report/request-body.ts';
 import type { Room } from '../http/request/body-room.ts';
 import type { HttpEnv } from '../http/request/env.ts';
 import { Problem } from '../http/request/problems.ts';
+import { formatOfBody } from '../http/request/sent-file.ts';
 import { type FileOperation, type Operation, perform, Rows } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';
 import { fromWords } from '../operations/values.ts';
 import { InvalidRequest, judged } from '../report/invalid-request.ts';
-import { formatOfBody, readBody } from './body.ts';
+import { readBody } from './body.ts';
 
 export interface OperationDeps {
   readonly store: Store;

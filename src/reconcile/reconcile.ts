@@ -1,5 +1,5 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
-import type { Cause, CauseName, State } from './causes/cause.ts';
+import type { About, Cause, CauseName, State } from './causes/cause.ts';
 import { doubledDays, missingDays } from './causes/days.ts';
 import { corrections, lateConversions, loadOfMissingRows, singleLoads } from './causes/loads.ts';
 import { otherNames } from './causes/names.ts';
@@ -31,6 +31,7 @@ export interface Gap {
 export interface Explained extends Gap {
   readonly cause: CauseName;
   readonly what: string;
+  readonly about: About;
 }
 
 export interface Reconciled {
@@ -69,13 +70,16 @@ const causes: readonly { readonly cause: Cause; readonly needsEvents: boolean }[
 /** Causes are tried again after each one found, because one may hide another. Nobody reads a longer list than this. */
 const mostExplanations = 20;
 
+/** What is asked for has nothing on one side; the message says what. */
+export class NothingToCompare extends Error {}
+
 /** Compares both sides, and looks for what explains the gap until nothing more fits. */
 export async function reconcile(compared: Compared, report: TheirReport): Promise<Reconciled> {
   const ours = await sideFrom(compared, rollupRows(compared));
   if (ours.every(({ length }) => length === 0)) {
     const { account, family, first, last } = compared;
     const figures = usedMeasures(compared).map(({ name }) => name);
-    throw new Error(
+    throw new NothingToCompare(
       `${account} has no ${figures.join(' or ')} of ${family} from ${first} to ${last}: there is nothing to compare with`,
     );
   }
@@ -89,8 +93,8 @@ export async function reconcile(compared: Compared, report: TheirReport): Promis
   const tried = causes.filter(({ needsEvents }) => !needsEvents || pruned.length === 0);
   for (let more = isOpen(gap); more; ) {
     more = false;
-    for (const { cause } of tried) {
-      const found = isOpen(gap) && explained.length < mostExplanations ? await cause(state) : undefined;
+    for (const { cause: look } of tried) {
+      const found = isOpen(gap) && explained.length < mostExplanations ? await look(state) : undefined;
       if (!found) continue;
       more = true;
       const { model } = found;
@@ -101,7 +105,8 @@ export async function reconcile(compared: Compared, report: TheirReport): Promis
         theirs: await sideFrom(compared, theirsBy(compared, model, theirs)),
       };
       const left = (await measured(state)).gap;
-      explained.push({ cause: found.cause, what: found.what, ...difference(gap, left) });
+      const { cause, what, about } = found;
+      explained.push({ cause, what, about, ...difference(gap, left) });
       gap = left;
     }
   }
@@ -196,7 +201,7 @@ async function scaleOf(
 }
 
 /** What is left and no more than rounding can do, if that is likely to be it. */
-async function roundingOf(state: State): Promise<(Gap & { readonly what: string }) | undefined> {
+async function roundingOf(state: State): Promise<Omit<Explained, 'cause'> | undefined> {
   const { compared, scale } = state;
   if (scale.units.every((unit) => unit === '0')) return undefined;
   const text = (value: string) => `arrayMap(x -> toString(x), sumForEach(${value}))`;
@@ -213,7 +218,8 @@ async function roundingOf(state: State): Promise<(Gap & { readonly what: string 
   const total = bigints(row.total);
   const rounded = names.filter((_, n) => total[n] !== 0n);
   if (rounded.length === 0) return undefined;
-  return { what: `their report rounds ${rounded.join(' and ')}`, net: bigints(row.net), total };
+  const what = `their report rounds ${rounded.join(' and ')}`;
+  return { what, about: { figures: rounded }, net: bigints(row.net), total };
 }
 
 async function prunedMonths(compared: Compared): Promise<string[]> {

@@ -83,8 +83,11 @@ export async function countRows(reconciled: Reconciled, asked: RowsAsked): Promi
 const amount = (value: string, isMoney: boolean): string =>
   isMoney ? `toString(toDecimal256(${value}, 6) / 1000000)` : `toString(${value})`;
 
-/** The rows that are not equal, or on which explanations leave something, as objects: amounts are text with all digits. */
-export function compileRows(reconciled: Reconciled, asked: RowsAsked): ReadStatement {
+/**
+ * The rows that are not equal, or on which explanations leave something, as objects: amounts are text with all digits.
+ * @param most the first rows; absent: all
+ */
+export function compileRows(reconciled: Reconciled, asked: RowsAsked, most?: number): ReadStatement {
   const { compared } = reconciled;
   const key = keyOf(compared.catalog, compared.family);
   const figures = usedMeasures(compared).map(({ name, n, isMoney }) => {
@@ -102,7 +105,7 @@ export function compileRows(reconciled: Reconciled, asked: RowsAsked): ReadState
   return statement(
     reconciled,
     `SELECT ${[...columns, ...figures].join(', ')} FROM (${allRows(reconciled)}) AS r
-     WHERE ${isListed} ORDER BY r.day, r.key`,
+     WHERE ${isListed} ORDER BY r.day, r.key${most === undefined ? '' : ` LIMIT ${most}`}`,
     asked,
   );
 }

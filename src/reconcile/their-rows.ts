@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { Reader } from '../../clickhouse/reader.ts';
+import type { Reads } from '../../clickhouse/reader.ts';
 import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
 import { judgeSettings } from '../../ingest/event/insert-settings.ts';
 import { type JudgeOptions, judgeRecords } from '../../ingest/event/judge.ts';
@@ -64,7 +64,7 @@ const pieceBytes = 16 << 20;
  * @throws {InputError} for a file that cannot be read or whose columns do not fit
  */
 export async function readTheirs(
-  reader: Reader,
+  reader: Reads,
   catalog: Catalog,
   family: string,
   { input, format, reading, judge }: TheirFile,

@@ -1,3 +1,4 @@
+import type { About } from './causes/cause.ts';
 import { usedMeasures } from './model/sides.ts';
 import type { Explained, Gap, Reconciled } from './reconcile.ts';
 
@@ -19,6 +20,7 @@ export interface Verdict {
   readonly explained: readonly {
     cause: string;
     what: string;
+    about: About;
     figures: Readonly<Record<string, ToldAmount>>;
   }[];
   readonly untried: readonly string[];
@@ -48,6 +50,7 @@ export function verdictOf(reconciled: Reconciled): Verdict {
     explained: explained.map((each) => ({
       cause: each.cause,
       what: each.what,
+      about: each.about,
       figures: Object.fromEntries(measures.map((measure) => [measure.name, told(each, measure)])),
     })),
     untried,

@@ -5,14 +5,17 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import type { Server } from '../../clickhouse/client.ts';
+import { connect, type Server } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
+import { heldInput } from '../../ingest/input/held-input.ts';
+import { compareReport, readTheirFile } from '../../src/reconcile/their-file.ts';
 import { compileExplanation } from '../../src/report/explain/compile-explanation.ts';
 import { explainedRow } from '../../src/report/explain/explain-request.ts';
 import { embedded } from '../support/compiled.ts';
 import { isAlive, parentOf } from '../support/embedded-processes.ts';
+import { event, load } from '../support/events.ts';
 import {
   answerTo,
   ask,
@@ -153,7 +156,6 @@ describe('the reporter', () => {
 
   test.each([
     'SELECT event_id FROM adtally.events',
-    'SELECT event_time FROM adtally.events',
     'SELECT raw FROM adtally.rejected_rows',
     'SELECT content FROM adtally.load_chunks',
     'SELECT count() FROM adtally.campaigns',
@@ -177,6 +179,37 @@ describe('the reporter', () => {
     "BACKUP DATABASE adtally TO File('x')",
   ])('may not %s', async (statement) => {
     expect(await answerTo(lease.reporter, statement)).toMatch(/ACCESS_DENIED/);
+  });
+
+  test.each(Object.entries(catalog.families))('may compare a report with %s', async (family, { entity }) => {
+    const store = connect({ ...lease.address, database: 'adtally' });
+    await load(store, [event({ advertiser_id: family, publisher_id: family, quantity: 7 })]);
+    await store.close();
+    const reporter = { ...lease.reporter, database: 'adtally' };
+    const reader = new Reader(reporter, 30_000);
+    const asReporter = connect(reporter);
+    const file = `event_time,${entity}_id,impressions\n2026-03-01,${event()[`${entity}_id` as 'campaign_id']},"1,000"\n`;
+    try {
+      const whose = {
+        catalog,
+        family,
+        account: family,
+        timezone: 'UTC',
+        routing: undefined,
+        namesFiles: false,
+      };
+      const content = JSON.stringify({ expressions: { impressions: "replaceAll({impressions}, ',', '')" } });
+      const asked = {
+        input: heldInput('theirs', ['csv'], Buffer.from(file)),
+        mapping: { mapping: { name: 'm', content } },
+      };
+      const report = await readTheirFile(asReporter, reader, whose, asked);
+      const { gap, compared, untried } = await compareReport({ ...whose, reader }, report, {}, 'theirs');
+      expect([gap.net[compared.used.indexOf(true)], untried]).toEqual([993n, []]);
+    } finally {
+      reader.close();
+      await asReporter.close();
+    }
   });
 
   test('may not give itself more', async () => {

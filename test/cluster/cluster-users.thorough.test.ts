@@ -79,6 +79,7 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   const service = commands.start(['serve'], { ...environmentOf(reporter), PORT: '0' });
   const url = await listening(service);
   const explanations: (() => Promise<unknown>)[] = [];
+  const comparisons: (() => Promise<unknown>)[] = [];
   for (const account of ['a0', 'a1', 'a2', 'a3']) {
     const token = (await commands.run(['token', 'create', account], environmentOf(loader))).stdout.trim();
     const ask = async (path: string, more = {}) => {
@@ -93,12 +94,25 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
       result: { rows: [{ campaign: account === 'a1' ? 'Named' : 'campaign', impressions: 5 }] },
     });
     explanations.push(() => ask('explain', { row: {} }));
+    comparisons.push(async () => {
+      const response = await fetch(`${url}/v1/campaigns/reconcile`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'text/csv' },
+        body: 'day,campaign_id,impressions\n2026-03-01,campaign,3\n',
+      });
+      return response.json();
+    });
   }
   // The log waits a moment for the number of rows.
   const [, line = ''] = await service.said(/^(.*"msg":"answered".*)$/m);
   expect(JSON.parse(line)).toMatchObject({ status: 200, rows: 1 });
   for (const explained of explanations) {
     expect(await explained()).toMatchObject({ result: { parts: [{ kind: 'events', events: 5 }] } });
+  }
+  for (const comparison of comparisons) {
+    expect(await comparison()).toMatchObject({
+      result: { figures: { impressions: { ours: '5', theirs: '3' } } },
+    });
   }
   // Nothing that the service reads was denied to it, figures for metrics included.
   const figures = async () => {

@@ -153,7 +153,7 @@ test.each([
   [
     [],
     `${head}\nShoes,c1,2026-03-02,Computers,0,0,0,0`,
-    'all its figures are 0: name with --figures what is compared',
+    'all its figures are 0: give the figures that are compared, such as impressions,conversions,referrals,spent',
   ],
 ])('%j has nothing to compare, and the reason is true', async (flags, report, message) => {
   const path = await file('google.csv', report);

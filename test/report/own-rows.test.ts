@@ -2,8 +2,11 @@ import { beforeAll, expect, test } from 'vitest';
 import { endpoints, familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { Reader, type ReadStatement } from '../../clickhouse/reader.ts';
+import { heldInput } from '../../ingest/input/held-input.ts';
 import { closesOf } from '../../src/close/closes.ts';
+import { answerOf } from '../../src/reconcile/answer.ts';
+import { compareReport, readTheirFile } from '../../src/reconcile/their-file.ts';
 import { adjustmentsRequest, closedBreakdown } from '../../src/report/adjustments.ts';
 import { closedPlan, closedRevisions } from '../../src/report/closed-months.ts';
 import { compileReport, compileUnconfirmedDates } from '../../src/report/compile.ts';
@@ -120,5 +123,34 @@ test.each(Object.keys(catalog.families))(
     const asked = { start_time: range.start, end_time: range.end, row: {} };
     const statement = compileExplanation(catalog, explainedRow(catalog, family, account, asked));
     expect(await careless(statement)).toMatchObject([{ result: { row: { impressions: 2 } } }]);
+  },
+);
+
+test.each(Object.keys(catalog.families))(
+  'a comparison with %s whose statements all forget the account has the outcome of one that does not',
+  async (family) => {
+    const { entity } = familyOf(catalog, family);
+    const lines = days.map((day) => `${day},${account}'s,${day.at(-1)}`);
+    const file = `event_time,${entity}_id,impressions\n${lines.join('\n')}\n`;
+    const reader = new Reader(db.address, 60_000);
+    let forgotten = 0;
+    const forgetting = new Reader(db.address, 60_000);
+    const stream = forgetting.stream.bind(forgetting);
+    forgetting.stream = (statement, options) => {
+      forgotten += statement.query.match(owner)?.length ?? 0;
+      return stream({ ...statement, query: statement.query.replaceAll(owner, '') }, options);
+    };
+    const answers: string[] = [];
+    for (const each of [reader, forgetting]) {
+      const whose = { catalog, family, account, timezone: 'UTC', routing: undefined, namesFiles: false };
+      const asked = { input: heldInput('theirs', ['csv'], Buffer.from(file)), mapping: {} };
+      const report = await readTheirFile(db.store, each, whose, asked);
+      const reconciled = await compareReport({ ...whose, reader: each }, report, {}, 'theirs');
+      answers.push(await answerOf(reconciled, report, { tolerance: '0' }));
+      each.close();
+    }
+    expect(answers[1]).toBe(answers[0]);
+    expect(answers[0]).toContain('"ours":"2"');
+    expect(forgotten).toBeGreaterThan(5);
   },
 );

@@ -131,6 +131,7 @@ export async function compare(
         account,
         timezone,
         routing,
+        namesFiles: true,
         first,
         last,
         used,

@@ -7,6 +7,7 @@ import {
   bearerLogin,
   changesTag,
   closesTag,
+  compareTag,
   explainTag,
   exportTag,
   mailsTag,
@@ -66,6 +67,10 @@ export function openApiDocument(
       {
         name: explainTag,
         description: 'Which loads a row is made of, for those who ask where a number comes from.',
+      },
+      {
+        name: compareTag,
+        description: 'A report of the other side beside this one, and what explains the gap.',
       },
       {
         name: closesTag,

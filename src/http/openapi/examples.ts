@@ -114,6 +114,37 @@ export function exampleExplanation(catalog: Catalog, family: string) {
   };
 }
 
+/** One figure that differs by what one day brought. */
+export function exampleComparison(catalog: Catalog, family: string) {
+  const [key = ''] = rowKeys(catalog, family);
+  const day = { net: '-250', total: '250' };
+  const none = { net: '0', total: '0' };
+  return {
+    result: {
+      ...{ account: 'acme', family, from: '2026-10-01', to: '2026-10-31' },
+      figures: { impressions: { ours: '8250', theirs: '8000', gap: day, unexplained: none } },
+      explained: [
+        {
+          cause: 'missing_day',
+          what: 'their report has nothing of 2026-10-31',
+          about: { days: ['2026-10-31'], their_days: [] },
+          figures: { impressions: day },
+        },
+      ],
+      untried: [],
+      unreadable: { records: 0, first: [] },
+      rows: { equal: 30, within: 0, differs: 0, only_ours: 1, only_theirs: 0 },
+      more_differences: 0,
+      differences: [
+        {
+          ...{ day: '2026-10-31', [key]: 'autumn', name: 'Autumn', status: 'only_ours' },
+          impressions: { ours: '250', theirs: '0', difference: '-250', unexplained: '0' },
+        },
+      ],
+    },
+  };
+}
+
 export const exampleUpdateTime = '2026-11-02 09:30:00 UTC';
 export const exampleUnconfirmedDates = ['2026-10-30', '2026-10-31'];
 

@@ -7,6 +7,7 @@ import { rowFormats, schemaName, schemaRef } from './schemas.ts';
 export const changesTag = 'changes';
 export const closesTag = 'closes';
 export const explainTag = 'explanations';
+export const compareTag = 'comparisons';
 export const exportTag = 'exports';
 export const mailsTag = 'mails';
 export const serviceTag = 'service';
@@ -71,6 +72,14 @@ export const reportProblems = without(
   'method_unknown',
   'not_ready',
   'precondition_failed',
+  'file_unreadable',
+);
+
+/** Those of comparisons with a file. */
+export const fileProblems = without(
+  problemCodes,
+  ...(['not_found', 'method_unknown', 'not_ready', 'precondition_failed', 'month_not_closed'] as const),
+  'as_of_too_old',
 );
 
 /** Those of endpoints that know only today. */

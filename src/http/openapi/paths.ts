@@ -6,17 +6,22 @@ import {
   endpointName,
   endpoints,
   explainPath,
+  reconcilePath,
 } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { closedBreakdown } from '../../report/adjustments.ts';
 import { groupingDimensions, rowColumns } from '../../report/columns.ts';
 import { metricsOf } from '../../report/fields.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
+import { maxFileBytes } from '../reconcile/handler.ts';
+import { comparisonParameters } from '../reconcile/parameters.ts';
 import type { ProblemCode } from '../request/problems.ts';
+import { fileTypes } from '../request/sent-file.ts';
 import {
   exampleAdjustments,
   exampleChanges,
   exampleCloses,
+  exampleComparison,
   exampleExplanation,
   exampleOptions,
   exampleRequest,
@@ -30,8 +35,10 @@ import {
   bearerLogin,
   changesTag,
   closesTag,
+  compareTag,
   explainTag,
   exportTag,
+  fileProblems,
   json,
   jsonProblems,
   limitHeaders,
@@ -44,8 +51,8 @@ import {
   serviceTag,
   taking,
 } from './messages.ts';
-import type { Content, Operation, PathItem } from './model.ts';
-import { schemaName, schemaRef } from './schemas.ts';
+import type { Content, Operation, Parameter, PathItem } from './model.ts';
+import { schemaName, schemaOf, schemaRef } from './schemas.ts';
 
 /** Every path of the service, with what it takes, answers and refuses. */
 export function documentPaths(catalog: Catalog, withOperator: boolean): Record<string, PathItem> {
@@ -59,6 +66,9 @@ export function documentPaths(catalog: Catalog, withOperator: boolean): Record<s
     ),
     ...Object.fromEntries(
       families.map(([family]) => [explainPath(family), { post: explainOperation(catalog, family) }]),
+    ),
+    ...Object.fromEntries(
+      families.map(([family]) => [reconcilePath(family), { post: comparisonOperation(catalog, family) }]),
     ),
     ...Object.fromEntries(
       families.map(([family]) => [adjustmentsPath(family), { post: adjustmentsOperation(catalog, family) }]),
@@ -184,6 +194,42 @@ function explainOperation(catalog: Catalog, family: string): Operation {
         json(schemaRef(schemaName(family, 'Explanation')), answer),
       ),
       ...problemRefs(problemsOfToday),
+    },
+  };
+}
+
+function comparisonOperation(catalog: Catalog, family: string): Operation {
+  const { properties = {} } = schemaOf(comparisonParameters(catalog, family));
+  const asked = Object.entries(properties).map(
+    ([name, { description = '', ...schema }]): Parameter => ({
+      ...{ name, in: 'query', description, schema },
+    }),
+  );
+  const column: Parameter = {
+    ...{ name: 'columns.event_time', in: 'query', schema: { type: 'string' } },
+    description:
+      'The column that the day is read from, where its name does not tell. Likewise `columns.` and any other field of an event: `columns.campaign_id`, `columns.spend`.',
+  };
+  return {
+    operationId: `${family}_reconcile`,
+    tags: [compareTag],
+    summary: `A report of the other side beside ${family}, and what explains the gap`,
+    description: [
+      `The body is their report, a file of at most ${maxFileBytes >> 20} MiB, with a day, an id or name and figures in each record; what its columns are is told by their names. It is compared by day, and nothing of it is kept.`,
+      'Explanations are only told where the figures prove them: another time zone, a missing or doubled day or load, another name, what was loaded later, rounding. What is explained and what is not add up to the gap, to the last digit. Amounts are text with all their digits.',
+      'Records that cannot be read are told in `unreadable`, with line and field. Names of files of loads are for the operator, whose `adtally reconcile` shows them.',
+    ].join(' '),
+    parameters: [...asked, column, requestId],
+    requestBody: taking(
+      Object.fromEntries(fileTypes.map((type) => [type, { schema: { type: 'string', format: 'binary' } }])),
+    ),
+    responses: {
+      ...answering(
+        'What the comparison came to.',
+        [...limitHeaders, 'Vary'],
+        json(schemaRef(schemaName(family, 'Comparison')), exampleComparison(catalog, family)),
+      ),
+      ...problemRefs(fileProblems),
     },
   };
 }

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { type Breakdown, endpointName, endpoints, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { closesAnswer, closesBody } from '../../close/account-closes.ts';
+import { comparisonAnswer } from '../../reconcile/answer.ts';
 import { adjustmentsBody, closedBreakdown } from '../../report/adjustments.ts';
 import { changesAnswer, changesBody } from '../../report/changes/changes.ts';
 import { isCount, isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
@@ -90,6 +91,7 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
     name(schemaName(family, 'ExplainRequest'), explainBody(catalog, family));
     const result = explanationAnswer(catalog, family);
     name(schemaName(family, 'Explanation'), z.strictObject({ result }));
+    name(schemaName(family, 'Comparison'), z.strictObject({ result: comparisonAnswer(catalog, family) }));
     name(schemaName(family, 'AdjustmentsRequest'), adjustmentsBody(catalog, family));
     name(schemaName(family, 'Adjustments'), adjustmentsAnswer(catalog, family, columnType));
   }

@@ -23,28 +23,43 @@ const largeBytesAtOnce = 16 << 20;
  * its caller can read the answer; a caller that waits for `100 Continue` need not send it.
  */
 export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
-  const tooLarge = () => new Problem('body_too_large', `the body is larger than ${maxBytes} bytes`);
-  const room = new Room({
-    maxBytes: largeBytesAtOnce,
-    full: () =>
-      new Problem('too_many_reports', 'too many large bodies are arriving; try again in 1 s', {
-        headers: { 'Retry-After': '1' },
-      }),
-  });
+  const room = roomForBodies(largeBytesAtOnce);
   return async function requestBodyMiddleware(c, next) {
-    const { incoming, outgoing } = c.env;
-    if ((incoming.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw packed();
-    if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
-    const waits = /^100-continue$/i.test(incoming.headers.expect ?? '') && incoming.httpVersion !== '1.0';
-    if (waits) outgoing.writeContinue();
     const place = room.enter(c.get('account'));
     try {
-      c.set('body', await read(incoming, place, maxBytes, tooLarge));
+      c.set('body', utf8.decode(await readWhole(c.env, place, maxBytes)));
     } finally {
       place.leave();
     }
     return next();
   };
+}
+
+/** What large bodies have together; those of one account half of it. */
+export const roomForBodies = (maxBytes: number): Room =>
+  new Room({
+    maxBytes,
+    full: () =>
+      new Problem('too_many_reports', 'too many large bodies are arriving; try again in 1 s', {
+        headers: { 'Retry-After': '1' },
+      }),
+  });
+
+/**
+ * The bytes of a body.
+ * @throws {Problem} for one that is too large or packed, and where there is no room for it
+ */
+export async function readWhole(
+  { incoming, outgoing }: HttpEnv['Bindings'],
+  place: Place,
+  maxBytes: number,
+): Promise<Buffer> {
+  const tooLarge = () => new Problem('body_too_large', `the body is larger than ${maxBytes} bytes`);
+  if ((incoming.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') throw packed();
+  if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
+  const waits = /^100-continue$/i.test(incoming.headers.expect ?? '') && incoming.httpVersion !== '1.0';
+  if (waits) outgoing.writeContinue();
+  return read(incoming, place, maxBytes, tooLarge);
 }
 
 /** RFC 9110 §12.5.3 */
@@ -62,7 +77,7 @@ function read(
   place: Place,
   maxBytes: number,
   tooLarge: () => Error,
-): Promise<string> {
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let pieces: Buffer[] = [];
     let bytes = 0;
@@ -84,7 +99,7 @@ function read(
         refuse(error);
       }
     });
-    incoming.once('end', () => resolve(utf8.decode(Buffer.concat(pieces))));
+    incoming.once('end', () => resolve(Buffer.concat(pieces)));
     incoming.once('error', reject);
     // Making an error takes longer than reading the body, so it is made only where it is needed.
     incoming.once('close', () => {

@@ -25,6 +25,11 @@ export const problems = {
     when: 'The message is not valid HTTP/1.1. The connection is closed.',
     detail: 'the message is not valid HTTP/1.1',
   },
+  file_unreadable: {
+    status: 400,
+    when: 'The file to compare, of `/v1/{family}/reconcile`, cannot be read, its columns do not fit, or nothing of it can be compared: `detail` says what. Single records that cannot be read are no reason; the answer tells them.',
+    detail: 'the file: column event_time is missing',
+  },
   unauthorized: {
     status: 401,
     when: 'The login token is missing, unknown, expired or revoked, or opens only the reports of the other family; or the session of whoever signed in to the page has ended or does not open the account.',
@@ -70,12 +75,12 @@ export const problems = {
   },
   body_too_large: {
     status: 413,
-    when: 'The body is too large.',
+    when: 'The body is too large: 512 KiB, or 8 MiB of a file to compare.',
     detail: 'the body is larger than 524288 bytes',
   },
   unsupported_media_type: {
     status: 415,
-    when: 'The body is not declared as `content-type: application/json`, or it is compressed.',
+    when: 'The body is not declared as `content-type: application/json`, or a file to compare as what it is; or it is compressed.',
     detail: 'the request needs content-type: application/json',
   },
   http_version_too_old: {

@@ -26,11 +26,30 @@ export type CauseName =
   | 'late_conversions'
   | 'rounding';
 
+/** What an explanation is about, for those who say it in words of their own; what it is not about is absent. */
+export interface About {
+  /** The time zone of their days, and others that would fit as well. */
+  readonly zone?: string;
+  readonly other_zones?: readonly string[];
+  /** Of ours. */
+  readonly our_zone?: string;
+  /** Days that their report lacks, or has twice. */
+  readonly days?: readonly string[];
+  /** Days that only their report has. */
+  readonly their_days?: readonly string[];
+  readonly names?: readonly { readonly theirs: string; readonly ours: string }[];
+  readonly loads?: readonly string[];
+  /** A moment in UTC: what was loaded after it is not in their report. */
+  readonly loaded_after?: string;
+  readonly figures?: readonly string[];
+}
+
 /** An explanation that fits. */
 export interface Found {
   readonly cause: CauseName;
   /** In words. */
   readonly what: string;
+  readonly about: About;
   /** With it, and with those before it. */
   readonly model: Model;
 }

@@ -22,6 +22,7 @@ export const missingDays: Cause = async (state) => {
   return {
     cause: 'missing_day',
     what: told.join('; '),
+    about: { days: of('ours'), their_days: of('theirs') },
     model: { ...model, leftOutDays: [...model.leftOutDays, ...days.map(({ day }) => day)] },
   };
 };
@@ -45,6 +46,7 @@ export const doubledDays: Cause = async (state) => {
   return {
     cause: 'doubled_day',
     what: `their report counts ${few(found)} twice`,
+    about: { days: found },
     model: { ...model, doubledDays: [...model.doubledDays, ...found] },
   };
 };

@@ -48,6 +48,7 @@ export async function lacking(state: State, at: string): Promise<Found> {
   return {
     cause: isLate ? 'late_conversions' : one ? 'missing_load' : 'corrections',
     what: `their report lacks what was loaded after ${at} UTC${told}`,
+    about: { loaded_after: at, loads },
     model: { ...state.model, until: at },
   };
 }
@@ -63,6 +64,7 @@ export const lateConversions: Cause = async (state) => {
   return {
     cause: 'late_conversions',
     what: `their report lacks conversions that were loaded after ${at} UTC`,
+    about: { loaded_after: at },
     model: { ...model, conversionsUntil: at },
   };
 };
@@ -91,6 +93,7 @@ export const loadOfMissingRows: Cause = async (state) => {
   return {
     cause: 'missing_load',
     what: `the rows that only ours has are all that was brought by ${await listed(state, [only.load])}`,
+    about: { loads: [only.load] },
     model: { ...model, missingLoads: [...model.missingLoads, only.load] },
   };
 };
@@ -121,6 +124,7 @@ export const singleLoads: Cause = async (state) => {
   const found = (cause: Found['cause'], verb: string, loads: Partial<Found['model']>): Found => ({
     cause,
     what: `their report ${verb} ${told}`,
+    about: { loads: [load] },
     model: { ...model, ...loads },
   });
   return sign < 0
@@ -203,16 +207,15 @@ async function loadedAfter(state: State, at: string): Promise<{ loads: readonly 
   return { loads, isLate: row?.others === 0 };
 }
 
-/** A few loads with their files, in words. */
+/** A few loads in words, with their files where those may be named. */
 async function listed({ compared }: State, loads: readonly string[]): Promise<string> {
   const shown = loads.slice(0, mostListed);
-  const rows = await compared.reader.rows<{ load: string; file: string }>(
-    statementOf(
-      compared,
-      `SELECT l.load_id AS load, l.file AS file FROM loads AS l FINAL WHERE load_id IN {loads:Array(String)}`,
-      { params: { loads: shown } },
-    ),
-  );
+  const query = `SELECT l.load_id AS load, l.file AS file FROM loads AS l FINAL WHERE load_id IN {loads:Array(String)}`;
+  const rows = compared.namesFiles
+    ? await compared.reader.rows<{ load: string; file: string }>(
+        statementOf(compared, query, { params: { loads: shown } }),
+      )
+    : [];
   const files = new Map(rows.map(({ load, file }) => [load, ` (${file})`]));
   return few(
     shown.map((load) => `load ${load}${files.get(load) ?? ''}`),

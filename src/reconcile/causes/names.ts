@@ -40,6 +40,7 @@ export const otherNames: Cause = async (state) => {
   return {
     cause: 'other_name',
     what: few(found.map(({ theirs, ours }) => `their ${theirs} is ${ours} of ours`)),
+    about: { names: found },
     model: { ...model, renamed: [...model.renamed, ...found] },
   };
 };

@@ -29,6 +29,11 @@ export const timeZone: Cause = async (state) => {
   return {
     cause: 'time_zone',
     what: `their days are those of ${clock.name}, ours of ${compared.timezone}${also}`,
+    about: {
+      zone: clock.name,
+      our_zone: compared.timezone,
+      ...(others.length > 0 && { other_zones: others.map(({ name }) => name) }),
+    },
     model: { ...model, clock },
   };
 };

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../../catalog/catalog.ts';
-import type { Reader, ReadStatement, SentTable } from '../../../clickhouse/reader.ts';
+import type { ReadStatement, Reads, SentTable } from '../../../clickhouse/reader.ts';
 import { groupingDimensions } from '../../report/columns.ts';
 import { readSettings } from '../../report/compile.ts';
 import { ownedOn } from '../../report/from-clause.ts';
@@ -9,13 +9,15 @@ import { everyDay, type Plan, planReport, type ShardRouting } from '../../report
 
 /** What is compared: an account's rows of a family by day and campaign or ad unit, with a report of the other side. */
 export interface Compared {
-  readonly reader: Reader;
+  readonly reader: Reads;
   readonly catalog: Catalog;
   readonly family: string;
   readonly account: string;
   /** IANA zone of the days of reports. */
   readonly timezone: string;
   readonly routing: ShardRouting | undefined;
+  /** Files of loads are named, which are the operator's business. */
+  readonly namesFiles: boolean;
   readonly first: string;
   readonly last: string;
   /** Of each measure whether it is compared. */

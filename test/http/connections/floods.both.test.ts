@@ -211,6 +211,7 @@ test.runIf(thorough).each<[string, number, () => string]>([
   ['never end their headers', 2_000, () => `GET / HTTP/1.1\r\nX: ${'x'.repeat(15_000)}\r\n`],
   ['never end their body', 2_000, () => slowBody(service.token, 16_000)],
   ['never end the largest body', 2_000, () => slowBody(service.token, 512 * 1024)],
+  ['never end a file to compare', 2_000, () => slowFile(service.token)],
   ['never end a body that nobody may send', 2_000, () => slowBody('', 50_000_000)],
 ])(
   'connections that %s shut nobody out: %i of one address',
@@ -227,6 +228,12 @@ function mostWaiting(token: string): string {
   const [report = ''] = [messages(token)['reports with a token']];
   return report + `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(15_000)}\r\n\r\n`.repeat(3);
 }
+
+/** Bodies of files to compare, none of which ends. */
+const slowFile = (token: string): string =>
+  slowBody(token, 8 << 20)
+    .replace('/v1/campaigns', '/v1/campaigns/reconcile')
+    .replace('application/json', 'text/csv');
 
 function messageWith(token: string, body: string): string {
   return `POST /v1/campaigns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;

@@ -97,7 +97,8 @@ test('the document is valid OpenAPI 3.1, and a broken one would be noticed', asy
 
 test('it has every endpoint of the contract, and tells the aliases', () => {
   const reports = Object.entries(document.paths).filter(
-    ([, { post }]) => post && !['exports', 'changes', 'explanations', 'closes'].includes(post.tags[0] ?? ''),
+    ([, { post }]) =>
+      post && !['exports', 'changes', 'explanations', 'comparisons', 'closes'].includes(post.tags[0] ?? ''),
   );
   expect(reports.map(([name]) => name).sort()).toEqual([...paths].sort());
   expect(
@@ -135,6 +136,21 @@ describe('what the service answers is what the document says', () => {
     const response = await service.post(name, account, { ...body, row: {} });
     const answer = (await response.json()) as { result: { parts: object[] } };
     expect(answer.result.parts.length).toBeGreaterThan(0);
+    expect(await faults(answer, ...place, 'schema')).toEqual([]);
+    expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
+    expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
+  });
+
+  test.each(['campaigns', 'ad_units'])('of a comparison with %s', async (family) => {
+    const name = `/v1/${family}/reconcile`;
+    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
+    const account = family === 'ad_units' ? 'publisher' : 'advertiser';
+    const { entity } = familyOf(catalog, family);
+    const file = `day,${entity}_id,impressions\n${body.start_time},somebody,5\n${body.start_time},else,many\n`;
+    const days = `?start_time=${body.start_time}&end_time=${body.end_time}`;
+    const response = await service.post(`${name}${days}`, account, file, { 'content-type': 'text/csv' });
+    const answer = (await response.json()) as { result: { differences: object[] } };
+    expect(answer.result.differences.length).toBeGreaterThan(1);
     expect(await faults(answer, ...place, 'schema')).toEqual([]);
     expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
     expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);

@@ -1,0 +1,133 @@
+import { text } from 'node:stream/consumers';
+import * as z from 'zod';
+import { familyOf } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { About, CauseName } from './causes/cause.ts';
+import { keyOf, measuresOf } from './model/sides.ts';
+import type { Reconciled } from './reconcile.ts';
+import { compileRows, countRows, type RowsAsked, statuses } from './rows.ts';
+import type { TheirReport } from './their-rows.ts';
+import { verdictOf } from './verdict.ts';
+
+/**
+ * What a comparison came to, as JSON: the verdict, how many rows there are, and those that are not equal.
+ * @param most rows that are listed, the first ones; absent: all
+ */
+export async function answerOf(
+  reconciled: Reconciled,
+  { rejected, rejects }: TheirReport,
+  asked: RowsAsked,
+  most?: number,
+): Promise<string> {
+  const { reader } = reconciled.compared;
+  const { of: rows, listed } = await countRows(reconciled, asked);
+  const { query, settings, ...rest } = compileRows(reconciled, asked, most);
+  const list = await text(
+    await reader.stream({
+      ...rest,
+      query: `${query}\nFORMAT JSONEachRow`,
+      settings: { ...settings, output_format_json_array_of_rows: 1 },
+    }),
+  );
+  const head = {
+    ...verdictOf(reconciled),
+    unreadable: { records: rejected, first: rejects },
+    rows,
+    more_differences: most === undefined ? 0 : Math.max(0, listed - most),
+  };
+  return `${JSON.stringify(head).slice(0, -1)},"differences":${list.trim() || '[]'}}`;
+}
+
+const causes = {
+  time_zone: 'their days are those of another time zone',
+  missing_day: 'one side has nothing of a day',
+  doubled_day: 'their report has a day twice',
+  other_name: 'a campaign or ad unit is called otherwise in their report',
+  missing_load: 'their report lacks a load of ours',
+  doubled_load: 'their report has a load of ours twice',
+  corrections: 'their report lacks what was loaded after a moment',
+  late_conversions: 'their report lacks conversions that were loaded after a moment',
+  rounding: 'their report rounds figures',
+} as const satisfies Record<CauseName, string>;
+
+const amount = z.string().describe('A decimal with all its digits.');
+const told = z.strictObject({
+  net: amount.describe('Theirs less ours, of all rows.'),
+  total: amount.describe('The same without signs: the sum of what each row differs by.'),
+});
+const date = z.string().meta({ format: 'date' });
+const about = {
+  zone: z.string().optional().describe('The time zone of their days.'),
+  other_zones: z.array(z.string()).optional().describe('Others that would fit as well.'),
+  our_zone: z.string().optional(),
+  days: z.array(date).optional().describe('Days that their report lacks, or has twice.'),
+  their_days: z.array(date).optional().describe('Days that only their report has.'),
+  names: z
+    .array(z.strictObject({ theirs: z.string(), ours: z.string() }))
+    .optional()
+    .describe('What they call a campaign or ad unit, and its id here.'),
+  loads: z.array(z.string()).optional().describe('The loads that brought it.'),
+  loaded_after: z.string().optional().describe('The moment, in UTC.'),
+  figures: z.array(z.string()).optional(),
+} satisfies Record<keyof About, z.ZodType>;
+
+/** What `answerOf` writes. */
+export function comparisonAnswer(catalog: Catalog, family: string) {
+  const measures = measuresOf(familyOf(catalog, family));
+  const each = <Value extends z.ZodType>(value: Value) =>
+    z.strictObject(Object.fromEntries(measures.map((name) => [name, value.optional()])));
+  const inRow = z.strictObject({ ours: amount, theirs: amount, difference: amount, unexplained: amount });
+  const status = z
+    .enum(statuses)
+    .describe(
+      '`within` the tolerance. A row that is `equal` is listed only where explanations leave something on it.',
+    );
+  return z.strictObject({
+    account: z.string(),
+    family: z.literal(family),
+    from: date.describe('The first day that is compared.'),
+    to: date.describe('The last such day.'),
+    figures: each(z.strictObject({ ours: amount, theirs: amount, gap: told, unexplained: told })).describe(
+      'Totals of each figure that is compared. What is explained and what is not is the gap.',
+    ),
+    explained: z
+      .array(
+        z.strictObject({
+          cause: z
+            .enum(Object.keys(causes) as CauseName[])
+            .meta({ 'x-enum-descriptions': Object.values(causes) }),
+          what: z.string().describe('The explanation, in English.'),
+          about: z.strictObject(about),
+          figures: each(told).describe('How much of the gap it accounts for.'),
+        }),
+      )
+      .describe('What explains the gap, in the order in which it was found.'),
+    untried: z.array(z.string()).describe('What could not be tried, in English.'),
+    unreadable: z
+      .strictObject({
+        records: z.number().meta({ type: 'integer', minimum: 0 }),
+        first: z.array(z.string()).describe('The first of them, each with its line and field, in English.'),
+      })
+      .describe('Records of the file that cannot be read, and so are compared with nothing.'),
+    rows: z
+      .strictObject(
+        Object.fromEntries(statuses.map((name) => [name, z.number().meta({ type: 'integer', minimum: 0 })])),
+      )
+      .describe('How many rows by day and key there are of each status.'),
+    more_differences: z
+      .number()
+      .meta({ type: 'integer', minimum: 0 })
+      .describe('How many rows follow those in `differences`.'),
+    differences: z
+      .array(
+        z.strictObject({
+          day: date,
+          [keyOf(catalog, family)]: z.string(),
+          name: z.string(),
+          status,
+          ...each(inRow).shape,
+        }),
+      )
+      .describe('Rows that are not equal, by day and key: the first thousand.'),
+  });
+}

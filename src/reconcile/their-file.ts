@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import { familyOf } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Store } from '../../clickhouse/client.ts';
+import type { Reads } from '../../clickhouse/reader.ts';
+import { mappedReading } from '../../ingest/event/reading.ts';
+import { type FormatName, formatOf } from '../../ingest/formats/formats.ts';
+import type { Input } from '../../ingest/input/input.ts';
+import { reportTimezone } from '../../ingest/load/report-timezone.ts';
+import { type MappingFlags, readMapping } from '../../ingest/mapping/read-mapping.ts';
+import { validateMapping } from '../../ingest/mapping/validate-mapping.ts';
+import { readBeginning } from '../../ingest/suggest/beginning.ts';
+import { type KnownExport, knownExports } from '../../ingest/suggest/known-exports.ts';
+import { type Suggestion, suggestMapping } from '../../ingest/suggest/suggest-mapping.ts';
+import { folderHere } from '../config/version.ts';
+import { type Compared, measuresOf } from './model/sides.ts';
+import { NothingToCompare, type Reconciled, reconcile } from './reconcile.ts';
+import { readTheirs, type TheirReport } from './their-rows.ts';
+
+/** Their file, and how it is read. */
+export interface TheirFile {
+  readonly input: Input;
+  readonly format?: FormatName;
+  readonly mapping: MappingFlags;
+}
+
+let known: Promise<readonly KnownExport[]> | undefined;
+
+/** What the names of the columns suggest; undefined where the format names fields by itself, as Parquet does. */
+export async function suggestedMapping(
+  { input, format }: Pick<TheirFile, 'input' | 'format'>,
+  encoding?: string,
+): Promise<Suggestion | undefined> {
+  if (!formatOf(input, format).text) return undefined;
+  const reading = { ...(format && { format }), ...(encoding !== undefined && { encoding }) };
+  known ??= knownExports(join(folderHere(), 'examples'));
+  return suggestMapping(await known, await readBeginning(input, reading));
+}
+
+/**
+ * Reads their file as a report of this account, whatever the file says.
+ * @throws {InputError} for a file that cannot be read, {MappingError} for a mapping that does not fit, {NothingToCompare}
+ */
+export async function readTheirFile(
+  store: Store,
+  reader: Reads,
+  { catalog, family, account }: Pick<Compared, 'catalog' | 'family' | 'account'>,
+  { input, format, mapping }: TheirFile,
+  warn: (text: string) => void = () => {},
+): Promise<TheirReport> {
+  const set = [...withoutOwners(catalog, mapping), `${familyOf(catalog, family).owner}=${account}`];
+  const valid = await validateMapping(store, await readMapping({ ...mapping, set, ignoreUnknown: true }));
+  const reportZone = await reportTimezone(store);
+  const report = await readTheirs(reader, catalog, family, {
+    input,
+    ...(format && { format }),
+    reading: mappedReading(input.name, valid, warn),
+    judge: {
+      reportTimezone: reportZone,
+      // A day without a time is the day of a report.
+      timezone: valid.timezone?.name ?? reportZone,
+      dates: valid.dates,
+      roundMoney: valid.roundMoney,
+      requireEventId: false,
+    },
+  });
+  if (report.first === '')
+    throw new NothingToCompare(
+      [`${input.name}: no record of it can be compared`, ...report.rejects].join('\n  '),
+    );
+  return report;
+}
+
+/** The constants of a mapping but for accounts. */
+export function withoutOwners(catalog: Catalog, { set = [] }: MappingFlags): string[] {
+  const owners = Object.values(catalog.families).map(({ owner }) => owner);
+  return set.filter((each) => !owners.some((owner) => each.startsWith(`${owner}=`)));
+}
+
+/** What is compared of their report; without it what is there. */
+export interface ComparedPart {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly figures?: readonly string[] | undefined;
+}
+
+/**
+ * Compares their report with ours.
+ * @param name of their file, for messages
+ * @throws {NothingToCompare}
+ */
+export function compareReport(
+  whose: Omit<Compared, 'first' | 'last' | 'used'>,
+  report: TheirReport,
+  { from, to, figures }: ComparedPart,
+  name: string,
+): Promise<Reconciled> {
+  const [first, last] = [from ?? report.first, to ?? report.last];
+  if (last < first) {
+    const outside = from === undefined ? `on or before ${last}` : `on or after ${first}`;
+    throw new NothingToCompare(
+      `${name}: its days are ${report.first} to ${report.last}, and none is ${outside}`,
+    );
+  }
+  const measures = measuresOf(familyOf(whose.catalog, whose.family));
+  const used = measures.map((measure, n) =>
+    figures ? figures.includes(measure) : (report.figures[n]?.values ?? 0) > 0,
+  );
+  if (!used.includes(true))
+    throw new NothingToCompare(
+      `${name}: all its figures are 0: give the figures that are compared, such as ${measures.join(',')}`,
+    );
+  return reconcile({ ...whose, first, last, used }, report);
+}

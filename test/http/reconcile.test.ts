@@ -1,0 +1,233 @@
+import { request } from 'node:http';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { event, load, loadRows } from '../support/events.ts';
+import { useLoader } from '../support/loader.ts';
+import { metric, useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+import { reportsRunning } from './report-statements.ts';
+
+const db = useStore();
+const service = useService(db);
+const { file, run } = useLoader(db, () => {});
+
+const head =
+  'Campaign report\n"March 1, 2026"\nCampaign,Campaign ID,Day,Device,Impr.,Clicks,Cost,Conversions';
+const theirReport = [
+  head,
+  '"Shoes, ""winter""","Shoes, ""winter""",2026-03-01,Computers,600,0,6.13,0',
+  '"Shoes, ""winter""","Shoes, ""winter""",2026-03-01,Tablets,400,0,4.00,0',
+  'Shoes,c1,2026-03-02,Computers,"1,900",0,20.00,0',
+  'Boots,c9,2026-03-02,Computers,30,0,1.00,0',
+  'Shoes,c1,2026-03-02,Computers,many,0,20.00,0',
+  'Total,--,--,,"2,930",0,31.13,0',
+].join('\n');
+
+beforeAll(async () => {
+  const of = (advertiser_id: string, campaign_id: string, day: number, quantity: number, spend: string) =>
+    event({ advertiser_id, campaign_id, event_time: `2026-03-0${day}T12:00:00Z`, quantity, spend });
+  await load(db.store, [
+    of('acme', 'c1', 1, 1000, '10.125'),
+    of('acme', 'c1', 2, 2000, '20'),
+    of('acme', 'c2', 1, 500, '5'),
+    of('other', 'c1', 1, 7, '0.5'),
+    of('other', 'c8', 2, 8, '0.5'),
+  ]);
+  await loadRows(db.store, 'campaigns', [
+    ['acme', 'c1', 'Shoes, "winter"'],
+    ['acme', 'c2', 'Hats'],
+    ['other', 'c8', 'A secret'],
+  ]);
+});
+
+const send = (
+  account: string,
+  body: string,
+  { query = '', type = 'text/csv', family = 'campaigns' } = {},
+): Promise<Response> =>
+  service.post(`/v1/${family}/reconcile${query}`, account, body, { 'content-type': type });
+
+async function compared(...args: Parameters<typeof send>) {
+  const response = await send(...args);
+  const text = await response.text();
+  expect(response.status, text).toBe(200);
+  return JSON.parse(text).result;
+}
+
+async function refused(...args: Parameters<typeof send>) {
+  const response = await send(...args);
+  const { code, detail, field } = (await response.json()) as Record<string, string>;
+  return { status: response.status, code, detail, ...(field && { field }) };
+}
+
+test('a file has the same outcome as with the command, and a record that cannot be read is told with line and field', async () => {
+  const result = await compared('acme', theirReport, { query: '?tolerance=5' });
+  const path = await file('google.csv', theirReport);
+  const { stdout } = await run([
+    ...['reconcile', path, '--account', 'acme', '--mapping', 'examples/google-ads.json'],
+    ...['--tolerance', '5%', '--json'],
+  ]);
+  const { unreadable, ...others } = JSON.parse(stdout);
+  expect(result).toMatchObject(others);
+  expect(result.differences.map(({ status }: { status: string }) => status)).toEqual([
+    ...['within', 'only_ours', 'within', 'only_theirs'],
+  ]);
+  expect(unreadable).toEqual({
+    records: 1,
+    first: [expect.stringContaining('google.csv line 8: impressions ')],
+  });
+  expect(result.unreadable).toEqual({
+    records: 1,
+    first: [expect.stringMatching(/^the file line 8: impressions /)],
+  });
+});
+
+test('an account sees its own numbers and names alone, whatever the file says', async () => {
+  const theirs =
+    'day,advertiser_id,campaign_id,impressions\n2026-03-01,acme,c1,7\n2026-03-02,acme,A secret,8\n';
+  const own = await compared('other', theirs);
+  expect(own.figures.impressions).toMatchObject({ ours: '15', theirs: '15', gap: { total: '0' } });
+  const foreign = await compared('acme', theirs);
+  expect(foreign.figures.impressions).toMatchObject({ ours: '3500', theirs: '15' });
+  expect(foreign.differences).toContainEqual(
+    expect.objectContaining({ campaign_id: 'A secret', status: 'only_theirs' }),
+  );
+});
+
+test('columns and days are named in the address, of NDJSON as well', async () => {
+  const lines = [
+    { when: '2026-03-01', what: 'c1', shown: 990 },
+    { when: '2026-03-02', what: 'c1', shown: 2000 },
+  ];
+  const body = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  const columns = '?columns.event_time=when&columns.campaign_id=what&columns.impressions=shown';
+  const type = 'application/x-ndjson';
+  const { figures, from, to } = await compared('acme', body, {
+    query: `${columns}&end_time=2026-03-01&metrics=impressions`,
+    type,
+  });
+  expect([from, to, figures]).toEqual([
+    '2026-03-01',
+    '2026-03-01',
+    { impressions: expect.objectContaining({ ours: '1500', theirs: '990' }) },
+  ]);
+});
+
+describe('a request is refused', () => {
+  const plain = 'day,campaign_id,impressions\n2026-03-01,c1,1000\n';
+  test.each([
+    [
+      '?start_time=2026-02-30',
+      { field: 'start_time', detail: 'start_time must be a date that exists, as yyyy-mm-dd' },
+    ],
+    ['?end_time=2200-01-01', { field: 'end_time' }],
+    [
+      '?start_time=2026-03-02&end_time=2026-03-01',
+      { field: 'end_time', detail: 'end_time must not be before start_time' },
+    ],
+    ['?metrics=impressions,cpm', { field: 'metrics' }],
+    ['?tolerance=5%25', { field: 'tolerance', detail: 'tolerance must be a share in percent, such as 5' }],
+    ['?mapping=x', { field: 'mapping' }],
+    ['?columns.cost=Cost', { field: 'columns.cost' }],
+    ['?tolerance=1&tolerance=2', { field: 'tolerance', detail: 'tolerance is given more than once' }],
+    ["?timezone=Nowhere'", { field: 'timezone' }],
+  ])('%s', async (query, problem) => {
+    expect(await refused('acme', plain, { query })).toMatchObject({
+      ...{ status: 400, code: 'invalid_request' },
+      ...problem,
+    });
+  });
+
+  test.each([
+    [
+      plain,
+      '?timezone=Nowhere',
+      'this request: timezone: Nowhere is no IANA time zone; give one such as Europe/Vienna or UTC',
+    ],
+    [
+      plain,
+      '?columns.spend=Cost',
+      'this request: map.spend: there is no column Cost; the file has day, campaign_id, impressions',
+    ],
+    [
+      'a,b\n1,2\n',
+      '',
+      'the file: no column holds days or times: name the column of event_time with columns.event_time',
+    ],
+    [
+      'day,campaign_id,impressions\n2026-03-01,c1,many\n',
+      '',
+      'the file: no record of it can be compared\n  the file line 2: impressions must be a whole number',
+    ],
+    [
+      'day,campaign_id,impressions\n2026-03-01,c1,0\n',
+      '',
+      'the file: all its figures are 0: give the figures that are compared, such as impressions,conversions,referrals,spent',
+    ],
+    [
+      plain,
+      '?start_time=2026-04-01',
+      'the file: its days are 2026-03-01 to 2026-03-01, and none is on or after 2026-04-01',
+    ],
+    ['', '', 'the file: there is no record in it'],
+  ])('%j %s', async (body, query, detail) => {
+    expect(await refused('acme', body, { query })).toEqual({
+      ...{ status: 400, code: 'file_unreadable' },
+      detail: expect.stringContaining(detail),
+    });
+  });
+
+  test('because of the type or the size of its body', async () => {
+    expect(await refused('acme', plain, { type: 'application/zip' })).toMatchObject({
+      ...{ status: 415, code: 'unsupported_media_type' },
+    });
+    expect(await refused('acme', 'x'.repeat((8 << 20) + 1))).toMatchObject({
+      ...{ status: 413, code: 'body_too_large' },
+    });
+    expect(await refused('acme', 'PAR1 and so on', { type: 'application/vnd.apache.parquet' })).toMatchObject(
+      {
+        ...{ status: 400, code: 'file_unreadable' },
+      },
+    );
+  });
+
+  test('because it has too many rows to hold', async () => {
+    const lines = Array.from({ length: 150_000 }, (_, n) => `2026-03-01,${n},7`);
+    expect(await refused('acme', `day,campaign_id,impressions\n${lines.join('\n')}\n`)).toMatchObject({
+      ...{ status: 400, code: 'invalid_request', field: 'start_time' },
+      detail: 'start_time and end_time leave too many rows to compare at once: choose fewer days',
+    });
+  });
+
+  test('a column whose name is SQL is no part of an expression', async () => {
+    const header = 'day,campaign_id,impressions,Cost} + (SELECT 1) + {';
+    const { figures } = await compared('acme', `${header}\n2026-03-01,c1,900,$1.50\n`);
+    expect(Object.keys(figures)).toEqual(['impressions']);
+  });
+});
+
+test('a caller who leaves takes the statement along, and no other follows', async () => {
+  const lines = Array.from({ length: 50_000 }, (_, n) => `2026-03-0${(n % 9) + 1},campaign-${n},${n}`);
+  const sent = request(`${service.url}/v1/campaigns/reconcile`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await service.token('acme')}`, 'content-type': 'text/csv' },
+  });
+  sent.on('error', () => {});
+  const [now] = await select<{ at: string }>(db.store, 'SELECT toString(now64(6)) AS at');
+  sent.end(`day,campaign_id,impressions\n${lines.join('\n')}\n`);
+  await expect.poll(() => reportsRunning(db.store), { timeout: 60_000, interval: 10 }).not.toEqual([]);
+  sent.destroy();
+  const running = () => metric(service.url, 'adtally_reports_running');
+  await expect.poll(running, { timeout: 60_000, interval: 50 }).toBe(0);
+  await expect.poll(() => reportsRunning(db.store), { timeout: 60_000, interval: 50 }).toEqual([]);
+  await db.store.command({ query: 'SYSTEM FLUSH LOGS' });
+  // A comparison to the end is many.
+  const [log] = await select<{ statements: number }>(
+    db.store,
+    `SELECT toFloat64(uniqExact(query_id)) AS statements FROM system.query_log
+     WHERE current_database = currentDatabase() AND mapContains(Settings, 'max_result_bytes')
+       AND event_time_microseconds > toDateTime64({at:String}, 6)`,
+    { at: now?.at ?? '' },
+  );
+  expect(log?.statements).toSatisfy((statements: number) => statements > 0 && statements < 15);
+});
