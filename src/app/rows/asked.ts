@@ -7,9 +7,14 @@ export type Asked<Result> = { readonly result: Result } | { readonly failure: Fa
 
 /**
  * The result of a short answer, its numbers as text, so that no digit is lost; or why there is none.
- * @param body absent: the path takes GET
+ * @param body absent: the path takes GET; a file goes as it is, as of this type
  */
-export async function asked<Result>(path: string, { key }: Session, body?: object): Promise<Asked<Result>> {
+export async function asked<Result>(
+  path: string,
+  { key }: Session,
+  body?: object,
+  { type = 'application/json', signal }: { readonly type?: string; readonly signal?: AbortSignal } = {},
+): Promise<Asked<Result>> {
   const { headers, credentials } = loginWith(key);
   let response: Response;
   let json: string;
@@ -17,8 +22,9 @@ export async function asked<Result>(path: string, { key }: Session, body?: objec
     response = await fetch(path, {
       cache: 'no-store',
       credentials,
-      headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+      headers: { ...headers, ...(body && { 'content-type': type }) },
+      ...(body && { method: 'POST', body: body instanceof Blob ? body : JSON.stringify(body) }),
+      ...(signal && { signal }),
     });
     if (!response.ok) return { failure: await failureOf(response) };
     json = await response.text();

@@ -2,7 +2,7 @@ import { Closed } from '../choose/closed.ts';
 import { Controls } from '../choose/controls.ts';
 import { Filters } from '../choose/filters.ts';
 import { MetricsMenu } from '../choose/metrics.ts';
-import { el } from '../parts/dom.ts';
+import { button, el } from '../parts/dom.ts';
 import { Notice } from '../parts/notice.ts';
 import { Rows } from '../rows/client.ts';
 import type { Arranged, Facts, Failure, Progress } from '../rows/protocol.ts';
@@ -12,6 +12,7 @@ import { Cards } from '../see/cards.ts';
 import { Chart } from '../see/chart.ts';
 import { Explained } from '../see/explained.ts';
 import { Freshness } from '../see/freshness.ts';
+import { Reconciled } from '../see/reconciled.ts';
 import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
 import { periodsOf } from '../state/ranges.ts';
@@ -88,6 +89,10 @@ export class Workbench {
     });
     if (session.optional) this.controls.element.append(this.closed.element, this.filters.details);
     this.toolbar.actions.append(this.metrics.element, this.take.element);
+    const reconciled = new Reconciled(session, onEnd);
+    this.toolbar.actions.append(
+      button(text.reconciled.label, () => reconciled.open(this.state.family, this.facts?.currency)),
+    );
     if (sendsMails()) this.toolbar.actions.append(new MailMenu(session, taken, onEnd).element);
     this.figures.append(this.cards.element, this.chart.element);
     this.sheet.append(
@@ -104,6 +109,7 @@ export class Workbench {
       this.sheet,
       this.explained.element,
       adjusted.element,
+      reconciled.element,
     );
     this.rows.onProgress = (progress) => void this.arriving(progress);
     this.show();

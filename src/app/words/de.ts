@@ -207,6 +207,68 @@ export const de: Words = {
     confirmed: (when) => `endgültig seit ${when}`,
     unconfirmed: 'noch offen',
   },
+  reconciled: {
+    label: 'Mit einer Datei vergleichen …',
+    title: 'Mit einer Datei vergleichen',
+    hint: 'Ein Bericht der anderen Seite: CSV, TSV, JSON, Parquet oder Avro, in jedem Datensatz ein Tag, eine Kampagne oder ein Anzeigenblock (mit ID oder Namen) und Zahlen. Er wird Tag für Tag mit dem heutigen Stand verglichen und nicht gespeichert.',
+    file: 'Bericht der anderen Seite',
+    tolerance: 'Toleranz',
+    compare: 'Vergleichen',
+    comparing: 'Wird verglichen …',
+    otherFile:
+      'Wählen Sie eine Datei mit der Endung .csv, .tsv, .json, .ndjson, .parquet oder .avro. Eine Excel-Tabelle lässt sich als „CSV UTF-8“ speichern.',
+    days: (file, days) => `${name(file)}, ${days}`,
+    totals: 'Summen',
+    ours: 'Hier',
+    theirs: 'Andere Seite',
+    difference: 'Unterschied',
+    unexplained: 'Ungeklärt',
+    causesTitle: 'Was den Unterschied erklärt',
+    equal: 'Beide Seiten sind gleich.',
+    noCause: 'Nichts, was versucht wurde, passt. Ungeklärt: ',
+    left: 'Ungeklärt: ',
+    allExplained: 'Nichts bleibt ungeklärt.',
+    untried:
+      'Zeitzonen, Ladevorgänge, späte Conversions und Korrekturen wurden nicht versucht: Die Ereignisse dieser Tage sind nicht mehr gespeichert.',
+    unreadable: (count) =>
+      `Datensätze der Datei, die sich nicht lesen lassen und mit nichts verglichen sind: ${count}`,
+    causes: {
+      time_zone: (theirs, ours, others) =>
+        `Die Tage der anderen Seite sind die von ${theirs}, hier sind es die von ${ours}.${others && ` Ebenso passen würden: ${others}.`}`,
+      missing_day: {
+        theirs: (days) => `Die andere Seite hat nichts von ${days}.`,
+        ours: (days) => `Hier gibt es nichts von ${days}.`,
+      },
+      doubled_day: (days) => `Die andere Seite zählt doppelt: ${days}.`,
+      other_name: (theirs, ours) => `${name(theirs)} der anderen Seite ist hier ${name(ours)}`,
+      corrections: (moment) => `Der anderen Seite fehlt, was hier nach ${moment} geladen wurde.`,
+      late_conversions: (moment) =>
+        `Der anderen Seite fehlen Conversions, die hier nach ${moment} geladen wurden.`,
+      missing_load: (loads) => `Der anderen Seite fehlt, was dieser Ladevorgang hier gebracht hat: ${loads}.`,
+      doubled_load: (loads) =>
+        `Die andere Seite zählt doppelt, was dieser Ladevorgang hier gebracht hat: ${loads}.`,
+      rounding: (figures) => `Die andere Seite rundet: ${figures}.`,
+    },
+    listed: (loads) => `Ladevorgänge: ${loads}.`,
+    others: (count) => `${count} weitere`,
+    rowsTitle: 'Zeilen, die sich unterscheiden',
+    state: 'Status',
+    statuses: {
+      equal: (count) => `gleich: ${count}`,
+      within: (count) => `innerhalb der Toleranz: ${count}`,
+      differs: (count) => `verschieden: ${count}`,
+      only_ours: (count) => `nur hier: ${count}`,
+      only_theirs: (count) => `nur auf der anderen Seite: ${count}`,
+    },
+    status: {
+      equal: 'gleich',
+      within: 'innerhalb der Toleranz',
+      differs: 'verschieden',
+      only_ours: 'nur hier',
+      only_theirs: 'nur andere Seite',
+    },
+    more: (count) => `Weitere Zeilen, die nicht gezeigt werden: ${count}.`,
+  },
   progress: {
     asking: 'Wird abgefragt …',
     arriving: (rows, size) => `${rows} Zeilen, ${size}; weitere kommen an`,
