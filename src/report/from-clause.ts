@@ -89,7 +89,7 @@ export function orderedBy(
 
 function grouped(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
   if (plan.compared) return groupedSides(catalog, plan, keys);
-  const names = keys.length > 0 ? namesRead(catalog, plan) : [];
+  const names = namesRead(catalog, plan, keys);
   const measures = measuresRead(catalog, plan);
   const values = [
     ...keys.map((key) => keyValue(key, plan)),
@@ -104,7 +104,7 @@ function grouped(catalog: Catalog, plan: Plan, keys: readonly string[]): string 
 /** The days of the range and those that they are compared with: each side has sums of its own. */
 function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
   const measures = measuresRead(catalog, plan);
-  const names = keys.length > 0 ? namesRead(catalog, plan) : [];
+  const names = namesRead(catalog, plan, keys);
   const sum = (name: string, as: string) => `sum(r.${name}) AS ${as}`;
   const side = (days: DaysRead, later: string, value: (name: string, before: boolean) => string) => {
     const values = [false, true].flatMap((before) => measures.map((name) => value(name, before)));
@@ -171,8 +171,8 @@ function changesSinceClose(catalog: Catalog, { breakdown, reads }: Plan): string
 }
 
 /** The columns of closed rows that have the names of then; names of today are looked up in dictionaries. */
-function namesRead(catalog: Catalog, { breakdown, closed }: Plan): string[] {
-  if (!closed) return [];
+function namesRead(catalog: Catalog, { breakdown, closed }: Plan, keys: readonly string[]): string[] {
+  if (!closed || keys.length === 0) return [];
   return groupingDimensions(catalog, breakdown).flatMap(({ columns }) =>
     columns.filter(({ name }) => name).map(({ id }) => id),
   );

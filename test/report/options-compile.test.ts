@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { endpoints, familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { adjustmentsBody, adjustmentsRequest, closedBreakdown } from '../../src/report/adjustments.ts';
 import { closedPlan } from '../../src/report/closed-months.ts';
-import { compileReport, compileSummary } from '../../src/report/compile.ts';
+import { compileReport, compileSummary, compileUnconfirmedDates } from '../../src/report/compile.ts';
+import type { ReportFormatName } from '../../src/report/formats.ts';
 import { type Plan, planReport, type ShardRouting } from '../../src/report/plan.ts';
 import { RequestReader } from '../../src/report/request.ts';
 import type { Asked } from '../support/asked-oracle.ts';
-import { everyCombination } from '../support/asked-suite.ts';
+import { everyCombination } from '../support/combinations.ts';
 import { paths } from '../support/oracle.ts';
 
 const account = `o'hare "\`\\ {account:String}`;
@@ -16,17 +18,29 @@ const envelope = { lastUpdateTime: '2026-04-01 00:00:00 UTC', unconfirmedDates: 
 const hostile = `'], 'x') OR 1 = 1 --`;
 
 /** Which days changed is in the store alone, so that no recount has it. */
-type AskedOfStore = Asked & { changed_since?: string; as_of?: string };
+type AskedOfStore = Asked & {
+  changed_since?: string;
+  as_of?: string;
+  start_time?: string;
+  end_time?: string;
+};
+
+const readers = new Map(
+  endpoints(catalog).map(({ path, breakdown }) => [
+    path,
+    { breakdown, reader: new RequestReader(catalog, breakdown) },
+  ]),
+);
 
 /** @param changed days after the moment that is asked for */
 function planOf(path: string, asked: AskedOfStore, routing?: ShardRouting, changed = ['2026-03-02']): Plan {
-  const endpoint = endpoints(catalog).find((candidate) => candidate.path === path);
+  const endpoint = readers.get(path);
   if (!endpoint) throw new Error(`there is no ${path}`);
-  const reader = new RequestReader(catalog, endpoint.breakdown);
+  const { breakdown, reader } = endpoint;
   const { range, ...others } = reader.parse(JSON.stringify({ ...march, ...asked }));
-  const plan = planReport(endpoint.breakdown, account, range, routing, others);
+  const plan = planReport(breakdown, account, range, routing, others);
   if (plan.options.moment !== undefined) {
-    const family = familyOf(catalog, endpoint.breakdown.family);
+    const family = familyOf(catalog, breakdown.family);
     return { ...plan, past: { changed, rewrites: '', lastChange: '', family } };
   }
   return asked.as_of === undefined ? plan : closedPlan(catalog, plan, ['a'.repeat(64), 'b'.repeat(64)]);
@@ -39,6 +53,7 @@ const cases: Record<string, readonly [path: string, asked: AskedOfStore]> = {
   'filters-finer': [dated, { filters: { device: ['mobile'] } }],
   metrics: [undated, { metrics: ['cpc', 'impressions'] }],
   order_by: [dated, { order_by: [{ field: 'fill_rate', direction: 'desc' }, { field: 'site' }] }],
+  'order_by-undated': [undated, { order_by: [{ field: 'start_time' }, { field: 'cpc', direction: 'desc' }] }],
   limit: [dated, { limit: 10 }],
   totals: [dated, { totals: true }],
   'totals-undated': [undated, { totals: true, limit: 10 }],
@@ -46,7 +61,11 @@ const cases: Record<string, readonly [path: string, asked: AskedOfStore]> = {
   changed_since: [dated, { changed_since: '2026-03-02T08:00:00.5+01:00' }],
   as_of: [dated, { as_of: 'closed', filters: { site: ['A'] }, totals: true }],
   'as_of-finest': ['/v1/ad_units/breakdowns/device_site_date', { as_of: 'closed' }],
-  'as_of-compare_to': [undated, { as_of: 'closed', compare_to: 'previous_month', metrics: ['spent'] }],
+  'as_of-coarsest': ['/v1/campaigns', { as_of: 'closed', metrics: ['spent'] }],
+  'as_of-compare_to': [
+    undated,
+    { as_of: 'closed', compare_to: 'previous_month', metrics: ['spent'], totals: true },
+  ],
   'as_of-moment': [dated, { as_of: '2026-04-03T09:00:00Z', filters: { site: ['A'] }, totals: true }],
   'as_of-moment-compare_to': [
     undated,
@@ -54,6 +73,7 @@ const cases: Record<string, readonly [path: string, asked: AskedOfStore]> = {
   ],
   'compare_to-undated': [undated, { compare_to: 'previous_year', metrics: ['spent'] }],
   compare_to: [dated, { compare_to: 'previous_period', time_grain: 'month', totals: true }],
+  'time_grain-late': [dated, { time_grain: 'month', start_time: '2149-06-01', end_time: '2300-01-01' }],
 };
 
 describe('the statements of optional fields', () => {
@@ -61,6 +81,7 @@ describe('the statements of optional fields', () => {
     const [path = '', asked = {}] = cases[name] ?? [];
     const plan = planOf(path, asked);
     const statements = [compileReport(catalog, plan, envelope), compileSummary(catalog, plan)];
+    if (asked.as_of !== undefined) statements.push(compileUnconfirmedDates(plan));
     const text = `-- POST ${path}\n-- ${JSON.stringify(asked)}\n\n${statements.map(readable).join('\n\n')}\n`;
     await expect(text).toMatchFileSnapshot(`golden/options/${name}.sql`);
   });
@@ -77,14 +98,43 @@ describe('the statements of optional fields', () => {
     expect(settings).toMatchObject({ query_plan_execute_functions_after_sorting: 0 });
   });
 
-  it.each([
-    ['sheet', dated, { time_grain: 'week', totals: true }],
-    ['sheet-undated', undated, { ids: true, metrics: ['impressions', 'spent', 'cpc'] }],
-  ] satisfies [string, string, AskedOfStore][])('a %s is what was reviewed', async (name, path, asked) => {
-    const statement = compileReport(catalog, planOf(path, asked), envelope, 'xlsx');
+  it.each<[string, ReportFormatName, string, AskedOfStore]>([
+    ['sheet', 'xlsx', dated, { time_grain: 'week', totals: true }],
+    ['sheet-undated', 'xlsx', undated, { ids: true, metrics: ['impressions', 'spent', 'cpc'] }],
+    [
+      'sheet-early',
+      'xlsx',
+      undated,
+      { start_time: '1900-02-28', end_time: '1900-03-01', metrics: ['spent'] },
+    ],
+    ['sheet-compare_to', 'xlsx', dated, { compare_to: 'previous_month', metrics: ['rtr', 'impressions'] }],
+    ['parquet', 'parquet', dated, { compare_to: 'previous_month', metrics: ['rtr', 'impressions'] }],
+    ['parquet-undated', 'parquet', undated, { metrics: ['impressions', 'spent'], totals: true }],
+    ['csv', 'csv', undated, { limit: 3 }],
+    ['ndjson', 'ndjson', dated, { limit: 3 }],
+    ['arrow', 'arrow', dated, { time_grain: 'month' }],
+  ])('%s is what was reviewed', async (name, format, path, asked) => {
+    const statement = compileReport(catalog, planOf(path, asked), envelope, format);
     const text = `-- POST ${path}\n-- ${JSON.stringify(asked)}\n\n${readable(statement)}\n`;
     await expect(text).toMatchFileSnapshot(`golden/options/${name}.sql`);
   });
+
+  it.each(['campaigns', 'ad_units'])(
+    'what changed in %s since a close is what was reviewed',
+    async (family) => {
+      const fields = { ...march, filters: { device: ['mobile'] }, limit: 5, totals: true };
+      const { range, ...asked } = adjustmentsRequest(
+        catalog,
+        family,
+        adjustmentsBody(catalog, family).parse(fields),
+      );
+      const plan = planReport(closedBreakdown(catalog, family), account, range, undefined, asked);
+      const adjusted = { ...plan, adjusted: ['a'.repeat(64)] };
+      const statements = [compileReport(catalog, adjusted, undefined), compileSummary(catalog, adjusted)];
+      const text = `-- POST /v1/${family}/adjustments\n-- ${JSON.stringify(fields)}\n\n${statements.map(readable).join('\n\n')}\n`;
+      await expect(text).toMatchFileSnapshot(`golden/options/${family}-adjustments.sql`);
+    },
+  );
 
   it.each(paths)('%s read only what the account owns, in every combination', (path) => {
     for (const { query, settings } of statementsOf(path)) {
@@ -102,6 +152,16 @@ describe('the statements of optional fields', () => {
       }
     }
   });
+
+  it.each([{ closed: ['a'] }, { adjusted: ['a'] }, { options: { as_of: 'closed' } }])(
+    'a plan of a close reads only what the account owns of closes: %o',
+    (ofClose) => {
+      const { settings } = compileSummary(catalog, { ...planOf(dated, {}), ...ofClose });
+      for (const table of ['ad_units_closed', 'closes']) {
+        expect(settings.additional_table_filters).toContain(`'${table}':'account_id = `);
+      }
+    },
+  );
 
   it.each(paths)('%s hold values in their parameters only', (path) => {
     for (const { query, settings } of statementsOf(path)) {

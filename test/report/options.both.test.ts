@@ -1,4 +1,5 @@
-import { everyCombination, recountAskedReports, someCombinations } from '../support/asked-suite.ts';
+import { recountAskedReports } from '../support/asked-suite.ts';
+import { everyCombination, someCombinations } from '../support/combinations.ts';
 import { thorough } from '../support/mode.ts';
 import { testSeed } from '../support/random.ts';
 import { useStore } from '../support/store.ts';

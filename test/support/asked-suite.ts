@@ -6,6 +6,7 @@ import { periodNames } from '../../src/report/days.ts';
 import { filterFields } from '../../src/report/fields.ts';
 import { type ReportFormatName, reportFormats } from '../../src/report/formats.ts';
 import { type Asked, recountAsked } from './asked-oracle.ts';
+import { type OptionName, optionNames } from './combinations.ts';
 import { load, loadRows } from './events.ts';
 import { lines, Oracle, paths, type Range, type Row } from './oracle.ts';
 import type { UseStore } from './oracle-suite.ts';
@@ -14,39 +15,12 @@ import { randomEvents } from './random-events.ts';
 import { type RowFormat, readers, tableOf } from './readers.ts';
 import { type TestService, useService } from './service.ts';
 
-const optionNames = [
-  'filters',
-  'metrics',
-  'order_by',
-  'limit',
-  'totals',
-  'time_grain',
-  'ids',
-  'compare_to',
-] as const;
-export type OptionName = (typeof optionNames)[number];
 const formats = (Object.keys(reportFormats) as ReportFormatName[]).filter(
   (name): name is RowFormat => name !== 'json',
 );
 const ranges: Range[] = [
   { start: '2026-02-01', end: '2026-02-28' },
   { start: '2026-02-11', end: '2026-03-17' },
-];
-
-/** Each option alone. */
-const alone: OptionName[][] = optionNames.map((name) => [name]);
-/** Each option with each other. */
-const inPairs: OptionName[][] = optionNames.flatMap((first, n) =>
-  optionNames.slice(n + 1).map((second) => [first, second]),
-);
-
-/** All of them. */
-export const everyCombination = (): OptionName[][] => [...alone, ...inPairs, [...optionNames]];
-/** Two alone and a pair, others from path to path, and all at once. */
-export const someCombinations = (path: number): OptionName[][] => [
-  ...alone.filter((_, n) => (n - path) % alone.length === 0 || (n - path - 3) % alone.length === 0),
-  ...inPairs.filter((_, n) => n % paths.length === path),
-  [...optionNames],
 ];
 
 /**

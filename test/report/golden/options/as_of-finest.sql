@@ -38,3 +38,17 @@ FROM ad_units_closed AS r FINAL PREWHERE account_id = {account:String} AND day B
 --   additional_table_filters = {'ad_units_closed':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','closes':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
 --   optimize_use_projections = 0
+
+SELECT DISTINCT day FROM (
+SELECT account_id, revision, u.1 AS family, u.2 AS day FROM closes ARRAY JOIN unconfirmed AS u)
+WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} AND revision IN {revisions:Array(String)} AND family = 'ad_units' ORDER BY day;
+-- parameters
+--   account = o'hare "`\ {account:String}
+--   first = 2026-03-01
+--   last = 2026-03-31
+--   revisions = aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb
+-- settings
+--   max_threads = 1
+--   additional_table_filters = {'ad_units_closed':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','closes':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0

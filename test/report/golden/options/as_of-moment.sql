@@ -58,3 +58,25 @@ SELECT publisher_id AS account_id, day, ad_unit_id, site_id, e.revenue AS estima
 --   additional_table_filters = {'ad_units_site_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','events':'publisher_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_events':'publisher_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_names':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
 --   optimize_move_to_prewhere = 0
 --   optimize_use_projections = 0
+
+SELECT day FROM (
+SELECT day, r.unconfirmed_at AS unconfirmed_at, toDateTime64(0, 6, 'UTC') AS confirmed_at
+FROM ad_units_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} AND NOT day IN {changed_days:Array(Date)}
+UNION ALL
+SELECT day, if(e.revenue != 0 AND NOT e.confirmed, e.loaded_at, toDateTime64(0, 6, 'UTC')) AS unconfirmed_at, toDateTime64(0, 6, 'UTC') AS confirmed_at FROM events AS e PREWHERE publisher_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} AND day IN {changed_days:Array(Date)} AND loaded_at <= fromUnixTimestamp64Micro({moment:Int64}, 'UTC')
+UNION ALL
+SELECT day, if(e.revenue != 0 AND NOT e.confirmed, e.loaded_at, toDateTime64(0, 6, 'UTC')) AS unconfirmed_at, toDateTime64(0, 6, 'UTC') AS confirmed_at FROM past_events AS e PREWHERE publisher_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} AND day IN {changed_days:Array(Date)} AND came_by <= fromUnixTimestamp64Micro({moment:Int64}, 'UTC') AND left_at > fromUnixTimestamp64Micro({moment:Int64}, 'UTC')
+UNION ALL
+SELECT day, toDateTime64(0, 6, 'UTC') AS unconfirmed_at, c.confirmed_at AS confirmed_at
+FROM past_confirmations AS c WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} AND c.made_at <= fromUnixTimestamp64Micro({moment:Int64}, 'UTC'))
+GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day;
+-- parameters
+--   account = o'hare "`\ {account:String}
+--   first = 2026-03-01
+--   last = 2026-03-31
+--   moment = 1775206800000000
+--   changed_days = 2026-03-02
+-- settings
+--   additional_table_filters = {'ad_units_site_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','ad_units_date':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','events':'publisher_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_events':'publisher_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_names':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')','past_confirmations':'account_id = unhex(\'6f27686172652022605c207b6163636f756e743a537472696e677d\')'}
+--   optimize_move_to_prewhere = 0
+--   optimize_use_projections = 0

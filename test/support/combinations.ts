@@ -1,0 +1,30 @@
+import { paths } from './oracle.ts';
+
+/** Optional fields of a report. */
+export const optionNames = [
+  'filters',
+  'metrics',
+  'order_by',
+  'limit',
+  'totals',
+  'time_grain',
+  'ids',
+  'compare_to',
+] as const;
+export type OptionName = (typeof optionNames)[number];
+
+/** Each option alone. */
+const alone: OptionName[][] = optionNames.map((name) => [name]);
+/** Each option with each other. */
+const inPairs: OptionName[][] = optionNames.flatMap((first, n) =>
+  optionNames.slice(n + 1).map((second) => [first, second]),
+);
+
+/** All of them. */
+export const everyCombination = (): OptionName[][] => [...alone, ...inPairs, [...optionNames]];
+/** Two alone and a pair, others from path to path, and all at once. */
+export const someCombinations = (path: number): OptionName[][] => [
+  ...alone.filter((_, n) => (n - path) % alone.length === 0 || (n - path - 3) % alone.length === 0),
+  ...inPairs.filter((_, n) => n % paths.length === path),
+  [...optionNames],
+];
