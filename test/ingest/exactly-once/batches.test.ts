@@ -5,7 +5,8 @@ import { type Store, select } from '../../../clickhouse/client.ts';
 import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { plainReading } from '../../../ingest/event/reading.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
-import { loadFiles } from '../../../ingest/load/load-files.ts';
+import { type FileLoadOptions, loadFiles } from '../../../ingest/load/load-files.ts';
+import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { onEveryShard, useStore } from '../../support/store.ts';
@@ -17,10 +18,15 @@ const { counted, file } = useLoader(db, (own) => {
   ({ account } = own);
 });
 
-const load = async (store: Store, ...paths: string[]) => {
+const load = async (store: Store, ...paths: string[]) => loadWith({ store }, paths);
+
+const loadWith = async (
+  options: Pick<FileLoadOptions, 'store' | 'rejectLimit'>,
+  paths: readonly string[],
+) => {
   const readingOf = (name: string) => plainReading(name, false);
   const inputs = paths.map((path) => new LocalFile(path));
-  const results = await loadFiles(inputs, { store, readingOf, now: () => new Date() });
+  const results = await loadFiles(inputs, { ...options, readingOf, now: () => new Date() });
   return results.map(({ rows, repeatedRows, rejectedRows }) => ({ rows, repeatedRows, rejectedRows }));
 };
 
@@ -98,6 +104,10 @@ test('what many small files cost beside their events is a statement for three of
   const { store: another, statements: ofOne } = counting();
   await load(another, await file('one.ndjson', ndjson([event({ advertiser_id: account })])));
   expect(ofOne.length).toBeLessThan(17);
+  const { store: third, statements: ofCounted } = counting();
+  const other = await file('counted.ndjson', ndjson([event({ advertiser_id: account })]));
+  await loadWith({ store: third, rejectLimit: new RejectLimit({ rows: 0 }) }, [other]);
+  expect(ofCounted.length).toBeLessThan(21);
 });
 
 test.each([
@@ -114,7 +124,10 @@ test.each([
 
   // Its own file is enough.
   for (const path of [first, third]) await rename(path, `${path}.away`);
-  expect(await load(db.store, second)).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
+  const { store, statements } = counting();
+  expect(await load(store, second)).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
+  const isWithdrawn = statements.some((query) => query.includes('INSERT INTO withdrawn_chunks'));
+  expect(isWithdrawn).toBe(when === 'before' && !heldBack);
   for (const path of [first, third]) await rename(`${path}.away`, path);
   const again = [first, second, third];
   for (const { rows, repeatedRows } of await load(db.store, ...again)) expect(rows + repeatedRows).toBe(20);
@@ -122,4 +135,12 @@ test.each([
     again.map(() => ({ rows: 0, repeatedRows: 20, rejectedRows: 0 })),
   );
   await whole(60);
+});
+
+test('rows that a batch has rejected, which was not stored, count for a limit', async () => {
+  const paths = await filesOf(2);
+  await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
+  const limited = { store: db.store, rejectLimit: new RejectLimit({ rows: 0 }) };
+  await expect(loadWith(limited, paths)).rejects.toThrow('more than 0 rows are faulty');
+  expect(await counted()).toBe(0);
 });
