@@ -1,17 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testRounds } from '../../support/random.ts';
 import type { FaultKind } from '../../support/simulated/connection.ts';
 import { crashesAtEveryStep } from '../../support/simulated/every-step.ts';
-import { Replay } from '../../support/simulated/replay.ts';
 import { type Loader, runSchedule, type Schedule } from '../../support/simulated/rounds.ts';
 import { schedules } from '../../support/simulated/schedules.ts';
-import type { Answer, Statement } from '../../support/simulated/state.ts';
 import { simulateTime } from '../../support/simulated/time.ts';
-import { useStore } from '../../support/store.ts';
 
-const db = useStore();
 let undo = () => {};
 beforeAll(() => {
   undo = simulateTime();
@@ -128,33 +123,5 @@ test(`each event counts once, whatever happens to loads and engine (seed ${seed}
 test('two loaders of two chunks, each killed at any of its statements, leave nothing that the next load does not mend', async () => {
   for (const schedule of crashesAtEveryStep(500)) {
     expect((await runSchedule(schedule)).wrong, JSON.stringify(schedule)).toEqual([]);
-  }
-});
-
-test('the simulated store answers as the engine does', async () => {
-  const kinds: FaultKind[] = ['killed while it is under way', 'killed behind it', 'answer lost', 'late'];
-  const sent: [Statement, Answer][] = [];
-  for (const [n, sends] of (['alone', 'together', 'counted'] as const).entries()) {
-    sent.length = 0;
-    const here = (startsAt: number, at: number, kind: FaultKind): Loader => ({
-      ...loader(startsAt, sends, at, kind, 50),
-      isHere: true,
-    });
-    const loaders = kinds.map((kind, m) => here(m * 1_000, 16 + 3 * n + m, kind));
-    const inOneStep = true;
-    await runSchedule(
-      { seed: n, wayMs: 5, growsAt: 2_500, inOneStep, loaders },
-      (statement, answer) => void sent.push([statement, answer]),
-    );
-    const replay = new Replay(db.store);
-    for (const table of ['events', 'chunk_days', 'loads', 'load_chunks', 'rejected_rows'])
-      await db.store.command({ query: `TRUNCATE TABLE ${table}` });
-    // Of tables that are younger the engine cannot say what they were told before.
-    const age =
-      'SELECT max(metadata_modification_time) < now() - 1 AS older FROM system.tables WHERE database = currentDatabase()';
-    const isOlder = async () => expect(await select(db.store, age)).toEqual([{ older: 1 }]);
-    await vi.waitFor(isOlder, { timeout: 60_000, interval: 100 });
-    for (const [statement, answer] of sent) await replay.send(statement, answer);
-    expect(replay.differences).toEqual([]);
   }
 });
