@@ -7,7 +7,10 @@ import { type Mutant, mutantsOf, mutated } from '../support/mutants.ts';
 /** What tells whether a change matters, by the beginning of the path that is changed: those first that end soon. */
 const suites: Readonly<Record<string, readonly string[]>> = {
   'src/report/': ['report/options-compile.test', 'report/compile.test'],
-  'ingest/': ['exactly-once/chunk-states.test', 'exactly-once/schedules.test'],
+  'ingest/': [
+    ...['exactly-once/chunk-states.test', 'exactly-once/schedules.test'],
+    ...['exactly-once/forgotten-chunks.test', 'exactly-once/batches.test'],
+  ],
 };
 
 const command = new Command('mutants')

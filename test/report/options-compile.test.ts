@@ -71,7 +71,13 @@ const cases: Record<string, readonly [path: string, asked: AskedOfStore]> = {
     undated,
     { as_of: '2026-04-03T11:00:00.5+02:00', compare_to: 'previous_month', metrics: ['spent'] },
   ],
-  'compare_to-undated': [undated, { compare_to: 'previous_year', metrics: ['spent'] }],
+  'compare_to-undated': [
+    undated,
+    {
+      ...{ compare_to: 'previous_year', metrics: ['spent'] },
+      order_by: [{ field: 'cpc_change', direction: 'desc' }],
+    },
+  ],
   compare_to: [dated, { compare_to: 'previous_period', time_grain: 'month', totals: true }],
   'time_grain-late': [dated, { time_grain: 'month', start_time: '2149-06-01', end_time: '2300-01-01' }],
 };

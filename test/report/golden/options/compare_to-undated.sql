@@ -1,11 +1,11 @@
 -- POST /v1/campaigns/breakdowns/creative
--- {"compare_to":"previous_year","metrics":["spent"]}
+-- {"compare_to":"previous_year","metrics":["spent"],"order_by":[{"field":"cpc_change","direction":"desc"}]}
 
 SELECT concat('"campaign":', dictGetOrDefault('campaign_names', 'name_json', ({account:String}, campaign_id), toJSONString(campaign_id)), ',"creative_headline":', dictGetOrDefault('creative_headlines', 'headline_json', ({account:String}, creative_id), toJSONString('')), ',"creative_id":', toJSONString(creative_id)) AS text, spent, spent_compared, spent - spent_compared AS spent_change
-FROM (SELECT campaign_id, creative_id, sum(s.spent) AS spent, sum(s.spent_compared) AS spent_compared FROM (SELECT campaign_id, creative_id, sum(r.spent) AS spent, 0 AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id
+FROM (SELECT campaign_id, creative_id, sum(s.referrals) AS referrals, sum(s.spent) AS spent, sum(s.referrals_compared) AS referrals_compared, sum(s.spent_compared) AS spent_compared FROM (SELECT campaign_id, creative_id, sum(r.referrals) AS referrals, sum(r.spent) AS spent, 0 AS referrals_compared, 0 AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id
 UNION ALL
-SELECT campaign_id, creative_id, 0 AS spent, sum(r.spent) AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {compared_first:Date} AND {compared_last:Date} GROUP BY campaign_id, creative_id) AS s GROUP BY campaign_id, creative_id)
-ORDER BY campaign_id, creative_id
+SELECT campaign_id, creative_id, 0 AS referrals, 0 AS spent, sum(r.referrals) AS referrals_compared, sum(r.spent) AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {compared_first:Date} AND {compared_last:Date} GROUP BY campaign_id, creative_id) AS s GROUP BY campaign_id, creative_id)
+ORDER BY if(referrals = 0, toDecimal128(0, 7), round(toDecimal128(spent, 7) / greatest(referrals, 1), 6)) - if(referrals_compared = 0, toDecimal128(0, 7), round(toDecimal128(spent_compared, 7) / greatest(referrals_compared, 1), 6)) DESC, campaign_id, creative_id
 FORMAT Template;
 -- parameters
 --   account = o'hare "`\ {account:String}
@@ -27,10 +27,10 @@ FORMAT Template;
 --   format_template_rows_between_delimiter = ,
 
 SELECT toString(row_count) AS row_count, toString(spent) AS total_spent, toString(spent_compared) AS total_spent_compared, toString(spent - spent_compared) AS total_spent_change
-FROM (SELECT count() AS row_count, sum(r.spent) AS spent, sum(r.spent_compared) AS spent_compared
-FROM (SELECT campaign_id, creative_id, sum(s.spent) AS spent, sum(s.spent_compared) AS spent_compared FROM (SELECT campaign_id, creative_id, sum(r.spent) AS spent, 0 AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id
+FROM (SELECT count() AS row_count, sum(r.referrals) AS referrals, sum(r.spent) AS spent, sum(r.referrals_compared) AS referrals_compared, sum(r.spent_compared) AS spent_compared
+FROM (SELECT campaign_id, creative_id, sum(s.referrals) AS referrals, sum(s.spent) AS spent, sum(s.referrals_compared) AS referrals_compared, sum(s.spent_compared) AS spent_compared FROM (SELECT campaign_id, creative_id, sum(r.referrals) AS referrals, sum(r.spent) AS spent, 0 AS referrals_compared, 0 AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {first:Date} AND {last:Date} GROUP BY campaign_id, creative_id
 UNION ALL
-SELECT campaign_id, creative_id, 0 AS spent, sum(r.spent) AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {compared_first:Date} AND {compared_last:Date} GROUP BY campaign_id, creative_id) AS s GROUP BY campaign_id, creative_id) AS r);
+SELECT campaign_id, creative_id, 0 AS referrals, 0 AS spent, sum(r.referrals) AS referrals_compared, sum(r.spent) AS spent_compared FROM campaigns_creative_date AS r WHERE account_id = {account:String} AND day BETWEEN {compared_first:Date} AND {compared_last:Date} GROUP BY campaign_id, creative_id) AS s GROUP BY campaign_id, creative_id) AS r);
 -- parameters
 --   account = o'hare "`\ {account:String}
 --   first = 2026-03-01
