@@ -34,7 +34,6 @@ export function dimensionsRead(
   { family, dimensions }: Breakdown,
   filters: Readonly<Record<string, unknown>>,
 ): readonly string[] {
-  if (Object.keys(filters).length === 0) return dimensions;
   const filtered = filterFields(catalog, family).filter(({ id }) => id in filters);
   return familyOf(catalog, family).dimensions.filter(
     (name) => dimensions.includes(name) || filtered.some(({ dimensionName }) => dimensionName === name),
