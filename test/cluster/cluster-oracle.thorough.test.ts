@@ -1,6 +1,6 @@
 import { recountAskedReports } from '../support/asked-suite.ts';
-import { someCombinations } from '../support/combinations.ts';
 import { useCluster } from '../support/cluster.ts';
+import { someCombinations } from '../support/combinations.ts';
 import { nameIds, recountInNewYork, recountRandomEvents, somePairs } from '../support/oracle-suite.ts';
 import { useClusterStore } from '../support/store.ts';
 
