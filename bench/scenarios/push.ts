@@ -133,7 +133,8 @@ async function reportsBeside(bench: Bench, file: string): Promise<Outcome> {
         const server = async () => {
           while (!done.signal.aborted) {
             const second = delay(1_000);
-            accepted += await send(bodies.next().value);
+            const counted = await send(bodies.next().value);
+            accepted += counted;
             await second;
           }
         };

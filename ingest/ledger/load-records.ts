@@ -76,7 +76,12 @@ export const loadsRunning = together<number, readonly RunningLoad[]>(async (stor
     params,
     settings,
   );
-  return deadAfterMs.map((ms) =>
-    loads.filter(({ silentMs }) => silentMs < ms).map((l) => ({ ...l, heartbeatIsFresh: 1 })),
+  // Of a hundred loads that ask together each would get a hundred of its own.
+  const alive = new Map(
+    [...new Set(deadAfterMs)].map((ms) => [
+      ms,
+      loads.filter(({ silentMs }) => silentMs < ms).map((l) => ({ ...l, heartbeatIsFresh: 1 as const })),
+    ]),
   );
+  return deadAfterMs.map((ms) => alive.get(ms) ?? []);
 });

@@ -1,6 +1,6 @@
 import type { Store } from '../../clickhouse/client.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
-import { settle } from '../delivery/batches.ts';
+import { type Batch, settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
 import { deliverChunk } from '../delivery/deliver-chunk.ts';
@@ -133,6 +133,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
 
   const unsettled: DeliveredChunk[] = [];
   const held: DeliveredChunk[] = [];
+  const batches: Batch[] = [];
   const places: ChunkPlace[] = [];
   /** Chunks that may have open rejected rows. */
   const ids: string[] = [];
@@ -158,7 +159,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
         if (claim.how !== 'send' || interrupted) await recordDaysChanged(ledger, [chunk.id]);
         const doubted = await recordDelivery(ledger, load, chunk, sent);
         if (doubted) unsettled.push(doubted);
-        else if (sent.batch) await settle(store, sent.batch);
+        else if (sent.batch) batches.push(sent.batch);
       } else if (sender.holds) held.push(deliveredOf(chunk, sent));
       counts.rows += sent.rows;
       counts.rejectedRows += sent.rejectedRows;
@@ -195,7 +196,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       await repairRollupsOf(ledger, load, unsettled, now, options);
       storedAt = performance.now();
     }
-    await load?.finish();
+    // Beside each other: nobody waits for what one load lets go of for all that were in its batch.
+    await Promise.all([load?.finish(), ...batches.map((batch) => settle(store, batch))]);
     const openRejects = load && ids.length > 0 ? await countOpenRejects(store, ids) : counts.rejectedRows;
     const sentFirst = stored.sort((a, b) => a.firstLine - b.firstLine).map(({ id }) => id);
     const mayBeDays = sentFirst.length > 0 && !odd.hasTimes;

@@ -20,8 +20,10 @@ export function slots(most: number): <T>(work: () => Promise<T>) => Promise<T> {
 /** A group that takes longer, because it has to repair something, does not keep others waiting. */
 const longestGroupMs = 5_000;
 
-/** How long those of a group that has ended are waited for: they come again at once, if they send as fast as they can. */
-const gatherMs = 50;
+/** How long those of a group that has ended are waited for: they come again at once, if they send as fast as they can, */
+const gatherMs = 200;
+/** and how long for the next of them: a hundred bodies are read one after another. */
+const quietMs = 50;
 
 /**
  * Lets work be done in groups, so that what it says to the store is said together: at once where nothing is under way, else
@@ -33,6 +35,7 @@ export function inGroups(): <T>(work: (leave: () => void) => Promise<T>) => Prom
   let before: Promise<void> = Promise.resolve();
   let next: Promise<{ inside: number; readonly end: () => void }> | undefined;
   let waiting = 0;
+  let cameAt = 0;
   const begin = async () => {
     await Promise.race([before, delay(longestGroupMs, undefined, { ref: false })]);
     next = undefined;
@@ -43,13 +46,16 @@ export function inGroups(): <T>(work: (leave: () => void) => Promise<T>) => Prom
       end = resolve;
     });
     before = ended.then(async () => {
-      const until = performance.now() + gatherMs;
-      while (waiting < members && performance.now() < until) await delay(2);
+      const endedAt = performance.now();
+      cameAt = endedAt;
+      const isQuiet = (now: number) => now - cameAt > quietMs || now - endedAt > gatherMs;
+      while (waiting < members && !isQuiet(performance.now())) await delay(2);
     });
     return { inside: members, end };
   };
   return async (work) => {
     waiting++;
+    cameAt = performance.now();
     next ??= begin();
     const group = await next;
     let inside = true;
