@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Compression } from './compression.ts';
 import { InputError } from './input-error.ts';
 
@@ -75,6 +76,8 @@ export function textEncodingOf(head: Buffer): TextEncoding {
 
 /** @throws {InputError} without the file's name, for a beginning that is not UTF-8 */
 export function requireUtf8(head: Buffer): void {
+  // Makes no text of it.
+  if (isUtf8(head)) return;
   try {
     // The last character may be cut off.
     new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true });
@@ -110,5 +113,5 @@ function isText(head: Buffer): boolean {
 }
 
 function startsWith(head: Buffer, start: string): boolean {
-  return head.subarray(0, start.length).equals(Buffer.from(start, 'latin1'));
+  return head.toString('latin1', 0, start.length) === start;
 }

@@ -12,11 +12,12 @@ import { checkout, startProcess } from '../support/process.ts';
  * The same files from s3rver and from disk, each into a new store: `node --import tsx test/long/objects.ts --small 10000`. CPU is
  * that of command and engine without s3rver, and depends less on a busy machine than time does.
  */
-const { small, rounds } = new Command('objects')
+const { small, rounds, only } = new Command('objects')
   .option('--small <n>', 'small objects, of 20 events each', Number, 1_000)
   .option('--rounds <n>', 'how often each is loaded', Number, 3)
+  .option('--only <set>', 'parquet, plain, gzip or small')
   .parse()
-  .opts<{ small: number; rounds: number }>();
+  .opts<{ small: number; rounds: number; only?: string }>();
 
 const root = mkdtempSync(join(tmpdir(), 'adtally-long-'));
 const bin = fileURLToPath(import.meta.resolve('s3rver/bin/s3rver.js'));
@@ -60,13 +61,13 @@ async function parquet(from: number, rows: number): Promise<Buffer> {
   return readFileSync(path);
 }
 const sets = {
-  parquet: [
+  parquet: async () => [
     { name: '0.parquet', content: await parquet(0, 1_500_000) },
     { name: '1.parquet', content: await parquet(1_500_000, 1_500_000) },
   ],
-  plain: files(2, 'ndjson', () => lines(500_000)),
-  gzip: files(4, 'ndjson.gz', () => gzipSync(lines(200_000), { level: 1 })),
-  small: files(small, 'ndjson', () => lines(20)),
+  plain: () => files(2, 'ndjson', () => lines(500_000)),
+  gzip: () => files(4, 'ndjson.gz', () => gzipSync(lines(200_000), { level: 1 })),
+  small: () => files(small, 'ndjson', () => lines(20)),
 };
 
 /** Seconds of CPU of the processes that were started with a folder, by their ids. */
@@ -97,7 +98,9 @@ async function load(...args: string[]): Promise<{ seconds: number; cpu: number }
   return { seconds, cpu: [...cpu.values()].reduce((sum, each) => sum + each, 0) };
 }
 
-for (const [name, all] of Object.entries(sets)) {
+for (const [name, make] of Object.entries(sets)) {
+  if (only !== undefined && only !== name) continue;
+  const all = await make();
   const folder = join(root, name);
   mkdirSync(folder);
   for (const { name: file, content } of all) {
