@@ -20,9 +20,9 @@ export function slots(most: number): <T>(work: () => Promise<T>) => Promise<T> {
 /** A group that takes longer, because it has to repair something, does not keep others waiting. */
 const longestGroupMs = 5_000;
 
-/** How long those of a group that has ended are waited for: they come again at once, if they send as fast as they can, */
+/** How long a group waits for the senders of the one before: they come again at once, if they send as fast as they can. */
 const gatherMs = 200;
-/** and how long for the next of them: a hundred bodies are read one after another. */
+/** How long it waits without another of them: a hundred bodies are read one after another. */
 const quietMs = 50;
 
 /**
