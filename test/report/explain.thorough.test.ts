@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { load } from '../support/events.ts';
-import { explain, explainRandomRows } from '../support/explanations.ts';
+import { explain, explainCells, explainRandomRows } from '../support/explanations.ts';
+import { pastRound, type Step, stepLists } from '../support/past-rounds.ts';
 import { testSeed as seed, seededRandom, testRounds } from '../support/random.ts';
 import { randomEvents } from '../support/random-events.ts';
 import { useService } from '../support/service.ts';
@@ -14,6 +16,19 @@ test(`many random rows are the sums of their loads and chunks (seed ${seed})`, a
   for (const part of [events.slice(0, 2000), events.slice(2000)]) await load(db.store, part, 40_000);
   await explainRandomRows(service, ['both', 'both-2'], seededRandom(seed), testRounds(300));
 });
+
+/** Ten thousand cells: `TEST_ROUNDS=20`. */
+test(
+  `cells of a store that was loaded, taken back, replaced, corrected and pruned are the sums of their parts (seed ${seed})`,
+  async () => {
+    const [chosen = []] = fc.sample(stepLists(8), { seed, numRuns: 1 });
+    const always: Step[] = [1, 2, 3].map((n) => ({ kind: 'load', seed: seed + n }));
+    const { wrong } = await pastRound(db, service, [...always, ...chosen], 0);
+    expect(wrong).toEqual([]);
+    expect((await explainCells(db, seed, testRounds(500))).size).toBeGreaterThan(0);
+  },
+  testRounds(300_000),
+);
 
 test(`while loads arrive an explanation adds up, or says that it does not (seed ${seed})`, async () => {
   const loading = (async () => {
