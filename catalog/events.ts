@@ -42,6 +42,7 @@ const specs = {
   spend: { kind: 'money' },
   revenue: { kind: 'money' },
   confirmed: { kind: 'flag' },
+  reason: { kind: 'text', maxChars: 64 },
 } as const satisfies Readonly<Record<string, FieldSpec>>;
 
 type Specs = typeof specs;

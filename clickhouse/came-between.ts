@@ -1,3 +1,6 @@
+/** SQL of the load that loaded a chunk, or, if none has said so yet, the last that tried, of its rows in `load_chunks`. */
+export const loadOfChunk = 'max(tuple(toUInt64(c.loaded_at) > 0, c.sent_at, c.load_id)).3';
+
 /**
  * SQL of the times between which reports came to show a chunk, of its rows in `load_chunks`: when a load that was not taken
  * back since claimed it first, and when it was known to be complete, which is the epoch until then.

@@ -18,13 +18,14 @@ CREATE TABLE events
     `spend` Decimal(38, 6),
     `revenue` Decimal(38, 6),
     `confirmed` Bool,
+    `reason` String,
     `day` Date MATERIALIZED toDate(event_time, 'UTC'),
     `chunk` LowCardinality(String),
     `loaded_at` DateTime64(6, 'UTC') DEFAULT now64(6),
     CONSTRAINT event_time CHECK (event_time >= toDateTime64('1971-01-01 00:00:00', 3, 'UTC')) AND (event_time < toDateTime64('2149-06-05 00:00:00', 3, 'UTC')),
     CONSTRAINT device CHECK ((lengthUTF8(device) >= 1) AND (lengthUTF8(device) <= 32)) AND isValidUTF8(device),
-    CONSTRAINT text_utf8 CHECK (chunk != '') OR (isValidUTF8(event_id) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id)),
-    CONSTRAINT text_length CHECK (chunk != '') OR ((lengthUTF8(event_id) <= 64) AND (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128)),
+    CONSTRAINT text_utf8 CHECK (chunk != '') OR (isValidUTF8(event_id) AND isValidUTF8(advertiser_id) AND isValidUTF8(campaign_id) AND isValidUTF8(creative_id) AND isValidUTF8(publisher_id) AND isValidUTF8(ad_unit_id) AND isValidUTF8(site_id) AND isValidUTF8(reason)),
+    CONSTRAINT text_length CHECK (chunk != '') OR ((lengthUTF8(event_id) <= 64) AND (lengthUTF8(advertiser_id) <= 128) AND (lengthUTF8(campaign_id) <= 128) AND (lengthUTF8(creative_id) <= 128) AND (lengthUTF8(publisher_id) <= 128) AND (lengthUTF8(ad_unit_id) <= 128) AND (lengthUTF8(site_id) <= 128) AND (lengthUTF8(reason) <= 64)),
     CONSTRAINT advertiser_side CHECK (chunk != '') OR if(advertiser_id = '', (campaign_id = '') AND (creative_id = ''), campaign_id != ''),
     CONSTRAINT publisher_side CHECK (chunk != '') OR if(publisher_id = '', (ad_unit_id = '') AND (site_id = ''), ad_unit_id != ''),
     CONSTRAINT one_whole_side CHECK (chunk != '') OR (advertiser_id != '') OR (publisher_id != ''),
@@ -404,6 +405,7 @@ CREATE TABLE incoming
     `spend` Decimal(18, 6),
     `revenue` Decimal(18, 6),
     `confirmed` Bool,
+    `reason` String,
     `chunk` LowCardinality(String),
     `loaded_at` DateTime64(6, 'UTC'),
     `load_id` LowCardinality(String),
@@ -435,6 +437,7 @@ CREATE TABLE incoming_staging
     `spend` Decimal(18, 6),
     `revenue` Decimal(18, 6),
     `confirmed` Bool,
+    `reason` String,
     `chunk` LowCardinality(String),
     `loaded_at` DateTime64(6, 'UTC'),
     `load_id` LowCardinality(String),
@@ -568,7 +571,10 @@ CREATE TABLE past_events
     `spend` Decimal(38, 6),
     `revenue` Decimal(38, 6),
     `confirmed` Bool,
+    `reason` LowCardinality(String),
     `chunk` LowCardinality(String),
+    `load_id` LowCardinality(String),
+    `replaced` Bool,
     `loaded_at` DateTime64(6, 'UTC'),
     `came_after` DateTime64(6, 'UTC'),
     `came_by` DateTime64(6, 'UTC'),
@@ -832,7 +838,7 @@ CREATE MATERIALIZED VIEW confirmations_past_view TO past_confirmations AS SELECT
 
 CREATE MATERIALIZED VIEW creatives_past_view TO past_names AS SELECT 'creative_headlines' AS dictionary, account_id, creative_id AS id, headline AS name, changed_at, changed_at + toIntervalMinute(2) AS shown_by, version FROM creatives;
 
-CREATE MATERIALIZED VIEW events_view TO events AS SELECT event_id, event_time, advertiser_id, campaign_id, creative_id, publisher_id, ad_unit_id, site_id, device, ad_requests, impressions, referrals, conversions, spend, revenue, confirmed, chunk, loaded_at FROM incoming WHERE empty(faults);
+CREATE MATERIALIZED VIEW events_view TO events AS SELECT event_id, event_time, advertiser_id, campaign_id, creative_id, publisher_id, ad_unit_id, site_id, device, ad_requests, impressions, referrals, conversions, spend, revenue, confirmed, reason, chunk, loaded_at FROM incoming WHERE empty(faults);
 
 CREATE MATERIALIZED VIEW rejected_rows_view TO rejected_rows AS SELECT chunk, line, load_id, file, faults, raw, fields, toDateTime64(0, 6, 'UTC') AS version FROM incoming WHERE notEmpty(faults);
 

@@ -1,4 +1,10 @@
-import { countFields, eventColumns, eventFields, eventTypeOf } from '../../catalog/events.ts';
+import {
+  countFields,
+  type EventField,
+  eventColumns,
+  eventFields,
+  eventTypeOf,
+} from '../../catalog/events.ts';
 import { network, pairs } from './network.ts';
 
 /** How busy each day of the week is; the first day of the network is a Wednesday. */
@@ -95,8 +101,12 @@ export function selectEvents({ events, seed }: Events, from: number, count: numb
   FROM numbers(${from}, ${count})`;
 }
 
+const isMade = (name: EventField) => name !== 'reason';
+
 /** The columns of {@link selectEvents}: one event type, and how many, instead of counts. */
-export const singleFields = eventFields.filter((name) => !countFields.some((count) => count === name));
+export const singleFields = eventFields.filter(
+  (name) => isMade(name) && !countFields.some((count) => count === name),
+);
 
 /** The counts of a record with {@link singleFields}. */
 export const countOf: Readonly<Record<string, string>> = Object.fromEntries(
@@ -105,6 +115,7 @@ export const countOf: Readonly<Record<string, string>> = Object.fromEntries(
 
 /** An INSERT of records with {@link singleFields}, as one would write it by hand. @param from what stands after FROM */
 export function insertSingles(from: string): string {
-  const values = eventColumns.map((name) => countOf[name] ?? name);
-  return `INSERT INTO events (${eventColumns.join(', ')}) SELECT ${values.join(', ')} FROM ${from}`;
+  const columns = eventColumns.filter(isMade);
+  const values = columns.map((name) => countOf[name] ?? name);
+  return `INSERT INTO events (${columns.join(', ')}) SELECT ${values.join(', ')} FROM ${from}`;
 }

@@ -21,7 +21,7 @@ export interface Folded {
  * Folds the raw events of whole months into one row per day and key of the finest rollup of each family, so that every
  * view makes the same of them as before: what reads events needs not know which months are folded. An event of both sides
  * becomes part of two rows. Confirmed money, positive and negative amounts stay apart, as it is single events that make
- * a day unconfirmed. Rows that were folded before are folded in again.
+ * a day unconfirmed, and so do reasons. Rows that were folded before are folded in again.
  *
  * Per shard in one step (`replaceMonths`), after a comparison of the finest rollups of both; killed at any point, it can
  * be repeated. The caller makes sure that no load and no rebuild runs, and records the months first.
@@ -138,7 +138,15 @@ function amountsOf({ measures }: Family): string[] {
 }
 
 function columnsOf(catalog: Catalog, family: Family): string[] {
-  return [...keysOf(catalog, family), ...amountsOf(family), 'event_time', 'confirmed', 'loaded_at', 'chunk'];
+  return [
+    ...keysOf(catalog, family),
+    ...amountsOf(family),
+    'event_time',
+    'confirmed',
+    'reason',
+    'loaded_at',
+    'chunk',
+  ];
 }
 
 /** One side of the events of some days, in the order of `columnsOf`. */
@@ -147,9 +155,9 @@ function foldedRowsOf(catalog: Catalog, family: Family): string {
   return `
     SELECT ${keys.join(', ')}, ${amountsOf(family)
       .map((name) => `sum(e.${name})`)
-      .join(', ')}, min(e.event_time), confirmed, max(e.loaded_at), '${foldedChunk}'
+      .join(', ')}, min(e.event_time), confirmed, reason, max(e.loaded_at), '${foldedChunk}'
     FROM events AS e WHERE ${family.owner} != '' AND ${inDays}
-    GROUP BY day, ${keys.join(', ')}, confirmed, sign(${family.money})`;
+    GROUP BY day, ${keys.join(', ')}, confirmed, reason, sign(${family.money})`;
 }
 
 /** @throws when the events of some days and what they were folded into differ for any key of a rollup */

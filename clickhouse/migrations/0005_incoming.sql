@@ -48,6 +48,7 @@ CREATE TABLE IF NOT EXISTS incoming
     spend Decimal(18, 6),
     revenue Decimal(18, 6),
     confirmed Bool,
+    reason String,
     chunk LowCardinality(String),
     loaded_at DateTime64(6, 'UTC'),
     load_id LowCardinality(String),
@@ -62,7 +63,7 @@ CREATE TABLE IF NOT EXISTS incoming
 ENGINE = Null;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS events_view TO events AS
-SELECT event_id, event_time, advertiser_id, campaign_id, creative_id, publisher_id, ad_unit_id, site_id, device, ad_requests, impressions, referrals, conversions, spend, revenue, confirmed, chunk, loaded_at
+SELECT event_id, event_time, advertiser_id, campaign_id, creative_id, publisher_id, ad_unit_id, site_id, device, ad_requests, impressions, referrals, conversions, spend, revenue, confirmed, reason, chunk, loaded_at
 FROM incoming WHERE empty(faults);
 
 -- A row keeps the version of its first arrival, so that one which was replayed or dismissed since stays so.
@@ -93,6 +94,7 @@ CREATE TABLE IF NOT EXISTS incoming_staging
     spend Decimal(18, 6),
     revenue Decimal(18, 6),
     confirmed Bool,
+    reason String,
     chunk LowCardinality(String),
     loaded_at DateTime64(6, 'UTC'),
     load_id LowCardinality(String),

@@ -21,7 +21,12 @@ CREATE TABLE IF NOT EXISTS past_events
     spend Decimal(38, 6),
     revenue Decimal(38, 6),
     confirmed Bool,
+    reason LowCardinality(String),
     chunk LowCardinality(String),
+    -- Which brought it.
+    load_id LowCardinality(String),
+    -- Otherwise it was taken back.
+    replaced Bool,
     loaded_at DateTime64(6, 'UTC'),
     came_after DateTime64(6, 'UTC'),
     -- 2200-01-01 where it never was known to be complete.

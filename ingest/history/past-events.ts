@@ -1,5 +1,5 @@
 import { eventColumns } from '../../catalog/events.ts';
-import { cameBetween } from '../../clickhouse/came-between.ts';
+import { cameBetween, loadOfChunk } from '../../clickhouse/came-between.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { fillSettings } from '../../clickhouse/consistency/replace-months.ts';
@@ -16,6 +16,8 @@ export interface LeavingEvents {
   readonly params: Readonly<Record<string, unknown>>;
   /** `yyyymm` */
   readonly months: readonly number[];
+  /** Others come in their place; absent: they are taken back. */
+  readonly replaced?: boolean;
 }
 
 /**
@@ -25,19 +27,19 @@ export interface LeavingEvents {
  */
 export async function keepPastEvents(
   store: Store,
-  { sql, params, months }: LeavingEvents,
+  { sql, params, months, replaced = false }: LeavingEvents,
   leftAt: string,
 ): Promise<void> {
   await onShards(store, async ({ store: shard, part }) => {
     const whole = part ? `${part.layout.sharding.database}.` : '';
     const leaving = `${rollupPartition} IN {months:Array(UInt32)} AND ${sql(whole)}`;
     await shard.command({
-      query: `INSERT INTO past_events (${columns}, came_after, came_by, left_at)
-        SELECT ${columns}, c.came_after, if(toUInt64(c.came_by) = 0, toDateTime64('2200-01-01', 6, 'UTC'), c.came_by),
+      query: `INSERT INTO past_events (${columns}, load_id, replaced, came_after, came_by, left_at)
+        SELECT ${columns}, c.load, ${replaced}, c.came_after, if(toUInt64(c.came_by) = 0, toDateTime64('2200-01-01', 6, 'UTC'), c.came_by),
           toDateTime64({leftAt:String}, 6, 'UTC')
         FROM (SELECT ${columns} FROM events WHERE ${leaving}) AS e
         LEFT JOIN (
-          SELECT chunk AS name, ${cameBetween(whole)} FROM ${whole}load_chunks AS c
+          SELECT chunk AS name, ${loadOfChunk} AS load, ${cameBetween(whole)} FROM ${whole}load_chunks AS c
           WHERE chunk GLOBAL IN (SELECT toString(chunk) FROM events WHERE ${leaving}) GROUP BY chunk) AS c
           ON c.name = toString(e.chunk)`,
       query_params: { ...params, months, leftAt },

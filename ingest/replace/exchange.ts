@@ -51,7 +51,7 @@ export async function exchange(ledger: Ledger, load: Load, replacement: Replacem
   const months = monthsWithin([...now, ...before]);
   await rewriting(store, months, async (leftAt) => {
     load.assertTurnHeld();
-    await keepPastEvents(store, { ...leaving, months }, leftAt);
+    await keepPastEvents(store, { ...leaving, months, replaced: true }, leftAt);
     await exchangeAll(ledger, load, replacement);
   });
 }

@@ -3,6 +3,19 @@ import { changesTable, rollupTable } from '../../catalog/breakdowns.ts';
 /** SQL of a time of ClickHouse from a parameter that has it in microseconds since 1970. */
 export const timeOf = (parameter: string) => `fromUnixTimestamp64Micro({${parameter}:Int64}, 'UTC')`;
 
+/** SQL of a time as RFC 3339 writes it. */
+export const rfc3339 = (time: string): string => `replaceOne(toString(${time}), ' ', 'T') || 'Z'`;
+
+/** The days whose rows changed since a time, SQL that may name `day`. */
+const changedRows = (family: string, owned: string, since: string): string[] => [
+  `SELECT day FROM ${changesTable(family)} AS d WHERE ${owned} AND d.changed_at > ${since}`,
+  `SELECT day FROM ${rollupTable(family, [])} AS a WHERE ${owned} AND a.changed_at > ${since}`,
+];
+
+/** SQL of whether rows of a day changed since a time, SQL that may name `day`. @param owned as that of `dayChanged` */
+export const rowsChanged = (family: string, owned: string, since: string): string =>
+  `day GLOBAL IN (${changedRows(family, owned, since).join(' UNION ALL ')})`;
+
 /**
  * SQL of whether the day of a row has changed after the parameter `changed_since`.
  * @param owned SQL that says whose days, and in what range

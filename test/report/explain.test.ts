@@ -59,6 +59,30 @@ describe('a part', () => {
     expect(parts[0]).not.toHaveProperty('file');
   });
 
+  it('has one reason, also when the month was pruned', async () => {
+    const account = newAccount();
+    const lines = ['makegood', 'chargeback', undefined, 'makegood'].map((reason, n) =>
+      of(account, { quantity: n + 1, event_time: '2020-03-01T12:00:00Z', ...(reason && { reason }) }),
+    );
+    await load(db.store, lines);
+    const march = { start_time: '2020-03-01', end_time: '2020-03-31' };
+    const reasons = async () =>
+      (await explain(service, 'campaigns', account, march)).parts.map(
+        ({ kind, reason, chunks, impressions }) => [kind, reason, chunks && `${chunks}`, `${impressions}`],
+      );
+    expect(await reasons()).toEqual([
+      ['events', null, '1', '3'],
+      ['events', 'chargeback', '1', '2'],
+      ['events', 'makegood', '1', '5'],
+    ]);
+    await prune(db.store, { keep: 24, anyway: true }, now());
+    expect(await reasons()).toEqual([
+      ['pruned', null, null, '3'],
+      ['pruned', 'chargeback', null, '2'],
+      ['pruned', 'makegood', null, '5'],
+    ]);
+  });
+
   it('says when its money was confirmed', async () => {
     const account = newAccount();
     await load(db.store, [of(account, { spend: '1' })]);

@@ -39,7 +39,15 @@ function eventOf(account: string, more: Partial<Counted>): Counted {
   return {
     ...{ event_id: '', event_time: '2026-03-02 12:00:00.000', advertiser_id: account, publisher_id: account },
     ...{ campaign_id: 'c', creative_id: 'k', ad_unit_id: 'u', site_id: 's', device: 'tv', confirmed: false },
-    ...{ ad_requests: 0n, impressions: 0n, referrals: 0n, conversions: 0n, spend: 0n, revenue: 0n },
+    ...{
+      ad_requests: 0n,
+      impressions: 0n,
+      referrals: 0n,
+      conversions: 0n,
+      spend: 0n,
+      revenue: 0n,
+      reason: '',
+    },
     ...more,
   };
 }

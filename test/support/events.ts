@@ -24,6 +24,7 @@ export interface EventLine {
   spend?: string;
   revenue?: string;
   confirmed?: boolean;
+  reason?: string;
 }
 
 let made = 0;

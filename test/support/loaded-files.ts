@@ -12,7 +12,7 @@ import type { TestStore } from './store.ts';
 export type StoredEvent = Readonly<Record<keyof Counted, string>>;
 
 const columns =
-  'event_id event_time advertiser_id campaign_id creative_id publisher_id ad_unit_id site_id device ad_requests impressions referrals conversions spend revenue confirmed';
+  'event_id event_time advertiser_id campaign_id creative_id publisher_id ad_unit_id site_id device ad_requests impressions referrals conversions spend revenue confirmed reason';
 
 export interface StoredReject {
   readonly line: number;

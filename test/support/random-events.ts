@@ -48,6 +48,7 @@ export function randomEvents(seed: number, count: number): EventLine[] {
       ...maybe({ spend: money() }),
       ...maybe({ revenue: money() }),
       ...maybe({ confirmed: one(true, false) }),
+      ...(n % 7 === 3 && { reason: n % 2 ? 'makegood' : 'invalid traffic' }),
     };
   });
   const nothing = (entity: string, amount: string) =>

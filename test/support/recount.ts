@@ -21,12 +21,14 @@ export interface Counted {
   readonly spend: bigint;
   readonly revenue: bigint;
   readonly confirmed: boolean;
+  readonly reason: string;
 }
 
 const columns = [
   ...['event_id', 'event_time', 'advertiser_id', 'campaign_id', 'creative_id', 'publisher_id', 'ad_unit_id'],
   ...['site_id', 'device', 'ad_requests', 'impressions', 'referrals', 'conversions', 'spend', 'revenue'],
   'confirmed',
+  'reason',
 ] as const;
 const amounts = ['spend', 'revenue', 'spent', 'estimated_revenue'];
 

@@ -35,6 +35,7 @@ const wrongs: readonly (readonly [field: string, value: string])[] = [
   ['campaign_id', ''],
   ['device', 'a device whose name is longer than it may be'],
   ['site_id', 'x'.repeat(129)],
+  ['reason', 'x'.repeat(65)],
 ];
 
 /** Records of every form, some of them bad. */
@@ -107,6 +108,7 @@ export function writtenEvents({
         site_id: one('', id(n)),
       }),
       ...{ device, confirmed, spend: one(decimal(spend)), revenue: decimal(revenue) },
+      ...(n % 5 === 2 && { reason: n % 2 ? 'makegood' : 'ungültig, "x"' }),
     });
     if (spend === 0n && random() < 0.5) delete fields.spend;
     const stored = time.replace('T', ' ').slice(0, -1);
@@ -123,6 +125,7 @@ export function writtenEvents({
       ...Object.fromEntries(Object.entries(fields).filter(([name]) => name.endsWith('_id'))),
       ...counts,
       ...{ event_time: stored, device: device || 'unknown', spend, revenue, confirmed: confirmed === 'true' },
+      reason: fields.reason ?? '',
     };
     const plain = { ...fields, event_time: stored };
     const formed: Record<string, string> = { event_time: timeForm(time, one) };

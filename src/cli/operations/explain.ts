@@ -60,7 +60,7 @@ async function explainRow(
   const asked = explainedRow(catalog, family, account, { start_time: from, end_time: to, row }, routing);
   const { query, params, settings } = compileExplanation(catalog, asked, { withFiles: true });
   const figures = Object.keys(familyOf(catalog, family).measures);
-  const columns = ['kind', 'load', ...place, 'events', ...figures, 'loaded_at', 'confirmed_at'];
+  const columns = ['kind', 'load', ...place, 'reason', 'events', ...figures, 'loaded_at', 'confirmed_at'];
   const parts = `SELECT ${columns.map((name) => `e.part.${name} AS ${name}`).join(', ')}
     FROM (SELECT arrayJoin(result.parts) AS part FROM (${query})) AS e\nFORMAT PrettyCompactMonoBlock`;
   const reader = new Reader(store.address, config().reportTimeoutSeconds * 1000);

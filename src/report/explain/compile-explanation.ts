@@ -1,13 +1,15 @@
 import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../../catalog/catalog.ts';
+import { loadOfChunk } from '../../../clickhouse/came-between.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import { readSettings } from '../compile.ts';
+import { rfc3339 } from '../day-changed.ts';
 import { reportFormats } from '../formats.ts';
 import { filterConditions, owned, ownedOn, sourceParameters } from '../from-clause.ts';
 import type { ExplainedRow } from './explain-request.ts';
 
-/** Chunks that are told one by one, those that came first; the others are one part together. */
+/** Parts of chunks that are told one by one, those that came first; the others are one part together. */
 const mostParts = 10_000;
 
 /** Whether the statement found parts that do not add up to the row. */
@@ -40,7 +42,7 @@ export function compileExplanation(
     'arrayMap(each -> each.part, found) AS chunks_found,',
     '(SELECT groupUniqArray(c.load_id) FROM load_chunks AS c WHERE chunk IN (SELECT arrayJoin(chunks_found))) AS loads_found',
     'SELECT tuple(cell.figures AS row, s.parts AS parts) AS result',
-    `FROM (SELECT ${figuresOf(family, 'told.part')}, arraySort(part -> (part.loaded_at, ifNull(part.chunk, '')), groupArray(told.part)) AS parts`,
+    `FROM (SELECT ${figuresOf(family, 'told.part')}, arraySort(part -> (part.loaded_at, ifNull(part.chunk, ''), ifNull(part.reason, '')), groupArray(told.part)) AS parts`,
     `FROM (SELECT ${part(family, withFiles)} AS part FROM (SELECT arrayJoin(found) AS p) AS f`,
     `LEFT JOIN (${claims(withFiles)}) AS c ON c.chunk = p.part`,
     'LEFT JOIN (SELECT load_id, toString(l.kind) AS kind, l.file AS file FROM loads AS l FINAL WHERE load_id IN (SELECT arrayJoin(loads_found))) AS l ON l.load_id = c.load) AS told',
@@ -70,14 +72,14 @@ const figuresOf = ({ measures }: Family, from: string): string =>
     .join(', ')}) AS figures`;
 
 /**
- * The events of the row by what they came in. What was inserted by hand has no chunk, what was folded one of its own.
+ * The events of the row by what they came in and why. What was inserted by hand has no chunk, what was folded one of its own.
  * Whether money is confirmed is asked for each day of a chunk, not for each event.
  */
 function partsOf({ measures, money }: Family, ofEvents: string): string {
   const names = Object.keys(measures);
   const sums = (from: string) => names.map((name) => `sum(${from}.${name}) AS ${name}`).join(', ');
   const ofDays = ['first_day', 'last_day', 'events', ...names, 'latest', 'unconfirmed', 'confirmed_at'];
-  const fields = ['part', 'chunks', ...ofDays].map((name) => `g.${name} AS ${name}`);
+  const fields = ['part', 'reason', 'chunks', ...ofDays].map((name) => `g.${name} AS ${name}`);
   const added = (from: string) =>
     [
       `min(${from}.first_day) AS first_day, max(${from}.last_day) AS last_day, sum(${from}.events) AS events, ${sums(from)}`,
@@ -85,24 +87,22 @@ function partsOf({ measures, money }: Family, ofEvents: string): string {
     ].join(', ');
   return [
     `SELECT groupArray(tuple(${fields.join(', ')})) FROM (`,
-    `SELECT if(n.chunk IN ('', '${foldedChunk}') OR n.place <= {most:UInt32}, n.chunk, 'more') AS part, count() AS chunks, ${added('n')}`,
-    `FROM (SELECT d.chunk AS chunk, ${added('d')}, row_number() OVER (ORDER BY latest, chunk) AS place`,
-    'FROM (SELECT toString(e.chunk) AS chunk, e.day AS first_day, e.day AS last_day, count() AS events,',
+    `SELECT n.chunk IN ('', '${foldedChunk}') OR n.place <= {most:UInt32} AS is_told, if(is_told, n.chunk, 'more') AS part,`,
+    `if(is_told, n.reason, '') AS reason, uniqExact(n.chunk) AS chunks, ${added('n')}`,
+    `FROM (SELECT d.chunk AS chunk, d.reason AS reason, ${added('d')}, row_number() OVER (ORDER BY latest, chunk, reason) AS place`,
+    'FROM (SELECT toString(e.chunk) AS chunk, toString(e.reason) AS reason, e.day AS first_day, e.day AS last_day, count() AS events,',
     `${Object.entries(measures)
       .map(([name, { sumOf }]) => `sum(e.${sumOf}) AS ${name}`)
       .join(', ')},`,
     'max(e.loaded_at) AS latest, confirmed_days[first_day] AS confirmed_day,',
     `toBool(maxIf(e.loaded_at, ${money} != 0 AND NOT e.confirmed) > confirmed_day) AS unconfirmed,`,
     'if(confirmed_day >= latest, confirmed_day, toDateTime64(0, 6)) AS confirmed_at',
-    `FROM events AS e PREWHERE ${ofEvents} GROUP BY chunk, e.day) AS d GROUP BY chunk) AS n GROUP BY part) AS g`,
+    `FROM events AS e PREWHERE ${ofEvents} GROUP BY chunk, reason, e.day) AS d GROUP BY chunk, reason) AS n GROUP BY is_told, part, reason) AS g`,
   ].join('\n');
 }
 
-/** Of each chunk the load that loaded it, or, if none has said so yet, the last that tried. */
 const claims = (withFiles: boolean): string =>
-  `SELECT chunk, max(tuple(toUInt64(c.loaded_at) > 0, c.sent_at, c.load_id)).3 AS load${withFiles ? ', max(c.first_line) AS first_line, max(c.first_byte) AS first_byte, max(c.bytes) AS bytes' : ''} FROM load_chunks AS c WHERE chunk IN (SELECT arrayJoin(chunks_found)) GROUP BY chunk`;
-
-const rfc3339 = (time: string): string => `replaceOne(toString(${time}), ' ', 'T') || 'Z'`;
+  `SELECT chunk, ${loadOfChunk} AS load${withFiles ? ', max(c.first_line) AS first_line, max(c.first_byte) AS first_byte, max(c.bytes) AS bytes' : ''} FROM load_chunks AS c WHERE chunk IN (SELECT arrayJoin(chunks_found)) GROUP BY chunk`;
 
 /** What the answer says of a part; fields without a value are null. */
 function part({ measures }: Family, withFiles: boolean): string {
@@ -112,6 +112,7 @@ function part({ measures }: Family, withFiles: boolean): string {
     load: ifLoaded('c.load'),
     corrects: "if(l.kind = 'replay', replaceOne(l.file, 'replay of ', ''), NULL)",
     chunk: `if(p.part IN ('', '${foldedChunk}', 'more'), NULL, p.part)`,
+    reason: "nullIf(p.reason, '')",
     chunks: `if(p.part IN ('', '${foldedChunk}'), NULL, p.chunks)`,
     first_day: 'p.first_day',
     last_day: 'p.last_day',

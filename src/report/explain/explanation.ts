@@ -18,11 +18,15 @@ export function explanationAnswer(catalog: Catalog, family: string) {
     kind: z
       .enum(['events', 'replay', 'pruned', 'by_hand', 'more'])
       .describe(
-        'What the part is: `events` a chunk of a file or body; `replay` a chunk of corrected rows; `pruned` the sums of what is older than the events that are kept; `by_hand` what came past the loader; `more` all chunks behind the first ten thousand.',
+        'What the part is: `events` what a chunk of a file or body brought for one reason; `replay` a chunk of corrected rows; `pruned` the sums of what is older than the events that are kept; `by_hand` what came past the loader; `more` all chunks behind the first ten thousand.',
       ),
     load: z.string().nullable().describe('The load that brought it; null if the part is no single chunk.'),
     corrects: z.string().nullable().describe('Of a `replay` the load whose rejected rows it corrects.'),
     chunk: z.string().nullable().describe('The name of the chunk, a sha256.'),
+    reason: z
+      .string()
+      .nullable()
+      .describe('Why its records came, as they say themselves; null where they do not, and in `more`.'),
     chunks: count.nullable().describe('How many chunks it stands for; null where that is not known.'),
     first_day: date.describe('The first day on which it adds to the row.'),
     last_day: date.describe('The last such day.'),
