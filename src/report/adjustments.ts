@@ -18,6 +18,12 @@ export function adjustmentsBody(catalog: Catalog, family: string) {
     filters,
     limit,
     totals,
+    by_load: z
+      .boolean({ error: 'must be true or false' })
+      .optional()
+      .describe(
+        '`true` splits each row by what it came by: `changed_at`, `change`, `load` and `reason`. Rows of one day and ids add up to the row without it.',
+      ),
     as_of: closeNamed
       .optional()
       .describe('`closed`, which it is if absent, or the revision of a close, of its month alone.'),
@@ -37,10 +43,14 @@ export type AdjustmentsFields = z.infer<ReturnType<typeof adjustmentsBody>>;
 export function adjustmentsRequest(
   catalog: Catalog,
   family: string,
-  { as_of = 'closed', ...fields }: AdjustmentsFields,
+  { as_of = 'closed', by_load = false, ...fields }: AdjustmentsFields,
 ): ReportRequest {
   const { measures, dimensions } = familyOf(catalog, family);
   const range = rangeOf(fields);
   const options = optionsOf({ ...fields, as_of, ids: true, metrics: Object.keys(measures) }, range);
-  return { range, options: { ...options, adjustments: true }, reads: dimensions };
+  return {
+    range,
+    options: { ...options, adjustments: true, ...(by_load && { by_load }) },
+    reads: dimensions,
+  };
 }

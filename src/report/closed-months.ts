@@ -8,9 +8,17 @@ import type { Plan } from './plan.ts';
 /** A report as of a close asks for a month that is not closed, or not in this revision. */
 export class MonthNotClosed extends Error {}
 
+interface Close {
+  readonly month: number;
+  readonly revision: string;
+  /** Microseconds since 1970. */
+  readonly closed_at: string;
+}
+
 /** The current revisions of an account's months in two ranges, or the months of one revision. */
 const query = [
-  'SELECT month, argMax(c.revision, c.closed_at) AS revision FROM closes AS c',
+  'SELECT month, argMax(c.revision, c.closed_at) AS revision, toString(toUnixTimestamp64Micro(max(c.closed_at))) AS closed_at',
+  'FROM closes AS c',
   'WHERE account_id = {account:String} AND (month BETWEEN {first:UInt32} AND {last:UInt32}',
   'OR month BETWEEN {compared_first:UInt32} AND {compared_last:UInt32})',
   "AND ({revision:String} = 'closed' OR c.revision = {revision:String}) GROUP BY month",
@@ -22,8 +30,14 @@ const query = [
  */
 export async function asOfClose(reader: Reader, catalog: Catalog, plan: Plan): Promise<Plan> {
   if (plan.options.as_of === undefined) return plan;
-  const revisions = await revisionsOf(reader, plan);
-  return plan.options.adjustments ? { ...plan, adjusted: revisions } : closedPlan(catalog, plan, revisions);
+  const closes = await closesOf(reader, plan);
+  const revisions = closes.map(({ revision }) => revision).sort();
+  const { adjustments, by_load } = plan.options;
+  if (!adjustments) return closedPlan(catalog, plan, revisions);
+  if (!by_load) return { ...plan, adjusted: revisions };
+  const closedAt = `{${closes.map(({ month, closed_at }) => `${month}:${closed_at}`).join()}}`;
+  const byLoad = { closedAt, family: familyOf(catalog, plan.breakdown.family) };
+  return { ...onAllShards(plan), adjusted: revisions, byLoad };
 }
 
 /** The same plan of the rows of revisions, which have every dimension. */
@@ -46,15 +60,21 @@ export function closedRevisions(plan: Plan): ReadStatement {
   return { query, params, settings: { max_threads: 1, priority: 1, ...readSettings(plan) } };
 }
 
-async function revisionsOf(reader: Reader, plan: Plan): Promise<readonly string[]> {
+async function closesOf(reader: Reader, plan: Plan): Promise<readonly Close[]> {
   const { range, options } = plan;
-  const found = await reader.rows<{ month: number; revision: string }>(closedRevisions(plan));
+  const found = await reader.rows<Close>(closedRevisions(plan));
   const closed = new Set(found.map(({ month }) => month));
   const asked = [range, options.compare_to ?? range].map(({ start, end }) => ({ from: start, to: end }));
   const open = monthsWithin(asked).find((month) => !closed.has(month));
   if (open !== undefined) throw new MonthNotClosed(describe(open, options.as_of));
-  return found.map(({ revision }) => revision).sort();
+  return found;
 }
+
+/** Events lie with their advertiser, and the ledger is spread over all shards. */
+const onAllShards = ({ routing, ...plan }: Plan): Plan => ({
+  ...plan,
+  ...(routing && { routing: { ...routing, shards: 'all' } }),
+});
 
 function describe(month: number, asOf = 'closed'): string {
   const name = `${String(month).padStart(6, '0').slice(0, 4)}-${String(month % 100).padStart(2, '0')}`;

@@ -37,6 +37,7 @@ export function expression({ id, source }: RowColumn, plan: Plan): string {
       return lookUp(dimension, column.name, plan);
     }
     case 'measure':
+    case 'load':
       return id;
     case 'ratio': {
       const { numerator, denominator, times } = source;
@@ -73,6 +74,7 @@ export function covered(id: string, plan: Plan): string {
 
 /** The day, name or id of a column as JSON text, in quotes. */
 export function jsonText({ id, source }: RowColumn, plan: Plan): string {
+  if (source.kind === 'load') return `toJSONString(${id})`;
   if (source.kind !== 'dimension') {
     return `toJSONString(${plan.breakdown.day ? covered(id, plan) : edgeOf(id)})`;
   }

@@ -9,6 +9,8 @@ export interface RowColumn {
   readonly type: ColumnType;
   readonly source:
     | { readonly kind: 'range' }
+    /** What an adjustment came by. */
+    | { readonly kind: 'load'; readonly column: (typeof loadColumns)[number] }
     | { readonly kind: 'dimension'; readonly dimension: Dimension; readonly column: DimensionColumn }
     | { readonly kind: 'measure' }
     | {
@@ -20,6 +22,9 @@ export interface RowColumn {
     /** What is left of the one when the other is taken away. */
     | { readonly kind: 'change'; readonly now: RowColumn; readonly before: RowColumn };
 }
+
+/** What tells the rows of split adjustments apart by what they came by: when and how, by which load, and why. */
+export const loadColumns = ['changed_at', 'change', 'load', 'reason'] as const;
 
 /** The grouping dimensions of a breakdown, entity first. The day, where there is one, comes before them. */
 export function groupingDimensions(catalog: Catalog, breakdown: Breakdown): Dimension[] {
@@ -33,7 +38,7 @@ function columnsOf({ key, columns }: Dimension, ids: boolean): readonly Dimensio
 }
 
 /**
- * Row fields of a breakdown: the range, the entity, what the breakdown adds, then the family's columns, or those that
+ * Row fields of a breakdown: the range, the entity, what the breakdown adds, by which load where that is asked for, then the family's columns, or those that
  * were chosen; each followed by its value of the other days and the change, where days are compared.
  */
 export function rowColumns(
@@ -42,8 +47,9 @@ export function rowColumns(
   {
     metrics,
     compare_to,
+    by_load,
     ids = false,
-  }: Pick<ReportOptions, 'metrics' | 'compare_to'> & { ids?: boolean } = {},
+  }: Pick<ReportOptions, 'metrics' | 'compare_to' | 'by_load'> & { ids?: boolean } = {},
 ): RowColumn[] {
   const family = familyOf(catalog, breakdown.family);
   const range = ['start_time', 'end_time'].map(
@@ -63,11 +69,14 @@ export function rowColumns(
     if (!now) throw new Error(`the catalog lists column ${id} of ${breakdown.family} but does not define it`);
     return compare_to ? compared(now) : [now];
   });
-  return [...range, ...dimensions, ...figures];
+  const loads = (by_load ? loadColumns : []).map(
+    (id): RowColumn => ({ id, type: 'String', source: { kind: 'load', column: id } }),
+  );
+  return [...range, ...dimensions, ...loads, ...figures];
 }
 
 export function isFigure({ source }: RowColumn): boolean {
-  return source.kind !== 'range' && source.kind !== 'dimension';
+  return !['range', 'dimension', 'load'].includes(source.kind);
 }
 
 /** Whether it is a whole number: a sum of counts, or the difference of two. */

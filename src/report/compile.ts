@@ -1,6 +1,7 @@
 import { changesTable, closedTable, rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { tablesByLoad } from './by-load.ts';
 import { dayKey, expression, named } from './column-sql.ts';
 import { isFigure, rowColumns } from './columns.ts';
 import { daysBetween } from './days.ts';
@@ -179,7 +180,7 @@ function ownRowsOnly(account: string, owners: Readonly<Record<string, string>>):
 
 /** The tables that a report may read, each with the column that holds the account. */
 function ownersOf(plan: Plan): Record<string, string> {
-  const { reads, options, closed, adjusted, past } = plan;
+  const { reads, options, closed, adjusted, past, byLoad } = plan;
   const { family } = plan.breakdown;
   const today = [...[reads, []].map((dimensions) => rollupTable(family, dimensions)), 'confirmations'];
   const ofThen = closed || adjusted || options.as_of !== undefined ? [closedTable(family), 'closes'] : [];
@@ -188,6 +189,7 @@ function ownersOf(plan: Plan): Record<string, string> {
   return {
     ...Object.fromEntries([...tables, ...changes].map((table) => [table, 'account_id'])),
     ...(past && tablesOfThen(past.family)),
+    ...(byLoad && tablesByLoad(byLoad.family, changesTable(family))),
   };
 }
 

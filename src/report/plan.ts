@@ -20,6 +20,8 @@ export interface Plan {
   readonly closed?: readonly string[];
   /** The revisions whose rows are taken away from those of today. */
   readonly adjusted?: readonly string[];
+  /** What tells which loads an adjustment came by. */
+  readonly byLoad?: ByLoad;
   /** What a report as of a moment is computed from: see `asOf`. */
   readonly past?: Past;
   /** The days to compare with, and how many days later those of the range are that they are compared to. */
@@ -36,6 +38,12 @@ export interface Past {
   readonly rewrites: string;
   /** Another text when more came for these days. */
   readonly lastChange: string;
+  readonly family: Family;
+}
+
+export interface ByLoad {
+  /** When each month was closed: a Map of ClickHouse, of yyyymm to microseconds since 1970. */
+  readonly closedAt: string;
   readonly family: Family;
 }
 

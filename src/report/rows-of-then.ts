@@ -9,8 +9,10 @@ const moment = timeOf('moment');
 /** Days that did not change since the moment are read from the rollups, which have the rows of then. */
 const isChanged = 'day IN {changed_days:Array(Date)}';
 const counted = `loaded_at <= ${moment}`;
-/** Of what was taken away since. */
-const countedThen = `came_by <= ${moment} AND left_at > ${moment}`;
+/** What came since a time. */
+export const cameSince = (time: string): string => `loaded_at > ${time}`;
+/** What counted at a time and was taken away since. */
+export const leftSince = (time: string): string => `came_by <= ${time} AND left_at > ${time}`;
 
 /**
  * The rows of a rollup as they were at a moment, as a subquery: those of today where nothing changed since, else the events
@@ -58,7 +60,7 @@ function eventsOfThen(
 ): string[] {
   return [
     ['events', counted],
-    ['past_events', countedThen],
+    ['past_events', leftSince(moment)],
   ].flatMap(([table, then]) => [
     'UNION ALL',
     `SELECT ${values.join(', ')} FROM ${table} AS e PREWHERE ${ownedBy(owner)} AND ${isChanged} AND ${then}`,

@@ -66,7 +66,7 @@ function kindOf({ type, source, ...column }: RowColumn): CellStyle {
 /** SQL for the cell of a day or of a text. */
 function cell(column: RowColumn, plan: Plan): string {
   const { id, source } = column;
-  if (source.kind === 'dimension') {
+  if (source.kind !== 'range') {
     const open = `<c t="inlineStr" s="${styleOf('text')}"><is><t xml:space="preserve">`;
     return `'${open}', ${xmlText(expression(column, plan))}, '</t></is></c>'`;
   }

@@ -20,7 +20,7 @@ beforeAll(async () => {
     of({ campaign_id: 'b', spend: '1', confirmed: true }),
   ]);
   await close(db.store, '2026-03', account);
-  await load(db.store, [of({ spend: '-0.25', confirmed: true })]);
+  await load(db.store, [of({ spend: '-0.25', confirmed: true, reason: 'invalid traffic' })]);
 });
 
 const open = async (state: string) =>
@@ -53,6 +53,10 @@ test('a closed month is shown as of today or as it was closed, and what changed 
     'unknown',
     '',
     '',
+    expect.stringMatching(/\d:\d/),
+    'Loaded',
+    expect.stringMatching(/^\d{14}-/),
+    'invalid traffic',
     '+1',
     '0',
     '0',

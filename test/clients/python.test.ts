@@ -105,15 +105,15 @@ test('adjustments are what came after a month was closed', async () => {
   const sides = { advertiser_id: 'closed', event_time: '2026-02-03T00:00:00Z' };
   await load(db.store, [event({ ...sides, spend: '1' })]);
   await close(db.store, '2026-02', 'closed', { anyway: true });
-  await load(db.store, [event({ ...sides, spend: '-0.25' })]);
+  await load(db.store, [event({ ...sides, spend: '-0.25', reason: 'chargeback' })]);
   const shown = await python(
     service.url,
     await service.token('closed'),
-    'report = client().adjustments("campaigns", "2026-02-01", "2026-02-28", totals=True)',
-    'show([[row["campaign_id"], row["spent"]] for row in report.rows])',
+    'report = client().adjustments("campaigns", "2026-02-01", "2026-02-28", totals=True, by_load=True)',
+    'show([[row["campaign_id"], row["reason"], row["spent"]] for row in report.rows])',
     'show(report.result["totals"]["spent"])',
   );
-  expect(shown).toEqual([[['campaign', '-0.25']], '-0.25']);
+  expect(shown).toEqual([[['campaign', 'chargeback', '-0.25']], '-0.25']);
 });
 
 test('optional fields are keywords, and the source for dlt is Python', async () => {

@@ -81,9 +81,12 @@ test('adjustments are what came after a month was closed', async () => {
   const client = await clientOf('closed');
   await expect(client.adjustments('campaigns', february)).rejects.toMatchObject({ code: 'month_not_closed' });
   await close(db.store, '2026-02', 'closed', { anyway: true });
-  await load(db.store, [event({ ...sides, spend: '-0.25' })]);
-  const { rows, totals } = await client.adjustments('campaigns', { ...february, totals: true });
-  expect(rows).toMatchObject([{ start_time: '2026-02-03', campaign_id: 'campaign', spent: -0.25 }]);
+  await load(db.store, [event({ ...sides, spend: '-0.25', reason: 'chargeback' })]);
+  const asked = { ...february, totals: true, by_load: true };
+  const { rows, totals } = await client.adjustments('campaigns', asked);
+  expect(rows).toMatchObject([
+    { start_time: '2026-02-03', campaign_id: 'campaign', reason: 'chargeback', spent: -0.25 },
+  ]);
   expect(totals).toMatchObject({ spent: -0.25 });
 });
 

@@ -114,6 +114,14 @@ test.each(Object.keys(catalog.families))(
       adjusted: revisions,
     };
     expect(await careless(compileReport(catalog, plan, envelope, 'ndjson'))).toEqual([]);
+
+    // As if nothing had been closed yet, all of it came since.
+    const byLoad = { closedAt: '{}', family: familyOf(catalog, family) };
+    const options = { ...plan.options, by_load: true as const };
+    const split = { ...plan, options, adjusted: [], byLoad };
+    const rows = await careless(compileReport(catalog, split, envelope, 'ndjson'));
+    expect(rows.map((row) => Object(row).change)).toEqual(['loaded', 'loaded']);
+    expect(JSON.stringify(rows)).not.toContain('another');
   },
 );
 

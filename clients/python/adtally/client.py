@@ -104,7 +104,7 @@ class Adtally:
 
     def adjustments(self, family: str, start_time: str, end_time: str, **fields: Any) -> Report:
         """What changed in `campaigns` or `ad_units` after months were closed: today minus closed, a row for each day and all
-        ids that differ. Raises as `rows`; `month_not_closed` where a month of the range is not closed."""
+        ids that differ; with `by_load=True` split by `changed_at`, `change`, `load` and `reason`. Raises as `rows`; `month_not_closed` where a month of the range is not closed."""
         body = {**fields, "start_time": start_time, "end_time": end_time}
         return self._report(b"".join(self._post(f"{family}/adjustments", "application/json", body)))
 

@@ -56,6 +56,8 @@ export interface AdjustmentsRequest
   extends Pick<ReportRequest, 'start_time' | 'end_time' | 'filters' | 'limit' | 'totals'> {
   /** A revision; the last close unless given. */
   readonly as_of?: string;
+  /** Splits each row by `changed_at`, `change`, `load` and `reason`. */
+  readonly by_load?: boolean;
 }
 
 export interface CallOptions {

@@ -6,10 +6,11 @@ import { asked } from '../rows/asked.ts';
 import type { Session } from '../state/session.ts';
 import { daysOf, type State } from '../state/state.ts';
 import { columnLabel } from '../words/labels.ts';
-import { countText, dayText, locale, rangeText } from '../words/locale.ts';
+import { countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
 type Row = Readonly<Record<string, string>>;
+type Words = Readonly<Record<string, string>>;
 
 /** As the service writes it; figures as text. */
 interface Adjustments {
@@ -45,7 +46,8 @@ export class Adjusted {
       button(text.explained.close, () => this.element.close()),
     );
     if (!this.element.open) this.element.showModal();
-    const body = { start_time: start, end_time: end, filters: state.filters, limit: most, totals: true };
+    const range = { start_time: start, end_time: end };
+    const body = { ...range, filters: state.filters, limit: most, totals: true, by_load: true };
     const found = await asked<Adjustments>(`/v1/${state.family}/adjustments`, this.session, body);
     if (turn !== this.turn) return;
     if ('failure' in found) {
@@ -72,14 +74,19 @@ function tableOf(family: string, { rows, column_metadata, totals = {} }: Adjustm
     .map(({ id }) => id)
     .filter((id) => id !== 'end_time' && !figures.includes(id));
   const number = (value = '0') => el('td', { class: 'number' }, digits.format(value as `${number}`));
-  const head = (id: string, kind?: string) => el('th', { scope: 'col', class: kind }, columnLabel(id));
+  const { columns, kinds }: { columns: Words; kinds: Words } = text.closed;
+  const head = (id: string, kind?: string) =>
+    el('th', { scope: 'col', class: kind }, columns[id] ?? columnLabel(id));
+  const shown = (id: string, value = '') => {
+    if (id === 'start_time') return dayText(value);
+    if (id === 'changed_at') return value && momentText(Date.parse(value));
+    return id === 'change' ? kinds[value] : el('bdi', {}, value);
+  };
   const line = (row: Row) =>
     el(
       'tr',
       {},
-      ...texts.map((id) =>
-        el('td', {}, id === 'start_time' ? dayText(row[id] ?? '') : el('bdi', {}, row[id])),
-      ),
+      ...texts.map((id) => el('td', {}, shown(id, row[id]))),
       ...figures.map((id) => number(row[id])),
     );
   return el(

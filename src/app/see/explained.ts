@@ -16,6 +16,7 @@ interface Part {
   readonly kind: keyof typeof text.explained.kinds;
   readonly load: string | null;
   readonly corrects: string | null;
+  readonly reason: string | null;
   readonly first_day: string;
   readonly last_day: string;
   readonly loaded_at: string;
@@ -86,6 +87,7 @@ function tableOf(family: string, { row, parts }: Explanation, currency = ''): HT
   const cells = (part: Part) => [
     el('th', { scope: 'row' }, kinds[part.kind], part.corrects !== null && ` ${corrects(part.corrects)}`),
     el('td', {}, part.load ?? ''),
+    el('td', {}, part.reason !== null && el('bdi', {}, part.reason)),
     el('td', {}, momentText(Date.parse(part.loaded_at))),
     el('td', {}, rangeText(part.first_day, part.last_day)),
     number(part.events),

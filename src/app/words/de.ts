@@ -105,6 +105,14 @@ export const de: Words = {
     changes: 'Was sich seither änderte',
     title: 'Was sich nach dem Abschluss des Monats änderte',
     nothing: 'Nichts hat sich geändert.',
+    columns: { changed_at: 'Wann', change: 'Was', load: 'Ladevorgang', reason: 'Grund' },
+    kinds: {
+      loaded: 'Geladen',
+      taken_back: 'Zurückgenommen',
+      replaced: 'Ersetzt',
+      by_hand: 'Von Hand hinzugefügt',
+      unknown: 'Nicht bekannt, Ereignisse nicht mehr gespeichert',
+    },
   },
   columns: {
     start_time: 'Tag',
@@ -194,7 +202,7 @@ export const de: Words = {
   explained: {
     title: 'Woher kommt das?',
     close: 'Schließen',
-    columns: ['Teil', 'Ladevorgang', 'Geladen', 'Tage', 'Ereignisse'],
+    columns: ['Teil', 'Ladevorgang', 'Grund', 'Geladen', 'Tage', 'Ereignisse'],
     money: 'Beträge',
     kinds: {
       events: 'Datei',

@@ -129,6 +129,14 @@ export const en = {
     changes: 'What changed since',
     title: 'What changed after the month was closed',
     nothing: 'Nothing changed.',
+    columns: { changed_at: 'When', change: 'What', load: 'Load', reason: 'Reason' },
+    kinds: {
+      loaded: 'Loaded',
+      taken_back: 'Taken back',
+      replaced: 'Replaced',
+      by_hand: 'Added by hand',
+      unknown: 'Not known, events no longer kept',
+    },
   },
   columns: {
     start_time: 'Day',
@@ -221,7 +229,14 @@ export const en = {
   explained: {
     title: 'Where does this come from?',
     close: 'Close',
-    columns: ['Part', 'Load', 'Loaded', 'Days', 'Events'] satisfies [string, string, string, string, string],
+    columns: ['Part', 'Load', 'Reason', 'Loaded', 'Days', 'Events'] satisfies [
+      string,
+      string,
+      string,
+      string,
+      string,
+      string,
+    ],
     money: 'Money',
     kinds: {
       events: 'File',

@@ -100,6 +100,14 @@ export const ja: Words = {
     changes: '締め後の変更',
     title: '月の締め後に変わった数値',
     nothing: '変更はありません。',
+    columns: { changed_at: '日時', change: '内容', load: '読み込み', reason: '理由' },
+    kinds: {
+      loaded: '読み込み',
+      taken_back: '取り消し',
+      replaced: '差し替え',
+      by_hand: '手動で追加',
+      unknown: '不明（イベントは削除済み）',
+    },
   },
   columns: {
     start_time: '日',
@@ -188,7 +196,7 @@ export const ja: Words = {
   explained: {
     title: 'この数値の出どころ',
     close: '閉じる',
-    columns: ['区分', '読み込み', '読み込み日時', '期間', 'イベント数'],
+    columns: ['区分', '読み込み', '理由', '読み込み日時', '期間', 'イベント数'],
     money: '金額',
     kinds: {
       events: 'ファイル',

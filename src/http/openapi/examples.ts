@@ -85,11 +85,12 @@ export function exampleExplanation(catalog: Catalog, family: string) {
     Object.fromEntries(
       Object.entries(measures).map(([name, { type }]) => [name, type === 'Money' ? n / 4 : n]),
     );
-  const part = (load: string, chunk: string, n: number, confirmed_at: string | null) => ({
+  const part = (load: string, reason: string | null, n: number, confirmed_at: string | null) => ({
     kind: 'events',
     load,
     corrects: null,
-    chunk: chunk.repeat(64),
+    chunk: (reason === null ? 'a' : 'b').repeat(64),
+    reason,
     chunks: 1,
     first_day: '2026-10-31',
     last_day: '2026-10-31',
@@ -106,8 +107,8 @@ export function exampleExplanation(catalog: Catalog, family: string) {
       result: {
         row: figures(1_250),
         parts: [
-          part('20261101021000-3f2a91c07', 'a', 1_200, '2026-11-02T08:00:00.000000Z'),
-          part('20261103021000-8c1d20e44', 'b', 50, null),
+          part('20261101021000-3f2a91c07', null, 1_200, '2026-11-02T08:00:00.000000Z'),
+          part('20261103021000-8c1d20e44', 'makegood', 50, null),
         ],
       },
     },
@@ -205,6 +206,8 @@ function exampleValue(
       const [numerator = 0, denominator = 0] = [sums[source.numerator], sums[source.denominator]];
       return denominator === 0 ? 0 : Math.round((source.times * numerator * 1e6) / denominator) / 1e6;
     }
+    case 'load':
+      return '';
     case 'change':
       return 0;
   }

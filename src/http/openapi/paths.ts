@@ -241,7 +241,7 @@ function adjustmentsOperation(catalog: Catalog, family: string): Operation {
     summary: `What changed in ${family} after their months were closed`,
     description: [
       'Takes days of closed months and answers with today minus closed: a row for each day and all ids whose counts or amounts differ now, with the differences, names of today, and no ratios. Closed rows (`as_of` of a report) and adjustments are the rows of today, to the last digit.',
-      'By default each month is compared with its last close; `as_of` names a revision. A month that is not closed is answered with 409.',
+      'By default each month is compared with its last close; `as_of` names a revision. A month that is not closed is answered with 409. `by_load` splits each row by the loads that it came by, when, how and why.',
     ].join(' '),
     parameters: [requestId],
     requestBody: taking(json(schemaRef(schemaName(family, 'AdjustmentsRequest')), exampleRequest)),

@@ -5,7 +5,7 @@ import { closesAnswer, closesBody } from '../../close/account-closes.ts';
 import { comparisonAnswer } from '../../reconcile/answer.ts';
 import { adjustmentsBody, closedBreakdown } from '../../report/adjustments.ts';
 import { changesAnswer, changesBody } from '../../report/changes/changes.ts';
-import { isCount, isFigure, type RowColumn, rowColumns } from '../../report/columns.ts';
+import { isCount, isFigure, type loadColumns, type RowColumn, rowColumns } from '../../report/columns.ts';
 import { explainBody } from '../../report/explain/explain-request.ts';
 import { explanationAnswer } from '../../report/explain/explanation.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
@@ -107,15 +107,16 @@ export function componentSchemas(catalog: Catalog): Record<string, JsonSchema> {
 function adjustmentsAnswer(catalog: Catalog, family: string, columnType: z.ZodType): z.ZodType {
   const breakdown = closedBreakdown(catalog, family);
   const metrics = Object.keys(familyOf(catalog, family).measures);
-  const columns = rowColumns(catalog, breakdown, { ids: true, metrics });
+  const columns = rowColumns(catalog, breakdown, { ids: true, metrics, by_load: true });
   const difference = (column: RowColumn) =>
     (isCount(column) ? z.number().meta({ type: 'integer' }) : z.number()).describe(
       `\`${column.id}\` of today less that of the close.`,
     );
-  const fields = columns.map((column) => [
-    column.id,
-    isFigure(column) ? difference(column) : fieldOf(column, breakdown),
-  ]);
+  const described = (column: RowColumn) => {
+    const field = isFigure(column) ? difference(column) : fieldOf(column, breakdown);
+    return column.source.kind === 'load' ? field.optional() : field;
+  };
+  const fields = columns.map((column) => [column.id, described(column)]);
   const figures = Object.fromEntries(fields.filter(([id]) => metrics.includes(String(id))));
   const totals = z
     .strictObject(figures)
@@ -129,6 +130,15 @@ function adjustmentsAnswer(catalog: Catalog, family: string, columnType: z.ZodTy
   };
   return z.strictObject({ result: z.strictObject(result) });
 }
+
+const loadTexts: Readonly<Record<(typeof loadColumns)[number], string>> = {
+  changed_at:
+    'With `by_load`: when it came, or was taken back or replaced; RFC 3339, to the microsecond. Empty where nobody knows.',
+  change:
+    'With `by_load`: `loaded`; `taken_back` or `replaced`; `by_hand`, past the loader; or `unknown`: what the events that are kept do not tell.',
+  load: 'With `by_load`: the load that brought it; empty where there is no load.',
+  reason: 'With `by_load`: why its records came, as they say themselves; empty where they do not.',
+};
 
 const columnTypes = ['String', 'Date', 'Money', 'Numeric'] as const satisfies RowColumn['type'][];
 
@@ -212,6 +222,8 @@ function fieldOf(column: RowColumn, breakdown: Breakdown): z.ZodType {
           : `The ${what}${key === what ? '' : "'s id"}.`,
       );
     }
+    case 'load':
+      return field(z.string(), loadTexts[source.column]);
     case 'measure':
       return type === 'Money'
         ? field(z.number(), 'Amount of money, exact, up to 6 places; corrections included.')

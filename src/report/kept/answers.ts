@@ -90,7 +90,7 @@ export class Answers {
   async find(plan: Plan, format: ReportFormatName): Promise<Found> {
     const { version, maxBytes } = this.#options;
     const asked = { plan, format };
-    if (maxBytes === 0 || plan.past) return this.#ask(asked, 'fwd=bypass');
+    if (maxBytes === 0 || plan.past || plan.byLoad) return this.#ask(asked, 'fwd=bypass');
     const key = keyOf(plan, format);
     const current = version.of(plan);
     const before = this.#memory.has(key) ? undefined : version.known(plan);

@@ -174,6 +174,9 @@ describe('what the service answers is what the document says', () => {
     expect(answer.result.rows).toMatchObject([{ start_time: '2026-02-03', impressions: 1 }]);
     expect(await faults(answer, ...place, 'schema')).toEqual([]);
     expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
+    const split = await (await service.post(name, account, { ...days, by_load: true })).json();
+    expect(split).toMatchObject({ result: { rows: [{ change: 'loaded', reason: '' }] } });
+    expect(await faults(split, ...place, 'schema')).toEqual([]);
     expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
   });
 

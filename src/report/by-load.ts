@@ -1,0 +1,67 @@
+import type { Family } from '../../catalog/catalog.ts';
+import { loadOfChunk } from '../../clickhouse/came-between.ts';
+import { foldedChunk } from '../../clickhouse/consistency/fold-events.ts';
+import { loadColumns } from './columns.ts';
+import { rfc3339, rowsChanged } from './day-changed.ts';
+import { cameSince, leftSince } from './rows-of-then.ts';
+
+/** SQL of these columns where nobody knows. */
+export const unknownLoad = loadColumns
+  .map((name) => `${name === 'change' ? "'unknown'" : "''"} AS ${name}`)
+  .join(', ');
+
+/** When the month of a day was closed. */
+const closedAt = "fromUnixTimestamp64Micro({closed_at:Map(UInt32, Int64)}[toYYYYMM(day)], 'UTC')";
+
+interface Changes {
+  readonly family: Family;
+  readonly name: string;
+  /** Of the rows, beside the day. */
+  readonly keys: readonly string[];
+  /** SQL of the condition on the owner, which a column holds, and the days. */
+  readonly ownedBy: (owner: string) => string;
+}
+
+/**
+ * What came and what was taken away since a month was closed, by load, each twice: as what it is, and with the other sign as
+ * unknown. So with all that changed as unknown beside them sums by key are what changed, to the last digit, and what stays
+ * unknown is what the events that are kept do not tell. Only days that changed are read.
+ */
+export function changesByLoad({ family, name, keys, ownedBy }: Changes): string {
+  const { owner, measures } = family;
+  const changed = `${ownedBy(owner)} AND ${rowsChanged(name, ownedBy('account_id'), `${closedAt} - INTERVAL 1 MINUTE`)}`;
+  const came = `FROM events AS e PREWHERE ${changed} AND ${cameSince(closedAt)} AND chunk != '${foldedChunk}'`;
+  const left = `FROM past_events AS e PREWHERE ${changed} AND ${leftSince(closedAt)}`;
+  const names = Object.keys(measures);
+  const columns = ['account_id', 'day', ...keys, ...loadColumns];
+  const sums = (sign: string) =>
+    Object.entries(measures).map(([measure, { sumOf, type }]) => {
+      const sum = `sum(e.${sumOf})`;
+      return `${sign}${type === 'Money' ? sum : `toInt128(${sum})`} AS ${measure}`;
+    });
+  const grouped = (how: string, sign = '') =>
+    `SELECT any(e.${owner}) AS account_id, ${['day', ...keys].join(', ')}, ${how}, toString(e.reason) AS reason, ${sums(sign).join(', ')}`;
+  const by = `GROUP BY ${['day', ...keys].join(', ')}`;
+  const told = loadColumns.map(
+    (column) => `if(is_told, g.${column}, ${column === 'change' ? "'unknown'" : "''"}) AS ${column}`,
+  );
+  return [
+    `SELECT ${['account_id', 'day', ...keys, ...told, ...names.map((each) => `if(is_told, g.${each}, -g.${each}) AS ${each}`)].join(', ')} FROM (`,
+    `WITH (SELECT groupUniqArray(toString(e.chunk)) ${came}) AS chunks_found`,
+    `SELECT ${['account_id', 'day', ...keys].join(', ')}, ${rfc3339('n.at')} AS changed_at, if(n.chunk = '', 'by_hand', 'loaded') AS change, c.load AS load, reason, ${names.join(', ')} FROM (`,
+    `${grouped('toString(e.chunk) AS chunk, max(e.loaded_at) AS at')} ${came} ${by}, chunk, reason) AS n`,
+    `LEFT JOIN (SELECT chunk, ${loadOfChunk} AS load FROM load_chunks AS c WHERE chunk IN (SELECT arrayJoin(chunks_found)) GROUP BY chunk) AS c ON c.chunk = n.chunk`,
+    'UNION ALL',
+    `SELECT ${[...columns, ...names].join(', ')} FROM (`,
+    `${grouped(`${rfc3339('e.left_at')} AS changed_at, if(e.replaced, 'replaced', 'taken_back') AS change, toString(e.load_id) AS load`, '-')} ${left}`,
+    // Of what was interrupted nobody knows whether it left.
+    'WHERE (toYYYYMM(day), left_at) GLOBAL IN (SELECT month, began_at FROM rewrites AS w FINAL WHERE toUInt64(w.ended_at) > 0 AND NOT w.lost)',
+    `${by}, ${loadColumns.join(', ')})`,
+    ') AS g ARRAY JOIN [true, false] AS is_told',
+  ].join('\n');
+}
+
+/** The tables that are read beside those of adjustments, each with the column that holds the account. */
+export function tablesByLoad({ owner }: Family, changes: string): Record<string, string> {
+  return { events: owner, past_events: owner, [changes]: 'account_id' };
+}

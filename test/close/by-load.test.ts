@@ -1,0 +1,139 @@
+import { parse } from 'lossless-json';
+import { expect, test } from 'vitest';
+import { adjustmentsPath } from '../../catalog/breakdowns.ts';
+import { unload } from '../../ingest/history/unload.ts';
+import { prune } from '../../src/cli/store/prune.ts';
+import { close, march } from '../support/closes.ts';
+import { type EventLine, event, ndjson } from '../support/events.ts';
+import { micros, type Row } from '../support/oracle.ts';
+import { replaceBy } from '../support/replace-suite.ts';
+import { useService } from '../support/service.ts';
+import { useStore } from '../support/store.ts';
+import { useUnloads } from '../support/unloads.ts';
+
+const db = useStore();
+const service = useService(db);
+const unloads = useUnloads(db);
+const now = () => new Date();
+
+async function adjusted(body: object = {}, family = 'campaigns'): Promise<Row[]> {
+  const { account } = unloads;
+  const response = await service.post(adjustmentsPath(family), account, { ...march, ...body });
+  expect(response.status).toBe(200);
+  return (parse(await response.text()) as { result: { rows: Row[] } }).result.rows;
+}
+
+const split = async () =>
+  (await adjusted({ by_load: true })).map(({ campaign_id, change, load, reason, impressions, spent }) =>
+    [campaign_id, change, load, reason, impressions, spent].map(String),
+  );
+
+/** Split rows add up to those that are not split, which are all there are. */
+async function expectSums(): Promise<void> {
+  for (const family of ['campaigns', 'ad_units']) {
+    const sums = (rows: readonly Row[]) => {
+      const found = new Map<string, bigint>();
+      for (const { changed_at: _, change: __, load: ___, reason: ____, ...row } of rows) {
+        const key = JSON.stringify(Object.entries(row).filter(([, value]) => typeof value === 'string'));
+        for (const [name, value] of Object.entries(row)) {
+          if (typeof value !== 'string')
+            found.set(`${name} ${key}`, (found.get(`${name} ${key}`) ?? 0n) + micros(`${value}`));
+        }
+      }
+      return found;
+    };
+    const plain = await adjusted({}, family);
+    expect(plain.length).toBeGreaterThan(0);
+    expect(sums(await adjusted({ by_load: true }, family))).toEqual(sums(plain));
+  }
+}
+
+test('an adjustment is told by load, time and reason, and what nobody can tell is said', async () => {
+  const { account } = unloads;
+  const of = (campaign_id: string, fields: Partial<EventLine> = {}) =>
+    event({ advertiser_id: account, publisher_id: account, campaign_id, ...fields });
+  const written = async (...lines: EventLine[]) =>
+    unloads.file(`${lines[0]?.event_id}.ndjson`, ndjson(lines));
+  const loaded = async (...lines: EventLine[]) => unloads.load(await written(...lines));
+
+  const first = await loaded(of('a', { quantity: 10, spend: '1' }), of('b'), of('c', { spend: '7' }));
+  const second = await loaded(of('a', { quantity: 5, reason: 'makegood' }), of('d'));
+  const third = await loaded(of('b', { quantity: 3 }));
+  await close(db.store, '2026-03', account, { anyway: true });
+  expect(await split()).toEqual([]);
+
+  const more = await loaded(
+    of('a', { quantity: 2, spend: '0.25' }),
+    of('a', { quantity: 1, spend: '-0.5', reason: 'invalid traffic' }),
+    of('a', { quantity: 1, spend: '-0.000001', reason: 'invalid traffic' }),
+  );
+  await unload(db.store, second, now);
+  const same = of('b', { quantity: 3 });
+  const replacement = await replaceBy(db.store, { load: third }, await written(same, of('e')));
+  const by = { '': '', [first]: 'first', [second]: 'second', [third]: 'third', [more]: 'more' };
+  const named = async () =>
+    (await split()).map(([campaign, change, load = '', ...row]) =>
+      [campaign, change, by[load] ?? 'replacement', ...row].join(' | '),
+    );
+  // Of b as much came as was replaced, so there is no adjustment to be told.
+  expect((await named()).sort()).toEqual(
+    [
+      'a | loaded | more | | 2 | 0.25',
+      'a | loaded | more | invalid traffic | 2 | -0.500001',
+      'a | taken_back | second | makegood | -5 | 0',
+      'd | taken_back | second | | -1 | 0',
+      'e | loaded | replacement | | 1 | 0',
+    ].map((row) => row.replaceAll('| |', '|  |')),
+  );
+  expect(replacement).toBeDefined();
+  await expectSums();
+  const times = (await adjusted({ by_load: true })).map(({ changed_at }) => String(changed_at));
+  for (const at of times) expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(3_600_000);
+
+  await replaceBy(db.store, { load: first }, await written(of('c', { spend: '6.5' })));
+  await db.store.insert({
+    table: 'events',
+    values: [
+      { ...{ advertiser_id: account, campaign_id: 'f', impressions: 4 }, event_time: '2026-03-01 12:00:00' },
+    ],
+    format: 'JSONEachRow',
+  });
+  expect((await named()).filter((row) => /^[cf]/.test(row)).sort()).toEqual([
+    'c | loaded | replacement |  | 1 | 6.5',
+    'c | replaced | first |  | -1 | -7',
+    'f | by_hand |  |  | 4 | 0',
+  ]);
+  await expectSums();
+
+  await prune(db.store, { keep: 1, anyway: true }, new Date('2026-05-15T00:00:00Z'));
+  await expectSums();
+  const late = await loaded(of('a', { reason: 'chargeback' }));
+  expect((await split()).filter(([campaign]) => campaign === 'a')).toEqual([
+    ['a', 'unknown', '', '', '-11', '-1.250001'],
+    ['a', 'loaded', late, 'chargeback', '1', '0'],
+  ]);
+  await expectSums();
+});
+
+test('every format tells the same loads', async () => {
+  const { account } = unloads;
+  const lines = ndjson(unloads.events(20));
+  await unloads.load(await unloads.file('before.ndjson', lines));
+  await close(db.store, '2026-03', account, { anyway: true });
+  const load = await unloads.load(await unloads.file('after.ndjson', ndjson(unloads.events(20))));
+  const body = { ...march, by_load: true, totals: true, limit: 3 };
+  const csv = await service.post(adjustmentsPath('campaigns'), account, body, { accept: 'text/csv' });
+  expect(csv.headers.get('adtally-totals')).toContain('impressions="10"');
+  const rows = (await csv.text()).trim().split('\n');
+  expect(rows).toHaveLength(4);
+  expect(rows[0]).toContain('"changed_at","change","load","reason"');
+  for (const row of rows.slice(1)) expect(row).toContain(`"loaded","${load}",""`);
+  for (const type of ['vnd.apache.parquet', 'vnd.apache.arrow.stream', 'x-ndjson']) {
+    const accept = `application/${type}`;
+    const answer = await service.post(adjustmentsPath('campaigns'), account, body, { accept });
+    expect([answer.status, Buffer.from(await answer.arrayBuffer()).includes(load)], type).toEqual([
+      200,
+      true,
+    ]);
+  }
+});
