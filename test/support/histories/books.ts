@@ -1,0 +1,129 @@
+import { type EventLine, event, ndjson } from '../events.ts';
+import { lines, Oracle, type Range, type Recount, type Row } from '../oracle.ts';
+import type { Dice } from '../round-files.ts';
+
+export const range: Range = { start: '2026-01-01', end: '2026-12-31' };
+
+/** What is loaded at once or not at all: three events of one month. Its bit says that an account has it. */
+export interface Unit {
+  readonly bit: number;
+  readonly events: readonly EventLine[];
+}
+
+/** One content that may be loaded, under any name. */
+export interface Version {
+  readonly name: string;
+  readonly units: readonly Unit[];
+  readonly text: string;
+}
+
+/** A file, and what may take its place. */
+export interface Book {
+  readonly account: string;
+  readonly name: string;
+  readonly versions: readonly Version[];
+}
+
+/** Bits of units. */
+export const bitsOf = (units: readonly Unit[]): number => units.reduce((bits, { bit }) => bits | bit, 0);
+
+/** All lines have this length, so that chunks of a multiple of three have whole units. */
+const lineLength = 330;
+export const unitBytes = 3 * lineLength;
+/** How often an event of a unit may be counted before the figures of the next one hide it. */
+const base = 16;
+/** Of an account: more would not fit into the digits of a count. */
+const mostUnits = 11;
+
+/**
+ * The files of an account. The impressions of a unit are a power of sixteen, three times, so the sum of any report tells how
+ * often each unit is counted.
+ */
+export class Books {
+  readonly account: string;
+  readonly list: Book[] = [];
+  readonly #units: Unit[] = [];
+  readonly #oracles = new Map<number, Oracle>();
+
+  constructor(account: string, dice: Dice) {
+    this.account = account;
+    for (let n = 0; n < 3; n++) {
+      const counts = [1 + dice.below(2), 1].map((count) => Math.min(count, mostUnits - this.#units.length));
+      const versions = counts.map((count, version) => this.#version(`${n}-${version}`, count, dice));
+      this.list.push({ account, name: `${n}`, versions });
+    }
+  }
+
+  #version(name: string, count: number, dice: Dice): Version {
+    const units = Array.from({ length: count }, () => this.#unit(dice));
+    const text = units.flatMap(({ events }) => events.map(padded)).join('');
+    return { name, units, text };
+  }
+
+  #unit(dice: Dice): Unit {
+    const n = this.#units.length;
+    const month = 1 + dice.below(3);
+    const days = [0, 1, 1].map((more) => `2026-0${month}-1${(n % 8) + more}`);
+    const quantity = base ** n;
+    const events = days.map((day, k) => {
+      return event({
+        event_id: `${this.account}-${n}-${k}`,
+        event_time: `${day}T12:00:00Z`,
+        advertiser_id: this.account,
+        publisher_id: this.account,
+        campaign_id: `c${n % 3}`,
+        ad_unit_id: `u${n % 2}`,
+        creative_id: `k${k}`,
+        site_id: `s${n % 2}`,
+        device: ['mobile', 'desktop', 'tablet'][(n + k) % 3] ?? '',
+        quantity,
+        spend: `${n + 1}.25`,
+        revenue: `0.${n + 1}`,
+      });
+    });
+    const unit = { bit: 1 << n, events };
+    this.#units.push(unit);
+    return unit;
+  }
+
+  /** Which units are in these rows, or why none can be told. */
+  unitsIn(rows: readonly Row[]): number | string {
+    const sum = rows.reduce((total, { impressions = '0' }) => total + BigInt(`${impressions}`), 0n);
+    let bits = 0;
+    for (const [n, { bit }] of this.#units.entries()) {
+      const times = Number((sum / BigInt(base) ** BigInt(n)) % BigInt(base));
+      if (times === 3) bits |= bit;
+      else if (times !== 0) return `${times} of 3 events of unit ${n}`;
+    }
+    return bits;
+  }
+
+  /** What a path says to an account that has these units. */
+  recount(path: string, units: number): Recount {
+    return this.#oracle(units).report(path, this.account, range);
+  }
+
+  /** Events that are counted. */
+  eventsOf(units: number): EventLine[] {
+    return this.#units.filter(({ bit }) => units & bit).flatMap(({ events }) => events);
+  }
+
+  #oracle(units: number): Oracle {
+    const known = this.#oracles.get(units);
+    if (known) return known;
+    const oracle = new Oracle();
+    oracle.load(this.eventsOf(units));
+    this.#oracles.set(units, oracle);
+    return oracle;
+  }
+}
+
+/** By blanks. */
+const padded = (line: EventLine): string =>
+  `${ndjson([line])
+    .trimEnd()
+    .padEnd(lineLength - 1)}\n`;
+
+export function sameRows(found: readonly Row[], expected: readonly Row[]): boolean {
+  return lines(found).join('\n') === lines(expected).join('\n');
+}

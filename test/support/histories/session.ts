@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Address, connect, type Store } from '../../../clickhouse/client.ts';
+import { cliFor } from '../chunk-options.ts';
+import { startOf } from '../compiled.ts';
+import { engineIn } from '../embedded-processes.ts';
+import { type KillableStore, refuseCrash, send, startKillable } from '../killable-store.ts';
+import { type Command, type Ended, environmentOf, listening, startProcess } from '../process.ts';
+import { FaultyProxy } from './proxy.ts';
+
+/** The default, and what all processes of a session are given. */
+export const trustMs = 100;
+
+/** A store of its own, the service as a process, and commands: what histories are made of. */
+export class Session {
+  readonly folder: string;
+  readonly dataDir: string;
+  readonly store: Store;
+  readonly proxy: FaultyProxy;
+  readonly #killable: KillableStore;
+  readonly #commands = new Set<Command>();
+  #service: Command | undefined;
+  #kept: Promise<void> | undefined;
+  #stopping = false;
+  /** Of the service that runs now. */
+  url = '';
+
+  private constructor(folder: string, dataDir: string, killable: KillableStore, proxy: FaultyProxy) {
+    this.folder = folder;
+    this.dataDir = dataDir;
+    this.#killable = killable;
+    this.proxy = proxy;
+    this.store = connect(killable.address);
+  }
+
+  static async start(): Promise<Session> {
+    const folder = await mkdtemp(join(tmpdir(), 'adtally-histories-'));
+    const dataDir = join(folder, 'data');
+    const killable = await startKillable(1, dataDir);
+    const proxy = await FaultyProxy.start(killable.address.url);
+    const session = new Session(folder, dataDir, killable, proxy);
+    session.#kept = session.#keepService();
+    return session;
+  }
+
+  /** A command that is running, of those that were started and not of the service. */
+  anyCommand(below: (limit: number) => number): Command | undefined {
+    return [...this.#commands][below(this.#commands.size)];
+  }
+
+  get service(): Command | undefined {
+    return this.#service;
+  }
+
+  /** @param env what the command has besides the store */
+  async run(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+    const command = this.#start(args, env);
+    this.#commands.add(command);
+    try {
+      const ended = await command.ended;
+      refuseCrash(ended);
+      return ended;
+    } finally {
+      this.#commands.delete(command);
+    }
+  }
+
+  killEngine(): void {
+    const engine = this.engine();
+    if (engine) send(engine, 'SIGKILL');
+  }
+
+  /** Undefined while it starts. */
+  engine(): { readonly pid: number } | undefined {
+    return engineIn(this.dataDir);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.#service?.kill('SIGKILL');
+    await this.#kept;
+    await this.proxy.stop();
+    await this.store.close();
+    await this.#killable.stop();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  #start(args: readonly string[], env: Record<string, string>): Command {
+    const address: Address = { ...this.#killable.address, url: this.proxy.url };
+    return startProcess(process.execPath, [...startOf(cliFor(args)), ...args], {
+      ...environmentOf(address),
+      ANSWER_TRUST_MS: `${trustMs}`,
+      ...env,
+    });
+  }
+
+  /** What ends is started again, as a container is. */
+  async #keepService(): Promise<void> {
+    while (!this.#stopping) {
+      const service = this.#start(['serve'], { PORT: '0', RATE_LIMIT_REQUESTS: '1000000' });
+      this.#service = service;
+      listening(service).then(
+        (url) => {
+          this.url = url;
+        },
+        () => {},
+      );
+      const { stderr } = await service.ended;
+      if (!this.#stopping) refuseCrash({ stderr } as Ended);
+      await delay(100);
+    }
+  }
+}
