@@ -16,7 +16,13 @@ const onRound = (text: string): void => void process.stdout.write(`${text}\n`);
 try {
   const wrong = await historyRounds({
     ...{ rounds, seed, ...(only !== undefined && { only }) },
-    ...{ commands: 6, longestStopMs: 30_000, onRound, ...(steps && { onStep: onRound }) },
+    ...{
+      commands: 6,
+      longestStopMs: 30_000,
+      onDisk: process.getuid?.() === 0,
+      onRound,
+      ...(steps && { onStep: onRound }),
+    },
   });
   if (wrong.length > 0) throw new Error(wrong.join('\n'));
 } finally {

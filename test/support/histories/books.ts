@@ -42,6 +42,8 @@ const mostUnits = 11;
 export class Books {
   readonly account: string;
   readonly list: Book[] = [];
+  /** What the last answer had. */
+  lastUnits = 0;
   readonly #units: Unit[] = [];
   readonly #oracles = new Map<number, Oracle>();
 

@@ -1,4 +1,17 @@
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { select } from '../../../clickhouse/client.ts';
 import { send } from '../killable-store.ts';
 import type { Dice } from '../round-files.ts';
 import type { Session } from './session.ts';
@@ -6,22 +19,27 @@ import type { Session } from './session.ts';
 const faults = [
   'kill a command',
   'kill a command',
+  'kill a command',
   'stop a command',
   'kill the service',
   'stop the service',
   'kill the engine',
   'stop the engine',
+  'flip a byte',
+  'fill the disk',
 ] as const;
 
 /** One fault of chance, and what it was; comes back when it is over. */
 export async function disturb(session: Session, dice: Dice, longestStopMs: number): Promise<string> {
   const fault = dice.one(faults);
+  // Mostly short.
+  const ms = 500 + dice.below(dice.one([1_000, 4_000, longestStopMs - 500]));
+  if (fault === 'flip a byte') return flipByte(session, dice, ms);
+  if (fault === 'fill the disk') return fillDisk(session, ms);
   const [verb, , whom] = fault.split(' ');
   const command = session.anyCommand((limit) => dice.below(limit));
   const victim = whom === 'command' ? command : whom === 'service' ? session.service : session.engine();
   const signal = dice.one(['SIGKILL', 'SIGKILL', 'SIGTERM', 'SIGINT'] as const);
-  // Mostly short.
-  const ms = 1_000 + dice.below(dice.one([1_000, 4_000, longestStopMs - 1_000]));
   if (!victim) return `nothing to ${fault}`;
   if (verb === 'kill') {
     send(victim, whom === 'engine' ? 'SIGKILL' : signal);
@@ -30,7 +48,7 @@ export async function disturb(session: Session, dice: Dice, longestStopMs: numbe
   send(victim, 'SIGSTOP');
   await delay(ms);
   send(victim, 'SIGCONT');
-  return `${fault} for ${Math.round(ms / 1000)} s`;
+  return `${fault} for ${ms} ms`;
 }
 
 /** Some connections to ClickHouse break off, at once or after a silence. */
@@ -39,4 +57,75 @@ export function breakConnections(session: Session, dice: Dice): void {
     dice.below(8) > 0
       ? undefined
       : { afterBytes: dice.below(dice.one([400, 1_200, 6_000])), silentMs: dice.one([0, 0, 500, 5_000]) };
+}
+
+/** Every command of a round has a clock of its own, which jumps while it runs. Empty where libfaketime is not installed. */
+export function oddClocks(folder: string, dice: Dice): () => Record<string, string> {
+  const library = ['x86_64', 'aarch64']
+    .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
+    .find((path) => existsSync(path));
+  if (!library) return () => ({});
+  let clocks = 0;
+  const offset = () => `${dice.one(['+', '-'])}${dice.below(dice.one([5, 3_600, 86_400 * 3]))}s\n`;
+  return () => {
+    const file = join(folder, `clock-${++clocks}`);
+    writeFileSync(file, offset());
+    const jump = setTimeout(() => writeFileSync(file, offset()), dice.below(10_000));
+    jump.unref();
+    return {
+      LD_PRELOAD: library,
+      FAKETIME_TIMESTAMP_FILE: file,
+      FAKETIME_CACHE_DURATION: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    };
+  };
+}
+
+/** A byte of the rows of a part is another one for a while. */
+async function flipByte({ store }: Session, dice: Dice, ms: number): Promise<string> {
+  const query = `SELECT table, path FROM system.parts WHERE database = currentDatabase() AND active AND rows > 0
+    AND (table = 'events' OR endsWith(table, '_date')) ORDER BY modification_time DESC LIMIT 40`;
+  const parts = await select<{ table: string; path: string }>(store, query).catch(() => []);
+  const part = parts[dice.below(parts.length)];
+  const at = dice.below(1e9);
+  try {
+    if (!part) return 'no part to flip a byte of';
+    const names = readdirSync(part.path).filter((name) => name.endsWith('.bin'));
+    const file = openSync(join(part.path, names[at % names.length] ?? ''), 'r+');
+    const { size } = fstatSync(file);
+    const place = at % size;
+    const byte = Buffer.alloc(1);
+    readSync(file, byte, 0, 1, place);
+    writeSync(file, Buffer.from([(byte[0] ?? 0) ^ (1 << (at % 8))]), 0, 1, place);
+    await delay(ms);
+    writeSync(file, byte, 0, 1, place);
+    closeSync(file);
+    return `flip a byte of ${part.table} for ${ms} ms`;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return 'the part is gone whose byte was to be flipped';
+  }
+}
+
+/** Nothing can be written for a while. */
+async function fillDisk({ disk }: Session, ms: number): Promise<string> {
+  if (!disk) return 'no disk to fill';
+  const filler = join(disk.root, 'filler');
+  const file = openSync(filler, 'w');
+  const some = Buffer.alloc(1 << 20);
+  try {
+    for (let size = some.length; size >= 4096; ) {
+      try {
+        writeSync(file, some, 0, size);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+        size /= 2;
+      }
+    }
+    await delay(ms);
+  } finally {
+    closeSync(file);
+    rmSync(filler);
+  }
+  return `fill the disk for ${ms} ms`;
 }

@@ -2,6 +2,8 @@
 export interface Part {
   readonly removes: number;
   readonly adds: number;
+  /** It also copies these bits to others, so many places further, in the place of what is there. */
+  readonly copies?: { readonly bits: number; readonly places: number };
 }
 
 /** What a command may do to what an account has; each of its parts happens once, in any order. Sets are bits of a number. */
@@ -126,15 +128,22 @@ function everyWay(ways: readonly Possible[], open: ReadonlySet<Answer>): Possibl
   for (const way of ways) add(way);
   for (const way of found.values()) {
     for (const [change, parts] of way.left) {
-      for (const [n, { removes, adds }] of change.parts.entries()) {
+      for (const [n, part] of change.parts.entries()) {
         if (!(parts & (1 << n))) continue;
         const left = new Map(way.left).set(change, parts & ~(1 << n));
-        if (change.done) settle(left, change, removes | adds);
-        add({ ...way, state: (way.state & ~removes) | adds, left });
+        if (change.done) settle(left, change, part.removes | part.adds);
+        add({ ...way, state: after(way.state, part), left });
       }
     }
   }
   return [...found.values()];
+}
+
+function after(state: number, { removes, adds, copies }: Part): number {
+  const changed = (state & ~removes) | adds;
+  if (!copies) return changed;
+  const { bits, places } = copies;
+  return (changed & ~(bits << places)) | ((state & bits) << places);
 }
 
 /** What is done for good is not undone by a command about the same that was given up before. */

@@ -39,6 +39,7 @@ export async function ask(
   if (response === undefined) return 'failed';
   const { rows, unconfirmed_revenue_dates: dates } = (parse(response) as { result: Recount }).result;
   const units = books.unitsIn(rows);
+  if (typeof units === 'number') books.lastUnits = units;
   const told = `${path} says ${typeof units === 'number' ? units.toString(2) : units}`;
   const common = { account, begin, end };
   const whole = typeof units === 'number' && sameRows(rows, books.recount(path, units).rows);
@@ -60,7 +61,12 @@ export async function ask(
 export const anyPath = (dice: Dice): string => paths[dice.below(paths.length)] ?? '/v1/campaigns';
 
 /** The whole text of an answer of status 200; undefined for any other end. */
-async function post(url: string, path: string, token: string, body: object): Promise<string | undefined> {
+export async function post(
+  url: string,
+  path: string,
+  token: string,
+  body: object,
+): Promise<string | undefined> {
   try {
     const response = await fetch(`${url}${path}`, {
       method: 'POST',

@@ -8,8 +8,10 @@ import { createToken } from '../../../src/accounts/tokens.ts';
 import { paths } from '../oracle.ts';
 import { Dice } from '../round-files.ts';
 import { Books } from './books.ts';
-import { breakConnections, disturb } from './faults.ts';
+import { breakConnections, disturb, oddClocks } from './faults.ts';
+import { Follower } from './follower.ts';
 import { type Answer, type Change, judge } from './judge.ts';
+import { Lists } from './lists.ts';
 import { ask, type ReaderGround } from './reader.ts';
 import { Session, trustMs } from './session.ts';
 import { Writers } from './writer.ts';
@@ -23,20 +25,23 @@ export interface HistoryRounds {
   readonly commands: number;
   /** The longest that a process stands still. */
   readonly longestStopMs: number;
+  /** Whether the disk of ClickHouse can be filled, for which one has to be root. */
+  readonly onDisk: boolean;
   readonly onRound?: (text: string) => void;
   /** Told of each command and fault when it is over. */
   readonly onStep?: (text: string) => void;
 }
 
 /**
- * Each round lets writers load, take back, replace and rebuild while readers ask for reports, with faults in between, writes down
- * what each was told and when, and judges that.
+ * Each round lets writers load, take back, replace, rebuild, rename, confirm and close while readers ask for reports and followers for
+ * what changed, with faults in between; writes down what each was told and when, and judges that. In the end, in peace, every path
+ * has to say the same, a follower has to have it, and `verify` finds no difference.
  * @returns what was wrong
  */
 export async function historyRounds(options: HistoryRounds): Promise<string[]> {
   const { rounds, seed, only, onRound } = options;
   const wrong: string[] = [];
-  const session = await Session.start();
+  const session = await Session.start(options.onDisk);
   try {
     for (let number = only ?? 1; number <= (only ?? rounds); number++) {
       const startedAt = performance.now();
@@ -79,37 +84,77 @@ class Round {
     const folder = join(session.folder, this.#prefix);
     await mkdir(folder);
     await retrying(() => select(session.store, 'SELECT 1'));
+    let env = (): Record<string, string> => ({});
+    const ground = {
+      ...{ session, folder, changes: this.#changes, env: () => env() },
+      onStep: (text: string) => this.#step(text),
+    };
     const accounts = [0, 1].map((n) => new Books(`${this.#prefix}/${n}`, this.#dice(n)));
-    for (const { account } of accounts) {
+    const lists = new Lists(ground, `${this.#prefix}/lists`);
+    for (const { account } of [...accounts, lists]) {
       this.#tokens.set(account, await createToken(session.store, { account, label: '' }));
     }
+    const followers = accounts.map(
+      ({ account }, n) => new Follower(this.#readerGround, account, n ? 'ad_units' : 'campaigns'),
+    );
     const writers = new Writers(
-      { session, folder, changes: this.#changes, env: () => ({}), onStep: (text) => this.#step(text) },
+      ground,
       accounts.flatMap(({ list }) => list),
     );
-    if (this.#dice(2).below(3) === 0) breakConnections(session, this.#dice(3));
-    const write = async (dice: Dice) => {
+    await lists.load();
+    const choice = this.#dice(2);
+    if (choice.below(3) === 0) this.#breakConnections();
+    if (choice.below(3) === 0) {
+      env = oddClocks(folder, this.#dice(11));
+      this.told.push('odd clocks');
+    }
+    const write = async (dice: Dice, act: () => Promise<void>) => {
       for (let n = 0; n < commands; n++) {
-        await writers.act(dice);
+        await act();
         await delay(dice.below(500));
       }
     };
     const faults = this.#disturb(this.#dice(4), longestStopMs);
-    const readers = [5, 6].map((n) => this.#read(accounts, this.#dice(n)));
-    await Promise.all([7, 8].map((n) => write(this.#dice(n))));
+    const readers = [5, 6].map((n) => this.#read(accounts, lists, this.#dice(n)));
+    const following = followers.map((follower, n) => this.#follow(follower, this.#dice(12 + n)));
+    const [one, other, third] = [this.#dice(7), this.#dice(8), this.#dice(14)];
+    await Promise.all([
+      write(one, () => writers.act(one)),
+      write(other, () => writers.act(other)),
+      write(third, () => lists.act(third)),
+    ]);
     this.#writing = false;
-    await Promise.all([faults, ...readers]);
+    await Promise.all([faults, ...readers, ...following]);
     session.proxy.fate = () => undefined;
+    env = () => ({});
     await retrying(() => select(session.store, 'SELECT 1'));
     await writers.settle(this.#dice(9));
     await this.#readAll(accounts);
+    await this.#judge(accounts, followers);
+  }
+
+  async #judge(accounts: readonly Books[], followers: readonly Follower[]): Promise<void> {
+    const asked = this.#answers.length / 2;
     this.told.push(
       `${this.#changes.length} commands, ${this.#changes.filter(({ done }) => done).length} done`,
-      `${this.#answers.length / 2} answers and ${this.#failed} failed`,
+      `${asked} answers and ${this.#failed} failed`,
     );
     this.wrong.push(...judge({ changes: this.#changes, answers: this.#answers, trustMs }));
+    for (const [n, follower] of followers.entries()) {
+      const path = `/v1/${n ? 'ad_units' : 'campaigns'}/breakdowns/date`;
+      const books = accounts[n] as Books;
+      await follower.requireAll(books.recount(path, books.lastUnits).rows);
+      this.wrong.push(...follower.wrong);
+    }
+    const verified = await this.#session.run(['verify']);
+    if (verified.code !== 0) this.wrong.push(`verify: ${verified.stdout}${verified.stderr}`);
     if (this.wrong.length > 0)
       this.wrong.push(...this.#changes.map(({ told, account }) => `  ${account}: ${told}`));
+  }
+
+  #breakConnections(): void {
+    breakConnections(this.#session, this.#dice(3));
+    this.told.push('connections break');
   }
 
   async #disturb(dice: Dice, longestStopMs: number): Promise<void> {
@@ -128,11 +173,22 @@ class Round {
     this.#options.onStep?.(`${Math.round(performance.now())} ${text}`);
   }
 
-  async #read(accounts: readonly Books[], dice: Dice): Promise<void> {
-    const [first] = accounts as [Books];
+  async #follow(follower: Follower, dice: Dice): Promise<void> {
     while (this.#writing) {
-      if ((await ask(this.#readerGround, accounts[dice.below(accounts.length)] ?? first, dice)) === 'failed')
-        this.#failed++;
+      await follower.look();
+      await delay(dice.below(2_000));
+    }
+  }
+
+  async #read(accounts: readonly Books[], lists: Lists, dice: Dice): Promise<void> {
+    const [first, second] = accounts as [Books, Books];
+    while (this.#writing) {
+      const asked = await dice.one([
+        () => ask(this.#readerGround, first, dice),
+        () => ask(this.#readerGround, second, dice),
+        () => lists.ask(this.#readerGround, dice),
+      ])();
+      if (asked === 'failed') this.#failed++;
       await delay(dice.below(200));
     }
   }

@@ -6,7 +6,8 @@ import { type Address, connect, type Store } from '../../../clickhouse/client.ts
 import { cliFor } from '../chunk-options.ts';
 import { startOf } from '../compiled.ts';
 import { engineIn } from '../embedded-processes.ts';
-import { type KillableStore, refuseCrash, send, startKillable } from '../killable-store.ts';
+import { type KillableStore, refuseCrash, startKillable } from '../killable-store.ts';
+import { Disk } from '../power/disk.ts';
 import { type Command, type Ended, environmentOf, listening, startProcess } from '../process.ts';
 import { FaultyProxy } from './proxy.ts';
 
@@ -19,6 +20,7 @@ export class Session {
   readonly dataDir: string;
   readonly store: Store;
   readonly proxy: FaultyProxy;
+  readonly disk: Disk | undefined;
   readonly #killable: KillableStore;
   readonly #commands = new Set<Command>();
   #service: Command | undefined;
@@ -27,20 +29,29 @@ export class Session {
   /** Of the service that runs now. */
   url = '';
 
-  private constructor(folder: string, dataDir: string, killable: KillableStore, proxy: FaultyProxy) {
+  private constructor(
+    folder: string,
+    dataDir: string,
+    killable: KillableStore,
+    proxy: FaultyProxy,
+    disk: Disk | undefined,
+  ) {
     this.folder = folder;
     this.dataDir = dataDir;
+    this.disk = disk;
     this.#killable = killable;
     this.proxy = proxy;
     this.store = connect(killable.address);
   }
 
-  static async start(): Promise<Session> {
+  /** @param onDisk whether DATA_DIR is on a disk of its own, which can be filled; only root can make one */
+  static async start(onDisk: boolean): Promise<Session> {
     const folder = await mkdtemp(join(tmpdir(), 'adtally-histories-'));
-    const dataDir = join(folder, 'data');
+    const disk = onDisk ? new Disk(folder, 'ext4') : undefined;
+    const dataDir = join(disk?.root ?? folder, 'data');
     const killable = await startKillable(1, dataDir);
     const proxy = await FaultyProxy.start(killable.address.url);
-    const session = new Session(folder, dataDir, killable, proxy);
+    const session = new Session(folder, dataDir, killable, proxy, disk);
     session.#kept = session.#keepService();
     return session;
   }
@@ -67,11 +78,6 @@ export class Session {
     }
   }
 
-  killEngine(): void {
-    const engine = this.engine();
-    if (engine) send(engine, 'SIGKILL');
-  }
-
   /** Undefined while it starts. */
   engine(): { readonly pid: number } | undefined {
     return engineIn(this.dataDir);
@@ -84,6 +90,7 @@ export class Session {
     await this.proxy.stop();
     await this.store.close();
     await this.#killable.stop();
+    await this.disk?.remove();
     await rm(this.folder, { recursive: true, force: true });
   }
 

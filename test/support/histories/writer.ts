@@ -5,8 +5,8 @@ import { retrying } from '../../../clickhouse/retry.ts';
 import { chunkBytes } from '../chunk-options.ts';
 import type { Dice } from '../round-files.ts';
 import { type Book, bitsOf, unitBytes, type Version } from './books.ts';
-import type { Change, Part } from './judge.ts';
-import type { Session } from './session.ts';
+import type { Part } from './judge.ts';
+import { type CommandGround, perform } from './perform.ts';
 
 /** What writers know of a book. */
 class Shelf {
@@ -29,22 +29,13 @@ class Shelf {
   }
 }
 
-export interface WriterGround {
-  readonly session: Session;
-  readonly folder: string;
-  readonly changes: Change[];
-  readonly onStep: (text: string) => void;
-  /** The environment of the next command. */
-  env(): Record<string, string>;
-}
-
 /** All writers of a round: they load, take back and replace, and write down what they did. */
 export class Writers {
-  readonly #ground: WriterGround;
+  readonly #ground: CommandGround;
   readonly #shelves: readonly Shelf[];
   #names = 0;
 
-  constructor(ground: WriterGround, books: readonly Book[]) {
+  constructor(ground: CommandGround, books: readonly Book[]) {
     this.#ground = ground;
     this.#shelves = books.map((book) => new Shelf(book));
   }
@@ -153,20 +144,11 @@ export class Writers {
     parts: readonly Part[],
     how: 'all' | 'some' = 'all',
   ): Promise<string> {
-    const { session, changes, env, onStep } = this.#ground;
-    const own = env();
-    const begin = performance.now();
-    const { code, signal, stderr } = await session.run(args, own);
-    const end = performance.now();
-    const done = code === 0;
-    if (!done) shelf.unknownSince = end;
+    const { account, name } = shelf.book;
+    const about = { account, subject: `${account}/${name}`, how };
+    const { begin, end, isDone, told } = await perform(this.#ground, about, args, parts);
+    if (!isDone) shelf.unknownSince = end;
     else if (how === 'all' && shelf.unknownSince <= begin) shelf.unknownSince = Number.NaN;
-    const told = `${args[0]} ${args.at(-1)?.split('/').at(-1)} ${signal ?? code}${done ? '' : ` ${stderr.trim().split('\n').at(-1)?.slice(0, 160)}`} ${Math.round(begin)}-${Math.round(end)}`;
-    changes.push({
-      ...{ told, account: shelf.book.account, subject: `${shelf.book.account}/${shelf.book.name}` },
-      ...{ begin, end, done: done && how === 'all', parts },
-    });
-    onStep(told);
     return told;
   }
 

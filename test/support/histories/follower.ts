@@ -1,0 +1,73 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { parse } from 'lossless-json';
+import { lines, type Recount, type Row } from '../oracle.ts';
+import { post, type ReaderGround } from './reader.ts';
+
+interface Changed {
+  readonly changed_until: string;
+  readonly days: readonly { readonly day: string }[];
+}
+
+/** How long a change may be untold. */
+const heldBackMs = 60_000;
+
+/**
+ * Keeps the days of one report as someone does who fetches only those that are told to have changed: a day that is not told
+ * stays as it was.
+ */
+export class Follower {
+  readonly account: string;
+  readonly wrong: string[] = [];
+  readonly #ground: ReaderGround;
+  readonly #path: string;
+  readonly #days = new Map<string, readonly Row[]>();
+  #until = '1970-01-01T00:00:00Z';
+
+  constructor(ground: ReaderGround, account: string, family: 'campaigns' | 'ad_units') {
+    this.#ground = ground;
+    this.account = account;
+    this.#path = `/v1/${family}`;
+  }
+
+  /** Fetches what changed; whether it got all of it. */
+  async look(): Promise<boolean> {
+    const answer = await this.#ask('/changes', { changed_since: this.#until });
+    if (answer === undefined) return false;
+    const { changed_until: until, days } = answer as Changed;
+    if (until < this.#until) {
+      this.wrong.push(
+        `${this.account}, ${this.#path}/changes: changed_until was ${this.#until} and is ${until}`,
+      );
+    }
+    for (const { day } of days) {
+      const report = await this.#ask('/breakdowns/date', { start_time: day, end_time: day });
+      if (report === undefined) return false;
+      this.#days.set(day, (report as Recount).rows);
+    }
+    this.#until = until;
+    return true;
+  }
+
+  /** Looks, in peace, until it has what a report says. @returns what it lacks after a minute */
+  async requireAll(expected: readonly Row[]): Promise<void> {
+    const wanted = lines(expected).sort();
+    for (const startedAt = performance.now(); ; await delay(1_000)) {
+      await this.look();
+      const found = lines([...this.#days.values()].flat()).sort();
+      if (found.join('\n') === wanted.join('\n')) return;
+      if (performance.now() - startedAt < heldBackMs) continue;
+      const lacking = wanted.filter((line) => !found.includes(line));
+      const older = found.filter((line) => !wanted.includes(line));
+      this.wrong.push(
+        `${this.account}, ${this.#path}/changes, until ${this.#until}: not told of ${lacking.slice(0, 3)}; kept ${older.slice(0, 3)}`,
+      );
+      return;
+    }
+  }
+
+  async #ask(path: string, body: object): Promise<object | undefined> {
+    const { session, token } = this.#ground;
+    const text = await post(session.url, this.#path + path, token(this.account), body);
+    return text === undefined ? undefined : (parse(text) as { result: object }).result;
+  }
+}

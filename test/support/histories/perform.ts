@@ -1,0 +1,42 @@
+import type { Change, Part } from './judge.ts';
+import type { Session } from './session.ts';
+
+export interface CommandGround {
+  readonly session: Session;
+  /** For the files that commands read. */
+  readonly folder: string;
+  readonly changes: Change[];
+  /** What the next command has in its environment. */
+  readonly env: () => Record<string, string>;
+  readonly onStep: (text: string) => void;
+}
+
+export interface About {
+  readonly account: string;
+  readonly subject: string;
+  /** Whether it has to have done all of its parts when it is done; else any of them. */
+  readonly how?: 'all' | 'some';
+}
+
+/** Runs a command and writes down what it may have done. @returns that, and what it said */
+export async function perform(
+  { session, changes, env, onStep }: CommandGround,
+  { account, subject, how = 'all' }: About,
+  args: readonly string[],
+  parts: readonly Part[],
+): Promise<Change & { readonly isDone: boolean; readonly said: string }> {
+  const own = env();
+  const begin = performance.now();
+  const { code, signal, stderr } = await session.run(args, own);
+  const end = performance.now();
+  const isDone = code === 0;
+  const said = isDone ? '' : (stderr.trim().split('\n').at(-1)?.slice(0, 200) ?? '');
+  const words = args.filter((word) => !word.startsWith('--')).map((word) => word.split('/').at(-1));
+  const told = `${words.join(' ')}: ${signal ?? code} ${said} (${Math.round(begin)}-${Math.round(end)})`;
+  const change = { told, account, subject, begin, end, done: isDone && how === 'all', parts };
+  // Nothing was begun.
+  const isRefused = /prune has folded/.test(said);
+  if (!isRefused) changes.push(change);
+  onStep(`${account}: ${told}`);
+  return { ...change, isDone, said };
+}
