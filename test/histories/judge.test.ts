@@ -16,7 +16,7 @@ function answer(begin: number, end: number, units: number, fields: Partial<Answe
 }
 
 const judged = (changes: readonly Change[], answers: readonly Answer[], trustMs = 0) =>
-  judge({ changes, answers, trustMs });
+  judge({ changes, answers, trustMs }).wrong;
 
 const load = change(10, 20, [brings(1)]);
 
@@ -39,6 +39,11 @@ describe('histories that are right', () => {
     ],
     ['each table has its own moment', [load], [answer(11, 12, 1), answer(13, 14, 0, { table: 'device' })]],
     ['accounts have nothing of each other', [load], [answer(30, 31, 0, { account: 'b' })]],
+    [
+      'what is in doubt may show twice until it is mended',
+      [{ ...load, ...killed }, change(40, 50, [brings(1)])],
+      [answer(30, 31, 1, { odd: 1 }), answer(45, 46, 1, { odd: 1 }), answer(51, 52, 1)],
+    ],
     ['a kept answer is a little old', [load], [answer(12, 13, 1), answer(14, 15, 0)], 5],
   ])('%s', (_, changes, answers, trustMs) => {
     expect(judged(changes, answers, trustMs)).toEqual([]);
@@ -50,6 +55,12 @@ describe('histories that are wrong', () => {
   test.each<[string, Change[], Answer[], number?]>([
     ['what nobody loaded', [], [answer(0, 1, 1)]],
     ['what is loaded later', [load], [answer(0, 9, 1)]],
+    ['twice after a load is done', [load], [answer(21, 22, 1, { odd: 1 })]],
+    [
+      'twice after what was killed has been mended',
+      [{ ...load, ...killed }, change(40, 50, [brings(1)])],
+      [answer(51, 52, 1, { odd: 1 })],
+    ],
     ['what was done is not there', [load], [answer(21, 22, 0)]],
     ['what was there is gone', [load], [answer(11, 12, 1), answer(13, 14, 0)]],
     ['half of what goes in one step', [two, change(30, 40, [takes(3)])], [answer(32, 33, 2)]],

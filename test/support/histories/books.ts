@@ -14,6 +14,8 @@ export interface Unit {
 export interface Version {
   readonly name: string;
   readonly units: readonly Unit[];
+  /** What is rejected of the file until it is corrected and replayed. */
+  readonly rejected: readonly Unit[];
   readonly text: string;
 }
 
@@ -28,15 +30,18 @@ export interface Book {
 export const bitsOf = (units: readonly Unit[]): number => units.reduce((bits, { bit }) => bits | bit, 0);
 
 /** All lines have this length, so that chunks of a multiple of three have whole units. */
-const lineLength = 330;
+const lineLength = 360;
 export const unitBytes = 3 * lineLength;
 /** How often an event of a unit may be counted before the figures of the next one hide it. */
-const base = 16;
+const base = 32;
+/** Makes a device longer than it may be. */
+const tooMuch = ` ${'x'.repeat(32)}`;
+export const corrected = (text: string): string => text.replaceAll(tooMuch, '');
 /** Of an account: more would not fit into the digits of a count. */
 const mostUnits = 11;
 
 /**
- * The files of an account. The impressions of a unit are a power of sixteen, three times, so the sum of any report tells how
+ * The files of an account. The impressions of a unit are a power of 32, three times, so the sum of any report tells how
  * often each unit is counted.
  */
 export class Books {
@@ -51,15 +56,21 @@ export class Books {
     this.account = account;
     for (let n = 0; n < 3; n++) {
       const counts = [1 + dice.below(2), 1].map((count) => Math.min(count, mostUnits - this.#units.length));
-      const versions = counts.map((count, version) => this.#version(`${n}-${version}`, count, dice));
+      const versions = counts.map((count, version) =>
+        this.#version(`${n}-${version}`, count, dice, n + version === 0 ? 1 : 0),
+      );
       this.list.push({ account, name: `${n}`, versions });
     }
   }
 
-  #version(name: string, count: number, dice: Dice): Version {
-    const units = Array.from({ length: count }, () => this.#unit(dice));
-    const text = units.flatMap(({ events }) => events.map(padded)).join('');
-    return { name, units, text };
+  #version(name: string, count: number, dice: Dice, wrong: number): Version {
+    const made = (of: number) => Array.from({ length: of }, () => this.#unit(dice));
+    const [units, rejected] = [made(count), made(wrong)];
+    const text = [
+      ...units.flatMap(({ events }) => events),
+      ...rejected.flatMap(({ events }) => events.map((line) => ({ ...line, device: line.device + tooMuch }))),
+    ];
+    return { name, units, rejected, text: text.map(padded).join('') };
   }
 
   #unit(dice: Dice): Unit {
@@ -88,16 +99,16 @@ export class Books {
     return unit;
   }
 
-  /** Which units are in these rows, or why none can be told. */
-  unitsIn(rows: readonly Row[]): number | string {
+  /** Bits of the units that are in these rows, and of those that are there in part or several times. */
+  unitsIn(rows: readonly Row[]): { readonly units: number; readonly odd: number } {
     const sum = rows.reduce((total, { impressions = '0' }) => total + BigInt(`${impressions}`), 0n);
-    let bits = 0;
+    let [units, odd] = [0, 0];
     for (const [n, { bit }] of this.#units.entries()) {
       const times = Number((sum / BigInt(base) ** BigInt(n)) % BigInt(base));
-      if (times === 3) bits |= bit;
-      else if (times !== 0) return `${times} of 3 events of unit ${n}`;
+      if (times > 0) units |= bit;
+      if (times !== 0 && times !== 3) odd |= bit;
     }
-    return bits;
+    return { units, odd };
   }
 
   /** What a path says to an account that has these units. */

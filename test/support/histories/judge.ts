@@ -31,6 +31,8 @@ export interface Answer {
   readonly table: string;
   readonly begin: number;
   readonly end: number;
+  /** Bits of what it has in part, or several times. */
+  readonly odd?: number;
   /** Whether it is what an account has to be told that has these. */
   readonly fits: (state: number) => boolean;
 }
@@ -50,6 +52,12 @@ interface Possible {
   readonly seen: ReadonlySet<Answer>;
 }
 
+export interface Verdict {
+  readonly wrong: readonly string[];
+  /** Answers that had something in part or several times while it was in doubt, see `isInDoubt`. */
+  readonly inDoubt: number;
+}
+
 /** More would take minutes; histories are made so that there are some hundred. */
 const mostWays = 100_000;
 
@@ -58,12 +66,33 @@ const mostWays = 100_000;
  * answers from one table have to agree on the order in which changes happened: every way in which they could have happened
  * is followed from moment to moment, and an answer leaves those in which it was true. Nothing is there at first.
  */
-export function judge(history: History): string[] {
+export function judge(history: History): Verdict {
   const tables = new Map(history.answers.map((answer) => [`${answer.account} ${answer.table}`, answer]));
-  return [...tables.values()].flatMap(({ account, table }) => {
+  const odd = history.answers.filter((answer) => answer.odd);
+  const wrong = odd.filter((answer) => !isInDoubt(answer, history)).map((answer) => describe(answer, []));
+  const judged = [...tables.values()].flatMap(({ account, table }) => {
     const changes = history.changes.filter((change) => change.account === account);
     const answers = history.answers.filter((answer) => answer.account === account && answer.table === table);
     return judgeTable({ ...history, changes, answers });
+  });
+  return { wrong: [...wrong, ...judged], inDoubt: odd.length - wrong.length };
+}
+
+/**
+ * Whether what an answer has in part or several times was in doubt, which is the one thing that reports are not spared: a
+ * command that brings it was under way, or had ended without being done, and none was done since.
+ */
+function isInDoubt({ account, odd = 0, begin, end }: Answer, { changes, trustMs }: History): boolean {
+  const bits = Array.from({ length: 31 }, (_, n) => 1 << n).filter((bit) => odd & bit);
+  return bits.every((bit) => {
+    const bring = changes.filter(
+      (change) => change.account === account && change.parts.some(({ adds }) => adds & bit),
+    );
+    const over = bring.filter((change) => change.done && change.end < begin - trustMs);
+    return bring.some(
+      (change) =>
+        change.begin <= end && !over.includes(change) && !over.some((later) => later.begin >= change.end),
+    );
   });
 }
 

@@ -18,18 +18,24 @@ export interface About {
   readonly how?: 'all' | 'some';
 }
 
-/** Runs a command and writes down what it may have done. @returns that, and what it said */
+export interface Performed extends Change {
+  readonly isDone: boolean;
+  readonly isRefused: boolean;
+}
+
+/** Runs a command and writes down what it may have done. @returns that, and whether it had to refuse it */
 export async function perform(
   { session, changes, env, onStep }: CommandGround,
   { account, subject, how = 'all' }: About,
   args: readonly string[],
   parts: readonly Part[],
-): Promise<Change & { readonly isDone: boolean; readonly said: string }> {
+): Promise<Performed> {
   const own = env();
   const begin = performance.now();
   const { code, signal, stderr } = await session.run(args, own);
   const end = performance.now();
-  const isDone = code === 0;
+  // 4: and some rows were rejected.
+  const isDone = code === 0 || code === 4;
   const said = isDone ? '' : (stderr.trim().split('\n').at(-1)?.slice(0, 200) ?? '');
   const words = args.filter((word) => !word.startsWith('--')).map((word) => word.split('/').at(-1));
   const told = `${words.join(' ')}: ${signal ?? code} ${said} (${Math.round(begin)}-${Math.round(end)})`;
@@ -38,5 +44,5 @@ export async function perform(
   const isRefused = /prune has folded/.test(said);
   if (!isRefused) changes.push(change);
   onStep(`${account}: ${told}`);
-  return { ...change, isDone, said };
+  return { ...change, isDone, isRefused };
 }

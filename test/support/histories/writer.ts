@@ -4,9 +4,9 @@ import { select } from '../../../clickhouse/client.ts';
 import { retrying } from '../../../clickhouse/retry.ts';
 import { chunkBytes } from '../chunk-options.ts';
 import type { Dice } from '../round-files.ts';
-import { type Book, bitsOf, unitBytes, type Version } from './books.ts';
+import { type Book, bitsOf, corrected, unitBytes, type Version } from './books.ts';
 import type { Part } from './judge.ts';
-import { type CommandGround, perform } from './perform.ts';
+import { type CommandGround, type Performed, perform } from './perform.ts';
 
 /** What writers know of a book. */
 class Shelf {
@@ -15,6 +15,8 @@ class Shelf {
   version = 0;
   /** That a replacement was begun and has not said that it is done: the load that it replaces. */
   replacing: string | undefined;
+  /** The same of a replay: its command. */
+  replaying: readonly string[] | undefined;
   /** When something ended of which nobody knows how, and nothing has been done since. */
   unknownSince = Number.NaN;
   loading = 0;
@@ -45,13 +47,18 @@ export class Writers {
     const free = this.#shelves.filter(({ isTaken }) => !isTaken);
     const shelf = free[dice.below(free.length)];
     const what = dice.below(100);
-    if (!shelf || what < 6) return this.#rebuild();
+    if (!shelf || what < 4) return this.#maintain(['rebuild']);
+    if (what < 8) return this.#prune(dice);
     if (shelf.replacing !== undefined) return this.#alone(shelf, () => this.#replace(shelf, dice));
+    if (shelf.replaying !== undefined) return this.#alone(shelf, () => this.#replay(shelf));
     if (what < 60 || shelf.loading > 0) {
       await this.#load(shelf, dice);
       return;
     }
-    if (what < 85 || shelf.isOpen || shelf.version > 0)
+    if (what < 70 && this.#versionOf(shelf).rejected.length > 0) {
+      return this.#alone(shelf, () => this.#replay(shelf));
+    }
+    if (what < 87 || shelf.isOpen || shelf.version > 0)
       return this.#alone(shelf, () => this.#takeBack(shelf));
     return this.#alone(shelf, () => this.#replace(shelf, dice));
   }
@@ -60,15 +67,28 @@ export class Writers {
   async settle(dice: Dice): Promise<void> {
     for (const shelf of this.#shelves) {
       for (let attempt = 1; shelf.isOpen; attempt++) {
-        const told =
-          shelf.replacing === undefined ? await this.#load(shelf, dice) : await this.#replace(shelf, dice);
+        const told = shelf.replaying
+          ? await this.#replay(shelf)
+          : shelf.replacing
+            ? await this.#replace(shelf, dice)
+            : await this.#load(shelf, dice);
         if (attempt === 4) throw new Error(`a command fails in peace: ${told}`);
       }
     }
   }
 
-  async #rebuild(): Promise<void> {
-    await this.#ground.session.run(['rebuild'], this.#ground.env());
+  /** Changes no report. */
+  async #maintain(args: readonly string[]): Promise<void> {
+    const { session, env, onStep } = this.#ground;
+    const { code, signal } = await session.run(args, env());
+    onStep(`${args.join(' ')}: ${signal ?? code}`);
+  }
+
+  /** Folds the events of the first month, or of the first two. */
+  async #prune(dice: Dice): Promise<void> {
+    const now = new Date();
+    const months = (now.getUTCFullYear() - 2026) * 12 + now.getUTCMonth() - dice.one([1, 2]);
+    if (months > 0) await this.#maintain(['prune', '--keep', `${months}mo`, '--anyway']);
   }
 
   async #alone<T>(shelf: Shelf, work: () => Promise<T>): Promise<void> {
@@ -79,36 +99,52 @@ export class Writers {
   }
 
   async #load(shelf: Shelf, dice: Dice): Promise<string> {
-    const version = shelf.book.versions[shelf.version] as Version;
+    const version = this.#versionOf(shelf);
     const path = await this.#file(shelf, version);
     const bytes = unitBytes * dice.one([1, 1, 2, 8]);
     shelf.loading++;
     const parts = version.units.map(({ bit }) => ({ adds: bit, removes: 0 }));
-    return this.#command(shelf, ['ingest', 'events', '--quiet', chunkBytes, `${bytes}`, path], parts).finally(
-      () => {
-        shelf.loading--;
-      },
-    );
+    const args = ['ingest', 'events', '--quiet', chunkBytes, `${bytes}`, path];
+    const { told } = await this.#command(shelf, args, parts);
+    shelf.loading--;
+    return told;
   }
 
   /** All that was loaded of a book. */
   async #takeBack(shelf: Shelf): Promise<void> {
-    const { units } = shelf.book.versions[shelf.version] as Version;
-    const loads = await this.#loadsOf(shelf);
+    const { units, rejected } = this.#versionOf(shelf);
+    const bits = [...units, ...rejected].map(({ bit }) => bit);
+    const loads = (await this.#loadsOf(shelf)).toReversed();
     const last = loads.at(-1);
     if (last === undefined) return;
     for (const load of loads.slice(0, -1)) {
-      const parts = units.map(({ bit }) => ({ adds: 0, removes: bit }));
+      const parts = bits.map((removes) => ({ adds: 0, removes }));
       await this.#command(shelf, ['unload', load], parts, 'some');
     }
     // One load that has all of it goes in one step.
     const isOne = loads.length === 1 && !shelf.isOpen;
-    const parts = isOne ? [bitsOf(units)] : units.map(({ bit }) => bit);
+    const parts = isOne ? [bits.reduce((all, bit) => all | bit, 0)] : bits;
     await this.#command(
       shelf,
       ['unload', last],
       parts.map((removes) => ({ adds: 0, removes })),
     );
+  }
+
+  /** What a load has rejected, corrected. */
+  async #replay(shelf: Shelf): Promise<string> {
+    const version = this.#versionOf(shelf);
+    if (!shelf.replaying) {
+      const [load] = await this.#loadsOf(shelf);
+      if (load === undefined) return '';
+      const { code, stdout } = await this.#ground.session.run(['rejects', load, '--json']);
+      if (code !== 0 || stdout.trim() === '') return '';
+      shelf.replaying = ['replay', load, await this.#file(shelf, version, corrected(stdout))];
+    }
+    const parts = version.rejected.map(({ bit }) => ({ adds: bit, removes: 0 }));
+    const { isDone, told } = await this.#command(shelf, shelf.replaying, parts);
+    if (isDone) shelf.replaying = undefined;
+    return told;
   }
 
   /** The next version in the place of the one that is loaded, if one load has all of it. */
@@ -132,8 +168,10 @@ export class Writers {
       `${shelf.replacing}`,
       path,
     ];
-    const told = await this.#command(shelf, args, [{ removes: bitsOf(old.units), adds: bitsOf(next.units) }]);
-    if (!shelf.isOpen) shelf.replacing = undefined;
+    const parts = [{ removes: bitsOf(old.units), adds: bitsOf(next.units) }];
+    const { isDone, isRefused, told } = await this.#command(shelf, args, parts);
+    if (isDone || isRefused) shelf.replacing = undefined;
+    if (isRefused) shelf.version = 0;
     return told;
   }
 
@@ -143,30 +181,35 @@ export class Writers {
     args: readonly string[],
     parts: readonly Part[],
     how: 'all' | 'some' = 'all',
-  ): Promise<string> {
+  ): Promise<Performed> {
     const { account, name } = shelf.book;
     const about = { account, subject: `${account}/${name}`, how };
-    const { begin, end, isDone, told } = await perform(this.#ground, about, args, parts);
-    if (!isDone) shelf.unknownSince = end;
-    else if (how === 'all' && shelf.unknownSince <= begin) shelf.unknownSince = Number.NaN;
-    return told;
+    const performed = await perform(this.#ground, about, args, parts);
+    const { begin, end, isDone, isRefused } = performed;
+    if (isDone && how === 'all' && shelf.unknownSince <= begin) shelf.unknownSince = Number.NaN;
+    if (!isDone && !isRefused) shelf.unknownSince = end;
+    return performed;
   }
 
   /** A name for each command, by which its load is found. */
-  async #file(shelf: Shelf, version: Version): Promise<string> {
+  async #file(shelf: Shelf, version: Version, text = version.text): Promise<string> {
     const path = join(
       this.#ground.folder,
       `${shelf.book.account.replaceAll('/', '-')}-${version.name}.${++this.#names}.ndjson`,
     );
-    await writeFile(path, version.text);
+    await writeFile(path, text);
     return path;
+  }
+
+  #versionOf({ book, version }: Shelf): Version {
+    return book.versions[version] as Version;
   }
 
   async #loadsOf({ book, version }: Shelf): Promise<string[]> {
     const { session, folder } = this.#ground;
     const prefix = join(folder, `${book.account.replaceAll('/', '-')}-${book.versions[version]?.name}.`);
     const query = `SELECT load_id AS load FROM loads FINAL
-      WHERE startsWith(file, {prefix:String}) AND kind IN ('events', 'replacement') AND state != 'unloaded' ORDER BY turn`;
+      WHERE startsWith(file, {prefix:String}) AND kind != 'rebuild' AND state != 'unloaded' ORDER BY turn`;
     const rows = await retrying(() => select<{ load: string }>(session.store, query, { prefix }));
     return rows.map(({ load }) => load);
   }
