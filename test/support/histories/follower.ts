@@ -8,8 +8,8 @@ interface Changed {
   readonly days: readonly { readonly day: string }[];
 }
 
-/** How long a change may be untold. */
-const heldBackMs = 60_000;
+/** What is not told by then never will be; some ten seconds are usual, and longer after a kill. */
+const heldBackMs = 180_000;
 
 /**
  * Keeps the days of one report as someone does who fetches only those that are told to have changed: a day that is not told
@@ -48,7 +48,7 @@ export class Follower {
     return true;
   }
 
-  /** Looks, in peace, until it has what a report says. @returns what it lacks after a minute */
+  /** Looks, in peace, until it has what a report says. What it lacks in the end is `wrong`. */
   async requireAll(expected: readonly Row[]): Promise<void> {
     const wanted = lines(expected).sort();
     for (const startedAt = performance.now(); ; await delay(1_000)) {

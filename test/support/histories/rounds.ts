@@ -46,7 +46,9 @@ export async function historyRounds(options: HistoryRounds): Promise<string[]> {
     for (let number = only ?? 1; number <= (only ?? rounds); number++) {
       const startedAt = performance.now();
       const round = new Round(session, options, number);
-      await round.run();
+      await round.run().catch((error: unknown) => {
+        round.wrong.push(`${error instanceof Error ? error.stack : error}`);
+      });
       wrong.push(...round.wrong.map((each) => `seed ${seed}, round ${number}: ${each}`));
       onRound?.(
         `round ${number}: ${round.told.join(', ')}, ${Math.round((performance.now() - startedAt) / 1000)} s${round.wrong.map((each) => `\nWRONG ${each}`)}`,
@@ -202,7 +204,7 @@ class Round {
       for (const path of paths) {
         await pollFor(
           async () => (await ask(this.#readerGround, books, dice, path)) === 'told' || undefined,
-          { pollMs: 200, signal: AbortSignal.timeout(60_000) },
+          { pollMs: 200, signal: AbortSignal.timeout(300_000) },
         );
       }
     }

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { select } from '../../../clickhouse/client.ts';
 import { retrying } from '../../../clickhouse/retry.ts';
 import { chunkBytes } from '../chunk-options.ts';
@@ -72,7 +73,8 @@ export class Writers {
           : shelf.replacing
             ? await this.#replace(shelf, dice)
             : await this.#load(shelf, dice);
-        if (attempt === 4) throw new Error(`a command fails in peace: ${told}`);
+        if (shelf.isOpen && attempt === 6) throw new Error(`a command fails in peace: ${told}`);
+        await delay(500);
       }
     }
   }
