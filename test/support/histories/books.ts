@@ -38,7 +38,7 @@ const base = 32;
 const tooMuch = ` ${'x'.repeat(32)}`;
 export const corrected = (text: string): string => text.replaceAll(tooMuch, '');
 /** Of an account: more would not fit into the digits of a count. */
-const mostUnits = 11;
+const mostUnits = 10;
 
 /**
  * The files of an account. The impressions of a unit are a power of 32, three times, so the sum of any report tells how

@@ -58,7 +58,7 @@ export async function ask(
   return 'told';
 }
 
-export const anyPath = (dice: Dice): string => paths[dice.below(paths.length)] ?? '/v1/campaigns';
+const anyPath = (dice: Dice): string => paths[dice.below(paths.length)] ?? '/v1/campaigns';
 
 /** The whole text of an answer of status 200; undefined for any other end. */
 export async function post(
