@@ -11,17 +11,13 @@ export interface ReaderGround {
   readonly answers: Answer[];
 }
 
-/** Without the day: both are made of one table. */
-const tableOf = (path: string): string =>
-  path
-    .replace(/_date$/, '')
-    .replace(/breakdowns\/date$/, '')
-    .replace(/\/breakdowns\/$|\/$/, '');
+/** With the day or without, both are made of one table. */
+const tableOf = (path: string): string => path.replace(/\/breakdowns\/date$|_date$/, '');
 
 /** How one question ended. */
 export type Asked = 'told' | 'failed';
 
-/** Asks for one report and writes the answer down, if it came whole. @throws where an answer is of no state at all */
+/** Asks for one report and writes the answer down, if it came whole. */
 export async function ask(
   ground: ReaderGround,
   books: Books,
