@@ -18,6 +18,8 @@ const heldBackMs = 180_000;
 export class Follower {
   readonly account: string;
   readonly wrong: string[] = [];
+  /** How often `changed_until` was earlier than before: a load goes on that was not heard of for a minute. */
+  wentBack = 0;
   readonly #ground: ReaderGround;
   readonly #path: string;
   readonly #days = new Map<string, readonly Row[]>();
@@ -34,11 +36,7 @@ export class Follower {
     const answer = await this.#ask('/changes', { changed_since: this.#until });
     if (answer === undefined) return false;
     const { changed_until: until, days } = answer as Changed;
-    if (until < this.#until) {
-      this.wrong.push(
-        `${this.account}, ${this.#path}/changes: changed_until was ${this.#until} and is ${until}`,
-      );
-    }
+    if (until < this.#until) this.wentBack++;
     for (const { day } of days) {
       const report = await this.#ask('/breakdowns/date', { start_time: day, end_time: day });
       if (report === undefined) return false;

@@ -149,6 +149,7 @@ class Round {
       const books = accounts[n] as Books;
       await follower.requireAll(books.recount(path, books.lastUnits).rows);
       this.wrong.push(...follower.wrong);
+      if (follower.wentBack > 0) this.told.push(`changed_until went back ${follower.wentBack} times`);
     }
     const verified = await this.#session.run(['verify']);
     if (verified.code !== 0) this.wrong.push(`verify: ${verified.stdout}${verified.stderr}`);
