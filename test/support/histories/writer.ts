@@ -56,7 +56,7 @@ export class Writers {
       await this.#load(shelf, dice);
       return;
     }
-    if (what < 70 && this.#versionOf(shelf).rejected.length > 0) {
+    if (what < 70 && !shelf.isOpen && this.#versionOf(shelf).rejected.length > 0) {
       return this.#alone(shelf, () => this.#replay(shelf));
     }
     if (what < 87 || shelf.isOpen || shelf.version > 0)
@@ -67,13 +67,14 @@ export class Writers {
   /** Leaves nothing of which nobody knows how it ended. @throws if commands fail in peace */
   async settle(dice: Dice): Promise<void> {
     for (const shelf of this.#shelves) {
-      for (let attempt = 1; shelf.isOpen; attempt++) {
+      const isOpen = () => shelf.isOpen || shelf.replaying !== undefined;
+      for (let attempt = 1; isOpen(); attempt++) {
         const told = shelf.replaying
           ? await this.#replay(shelf)
           : shelf.replacing
             ? await this.#replace(shelf, dice)
             : await this.#load(shelf, dice);
-        if (shelf.isOpen && attempt === 6) throw new Error(`a command fails in peace: ${told}`);
+        if (isOpen() && attempt === 6) throw new Error(`a command fails in peace: ${told}`);
         await delay(500);
       }
     }
@@ -144,7 +145,10 @@ export class Writers {
       shelf.replaying = ['replay', load, await this.#file(shelf, version, corrected(stdout))];
     }
     const parts = version.rejected.map(({ bit }) => ({ adds: bit, removes: 0 }));
-    const { isDone, told } = await this.#command(shelf, shelf.replaying, parts);
+    const { account, name } = shelf.book;
+    // It completes no load.
+    const about = { account, subject: `${account}/${name} replay` };
+    const { isDone, told } = await perform(this.#ground, about, shelf.replaying, parts);
     if (isDone) shelf.replaying = undefined;
     return told;
   }
