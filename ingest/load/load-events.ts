@@ -134,6 +134,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const unsettled: DeliveredChunk[] = [];
   const held: DeliveredChunk[] = [];
   const batches: Batch[] = [];
+  // What is not dropped in spite of retries goes by itself after a day.
+  const letGo = () => Promise.allSettled(batches.splice(0).map((batch) => settle(store, batch)));
   const places: ChunkPlace[] = [];
   /** Chunks that may have open rejected rows. */
   const ids: string[] = [];
@@ -197,7 +199,8 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       storedAt = performance.now();
     }
     // Beside each other: nobody waits for what one load lets go of for all that were in its batch.
-    await Promise.all([load?.finish(), ...batches.map((batch) => settle(store, batch))]);
+    const [finished] = await Promise.allSettled([load?.finish(), letGo()]);
+    if (finished.status === 'rejected') throw finished.reason;
     const openRejects = load && ids.length > 0 ? await countOpenRejects(store, ids) : counts.rejectedRows;
     const sentFirst = stored.sort((a, b) => a.firstLine - b.firstLine).map(({ id }) => id);
     const mayBeDays = sentFirst.length > 0 && !odd.hasTimes;
@@ -222,6 +225,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     if (load && takenBack) options.onReplaced?.(load.id);
     throw failure;
   } finally {
+    await letGo();
     await opened?.close();
   }
 }
