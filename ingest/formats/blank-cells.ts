@@ -17,9 +17,9 @@ export const blankCells: CellRules = {
   },
 };
 
-/** The cells of the first line. */
+/** The cells of a line, up to one that is not closed. */
 export function blankCellsOf(line: string): string[] {
-  return [...` ${line}`.matchAll(new RegExp(cell, 'g'))].map(([, text = '']) =>
+  return [...` ${line}`.matchAll(new RegExp(cell, 'gy'))].map(([, text = '']) =>
     /^["[]/.test(text) ? text.slice(1, -1) : text,
   );
 }

@@ -28,6 +28,11 @@ export interface Beginning {
 
 const headBytes = 64 << 10;
 const sampleRecords = 3;
+/** What is looked at of a file that has more: anybody may have written it. */
+const mostColumns = 500;
+const mostRecords = 200;
+/** Brackets around records. */
+const mostDepth = 100;
 
 /**
  * Looks at the beginning of a file: for its shape, never at all of it.
@@ -69,11 +74,13 @@ type Found = Omit<Beginning, 'layout'> & { readonly layout: Omit<Layout, 'encodi
 
 /** @param own what stands between the cells of that format */
 function tableOf(input: Input, text: string, own: string): Found {
-  const lines = text.split('\n').map((line) => line.replace(/\r+$/, ''));
-  const first = lines.find((line) => line !== '') ?? '';
-  if (/^\S+ \S+ \S+ \[[^\]]+\] "/.test(first)) {
-    const rows = lines.filter((line) => line !== '').map(blankCellsOf);
-    const columns = (rows[0] ?? []).map((_, n) => `${n + 1}`);
+  const lines = text.split('\n').map((line) => line.replace(/(?<!\r)\r+$/, ''));
+  if (/^\S+ \S+ \S+ \[[^\]]+\] "/.test(lines.find((line) => line !== '') ?? '')) {
+    const rows = lines
+      .filter((line) => line !== '')
+      .slice(0, mostRecords)
+      .map(blankCellsOf);
+    const columns = (rows[0] ?? []).slice(0, mostColumns).map((_, n) => `${n + 1}`);
     const sample = firstLines(input, lines, sampleRecords);
     return { columns, rows, layout: { delimiter: 'blanks', header: false }, sample };
   }
@@ -90,8 +97,10 @@ function tableOf(input: Input, text: string, own: string): Found {
   const begin = header ?? 0;
   const rows = records
     .slice(header === undefined ? 0 : begin + 1)
-    .filter(({ cells }) => cells.length === width);
-  const columns = records[begin]?.cells.map((name, n) => (header === undefined ? `${n + 1}` : name)) ?? [];
+    .filter(({ cells }) => cells.length === width)
+    .slice(0, mostRecords);
+  const first = records[begin]?.cells.slice(0, mostColumns) ?? [];
+  const columns = first.map((name, n) => (header === undefined ? `${n + 1}` : name));
   const before = (records[begin]?.line ?? 1) - 1;
   const layout = {
     ...(delimiter !== own && { delimiter }),
@@ -151,8 +160,11 @@ function namesColumns(cells: readonly string[] = []): boolean {
 async function jsonOf(input: Input, text: string, reading: TextReading): Promise<Found> {
   const path = pathToRecords(text);
   const ndjson = path === undefined ? text : await headOf(input, { ...reading, records: path });
-  const lines = ndjson.split('\n').filter((line) => line.trim() !== '');
-  const all = [...new Set(lines.flatMap(namesIn))];
+  const lines = ndjson
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(0, mostRecords);
+  const all = [...new Set(lines.flatMap(namesIn))].slice(0, mostColumns);
   const names = all.filter((name) => !all.some((inner) => inner.startsWith(`${name}.`)));
   if (names.length === 0) throw new InputError(`${input.name}: there is no record in it`);
   const parsed = lines.flatMap((line) => {
@@ -169,15 +181,18 @@ async function jsonOf(input: Input, text: string, reading: TextReading): Promise
   return { columns: names, rows, layout, sample };
 }
 
+/** Strings, names and brackets of a JSON text. One that is not closed ends with the text, so no character is looked at twice. */
+const jsonTokens = /"((?:[^"\\]|\\.?)*)(?:"|$)(\s*:)?|[{}[\]]/gs;
+
 /** Where the records of a JSON text are; undefined where each is a line. */
 function pathToRecords(text: string): string[] | undefined {
   if (text.trimStart().startsWith('[')) return [];
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   if (lines.length > 1 && namesIn(lines[0] ?? '').length > 0) return undefined;
   const open: { readonly bracket: string; name: string }[] = [];
-  for (const [token, name] of text.matchAll(/"((?:[^"\\]|\\.)*)"\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+  for (const [token, name = '', colon] of text.matchAll(jsonTokens)) {
     const inner = open.at(-1);
-    if (name !== undefined && inner) inner.name = name;
+    if (colon !== undefined && inner) inner.name = name;
     else if (
       token === '{' &&
       inner?.bracket === '[' &&
@@ -186,6 +201,7 @@ function pathToRecords(text: string): string[] | undefined {
       return open.slice(0, -1).map((each) => each.name);
     else if (token === '{' || token === '[') open.push({ bracket: token, name: '' });
     else if (token === '}' || token === ']') open.pop();
+    if (open.length > mostDepth) return undefined;
   }
   return undefined;
 }

@@ -87,7 +87,7 @@ export function plainName(column: string): string {
   return column
     .toLowerCase()
     .replace(/[_ ]micros?$/, '')
-    .replace(/\([^)]*\)/g, '')
+    .replace(/\([^()]*\)/g, '')
     .replace(/[^\p{L}\p{N}]/gu, '');
 }
 

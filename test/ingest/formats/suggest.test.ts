@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { heldInput } from '../../../ingest/input/held-input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { readBeginning } from '../../../ingest/suggest/beginning.ts';
 import { knownExports } from '../../../ingest/suggest/known-exports.ts';
@@ -185,5 +186,47 @@ describe('a file of no known platform', () => {
     ['events.parquet', 'PAR1', /--suggest looks at text/],
   ])('what cannot be loaded is refused: %s', async (name, content, message) => {
     await expect(suggestionOf(name, content)).rejects.toThrow(message);
+  });
+});
+
+describe('of a file that anybody may have written', () => {
+  const look = (ending: string, text: string) =>
+    readBeginning(heldInput('theirs', [ending], Buffer.from(text)), {});
+  const lines = (count: number, line: string) => `${line}\n`.repeat(count);
+
+  test('a few hundred columns and records are looked at', async () => {
+    const names = Array.from({ length: 3_000 }, (_, n) => `column ${n}`);
+    const wide = [
+      await look('csv', `${names.join()}\n${names.map(() => 1).join()}\n`),
+      await look('ndjson', `${JSON.stringify(Object.fromEntries(names.map((each) => [each, 1])))}\n`),
+      await look('csv', `a b c [d] "e" ${names.map(() => 1).join(' ')}\n`),
+    ];
+    expect(wide.map(({ columns }) => columns.length)).toEqual([500, 500, 500]);
+    const long = [
+      await look('csv', `a,b\n${lines(3_000, '1,2')}`),
+      await look('ndjson', lines(3_000, '{"a":1}')),
+      await look('csv', lines(1_000, 'a b c [d] "e"')),
+    ];
+    expect(long.map(({ rows }) => rows.length)).toEqual([200, 200, 200]);
+  });
+
+  test('a string of JSON that is not closed ends with the text, so that no bracket in it is one of the file', async () => {
+    await expect(look('json', '{"a": "[{')).rejects.toThrow('there is no record in it');
+    await expect(look('json', `{"a": "${'\\"'.repeat(30_000)}[{`)).rejects.toThrow(
+      'there is no record in it',
+    );
+  });
+
+  test('records deep in brackets are not looked for', async () => {
+    await expect(look('json', `{"a":${'['.repeat(99)}${'{"a":['.repeat(9_000)}`)).rejects.toThrow(
+      'there is no record',
+    );
+    const { layout } = await look('json', `${'{"a":'.repeat(101)}[{"b":1}]${'}'.repeat(101)}`);
+    expect(layout).toEqual({});
+  });
+
+  test('cells of a log end at a quote or bracket that is not closed', async () => {
+    const { rows } = await look('csv', `${lines(1, 'a b c [d] "e" f')}a [b ${'[ '.repeat(20_000)}"c" d`);
+    expect(rows).toEqual([['a', 'b', 'c', 'd', 'e', 'f'], ['a']]);
   });
 });
