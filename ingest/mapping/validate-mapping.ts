@@ -3,7 +3,6 @@ import { type EventField, fieldSpecs } from '../../catalog/events.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import type { CheckedExpression } from '../event/expressions.ts';
 import {
-  compileMapping,
   type EventSpec,
   MappingError,
   type MappingSpec,
@@ -18,22 +17,20 @@ import { checkCondition, checkExpression } from './check-expression.ts';
  * Holds a mapping against the engine, before anything is sent: its zone, its constants, its
  * expressions and its condition. Columns
  * are held against each file by `compileMapping`.
- * @param columns of the file, where they are known already
  * @throws {MappingError} that names the place and says what to do
  */
 export async function validateMapping(
   store: Store,
   spec: MappingSpec,
-  columns?: readonly string[],
+  signal?: AbortSignal,
 ): Promise<ValidMapping> {
   const zone = spec.timezone;
   if (zone) await checkTimezone(store, zone.name, zone.place);
-  const own = await validEvent(store, spec, spec);
-  const events = spec.events && (await inOrder(spec.events, (event) => validEvent(store, spec, event)));
+  const validOf = (event: EventSpec) => validEvent(store, spec, event, signal);
+  const own = await validOf(spec);
+  const events = spec.events && (await inOrder(spec.events, validOf));
   const { events: _, ...rest } = spec;
-  const valid: ValidMapping = { ...rest, ...own, ...(events && { events }) };
-  if (columns) compileMapping(valid, columns);
-  return valid;
+  return { ...rest, ...own, ...(events && { events }) };
 }
 
 async function inOrder<From, To>(all: readonly From[], work: (each: From) => Promise<To>): Promise<To[]> {
@@ -42,13 +39,20 @@ async function inOrder<From, To>(all: readonly From[], work: (each: From) => Pro
   return done;
 }
 
-async function validEvent(store: Store, spec: MappingSpec, event: EventSpec): Promise<ValidEvent> {
+async function validEvent(
+  store: Store,
+  spec: MappingSpec,
+  event: EventSpec,
+  signal: AbortSignal | undefined,
+): Promise<ValidEvent> {
   const expressions = new Map<EventField, CheckedExpression>();
   for (const [field, source] of event.sources) {
+    signal?.throwIfAborted();
     if (source.kind === 'constant') await checkConstant(store, spec, field, source.text, source.place);
     if (source.kind === 'expression')
       expressions.set(field, await checkExpression(store, source.expression, source.place));
   }
+  signal?.throwIfAborted();
   const { where } = event;
   const condition = where && (await checkCondition(store, where.expression, where.place));
   return { ...event, expressions, ...(condition && { condition }) };

@@ -9,17 +9,28 @@ export interface Suggestion {
   readonly mapping: MappingText & { readonly fill_in?: Readonly<Record<string, string>> };
   /** Why its members are as they are. */
   readonly reasons: readonly string[];
+  /** Fields of `fill_in` whose column is known: how its values are meant is not. */
+  readonly doubtful: readonly string[];
 }
+
+/** Columns that a person has named, by their fields. */
+export type NamedColumns = Readonly<Partial<Record<EventField, string>>>;
 
 const accounts = ['advertiser_id', 'publisher_id'] as const;
 const whichAccount = 'no column names the account: give it by --set';
 
 /** The mapping of a known export whose columns the file has, else one that is put together from the file's first rows. */
-export function suggestMapping(all: readonly KnownExport[], beginning: Beginning): Suggestion {
+export function suggestMapping(
+  all: readonly KnownExport[],
+  beginning: Beginning,
+  named: NamedColumns = {},
+): Suggestion {
   const known = recognise(all, beginning);
-  const { mapping, reasons } = known
-    ? fromExample(known, beginning)
-    : fromColumns(fieldsByName(all), beginning);
+  const { mapping, reasons, doubtful } = withNamed(
+    known ? fromExample(known, beginning) : fromColumns(fieldsByName(all), beginning),
+    beginning,
+    named,
+  );
   const { skip_lines, delimiter, header, records, encoding } = beginning.layout;
   const layout = [
     ...(skip_lines === undefined ? [] : [`skip_lines: the columns are named in line ${skip_lines + 1}`]),
@@ -30,7 +41,48 @@ export function suggestMapping(all: readonly KnownExport[], beginning: Beginning
     ...(records === undefined ? [] : [`records: the array of records is in ${records}`]),
     ...(encoding === undefined ? [] : ['encoding: as --encoding says']),
   ];
-  return { mapping, reasons: [...layout, ...reasons] };
+  return { mapping, reasons: [...layout, ...reasons], doubtful };
+}
+
+/** Reads the columns that a person has named, as their values are written, whatever else was suggested for these fields. */
+function withNamed(suggestion: Suggestion, { columns, rows }: Beginning, named: NamedColumns): Suggestion {
+  if (Object.keys(named).length === 0) return suggestion;
+  const { mapping, reasons, doubtful } = suggestion;
+  const others = <Value>(fields: Readonly<Record<string, Value>> = {}) =>
+    Object.fromEntries(Object.entries(fields).filter(([field]) => !Object.hasOwn(named, field)));
+  const map: Record<string, string> = others(mapping.map);
+  const expressions: Record<string, string> = others(mapping.expressions);
+  const fill_in: Record<string, string> = others(mapping.fill_in);
+  const asked: string[] = [];
+  let { dates } = mapping;
+  for (const [field, column] of Object.entries(named) as [EventField, string][]) {
+    const at = isReadable(column) && rows.length > 0 ? columns.indexOf(column) : -1;
+    const values = rows.map((row) => row[at] ?? '');
+    const shape = at < 0 ? {} : shapeOf(field, column, values);
+    dates = shape.dates ?? dates;
+    if (shape.question !== undefined && shape.asks === undefined) {
+      fill_in[field] = shape.question;
+      asked.push(field);
+    } else if (shape.expression === undefined) map[field] = column;
+    else expressions[field] = shape.expression;
+  }
+  return {
+    mapping: { ...mapping, map, set: others(mapping.set), expressions, fill_in, ...(dates ? { dates } : {}) },
+    reasons,
+    doubtful: [...doubtful.filter((field) => !Object.hasOwn(named, field)), ...asked],
+  };
+}
+
+/** How the values of a column are read as a field. */
+function shapeOf(field: EventField, column: string, values: readonly string[]): Shape {
+  const { kind } = fieldSpecs[field];
+  if (field === 'event_time')
+    return (
+      dateShape(column, values) ?? {
+        question: `${column} is written in an unknown way, such as ${values[0]}`,
+      }
+    );
+  return kind === 'count' || kind === 'money' ? numberShape(column, kind, values) : {};
 }
 
 /** The example itself, but for what is this file's own: how it is laid out, whose it is, and in which order days are written. */
@@ -59,6 +111,7 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
       ...(expressions && { expressions: shape?.question === undefined ? read : others }),
     },
     reasons: [`the columns are those of examples/${file}; days and numbers are read as there`],
+    doubtful: shape?.question === undefined ? [] : ['event_time'],
   };
 }
 
@@ -95,6 +148,7 @@ class Draft {
   readonly #fillIn: Record<string, string> = {};
   readonly #others: Record<string, string> = {};
   readonly #reasons: string[] = [];
+  readonly #doubtful: string[] = [];
   /** Columns that may be the time of the event. */
   #times: readonly string[] = [];
 
@@ -130,9 +184,7 @@ class Draft {
       this.#fillIn[field] = `${best.join(' or ')}: give the column by --map`;
       return;
     }
-    const { kind } = fieldSpecs[field];
-    const isNumber = kind === 'count' || kind === 'money';
-    this.#read(field, column, isNumber ? numberShape(column, kind, this.#valuesOf(column)) : {});
+    this.#read(field, column, shapeOf(field, column, this.#valuesOf(column)));
   }
 
   /** Reads the day or time of the events, and what is no day as totals. */
@@ -143,15 +195,14 @@ class Draft {
     );
     const times = this.#times.length > 0 ? this.#times : dated;
     const [day] = times;
-    const shape = day === undefined ? undefined : dateShape(day, this.#valuesOf(day));
     if (day === undefined) this.#fillIn.event_time = 'no column holds days or times: give one by --map';
     else if (times.length > 1) this.#fillIn.event_time = `${times.join(' or ')}: give the column by --map`;
-    else if (!shape)
-      this.#fillIn.event_time = `${day} is written in an unknown way, such as ${this.#valuesOf(day)[0]}`;
     else {
-      this.#read('event_time', day, shape);
-      if (shape.others.length === 0) return;
-      const texts = shape.others.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
+      const values = this.#valuesOf(day);
+      this.#read('event_time', day, shapeOf('event_time', day, values));
+      const { others = [] } = dateShape(day, values) ?? {};
+      if (others.length === 0) return;
+      const texts = others.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
       this.#others.where = `{${day}} NOT IN (${texts})`;
       this.#reasons.push(`where: records whose ${day} is ${texts} are totals`);
     }
@@ -185,7 +236,7 @@ class Draft {
       this.#fillIn.campaign_id = 'no column is known to hold ids of campaigns or ad units: give one by --map';
     if (!isPublisher && this.#has('publisher_id'))
       this.#fillIn.ad_unit_id =
-        'publisher_id needs one: --map ad_unit_id=…; or take this line out, and the publisher with --set publisher_id=';
+        'no column is known to hold the ad unit beside publisher_id: --map ad_unit_id=…; or take this line out, and the publisher with --set publisher_id=';
     const account = isPublisher ? 'publisher_id' : 'advertiser_id';
     if (!this.#has(account)) this.#fillIn[account] = whichAccount;
   }
@@ -221,6 +272,7 @@ class Draft {
         ...this.#reasons,
         ...(left.length > 0 ? [`ignore_unknown: nothing is read from ${left.join(', ')}`] : []),
       ],
+      doubtful: this.#doubtful,
     };
   }
 
@@ -228,7 +280,10 @@ class Draft {
     const { expression, reason, question, asks = field, dates } = shape;
     if (dates) this.#others.dates = dates;
     if (question !== undefined) this.#fillIn[asks] = question;
-    if (question !== undefined && asks === field) return;
+    if (question !== undefined && asks === field) {
+      this.#doubtful.push(field);
+      return;
+    }
     if (expression === undefined) this.#map[field] = column;
     else this.#expressions[field] = expression;
     this.#reasons.push(`${field}: ${column}${reason ? `, ${reason}` : ''}`);

@@ -59,7 +59,7 @@ export function addReconcile(program: Command): void {
     .option('--to <day>', 'the last day that is compared; without it their last', day)
     .option(
       '--figures <names>',
-      'what is compared, such as impressions,spent; without it what is not 0 in theirs',
+      'what is compared, such as impressions,spent; without it every figure that is not 0 in all their records',
     )
     .option('--tolerance <P%>', 'rows that differ by no more are within', percent, '0')
     .option('--json', 'print JSON')
@@ -106,7 +106,7 @@ async function theirReport(store: Store, reader: Reader, input: Input, flags: Re
   const { account, format, map, encoding } = flags;
   const isMapped = flags.mapping !== undefined || map !== undefined;
   const file = { input, ...(format && { format }) };
-  const suggestion = isMapped ? undefined : await suggestedMapping(file, encoding);
+  const suggestion = isMapped ? undefined : await suggestedMapping(file, { encoding });
   for (const reason of suggestion?.reasons ?? []) say(reason);
   const content = suggestion && {
     name: 'what the columns suggest',
@@ -125,7 +125,7 @@ async function theirReport(store: Store, reader: Reader, input: Input, flags: Re
   const report = await readTheirFile(
     store,
     reader,
-    { catalog, family, account },
+    { catalog, family, account, timezone: await reportTimezone(store) },
     { ...file, mapping },
     (warning) => say(`warning: ${warning}`),
   );

@@ -70,8 +70,16 @@ const causes: readonly { readonly cause: Cause; readonly needsEvents: boolean }[
 /** Causes are tried again after each one found, because one may hide another. Nobody reads a longer list than this. */
 const mostExplanations = 20;
 
-/** What is asked for has nothing on one side; the message says what. */
-export class NothingToCompare extends Error {}
+/** One side has nothing of what is asked for; the message says what. */
+export class NothingToCompare extends Error {
+  /** The end of the asked days that leaves none of their report. */
+  readonly outside: 'from' | 'to' | undefined;
+
+  constructor(message: string, outside?: 'from' | 'to') {
+    super(message);
+    this.outside = outside;
+  }
+}
 
 /** Compares both sides, and looks for what explains the gap until nothing more fits. */
 export async function reconcile(compared: Compared, report: TheirReport): Promise<Reconciled> {

@@ -6,13 +6,13 @@ import type { Reads } from '../../clickhouse/reader.ts';
 import { mappedReading } from '../../ingest/event/reading.ts';
 import { type FormatName, formatOf } from '../../ingest/formats/formats.ts';
 import type { Input } from '../../ingest/input/input.ts';
-import { reportTimezone } from '../../ingest/load/report-timezone.ts';
 import { type MappingFlags, readMapping } from '../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../ingest/mapping/validate-mapping.ts';
 import { readBeginning } from '../../ingest/suggest/beginning.ts';
 import { type KnownExport, knownExports } from '../../ingest/suggest/known-exports.ts';
-import { type Suggestion, suggestMapping } from '../../ingest/suggest/suggest-mapping.ts';
+import { type NamedColumns, type Suggestion, suggestMapping } from '../../ingest/suggest/suggest-mapping.ts';
 import { folderHere } from '../config/version.ts';
+import { everyDay } from '../report/plan.ts';
 import { type Compared, measuresOf } from './model/sides.ts';
 import { NothingToCompare, type Reconciled, reconcile } from './reconcile.ts';
 import { readTheirs, type TheirReport } from './their-rows.ts';
@@ -22,47 +22,59 @@ export interface TheirFile {
   readonly input: Input;
   readonly format?: FormatName;
   readonly mapping: MappingFlags;
+  /** Rows of other days are not held. */
+  readonly part?: Pick<ComparedPart, 'from' | 'to'>;
+  /** What its rows may have in memory; absent: anything. */
+  readonly maxBytes?: number;
+  /** Nobody waits any more. */
+  readonly signal?: AbortSignal;
 }
 
-let known: Promise<readonly KnownExport[]> | undefined;
+let known: readonly KnownExport[] | undefined;
 
-/** What the names of the columns suggest; undefined where the format names fields by itself, as Parquet does. */
+/**
+ * What the names of the columns suggest; undefined where the format names fields by itself, as Parquet does.
+ * @param columns that a person has named, by their fields
+ */
 export async function suggestedMapping(
   { input, format }: Pick<TheirFile, 'input' | 'format'>,
-  encoding?: string,
+  { encoding, columns }: { readonly encoding?: string | undefined; readonly columns?: NamedColumns } = {},
 ): Promise<Suggestion | undefined> {
   if (!formatOf(input, format).text) return undefined;
   const reading = { ...(format && { format }), ...(encoding !== undefined && { encoding }) };
-  known ??= knownExports(join(folderHere(), 'examples'));
-  return suggestMapping(await known, await readBeginning(input, reading));
+  known ??= await knownExports(join(folderHere(), 'examples'));
+  return suggestMapping(known, await readBeginning(input, reading), columns);
 }
 
 /**
  * Reads their file as a report of this account, whatever the file says.
- * @throws {InputError} for a file that cannot be read, {MappingError} for a mapping that does not fit, {NothingToCompare}
+ * @throws {InputError} for a file that cannot be read, {MappingError} for a mapping that does not fit,
+ * {NothingToCompare}, {TooManyRows}
  */
 export async function readTheirFile(
   store: Store,
   reader: Reads,
-  { catalog, family, account }: Pick<Compared, 'catalog' | 'family' | 'account'>,
-  { input, format, mapping }: TheirFile,
+  { catalog, family, account, timezone }: Pick<Compared, 'catalog' | 'family' | 'account' | 'timezone'>,
+  { input, format, mapping, part = {}, maxBytes, signal }: TheirFile,
   warn: (text: string) => void = () => {},
 ): Promise<TheirReport> {
   const set = [...withoutOwners(catalog, mapping), `${familyOf(catalog, family).owner}=${account}`];
-  const valid = await validateMapping(store, await readMapping({ ...mapping, set, ignoreUnknown: true }));
-  const reportZone = await reportTimezone(store);
+  const spec = await readMapping({ ...mapping, set, ignoreUnknown: true });
+  const valid = await validateMapping(store, spec, signal);
   const report = await readTheirs(reader, catalog, family, {
     input,
     ...(format && { format }),
     reading: mappedReading(input.name, valid, warn),
     judge: {
-      reportTimezone: reportZone,
+      reportTimezone: timezone,
       // A day without a time is the day of a report.
-      timezone: valid.timezone?.name ?? reportZone,
+      timezone: valid.timezone?.name ?? timezone,
       dates: valid.dates,
       roundMoney: valid.roundMoney,
       requireEventId: false,
     },
+    days: { first: part.from ?? everyDay.first, last: part.to ?? everyDay.last },
+    ...(maxBytes !== undefined && { maxBytes }),
   });
   if (report.first === '')
     throw new NothingToCompare(
@@ -100,6 +112,7 @@ export function compareReport(
     const outside = from === undefined ? `on or before ${last}` : `on or after ${first}`;
     throw new NothingToCompare(
       `${name}: its days are ${report.first} to ${report.last}, and none is ${outside}`,
+      from === undefined ? 'to' : 'from',
     );
   }
   const measures = measuresOf(familyOf(whose.catalog, whose.family));

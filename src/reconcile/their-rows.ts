@@ -11,6 +11,7 @@ import { quoted } from '../../ingest/event/sql.ts';
 import { type FormatName, formatOf } from '../../ingest/formats/formats.ts';
 import type { Input } from '../../ingest/input/input.ts';
 import { describeRejected, type RejectedRow } from '../../ingest/rejects/rejected-rows.ts';
+import { type Days, everyDay } from '../report/plan.ts';
 import { figuresFrom, keyOf, measuresOf, type Side } from './model/sides.ts';
 
 /** A report of the other side, as it was read. */
@@ -40,7 +41,14 @@ export interface TheirFile {
   readonly format?: FormatName;
   readonly reading: FileReading;
   readonly judge: JudgeOptions;
+  /** Rows of other days are counted, and not held. */
+  readonly days?: Days;
+  /** What all rows may have in memory; absent: anything. */
+  readonly maxBytes?: number;
 }
+
+/** Their rows have more bytes than they may have. */
+export class TooManyRows extends Error {}
 
 interface Counts {
   readonly records: number;
@@ -61,13 +69,13 @@ const pieceBytes = 16 << 20;
 /**
  * Reads a file as the loader does, and stores nothing: each piece goes with a statement that judges its records and
  * answers with their sums by day and key.
- * @throws {InputError} for a file that cannot be read or whose columns do not fit
+ * @throws {InputError} for a file that cannot be read or whose columns do not fit, {TooManyRows}
  */
 export async function readTheirs(
   reader: Reads,
   catalog: Catalog,
   family: string,
-  { input, format, reading, judge }: TheirFile,
+  { input, format, reading, judge, days = everyDay, maxBytes = Number.POSITIVE_INFINITY }: TheirFile,
 ): Promise<TheirReport> {
   const opened = await formatOf(input, format).open(input, {
     reading,
@@ -77,29 +85,33 @@ export async function readTheirs(
   const rows: Uint8Array[] = [];
   const all: Counts[] = [];
   const rejects: string[] = [];
+  let bytes = 0;
   try {
     for await (const chunk of opened.chunks(() => Promise.resolve([]))) {
-      const statements = statementsOf(chunk, catalog, family, judge, await buffer(chunk.stream()));
+      const statements = statementsOf(chunk, catalog, family, { judge, days }, await buffer(chunk.stream()));
       chunk.release();
       const [counts] = await reader.rows<Counts>(statements.counts);
       if (!counts) throw new Error('ClickHouse did not count their records');
       all.push(counts);
       rejects.push(...counts.rejects.map((row) => describeRejected(input.name, chunk.unit, row)));
-      rows.push(await buffer(await reader.stream(statements.rows)));
+      const found = await buffer(await reader.stream(statements.rows));
+      bytes += found.length;
+      if (bytes > maxBytes) throw new TooManyRows();
+      rows.push(found);
     }
   } finally {
     await opened.close();
   }
-  const days = all.filter((each) => each.rows > 0);
+  const withRows = all.filter((each) => each.rows > 0);
   const sum = (of: (counts: Counts) => number) => all.reduce((total, each) => total + of(each), 0);
   return {
     rows,
     records: sum(({ records }) => records),
     rejected: sum(({ rejected }) => rejected),
     rejects: rejects.slice(0, 5),
-    first: days.map(({ first }) => first).sort()[0] ?? '',
+    first: withRows.map(({ first }) => first).sort()[0] ?? '',
     last:
-      days
+      withRows
         .map(({ last }) => last)
         .sort()
         .at(-1) ?? '',
@@ -114,7 +126,7 @@ function statementsOf(
   { source, firstLine }: SendableChunk,
   catalog: Catalog,
   familyName: string,
-  judge: JudgeOptions,
+  { judge, days }: { readonly judge: JudgeOptions; readonly days: Days },
   bytes: Buffer,
 ) {
   const family = familyOf(catalog, familyName);
@@ -139,9 +151,10 @@ function statementsOf(
       toString(minIf(day, is_row)) AS first, toString(maxIf(day, is_row)) AS last,
       arrayZip(sumForEachIf(arrayMap(x -> toFloat64(x != 0), f), is_row), minForEachIf(zeros, is_row)) AS figures
     FROM (SELECT *, arrayMap(x -> if(x = 0, ${noZeros}., toFloat64(arrayCount(p -> toInt128(x) % p = 0, [${powers}]))), f) AS zeros FROM (${records}))`;
-  const rows = `SELECT day, key, count() AS n, sumForEach(f) AS f FROM (${records}) WHERE is_row GROUP BY day, key\nFORMAT RowBinary`;
+  const rows = `SELECT day, key, count() AS n, sumForEach(f) AS f FROM (${records})
+    WHERE is_row AND day BETWEEN {from:Date} AND {to:Date} GROUP BY day, key\nFORMAT RowBinary`;
   return {
     counts: { query: counts, params, settings, tables },
-    rows: { query: rows, params, settings, tables },
+    rows: { query: rows, params: { ...params, from: days.first, to: days.last }, settings, tables },
   };
 }

@@ -1,10 +1,14 @@
+import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import { metric, useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
+import { zstd } from '../support/zstd.ts';
 import { reportsRunning } from './report-statements.ts';
 
 const db = useStore();
@@ -42,7 +46,7 @@ beforeAll(async () => {
 
 const send = (
   account: string,
-  body: string,
+  body: string | Buffer,
   { query = '', type = 'text/csv', family = 'campaigns' } = {},
 ): Promise<Response> =>
   service.post(`/v1/${family}/reconcile${query}`, account, body, { 'content-type': type });
@@ -113,6 +117,38 @@ test('columns and days are named in the address, of NDJSON as well', async () =>
   ]);
 });
 
+test('a column that is named is read as its values are written, instead of all that is known of the field', async () => {
+  const header = 'Booked,Day,Campaign ID,Impressions,Paid';
+  const { figures, from } = await compared('acme', `${header}\n13/02/2026,2026-03-05,c1,7,"$1,204.50"\n`, {
+    query: '?columns.event_time=Booked&columns.spend=Paid&start_time=2026-02-13&end_time=2026-03-05',
+  });
+  expect([from, figures.spent.theirs, figures.impressions.theirs]).toEqual(['2026-02-13', '1204.5', '7']);
+});
+
+test('a constant of a known export gives way to a column that is named', async () => {
+  const example = await readFile('examples/appsflyer.csv', 'utf8');
+  const one = example.split('\n').slice(0, 2).join('\n');
+  const query = '?metrics=conversions,spent&start_time=2026-03-01';
+  const { figures } = await compared('acme', one, { query });
+  expect(figures.conversions.theirs).toBe('1');
+  const named = await compared('acme', one, { query: `${query}&columns.conversions=Ad%20ID` });
+  expect(named.figures.conversions.theirs).toBe('7701');
+});
+
+test('what a file says of the other side of its placements is left out', async () => {
+  const placed =
+    'day,campaign_id,publisher_id,site_id,impressions\n2026-03-01,c1,p,s,1000\n2026-03-01,c2,p,s,500\n';
+  const { figures, unreadable } = await compared('acme', placed);
+  expect([figures.impressions.theirs, unreadable.records]).toEqual(['1500', 0]);
+  expect(await refused('acme', placed, { family: 'ad_units' })).toMatchObject({
+    detail:
+      'the file: no column is known to hold the ad unit beside publisher_id: name the column of ad_unit_id with columns.ad_unit_id',
+  });
+  expect(
+    await refused('acme', 'day,campaign_id,impressions\n2026-03-01,c1,1\n', { family: 'ad_units' }),
+  ).toMatchObject({ detail: expect.stringContaining('no column is known to hold ad_unit_id') });
+});
+
 describe('a request is refused', () => {
   const plain = 'day,campaign_id,impressions\n2026-03-01,c1,1000\n';
   test.each([
@@ -131,6 +167,28 @@ describe('a request is refused', () => {
     ['?columns.cost=Cost', { field: 'columns.cost' }],
     ['?tolerance=1&tolerance=2', { field: 'tolerance', detail: 'tolerance is given more than once' }],
     ["?timezone=Nowhere'", { field: 'timezone' }],
+    [
+      '?timezone=Nowhere',
+      {
+        field: 'timezone',
+        detail: 'timezone: Nowhere is no IANA time zone; give one such as Europe/Vienna or UTC',
+      },
+    ],
+    [
+      '?columns.spend=Cost',
+      {
+        field: 'columns.spend',
+        detail: 'columns.spend: there is no column Cost; the file has day, campaign_id, impressions',
+      },
+    ],
+    [
+      '?start_time=2026-04-01',
+      {
+        field: 'start_time',
+        detail: 'the file: its days are 2026-03-01 to 2026-03-01, and none is on or after 2026-04-01',
+      },
+    ],
+    ['?end_time=2026-02-01', { field: 'end_time' }],
   ])('%s', async (query, problem) => {
     expect(await refused('acme', plain, { query })).toMatchObject({
       ...{ status: 400, code: 'invalid_request' },
@@ -139,16 +197,6 @@ describe('a request is refused', () => {
   });
 
   test.each([
-    [
-      plain,
-      '?timezone=Nowhere',
-      'this request: timezone: Nowhere is no IANA time zone; give one such as Europe/Vienna or UTC',
-    ],
-    [
-      plain,
-      '?columns.spend=Cost',
-      'this request: map.spend: there is no column Cost; the file has day, campaign_id, impressions',
-    ],
     [
       'a,b\n1,2\n',
       '',
@@ -164,12 +212,17 @@ describe('a request is refused', () => {
       '',
       'the file: all its figures are 0: give the figures that are compared, such as impressions,conversions,referrals,spent',
     ],
-    [
-      plain,
-      '?start_time=2026-04-01',
-      'the file: its days are 2026-03-01 to 2026-03-01, and none is on or after 2026-04-01',
-    ],
     ['', '', 'the file: there is no record in it'],
+    [
+      'day,campaign_id,impressions\n03/04/2026,c1,7\n',
+      '',
+      'the file: 03/04/2026 in day may be day or month first: write days as YYYY-MM-DD',
+    ],
+    [
+      'day,campaign_id,impressions,paid\n2026-03-01,c1,7,"1,204"\n',
+      '?columns.spend=paid',
+      'the file: 1,204 in paid may be thousands or a decimal comma: write numbers as 1234.5',
+    ],
   ])('%j %s', async (body, query, detail) => {
     expect(await refused('acme', body, { query })).toEqual({
       ...{ status: 400, code: 'file_unreadable' },
@@ -191,11 +244,46 @@ describe('a request is refused', () => {
     );
   });
 
-  test('because it has too many rows to hold', async () => {
-    const lines = Array.from({ length: 150_000 }, (_, n) => `2026-03-01,${n},7`);
-    expect(await refused('acme', `day,campaign_id,impressions\n${lines.join('\n')}\n`)).toMatchObject({
-      ...{ status: 400, code: 'invalid_request', field: 'start_time' },
-      detail: 'start_time and end_time leave too many rows to compare at once: choose fewer days',
+  const tooMany = {
+    ...{ status: 400, code: 'invalid_request', field: 'start_time' },
+    detail: 'there are too many rows for one comparison: choose fewer days, or split the file',
+  };
+
+  test('because it has too many rows to hold, but for rows of days that are not compared', async () => {
+    const lines = Array.from({ length: 150_000 }, (_, n) => `2026-03-02,${n},7`);
+    const body = `day,campaign_id,impressions\n2026-03-01,c1,1000\n2026-03-01,c2,500\n${lines.join('\n')}\n`;
+    expect(await refused('acme', body)).toEqual(tooMany);
+    const { figures } = await compared('acme', body, { query: '?end_time=2026-03-01' });
+    expect(figures.impressions).toMatchObject({ ours: '1500', theirs: '1500' });
+  });
+
+  test('because the pieces that it is read in have too many rows together', async () => {
+    // A piece has half a million rows.
+    const { stream } = await db.store.exec({
+      query: `SELECT toDate('2026-03-01') AS event_time, toString(number % 45000) AS campaign_id, toUInt32(7) AS impressions
+              FROM numbers(545000) FORMAT Parquet`,
+      clickhouse_settings: {
+        output_format_parquet_row_group_size: '500000',
+        output_format_parquet_parallel_encoding: 0,
+        max_block_size: '500000',
+      },
+    });
+    const type = 'application/vnd.apache.parquet';
+    expect(await refused('acme', await buffer(stream), { type })).toEqual(tooMany);
+  });
+
+  test('because it is packed, which could unpack to any size', async () => {
+    for (const packed of [gzipSync(plain), zstd()])
+      expect(await refused('acme', packed)).toMatchObject({
+        ...{ status: 415, code: 'unsupported_media_type' },
+        detail: 'the body must not be compressed',
+      });
+  });
+
+  test('because it is not UTF-8', async () => {
+    expect(await refused('acme', Buffer.from('day,campaign_id,größe\n2026-03-01,c1,1\n', 'latin1'))).toEqual({
+      ...{ status: 400, code: 'file_unreadable' },
+      detail: 'the file: the text is not UTF-8: save the file as UTF-8',
     });
   });
 
@@ -207,7 +295,7 @@ describe('a request is refused', () => {
 });
 
 test('a caller who leaves takes the statement along, and no other follows', async () => {
-  const lines = Array.from({ length: 50_000 }, (_, n) => `2026-03-0${(n % 9) + 1},campaign-${n},${n}`);
+  const lines = Array.from({ length: 30_000 }, (_, n) => `2026-03-0${(n % 9) + 1},campaign-${n},${n}`);
   const sent = request(`${service.url}/v1/campaigns/reconcile`, {
     method: 'POST',
     headers: { authorization: `Bearer ${await service.token('acme')}`, 'content-type': 'text/csv' },

@@ -1,8 +1,10 @@
 import type { Handler } from 'hono';
 import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
+import type { Catalog, Family } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { MappingError } from '../../../ingest/event/mapping.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
+import { packingMark } from '../../../ingest/input/first-bytes.ts';
 import { heldInput } from '../../../ingest/input/held-input.ts';
 import { InputError } from '../../../ingest/input/input-error.ts';
 import { reportTimezone } from '../../../ingest/load/report-timezone.ts';
@@ -10,12 +12,13 @@ import { answerOf } from '../../reconcile/answer.ts';
 import { keyOf } from '../../reconcile/model/sides.ts';
 import { NothingToCompare } from '../../reconcile/reconcile.ts';
 import { compareReport, readTheirFile, suggestedMapping } from '../../reconcile/their-file.ts';
+import { TooManyRows } from '../../reconcile/their-rows.ts';
 import { ownSettings } from '../../report/compile.ts';
-import { InvalidRequest } from '../../report/invalid-request.ts';
 import { schedulingSettings } from '../../report/stream.ts';
+import { ReportGate, type Slot } from '../report/gate/report-gate.ts';
 import type { ReportDeps } from '../report/handler.ts';
 import { requireJsonAccepted } from '../report/negotiation.ts';
-import { readWhole, roomForBodies } from '../report/request-body.ts';
+import { packed, readWhole, roomForBodies } from '../report/request-body.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { Problem } from '../request/problems.ts';
@@ -28,16 +31,23 @@ export interface ComparisonDeps
   readonly store: Store;
 }
 
-/** What their file may have. */
+/** Bytes that a file may have, unpacked. */
 export const maxFileBytes = 8 << 20;
 /** What all files have that arrive or are being compared; those of one account half of it. */
 const filesAtOnceBytes = 32 << 20;
-/** What one side may have in memory, some 80,000 rows by day and key: a comparison holds four of them at most. */
-const maxSideBytes = 16 << 20;
+/**
+ * What one side may have in memory, some 40,000 rows by day and key. A comparison holds seven at most, while an explanation is
+ * applied: the file's rows, both sides as they are, and both before and after the explanation.
+ */
+const maxSideBytes = 8 << 20;
+/** Comparisons that run, one of an account. */
+const mostAtOnce = 2;
 /** Rows that an answer lists. */
-const mostRows = 1_000;
+export const mostRows = 1_000;
 
 const name = 'the file';
+/** The mapping that a request amounts to, in messages. */
+const thisRequest = 'this request';
 
 /** For each family what compares a file of the other side with it. Nothing of the file is kept. */
 export function comparisons({
@@ -49,6 +59,7 @@ export function comparisons({
   timeoutSeconds,
 }: ComparisonDeps): (family: string) => Handler<HttpEnv> {
   const room = roomForBodies(filesAtOnceBytes);
+  const turns = new ReportGate({ maxConcurrent: mostAtOnce });
   return (family) => {
     const input = comparisonParameters(catalog, family);
     return async function comparisonHandler(c) {
@@ -57,35 +68,39 @@ export function comparisons({
       const asked = comparisonAsked(input, new URL(c.req.url).searchParams);
       const account = c.get('account');
       const place = room.enter(account);
+      const slots: Slot[] = [];
       try {
         const bytes = await readWhole(c.env, place, maxFileBytes);
         c.set('received', { body_bytes: bytes.length });
+        // The loader would unpack it, to any size.
+        if (packingMark(bytes) !== 'none') throw packed();
         const caller = callerOf(c);
+        slots.push(await turns.enter(account, 'small', caller));
+        slots.push(await gate.enter(account, 'large', caller));
         const deadline = AbortSignal.timeout(timeoutSeconds * 1000);
-        const slot = await gate.enter(account, 'large', caller);
+        const signal = AbortSignal.any([caller, deadline]);
+        const placed = routingOf(account);
+        // The ledger lies elsewhere than the events of the account.
+        const routing = placed && { ...placed, shards: 'all' as const };
+        const owners = { [rollupTable(family, [])]: 'account_id', events: familyOf(catalog, family).owner };
+        const settings = {
+          // Also of a statement that reads their file alone.
+          ...ownSettings({ account, routing }, owners),
+          ...settingsOf(timeoutSeconds),
+        };
         try {
-          const placed = routingOf(account);
-          // The ledger lies elsewhere than the events of the account.
-          const routing = placed && { ...placed, shards: 'all' as const };
-          const owners = { [rollupTable(family, [])]: 'account_id', events: familyOf(catalog, family).owner };
-          const settings = {
-            // Also of a statement that reads their file alone.
-            ...ownSettings({ account, routing }, owners),
-            ...settingsOf(timeoutSeconds),
-          };
           const whose = {
-            reader: reader.with({ signal: AbortSignal.any([caller, deadline]) }, settings),
+            reader: reader.with({ signal }, settings),
             ...{ catalog, family, account, routing, namesFiles: false },
             timezone: await reportTimezone(store),
           };
-          const answer = await compared(store, whose, { bytes, format, asked });
+          const answer = await compared(store, whose, { bytes, format, asked, signal });
           return c.body(`{"result":${answer}}`, 200, { 'content-type': 'application/json', Vary: 'Accept' });
         } catch (error) {
-          throw deadline.aborted && !caller.aborted ? new Problem('report_timeout') : asProblem(error);
-        } finally {
-          slot.leave();
+          throw deadline.aborted && !caller.aborted ? new Problem('report_timeout') : asProblem(error, asked);
         }
       } finally {
+        for (const slot of slots) slot.leave();
         place.leave();
       }
     };
@@ -108,52 +123,99 @@ interface SentFile {
   readonly bytes: Buffer;
   readonly format: FormatName;
   readonly asked: ComparisonAsked;
+  readonly signal: AbortSignal;
 }
 
-async function compared(store: Store, whose: Whose, { bytes, format, asked }: SentFile): Promise<string> {
+async function compared(
+  store: Store,
+  whose: Whose,
+  { bytes, format, asked, signal }: SentFile,
+): Promise<string> {
   const { start_time: from, end_time: to, metrics: figures, tolerance } = asked;
   const input = heldInput(name, [format], bytes);
-  const mapping = { name: 'this request', content: JSON.stringify(await mappingOf(whose, input, asked)) };
-  const report = await readTheirFile(store, whose.reader, whose, { input, format, mapping: { mapping } });
+  const content = JSON.stringify(await mappingOf(whose, input, asked));
+  const report = await readTheirFile(store, whose.reader, whose, {
+    ...{ input, format, part: { from, to }, maxBytes: maxSideBytes, signal },
+    mapping: { mapping: { name: thisRequest, content } },
+  });
   const reconciled = await compareReport(whose, report, { from, to, figures }, name);
   return answerOf(reconciled, report, { tolerance }, mostRows);
 }
 
 /**
- * How the file is read: as its columns suggest, but for those that the request names. What the suggestion would ask a person for
- * is left out, where a report can be compared without it.
+ * How the file is read: as its columns suggest, and as the request names them. What the suggestion would ask a person for is left
+ * out, where a report can be compared without it; so is what belongs to the other side of a placement.
  */
 async function mappingOf(
   { catalog, family }: Whose,
   input: ReturnType<typeof heldInput>,
   { columns, timezone }: ComparisonAsked,
 ): Promise<object> {
-  const suggestion = await suggestedMapping({ input });
-  const { fill_in = {}, map = {}, expressions = {}, ...rest } = suggestion?.mapping ?? {};
-  for (const field of ['event_time', keyOf(catalog, family)]) {
-    const open = fill_in[field];
-    if (open === undefined || columns[field] !== undefined) continue;
+  const suggestion = await suggestedMapping({ input }, { columns });
+  const { fill_in = {}, ...mapping } = suggestion?.mapping ?? { map: columns };
+  const { map = {}, set = {}, expressions = {}, ...rest } = mapping;
+  for (const field of suggestion ? ['event_time', keyOf(catalog, family), ...Object.keys(columns)] : []) {
+    if ([map, set, expressions].some((fields) => Object.hasOwn(fields, field))) continue;
     // The rest of what it says is for those who write mappings.
-    const [what] = open.split(': ');
-    throw new InputError(`${name}: ${what}: name the column of ${field} with columns.${field}`);
+    const [what] = (fill_in[field] ?? `no column is known to hold ${field}`).split(': ');
+    const written = field === 'event_time' ? 'days as YYYY-MM-DD' : 'numbers as 1234.5';
+    throw new InputError(
+      `${name}: ${what}: ${suggestion?.doubtful.includes(field) ? `write ${written}` : `name the column of ${field} with columns.${field}`}`,
+    );
   }
-  const others = Object.entries(expressions).filter(([field]) => columns[field] === undefined);
+  const foreign = othersFields(catalog, family);
+  const own = (fields: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(fields).filter(([field]) => !foreign.includes(field)));
   return {
     ...rest,
-    map: { ...map, ...columns },
-    expressions: Object.fromEntries(others),
+    map: own(map),
+    set: { ...own(set), ...Object.fromEntries(foreign.map((field) => [field, ''])) },
+    expressions: own(expressions),
     ...(timezone !== undefined && { timezone }),
   };
 }
 
-function asProblem(error: unknown): unknown {
-  if (error instanceof InputError || error instanceof MappingError || error instanceof NothingToCompare)
+/** Fields by which a record belongs to another family. */
+function othersFields(catalog: Catalog, family: string): string[] {
+  const fieldsOf = ({ owner, entity, dimensions }: Family) => [
+    owner,
+    ...[entity, ...dimensions].flatMap((name) => catalog.dimensions[name]?.key ?? []),
+  ];
+  const own = fieldsOf(familyOf(catalog, family));
+  return Object.values(catalog.families)
+    .flatMap(fieldsOf)
+    .filter((field) => !own.includes(field));
+}
+
+function asProblem(error: unknown, { columns }: ComparisonAsked): unknown {
+  if (error instanceof NothingToCompare && error.outside)
+    return new Problem('invalid_request', error.message, {
+      field: error.outside === 'from' ? 'start_time' : 'end_time',
+    });
+  if (error instanceof MappingError) {
+    const [, field = '', reason = ''] = mappingPlace.exec(error.message) ?? [];
+    const parameter = Object.hasOwn(columns, field) ? `columns.${field}` : field;
+    if (parameter === 'timezone' || parameter !== field)
+      return new Problem('invalid_request', `${parameter}: ${reason}`, { field: parameter });
+  }
+  if (error instanceof InputError) return new Problem('file_unreadable', withoutOptions(error.message));
+  if (error instanceof MappingError || error instanceof NothingToCompare)
     return new Problem('file_unreadable', error.message);
   if (isDamage(error)) return new Problem('file_unreadable', 'the file is damaged: it cannot be decoded');
-  if (error instanceof Error && 'type' in error && error.type === 'TOO_MANY_ROWS_OR_BYTES')
-    return new InvalidRequest(
-      'start_time',
-      'and end_time leave too many rows to compare at once: choose fewer days',
+  const isTooMuch = error instanceof Error && 'type' in error && error.type === 'TOO_MANY_ROWS_OR_BYTES';
+  if (isTooMuch || error instanceof TooManyRows)
+    return new Problem(
+      'invalid_request',
+      'there are too many rows for one comparison: choose fewer days, or split the file',
+      { field: 'start_time' },
     );
   return error;
 }
+
+const mappingPlace = new RegExp(`^${thisRequest}: (?:map\\.)?(\\w+): (.*)$`, 's');
+
+/** A message without advice that only the options of a command can follow. */
+const withoutOptions = (message: string): string =>
+  message
+    .replace(/(the text is not UTF-8)\. .*/, '$1: save the file as UTF-8')
+    .replace(/[.;:?] (?:(?![.;:?] ).)*--[a-z].*/, '');

@@ -63,7 +63,7 @@ export async function readWhole(
 }
 
 /** RFC 9110 §12.5.3 */
-function packed(): Problem {
+export function packed(): Problem {
   return new Problem('unsupported_media_type', 'the body must not be compressed', {
     headers: { 'Accept-Encoding': 'identity' },
   });
