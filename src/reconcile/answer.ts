@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { About, CauseName } from './causes/cause.ts';
+import { mostRows } from './limits.ts';
 import { keyOf, measuresOf } from './model/sides.ts';
 import type { Reconciled } from './reconcile.ts';
 import { compileRows, countRows, type RowsAsked, statuses } from './rows.ts';
@@ -128,6 +129,6 @@ export function comparisonAnswer(catalog: Catalog, family: string) {
           ...each(inRow).shape,
         }),
       )
-      .describe('Rows that are not equal, by day and key: the first thousand.'),
+      .describe(`Rows that are not equal, by day and key: the first ${mostRows}.`),
   });
 }

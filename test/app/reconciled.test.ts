@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { en } from '../../src/app/words/en.ts';
 import { comparisonAnswer } from '../../src/reconcile/answer.ts';
+import { maxFileBytes } from '../../src/reconcile/limits.ts';
 import { seededRandom } from '../support/random.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -50,9 +51,14 @@ test('a file is compared on the page: totals, causes in words, what is left and 
   await compare();
   expect(await said.textContent()).toContain('Wählen Sie eine Datei mit der Endung .csv');
 
+  await choose('theirs.csv', 'x'.repeat(maxFileBytes + 1));
+  await compare();
+  expect(await said.textContent()).toContain('Die Datei ist größer als 8,4 MB');
+
+  // The page has no field for columns.
   await choose('theirs.csv', 'a,b\n1,2\n');
   await compare();
-  await dialog.getByText('no column holds days or times').waitFor();
+  await dialog.getByText(/: no column holds days or times$/).waitFor();
 
   await choose('theirs.csv', theirs);
   await compare();

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
-import { buffer } from 'node:stream/consumers';
+import { blob } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 const send = (
   account: string,
-  body: string | Buffer,
+  body: string | Blob,
   { query = '', type = 'text/csv', family = 'campaigns' } = {},
 ): Promise<Response> =>
   service.post(`/v1/${family}/reconcile${query}`, account, body, { 'content-type': type });
@@ -269,19 +269,21 @@ describe('a request is refused', () => {
       },
     });
     const type = 'application/vnd.apache.parquet';
-    expect(await refused('acme', await buffer(stream), { type })).toEqual(tooMany);
+    expect(await refused('acme', await blob(stream), { type })).toEqual(tooMany);
   });
 
   test('because it is packed, which could unpack to any size', async () => {
     for (const packed of [gzipSync(plain), zstd()])
-      expect(await refused('acme', packed)).toMatchObject({
+      expect(await refused('acme', new Blob([packed]))).toMatchObject({
         ...{ status: 415, code: 'unsupported_media_type' },
         detail: 'the body must not be compressed',
       });
   });
 
   test('because it is not UTF-8', async () => {
-    expect(await refused('acme', Buffer.from('day,campaign_id,größe\n2026-03-01,c1,1\n', 'latin1'))).toEqual({
+    expect(
+      await refused('acme', new Blob([Buffer.from('day,campaign_id,größe\n2026-03-01,c1,1\n', 'latin1')])),
+    ).toEqual({
       ...{ status: 400, code: 'file_unreadable' },
       detail: 'the file: the text is not UTF-8: save the file as UTF-8',
     });

@@ -65,7 +65,7 @@ export function useService(
         'content-type': 'application/json',
         ...headers,
       },
-      body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+      body: typeof body === 'string' || body instanceof Blob ? body : JSON.stringify(body),
     });
   return {
     get url() {

@@ -1,12 +1,13 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
+import { maxFileBytes } from '../../reconcile/limits.ts';
 import { button, el } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
 import { metricsOf } from '../state/fields.ts';
 import type { Session } from '../state/session.ts';
 import { columnLabel } from '../words/labels.ts';
-import { countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
+import { bytesText, countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
 const words = text.reconciled;
@@ -67,6 +68,8 @@ const types: Readonly<Record<string, string>> = {
   parquet: 'application/vnd.apache.parquet',
   avro: 'application/avro',
 };
+/** What a caller of the service can do and the page has no field for. */
+const columnAdvice = /: name the column of \w+ with columns\.\w+$/;
 const tolerances = ['0', '1', '5', '10'];
 
 const digits = new Intl.NumberFormat(locale, { maximumFractionDigits: 6 });
@@ -152,6 +155,10 @@ export class Reconciled {
       this.say(words.otherFile, true);
       return;
     }
+    if (file.size > maxFileBytes) {
+      this.say(words.tooLarge(bytesText(maxFileBytes)), true);
+      return;
+    }
     this.running.abort();
     const running = new AbortController();
     this.running = running;
@@ -162,7 +169,7 @@ export class Reconciled {
     if (running.signal.aborted) return this.forget();
     if ('failure' in found) {
       if (found.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
-      this.say(failureText(found.failure), true);
+      this.say(failureText(found.failure).replace(columnAdvice, ''), true);
       return;
     }
     const { from, to } = found.result;
@@ -175,7 +182,7 @@ export class Reconciled {
     const names = metricsOf(this.family).flatMap(({ id }) => (figures[id] ? [id] : []));
     const isEqual = names.every((id) => figures[id] && isNothing(figures[id].gap));
     const unexplained = (id: string) => figures[id]?.unexplained;
-    const left = names.every((id) => isNothing(unexplained(id) ?? { net: '0', total: '0' }));
+    const allExplained = names.every((id) => isNothing(unexplained(id) ?? { net: '0', total: '0' }));
     const parts = (each: (id: string) => Told | undefined) => this.parts(comparison, names, each);
     const counts = Object.entries(words.statuses).map(([status, label]) =>
       label(amountText(rows[status as Row['status']])),
@@ -200,9 +207,9 @@ export class Reconciled {
             ),
             el(
               'p',
-              { class: left ? undefined : 'warning' },
-              ...(left ? [words.allExplained] : [explained.length > 0 ? words.left : words.noCause]),
-              !left && parts(unexplained),
+              { class: allExplained ? undefined : 'warning' },
+              ...(allExplained ? [words.allExplained] : [explained.length > 0 ? words.left : words.noCause]),
+              !allExplained && parts(unexplained),
             ),
           ]),
       ...(untried.length > 0 ? [el('p', { class: 'hint' }, words.untried)] : []),
@@ -226,7 +233,7 @@ export class Reconciled {
     return money && this.currency ? `${columnLabel(id)} (${this.currency})` : columnLabel(id);
   }
 
-  /** How much of the gap something is, of each figure that has one. */
+  /** How much of each figure something is, and its share of the gap. An explanation can leave a difference where none was. */
   private parts(
     { figures }: Comparison,
     names: readonly string[],
@@ -234,9 +241,9 @@ export class Reconciled {
   ): HTMLElement {
     const texts = names.flatMap((id) => {
       const [gap, part] = [figures[id]?.gap, told(id)];
-      if (!gap || !part || isNothing(gap) || isNothing(part)) return [];
-      const share = shares.format(Number(part.total) / Number(gap.total));
-      return [`${this.label(id)} ${amountText(part.total)} (${share})`];
+      if (!gap || !part || isNothing(part)) return [];
+      const share = isNothing(gap) ? '' : ` (${shares.format(Number(part.total) / Number(gap.total))})`;
+      return [`${this.label(id)} ${amountText(part.total)}${share}`];
     });
     return el('span', { class: 'shares' }, texts.join(', '));
   }

@@ -218,13 +218,14 @@ export const de: Words = {
   reconciled: {
     label: 'Mit einer Datei vergleichen …',
     title: 'Mit einer Datei vergleichen',
-    hint: 'Ein Bericht der anderen Seite: CSV, TSV, JSON, Parquet oder Avro, in jedem Datensatz ein Tag, eine Kampagne oder ein Anzeigenblock (mit ID oder Namen) und Zahlen. Er wird Tag für Tag mit dem heutigen Stand verglichen und nicht gespeichert.',
+    hint: 'Ein Bericht der anderen Seite: CSV, TSV, JSON, Parquet oder Avro, in jedem Datensatz ein Tag, eine Kampagne oder ein Anzeigenblock (mit ID oder Namen) und Zahlen. Er wird Tag für Tag mit allen Zahlen dieses Kontos nach heutigem Stand verglichen; Filter und gewählte Tage spielen keine Rolle. Er wird nicht gespeichert.',
     file: 'Bericht der anderen Seite',
     tolerance: 'Toleranz',
     compare: 'Vergleichen',
     comparing: 'Wird verglichen …',
     otherFile:
       'Wählen Sie eine Datei mit der Endung .csv, .tsv, .json, .ndjson, .parquet oder .avro. Eine Excel-Tabelle lässt sich als „CSV UTF-8“ speichern.',
+    tooLarge: (limit) => `Die Datei ist größer als ${limit}: Wählen Sie eine kleinere.`,
     days: (file, days) => `${name(file)}, ${days}`,
     totals: 'Summen',
     ours: 'Hier',

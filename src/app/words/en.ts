@@ -252,13 +252,14 @@ export const en = {
   reconciled: {
     label: 'Compare with a file …',
     title: 'Comparison with a file',
-    hint: 'A report of the other side: CSV, TSV, JSON, Parquet or Avro, with a day, a campaign or ad unit (by id or name) and figures in each record. It is compared with what is shown here as of today, day by day, and not kept.',
+    hint: "A report of the other side: CSV, TSV, JSON, Parquet or Avro, with a day, a campaign or ad unit (by id or name) and figures in each record. It is compared day by day with all of this account's figures as of today; filters and chosen days do not matter. It is not kept.",
     file: 'Their report',
     tolerance: 'Tolerance',
     compare: 'Compare',
     comparing: 'Comparing …',
     otherFile:
       'Choose a file that ends in .csv, .tsv, .json, .ndjson, .parquet or .avro. A sheet of Excel can be saved as "CSV UTF-8".',
+    tooLarge: (limit: string) => `The file is larger than ${limit}: choose a smaller one.`,
     days: (file: string, days: string) => `${name(file)}, ${days}`,
     totals: 'Totals',
     ours: 'Ours',

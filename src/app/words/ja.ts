@@ -212,13 +212,14 @@ export const ja: Words = {
   reconciled: {
     label: 'ファイルと比較…',
     title: 'ファイルと比較',
-    hint: '相手側のレポート（CSV、TSV、JSON、Parquet、Avro）。各レコードに日付、キャンペーンまたは広告ユニット（IDか名前）、数値が必要です。現在の数値と日ごとに比較し、ファイルは保存しません。',
+    hint: '相手側のレポート（CSV、TSV、JSON、Parquet、Avro）。各レコードに日付、キャンペーンまたは広告ユニット（IDか名前）、数値が必要です。このアカウントのすべての数値（本日時点）と日ごとに比較します。フィルターや選んだ期間は関係ありません。ファイルは保存しません。',
     file: '相手側のレポート',
     tolerance: '許容差',
     compare: '比較する',
     comparing: '比較しています…',
     otherFile:
       '拡張子が .csv、.tsv、.json、.ndjson、.parquet、.avro のファイルを選んでください。Excelのシートは「CSV UTF-8」で保存できます。',
+    tooLarge: (limit) => `ファイルが ${limit} を超えています。小さいファイルを選んでください。`,
     days: (file, days) => `${name(file)}、${days}`,
     totals: '合計',
     ours: '当方',

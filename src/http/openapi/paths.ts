@@ -9,11 +9,11 @@ import {
   reconcilePath,
 } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
+import { maxFileBytes } from '../../reconcile/limits.ts';
 import { closedBreakdown } from '../../report/adjustments.ts';
 import { groupingDimensions, rowColumns } from '../../report/columns.ts';
 import { metricsOf } from '../../report/fields.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
-import { maxFileBytes } from '../reconcile/handler.ts';
 import { comparisonParameters } from '../reconcile/parameters.ts';
 import type { ProblemCode } from '../request/problems.ts';
 import { fileTypes } from '../request/sent-file.ts';

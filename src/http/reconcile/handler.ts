@@ -9,6 +9,7 @@ import { heldInput } from '../../../ingest/input/held-input.ts';
 import { InputError } from '../../../ingest/input/input-error.ts';
 import { reportTimezone } from '../../../ingest/load/report-timezone.ts';
 import { answerOf } from '../../reconcile/answer.ts';
+import { maxFileBytes, mostRows } from '../../reconcile/limits.ts';
 import { keyOf } from '../../reconcile/model/sides.ts';
 import { NothingToCompare } from '../../reconcile/reconcile.ts';
 import { compareReport, readTheirFile, suggestedMapping } from '../../reconcile/their-file.ts';
@@ -31,9 +32,7 @@ export interface ComparisonDeps
   readonly store: Store;
 }
 
-/** Bytes that a file may have, unpacked. */
-export const maxFileBytes = 8 << 20;
-/** What all files have that arrive or are being compared; those of one account half of it. */
+/** What all files have together, from their arrival to the end of their comparisons; those of one account half of it. */
 const filesAtOnceBytes = 32 << 20;
 /**
  * What one side may have in memory, some 40,000 rows by day and key. A comparison holds seven at most, while an explanation is
@@ -42,8 +41,6 @@ const filesAtOnceBytes = 32 << 20;
 const maxSideBytes = 8 << 20;
 /** Comparisons that run, one of an account. */
 const mostAtOnce = 2;
-/** Rows that an answer lists. */
-export const mostRows = 1_000;
 
 const name = 'the file';
 /** The mapping that a request amounts to, in messages. */

@@ -26,7 +26,7 @@ export function comparisonParameters(catalog: Catalog, family: string) {
       .refine((given) => given.every((name) => measures.includes(name)), `must be some of ${names}`)
       .optional()
       .describe(
-        `What is compared, with commas, of ${names}; without it what is not 0 throughout their report.`,
+        `What is compared, with commas, of ${names}; without it every figure that is not 0 in all records of the file.`,
       ),
     tolerance: z
       .string()

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Context } from 'hono';
 import * as z from 'zod';
+import { maxFileBytes } from '../../reconcile/limits.ts';
 
 interface ProblemKind {
   readonly status: number;
@@ -16,7 +17,7 @@ interface ProblemKind {
 export const problems = {
   invalid_request: {
     status: 400,
-    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, the range is inverted, an optional field has a value that it cannot have, or an unknown one looks like a mistyped one; or `changed_since` is missing or is not a time. `field` is the field at fault, `filters.device` one within another.',
+    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, the range is inverted, an optional field has a value that it cannot have, or an unknown one looks like a mistyped one; or `changed_since` is missing or is not a time; or a parameter does not fit the file to compare, or leaves too many rows of it. `field` is the field at fault, `filters.device` one within another.',
     detail: 'end_time must not be before start_time',
     field: 'end_time',
   },
@@ -75,7 +76,7 @@ export const problems = {
   },
   body_too_large: {
     status: 413,
-    when: 'The body is too large: 512 KiB, or 8 MiB of a file to compare.',
+    when: `The body is too large: 512 KiB, or ${maxFileBytes >> 20} MiB of a file to compare.`,
     detail: 'the body is larger than 524288 bytes',
   },
   unsupported_media_type: {
@@ -95,7 +96,7 @@ export const problems = {
   },
   too_many_reports: {
     status: 429,
-    when: 'Too many reports are running, or too many large bodies arrive, of this account or of all. `Retry-After` says when to try again.',
+    when: 'Too many reports or comparisons are running, or too many large bodies arrive, of this account or of all. `Retry-After` says when to try again.',
     detail: 'too many reports are running; try again in 5 s',
   },
   headers_too_large: {
