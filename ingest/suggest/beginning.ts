@@ -97,8 +97,7 @@ function tableOf(input: Input, text: string, own: string): Found {
   const begin = header ?? 0;
   const rows = records
     .slice(header === undefined ? 0 : begin + 1)
-    .filter(({ cells }) => cells.length === width)
-    .slice(0, mostRecords);
+    .filter(({ cells }) => cells.length === width);
   const first = records[begin]?.cells.slice(0, mostColumns) ?? [];
   const columns = first.map((name, n) => (header === undefined ? `${n + 1}` : name));
   const before = (records[begin]?.line ?? 1) - 1;
@@ -127,6 +126,7 @@ function splitBy(text: string, delimiter: string): Split {
     relax_column_count: true,
     skip_empty_lines: true,
     info: true,
+    to: mostRecords,
   };
   let parsed: { record: string[]; info: Info }[];
   try {
