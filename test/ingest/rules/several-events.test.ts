@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { event, ndjson } from '../../support/events.ts';
 import { useLoadedFiles } from '../../support/loaded-files.ts';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 
@@ -118,6 +119,24 @@ test('a faulty event is rejected by its record and number, the others count; cor
   expect((await files.loader.run(['replay', load, corrected])).stderr).toContain('3 rows replayed');
   expect(await files.loader.counted()).toBe(7);
   expect((await verifyLedger(db.store)).differences).toEqual([]);
+});
+
+test('a rejected record keeps its reason through the CSV of rejected records and its replay', async () => {
+  const { account } = files;
+  const { file, run, ingest } = files.loader;
+  const makegood = { advertiser_id: account, event_time: 'never', reason: 'makegood' };
+  const path = await file('e.ndjson', ndjson([event(makegood)]));
+  expect(JSON.parse((await ingest(path)).stdout)).toMatchObject({ rows: 0, rejected_rows: 1 });
+  const [{ load } = { load: '' }] = await select<{ load: string }>(
+    db.store,
+    'SELECT load_id AS load FROM rejected_rows WHERE file = {path:String}',
+    { path },
+  );
+  const csv = (await run(['rejects', load, '--csv'])).stdout;
+  const corrected = await file('c.csv', csv.replaceAll('never', '2026-03-05 00:00:00'));
+  expect((await run(['replay', load, corrected])).stderr).toContain('1 row replayed');
+  const query = 'SELECT reason FROM events WHERE advertiser_id = {account:String}';
+  expect(await select(db.store, query, { account })).toEqual([{ reason: 'makegood' }]);
 });
 
 test('small files beside each other, and chunks of a few records, lose and double nothing', async () => {
