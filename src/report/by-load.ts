@@ -47,10 +47,11 @@ export function changesByLoad({ family, name, keys, ownedBy }: Changes): string 
   );
   return [
     `SELECT ${['account_id', 'day', ...keys, ...told, ...names.map((each) => `if(is_told, g.${each}, -g.${each}) AS ${each}`)].join(', ')} FROM (`,
-    `WITH (SELECT groupUniqArray(toString(e.chunk)) ${came}) AS chunks_found`,
-    `SELECT ${['account_id', 'day', ...keys].join(', ')}, ${rfc3339('n.at')} AS changed_at, if(n.chunk = '', 'by_hand', 'loaded') AS change, c.load AS load, reason, ${names.join(', ')} FROM (`,
+    `SELECT any(n.account_id) AS account_id, ${['day', ...keys].join(', ')}, ${rfc3339('max(n.at)')} AS changed_at, if(n.chunk = '', 'by_hand', 'loaded') AS change, c.load AS load, reason,`,
+    `${names.map((each) => `sum(n.${each}) AS ${each}`).join(', ')} FROM (`,
     `${grouped('toString(e.chunk) AS chunk, max(e.loaded_at) AS at')} ${came} ${by}, chunk, reason) AS n`,
-    `LEFT JOIN (SELECT chunk, ${loadOfChunk} AS load FROM load_chunks AS c WHERE chunk IN (SELECT arrayJoin(chunks_found)) GROUP BY chunk) AS c ON c.chunk = n.chunk`,
+    `LEFT JOIN (SELECT chunk, ${loadOfChunk} AS load FROM load_chunks AS c WHERE chunk GLOBAL IN (SELECT toString(e.chunk) ${came}) GROUP BY chunk) AS c ON c.chunk = n.chunk`,
+    `${by}, change, load, reason`,
     'UNION ALL',
     `SELECT ${[...columns, ...names].join(', ')} FROM (`,
     `${grouped(`${rfc3339('e.left_at')} AS changed_at, if(e.replaced, 'replaced', 'taken_back') AS change, toString(e.load_id) AS load`, '-')} ${left}`,

@@ -1,15 +1,16 @@
 import { parse } from 'lossless-json';
 import { expect, test } from 'vitest';
 import { adjustmentsPath } from '../../catalog/breakdowns.ts';
+import { select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { prune } from '../../src/cli/store/prune.ts';
 import { close, march } from '../support/closes.ts';
-import { type EventLine, event, ndjson } from '../support/events.ts';
+import { type EventLine, event, load, ndjson } from '../support/events.ts';
 import { micros, type Row } from '../support/oracle.ts';
 import { replaceBy } from '../support/replace-suite.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
-import { useUnloads } from '../support/unloads.ts';
+import { failingAt, useUnloads } from '../support/unloads.ts';
 
 const db = useStore();
 const service = useService(db);
@@ -112,6 +113,23 @@ test('an adjustment is told by load, time and reason, and what nobody can tell i
     ['a', 'unknown', '', '', '-11', '-1.250001'],
     ['a', 'loaded', late, 'chargeback', '1', '0'],
   ]);
+  await expectSums();
+});
+
+test('a load of many chunks is one row, also when it was interrupted before the close and completed after it', async () => {
+  const { account } = unloads;
+  const lines = unloads.events(60, { publisher_id: account, event_time: '2026-03-01T12:00:00Z' });
+  await load(db.store, [event({ advertiser_id: account, publisher_id: account })]);
+  const killed = failingAt(db.store, /INSERT INTO load_chunks .*sent_at\)/s, 'after');
+  await expect(load(killed, lines, 2_000)).rejects.toThrow('killed');
+  await close(db.store, '2026-03', account, { anyway: true });
+  await load(db.store, lines, 2_000);
+  const [{ chunks, id } = { chunks: 0, id: '' }] = await select<{ chunks: number; id: string }>(
+    db.store,
+    "SELECT chunks, load_id AS id FROM loads FINAL WHERE kind = 'events' ORDER BY turn DESC LIMIT 1",
+  );
+  expect(chunks).toBeGreaterThan(2);
+  expect(await split()).toEqual([['campaign', 'loaded', id, '', '60', '6']]);
   await expectSums();
 });
 
