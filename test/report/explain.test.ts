@@ -140,21 +140,39 @@ describe('a part', () => {
     expect(parts.map(({ impressions }) => String(impressions))).toEqual(['6', '1']);
   });
 
-  it('stands for all that came after the first ones, where there are too many', async () => {
-    const account = newAccount();
-    for (let n = 1; n <= 4; n++) await load(db.store, [of(account, { quantity: n })]);
-    const asked = { start_time: '2026-03-01', end_time: '2026-03-01', row: {} };
+  const partsOf = async (account: string, most: string, day = '2026-03-01') => {
+    const asked = { start_time: day, end_time: day, row: {} };
     const statement = compileExplanation(catalog, explainedRow(catalog, 'campaigns', account, asked));
     const [found] = await select<{ result: { parts: unknown[] } }>(
       db.store,
       statement.query,
-      { ...statement.params, most: '2' },
+      { ...statement.params, most },
       statement.settings,
     );
-    expect(found?.result.parts).toMatchObject([
+    return found?.result.parts;
+  };
+
+  it('stands for all that came after the first ones, where there are too many', async () => {
+    const account = newAccount();
+    for (let n = 1; n <= 4; n++) await load(db.store, [of(account, { quantity: n })]);
+    expect(await partsOf(account, '2')).toMatchObject([
       { kind: 'events', chunks: 1, impressions: 1 },
       { kind: 'events', chunks: 1, impressions: 2 },
       { kind: 'more', load: null, chunk: null, chunks: 2, events: 2, impressions: 7 },
+    ]);
+  });
+
+  it('stands for the reasons of pruned months, too, where there are too many', async () => {
+    const account = newAccount();
+    const pruned = { event_time: '2020-03-01T12:00:00Z' };
+    for (let n = 1; n <= 3; n++)
+      await load(db.store, [of(account, { ...pruned, quantity: n, reason: `${n}` })]);
+    await prune(db.store, { keep: 24, anyway: true }, now());
+    await load(db.store, [of(account, pruned)]);
+    expect(await partsOf(account, '2', '2020-03-01')).toMatchObject([
+      { kind: 'pruned', reason: '1', events: null },
+      { kind: 'pruned', reason: '2', events: null },
+      { kind: 'more', reason: null, chunks: null, events: null, impressions: 4 },
     ]);
   });
 });

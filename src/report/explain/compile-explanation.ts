@@ -9,7 +9,7 @@ import { reportFormats } from '../formats.ts';
 import { filterConditions, owned, ownedOn, sourceParameters } from '../from-clause.ts';
 import type { ExplainedRow } from './explain-request.ts';
 
-/** Parts of chunks that are told one by one, those that came first; the others are one part together. */
+/** Parts that are told one by one, those that came first; the others are one part together. */
 const mostParts = 10_000;
 
 /** Whether the statement found parts that do not add up to the row. */
@@ -78,7 +78,16 @@ const figuresOf = ({ measures }: Family, from: string): string =>
 function partsOf({ measures, money }: Family, ofEvents: string): string {
   const names = Object.keys(measures);
   const sums = (from: string) => names.map((name) => `sum(${from}.${name}) AS ${name}`).join(', ');
-  const ofDays = ['first_day', 'last_day', 'events', ...names, 'latest', 'unconfirmed', 'confirmed_at'];
+  const ofDays = [
+    'first_day',
+    'last_day',
+    'is_folded',
+    'events',
+    ...names,
+    'latest',
+    'unconfirmed',
+    'confirmed_at',
+  ];
   const fields = ['part', 'reason', 'chunks', ...ofDays].map((name) => `g.${name} AS ${name}`);
   const added = (from: string) =>
     [
@@ -87,8 +96,8 @@ function partsOf({ measures, money }: Family, ofEvents: string): string {
     ].join(', ');
   return [
     `SELECT groupArray(tuple(${fields.join(', ')})) FROM (`,
-    `SELECT n.chunk IN ('', '${foldedChunk}') OR n.place <= {most:UInt32} AS is_told, if(is_told, n.chunk, 'more') AS part,`,
-    `if(is_told, n.reason, '') AS reason, uniqExact(n.chunk) AS chunks, ${added('n')}`,
+    `SELECT n.place <= {most:UInt32} AS is_told, if(is_told, n.chunk, 'more') AS part, if(is_told, n.reason, '') AS reason,`,
+    `if(max(n.chunk IN ('', '${foldedChunk}')), NULL, uniqExact(n.chunk)) AS chunks, max(n.chunk = '${foldedChunk}') AS is_folded, ${added('n')}`,
     `FROM (SELECT d.chunk AS chunk, d.reason AS reason, ${added('d')}, row_number() OVER (ORDER BY latest, chunk, reason) AS place`,
     'FROM (SELECT toString(e.chunk) AS chunk, toString(e.reason) AS reason, e.day AS first_day, e.day AS last_day, count() AS events,',
     `${Object.entries(measures)
@@ -113,10 +122,10 @@ function part({ measures }: Family, withFiles: boolean): string {
     corrects: "if(l.kind = 'replay', replaceOne(l.file, 'replay of ', ''), NULL)",
     chunk: `if(p.part IN ('', '${foldedChunk}', 'more'), NULL, p.part)`,
     reason: "nullIf(p.reason, '')",
-    chunks: `if(p.part IN ('', '${foldedChunk}'), NULL, p.chunks)`,
+    chunks: 'p.chunks',
     first_day: 'p.first_day',
     last_day: 'p.last_day',
-    events: `if(p.part = '${foldedChunk}', NULL, p.events)`,
+    events: 'if(p.is_folded, NULL, p.events)',
     ...Object.fromEntries(Object.keys(measures).map((name) => [name, `p.${name}`])),
     loaded_at: rfc3339('p.latest'),
     unconfirmed: 'p.unconfirmed',
