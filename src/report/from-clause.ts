@@ -56,7 +56,7 @@ export function rowsSource(catalog: Catalog, plan: Plan): string {
   return `(${plan.byLoad ? changedKeys(catalog, plan, keys) : grouped(catalog, plan, keys)})`;
 }
 
-/** Of what came and left again in one key nothing is an adjustment. */
+/** Keys whose parts cancel out are left out. */
 function changedKeys(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
   const own = keys.filter((key) => !loadColumns.some((column) => column === key));
   const sums = measuresRead(catalog, plan).map(
@@ -66,7 +66,7 @@ function changedKeys(catalog: Catalog, plan: Plan, keys: readonly string[]): str
 }
 
 /** One row with the sums of them all. */
-export function sumsOfAll(catalog: Catalog, plan: Plan): string {
+export function sumsOfAll(catalog: Catalog, { byLoad: _, ...plan }: Plan): string {
   return `(${grouped(catalog, plan, [])})`;
 }
 
