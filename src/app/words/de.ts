@@ -111,7 +111,7 @@ export const de: Words = {
       taken_back: 'Zurückgenommen',
       replaced: 'Ersetzt',
       by_hand: 'Von Hand hinzugefügt',
-      unknown: 'Nicht bekannt, Ereignisse nicht mehr gespeichert',
+      unknown: 'Nicht bekannt',
     },
   },
   columns: {

@@ -135,7 +135,7 @@ export const en = {
       taken_back: 'Taken back',
       replaced: 'Replaced',
       by_hand: 'Added by hand',
-      unknown: 'Not known, events no longer kept',
+      unknown: 'Not known',
     },
   },
   columns: {

@@ -106,7 +106,7 @@ export const ja: Words = {
       taken_back: '取り消し',
       replaced: '差し替え',
       by_hand: '手動で追加',
-      unknown: '不明（イベントは削除済み）',
+      unknown: '不明',
     },
   },
   columns: {

@@ -133,9 +133,9 @@ function adjustmentsAnswer(catalog: Catalog, family: string, columnType: z.ZodTy
 
 const loadTexts: Readonly<Record<(typeof loadColumns)[number], string>> = {
   changed_at:
-    'With `by_load`: when it came, or was taken back or replaced; RFC 3339, to the microsecond. Empty where nobody knows.',
+    'With `by_load`: when the load sent it (the last part of it, where there are several), or when taking it back or replacing it began; RFC 3339, to the microsecond. Empty where `change` is `unknown`.',
   change:
-    'With `by_load`: `loaded`; `taken_back` or `replaced`; `by_hand`, past the loader; or `unknown`: what the events that are kept do not tell.',
+    'With `by_load`: `loaded`; `taken_back` or `replaced`; `by_hand`, past the loader; or `unknown`: what the events that are kept do not tell. While a load is arriving, it and `unknown` may both stand there, and cancel out.',
   load: 'With `by_load`: the load that brought it; empty where there is no load.',
   reason: 'With `by_load`: why its records came, as they say themselves; empty where they do not.',
 };
