@@ -23,9 +23,9 @@ CREATE TABLE IF NOT EXISTS past_events
     confirmed Bool,
     reason LowCardinality(String),
     chunk LowCardinality(String),
-    -- Which brought it.
+    -- The load that brought it.
     load_id LowCardinality(String),
-    -- Otherwise it was taken back.
+    -- Whether other events came in its place; otherwise it was taken back.
     replaced Bool,
     loaded_at DateTime64(6, 'UTC'),
     came_after DateTime64(6, 'UTC'),

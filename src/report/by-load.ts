@@ -23,9 +23,9 @@ interface Changes {
 }
 
 /**
- * What came and what was taken away since a month was closed, by load, each twice: as what it is, and with the other sign as
- * unknown. So with all that changed as unknown beside them sums by key are what changed, to the last digit, and what stays
- * unknown is what the events that are kept do not tell. Only days that changed are read.
+ * What came and what was taken away since a month was closed, by load. The caller adds all changes as `unknown`. Each told row is
+ * therefore written twice: as itself, and negated as `unknown`. So sums by key are what changed, to the last digit, and what
+ * stays unknown is what the events that are kept do not tell. Only days that changed are read.
  */
 export function changesByLoad({ family, name, keys, ownedBy }: Changes): string {
   const { owner, measures } = family;
