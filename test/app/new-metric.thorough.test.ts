@@ -88,7 +88,7 @@ test('it does not compile until everything that needs a word about it has one', 
     ['ja', '動画再生数', 'ブラウザ', 'ブラウザ別'],
   ] as const) {
     const file = `src/app/words/${language}.ts`;
-    insert(file, '  columns: {', `\n    video_views: '${views}',\n    browser: '${browser}',`);
+    insert(file, '\n  columns: {', `\n    video_views: '${views}',\n    browser: '${browser}',`);
     insert(file, '  dimensions: {', ` browser: '${browser}',`);
     insert(file, '  parts: {', ` browser: '${browsers}',`);
   }
