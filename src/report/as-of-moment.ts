@@ -8,15 +8,21 @@ import { timeOf } from './day-changed.ts';
 import { dayParameters, ownedOn } from './from-clause.ts';
 import { InvalidRequest } from './invalid-request.ts';
 import type { Past, Plan } from './plan.ts';
+import { schedulingSettings } from './stream.ts';
 
 /** Nobody can tell what reports had at the moment that one asks for. */
 export class AsOfTooOld extends Error {}
 
 const moment = timeOf('moment');
 
-export interface AskingOfThen {
+interface Asking {
   /** Aborting it cancels what is asked. */
   readonly signal: AbortSignal;
+  /** Of what reads as much as a report. */
+  readonly timeoutSeconds: number;
+}
+
+export interface AskingOfThen extends Asking {
   /** Does what reads as much as a report. */
   readonly inPlace: (work: () => Promise<void>) => Promise<void>;
 }
@@ -37,17 +43,17 @@ async function asOfMoment(
   reader: Reader,
   catalog: Catalog,
   today: Plan,
-  { signal, inPlace }: AskingOfThen,
+  asking: AskingOfThen,
 ): Promise<Plan> {
   const { routing } = today;
   // Events lie with their advertiser, and the ledger is spread over all shards.
   const plan = { ...today, ...(routing && { routing: { ...routing, shards: 'all' as const } }) };
   const past = {
-    ...(await stateThen(reader, plan, signal)),
+    ...(await stateThen(reader, plan, asking.signal)),
     family: familyOf(catalog, plan.breakdown.family),
   };
   const ofThen = { ...plan, past };
-  if (past.changed.length > 0) await inPlace(() => requireTold(reader, ofThen, signal));
+  if (past.changed.length > 0) await asking.inPlace(() => requireTold(reader, ofThen, asking));
   return ofThen;
 }
 
@@ -55,15 +61,15 @@ async function asOfMoment(
  * To be called when what a plan asks for has been read, before anybody sees it and in the place of the report.
  * @throws {AsOfTooOld} when that may be of two states of the store
  */
-export async function requireSameThen(reader: Reader, plan: Plan, signal: AbortSignal): Promise<void> {
+export async function requireSameThen(reader: Reader, plan: Plan, asking: Asking): Promise<void> {
   const { past } = plan;
   if (!past) return;
-  const { changed, rewrites, lastChange } = await stateThen(reader, plan, signal);
+  const { changed, rewrites, lastChange } = await stateThen(reader, plan, asking.signal);
   if (rewrites !== past.rewrites || changed.join() !== past.changed.join()) {
     throw new AsOfTooOld('what was loaded in these months changed while the report was made: ask again');
   }
   // Events that came meanwhile may have been on their way at the moment.
-  if (lastChange !== past.lastChange) await requireTold(reader, { ...plan, past }, signal);
+  if (lastChange !== past.lastChange) await requireTold(reader, { ...plan, past }, asking);
 }
 
 /** @throws {AsOfTooOld} for what a rewrite stands against */
@@ -126,7 +132,7 @@ function stateStatement(plan: Plan): ReadStatement {
 async function requireTold(
   reader: Reader,
   plan: Plan & Required<Pick<Plan, 'past'>>,
-  signal: AbortSignal,
+  { signal, timeoutSeconds }: Asking,
 ): Promise<void> {
   const { owner } = plan.past.family;
   const ofThen = `${ownedDays(plan, owner)} AND day IN {changed_days:Array(Date)}`;
@@ -142,7 +148,7 @@ async function requireTold(
   const statement = {
     query,
     params: { ...paramsOf(plan), changed_days: plan.past.changed },
-    settings: { max_threads: 1, priority: 2, max_execution_time: 60, ...readSettings(plan) },
+    settings: { ...schedulingSettings(false), max_execution_time: timeoutSeconds, ...readSettings(plan) },
   };
   const [told] = await reader.rows<{ by_hand: 0 | 1; doubtful: 0 | 1; until: string }>(statement, { signal });
   if (!told) throw new Error('ClickHouse did not tell which events were on their way');

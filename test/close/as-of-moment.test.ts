@@ -169,15 +169,20 @@ test('what tells whether a moment can be told has the place of a report, and end
     (signal: AbortSignal) => fetch(`${held.url}${address}`, { headers, signal }),
   ]) {
     const caller = new AbortController();
-    const reached = new Promise<AbortSignal>((resolve) => {
-      hold = async ({ query, left }) => {
-        if (!query.includes('doubtful')) return;
-        resolve(left);
-        await once(left, 'abort');
+    const reached = new Promise<Passing>((resolve) => {
+      hold = async (passing) => {
+        if (!passing.query.includes('doubtful')) return;
+        resolve(passing);
+        await once(passing.left, 'abort');
       };
     });
     const answer = ask(caller.signal).catch((error: Error) => error.name);
-    const left = await reached;
+    const { settings, left } = await reached;
+    expect(Object.fromEntries(settings)).toMatchObject({
+      max_execution_time: '300',
+      priority: '2',
+      low_priority_query_wait_time_ms: '50',
+    });
     await expect.poll(() => metric(held.url, 'adtally_reports_running')).toBe(1);
     caller.abort();
     expect(await answer).toBe('AbortError');

@@ -126,7 +126,7 @@ export function report(
 
 /** See `asOf`. */
 export function planOfThen(
-  { reader, catalog, gate }: ReportDeps,
+  { reader, catalog, gate, timeoutSeconds }: ReportDeps,
   today: Plan,
   signal: AbortSignal,
 ): Promise<Plan> {
@@ -138,7 +138,7 @@ export function planOfThen(
       slot.leave();
     }
   };
-  return asOf(reader, catalog, today, { signal, inPlace });
+  return asOf(reader, catalog, today, { signal, inPlace, timeoutSeconds });
 }
 
 interface Computing {
@@ -183,7 +183,7 @@ async function collected(
     });
     const body = report.then((stream) => stream.body);
     const answer = await ask.collect(body, ask.unconfirmedDates(signal), { query, rows: {}, summary });
-    if (answer) await requireSameThen(deps.reader, plan, signal);
+    if (answer) await requireSameThen(deps.reader, plan, { signal, timeoutSeconds: deps.timeoutSeconds });
     return answer ?? tooLong;
   } catch (error) {
     if (givenUp.signal.aborted && !signal.aborted) return slow;
@@ -237,7 +237,7 @@ async function streamed(
   };
   const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
   try {
-    await requireSameThen(deps.reader, plan, signal);
+    await requireSameThen(deps.reader, plan, { signal, timeoutSeconds: deps.timeoutSeconds });
     if (sendable.errored) throw brokeOff(queryId, sendable.errored);
     const first_byte_ms = Math.round(performance.now() - startedAt);
     c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
