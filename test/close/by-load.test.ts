@@ -72,11 +72,22 @@ test('an adjustment is told by load, time and reason, and what nobody can tell i
   );
   await unload(db.store, second, now);
   const same = of('b', { quantity: 3 });
-  const replacement = await replaceBy(db.store, { load: third }, await written(same, of('e')));
-  const by = { '': '', [first]: 'first', [second]: 'second', [third]: 'third', [more]: 'more' };
+  const by: Record<string, string> = {
+    '': '',
+    [first]: 'first',
+    [second]: 'second',
+    [third]: 'third',
+    [more]: 'more',
+  };
+  const replace = async (load: string, ...lines: EventLine[]) => {
+    const { loadId } = await replaceBy(db.store, { load }, await written(...lines));
+    if (loadId === undefined) throw new Error('the replacement has no load');
+    by[loadId] = 'replacement';
+  };
+  await replace(third, same, of('e'));
   const named = async () =>
     (await split()).map(([campaign, change, load = '', ...row]) =>
-      [campaign, change, by[load] ?? 'replacement', ...row].join(' | '),
+      [campaign, change, by[load] ?? load, ...row].join(' | '),
     );
   // Of b as much came as was replaced, so there is no adjustment to be told.
   expect((await named()).sort()).toEqual(
@@ -88,12 +99,11 @@ test('an adjustment is told by load, time and reason, and what nobody can tell i
       'e | loaded | replacement | | 1 | 0',
     ].map((row) => row.replaceAll('| |', '|  |')),
   );
-  expect(replacement).toBeDefined();
   await expectSums();
   const times = (await adjusted({ by_load: true })).map(({ changed_at }) => String(changed_at));
   for (const at of times) expect(Math.abs(Date.parse(at) - Date.now())).toBeLessThan(3_600_000);
 
-  await replaceBy(db.store, { load: first }, await written(of('c', { spend: '6.5' })));
+  await replace(first, of('c', { spend: '6.5' }));
   await db.store.insert({
     table: 'events',
     values: [
