@@ -18,7 +18,7 @@ export function explanationAnswer(catalog: Catalog, family: string) {
     kind: z
       .enum(['events', 'replay', 'pruned', 'by_hand', 'more'])
       .describe(
-        'What the part is: `events` what a chunk of a file or body brought for one reason; `replay` a chunk of corrected rows; `pruned` the sums of what is older than the events that are kept; `by_hand` what came past the loader; `more` all parts behind the first ten thousand.',
+        'What the part is; each but `more` has one reason: `events` what a chunk of a file or body brought; `replay` a chunk of corrected rows; `pruned` the sums of what is older than the events that are kept; `by_hand` what came past the loader; `more` all parts behind the first ten thousand.',
       ),
     load: z.string().nullable().describe('The load that brought it; null if the part is no single chunk.'),
     corrects: z.string().nullable().describe('Of a `replay` the load whose rejected rows it corrects.'),
