@@ -21,7 +21,7 @@ export interface Folded {
  * Folds the raw events of whole months into one row per day and key of the finest rollup of each family, so that every
  * view makes the same of them as before: what reads events needs not know which months are folded. An event of both sides
  * becomes part of two rows. Confirmed money, positive and negative amounts stay apart, as it is single events that make
- * a day unconfirmed, and so do reasons. Rows that were folded before are folded in again.
+ * a day unconfirmed. Reasons stay apart, too, because explanations tell them. Rows that were folded before are folded in again.
  *
  * Per shard in one step (`replaceMonths`), after a comparison of the finest rollups of both; killed at any point, it can
  * be repeated. The caller makes sure that no load and no rebuild runs, and records the months first.

@@ -68,7 +68,8 @@ export async function takePlace(address: Address, names?: Credentials): Promise<
       await run(`RENAME DATABASE ${beside} TO ${database}`);
     }
     await createDerived(address, names);
-    // Before the mark goes: killed after that, nobody would end it, and no moment could be told any more.
+    // Before the mark goes: after a kill in between nobody would end the rewrite of this restore, and no moment could be told
+    // any more.
     await run(`INSERT INTO ${database}.rewrites (month, began_at, ended_at) SELECT month, began_at, now64(6, 'UTC')
                FROM ${database}.rewrites AS r FINAL WHERE month = ${everyMonth} AND r.ended_at = 0`);
     await run(`RENAME TABLE ${database}.${restoreMark} TO ${database}.migrations`);

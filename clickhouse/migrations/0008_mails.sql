@@ -65,8 +65,8 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (schedule, day, recipient, attempt)
 SETTINGS non_replicated_deduplication_window = 10000;
 
--- Who wants the mails of an account's own schedules, and since when; the later of a yes and a no counts. Its schedule is
--- 'account ACCOUNT', as in unsubscribed for those who do not, and in mails, where the question has the day 1970-01-01.
+-- Who wants the mails of an account's own schedules, and since when; the later of a yes and a no counts. The column schedule
+-- has 'account ACCOUNT', here for a yes, in unsubscribed for a no, and in mails, on the day 1970-01-01, for the question.
 -- cluster: by schedule
 CREATE TABLE IF NOT EXISTS agreed
 (

@@ -76,7 +76,7 @@ export const loadsRunning = together<number, readonly RunningLoad[]>(async (stor
     params,
     settings,
   );
-  // Of a hundred loads that ask together each would get a hundred of its own.
+  // One list for each deadline: otherwise a hundred loads that ask together would get a hundred copies.
   const alive = new Map(
     [...new Set(deadAfterMs)].map((ms) => [
       ms,

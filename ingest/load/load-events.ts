@@ -134,7 +134,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const unsettled: DeliveredChunk[] = [];
   const held: DeliveredChunk[] = [];
   const batches: Batch[] = [];
-  // What is not dropped in spite of retries goes by itself after a day.
+  // Batches that cannot be dropped in spite of retries expire after a day.
   const letGo = () => Promise.allSettled(batches.splice(0).map((batch) => settle(store, batch)));
   const places: ChunkPlace[] = [];
   /** Chunks that may have open rejected rows. */
@@ -198,7 +198,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       await repairRollupsOf(ledger, load, unsettled, now, options);
       storedAt = performance.now();
     }
-    // Beside each other: nobody waits for what one load lets go of for all that were in its batch.
+    // At the same time: the load that drops a batch for all its members does not end later than they do.
     const [finished] = await Promise.allSettled([load?.finish(), letGo()]);
     if (finished.status === 'rejected') throw finished.reason;
     const openRejects = load && ids.length > 0 ? await countOpenRejects(store, ids) : counts.rejectedRows;

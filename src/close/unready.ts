@@ -61,7 +61,7 @@ export async function openRejectsOf(
   return row.open;
 }
 
-/** The accounts that have rows in a month, or had some when it was closed and no prune has dropped since. */
+/** The accounts that have rows in a month, or had some when it was closed, unless it was pruned since. */
 export async function accountsOf(store: Store, catalog: Catalog, month: Month): Promise<string[]> {
   const { start, end } = daysOfMonth(month);
   const tables = Object.keys(catalog.families).map(

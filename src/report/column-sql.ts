@@ -72,7 +72,7 @@ export function covered(id: string, plan: Plan): string {
   return `least(${next} - 1, {until:Date32})`;
 }
 
-/** The day, name or id of a column as JSON text, in quotes. */
+/** A column that is no figure, as JSON text in quotes. */
 export function jsonText({ id, source }: RowColumn, plan: Plan): string {
   if (source.kind === 'load') return `toJSONString(${id})`;
   if (source.kind !== 'dimension') {

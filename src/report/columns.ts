@@ -38,8 +38,8 @@ function columnsOf({ key, columns }: Dimension, ids: boolean): readonly Dimensio
 }
 
 /**
- * Row fields of a breakdown: the range, the entity, what the breakdown adds, by which load where that is asked for, then the family's columns, or those that
- * were chosen; each followed by its value of the other days and the change, where days are compared.
+ * Row fields of a breakdown: the range, the entity, what the breakdown adds, `loadColumns` where they are asked for, then the family's
+ * columns, or those that were chosen; each followed by its value of the other days and the change, where days are compared.
  */
 export function rowColumns(
   catalog: Catalog,

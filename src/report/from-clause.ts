@@ -30,7 +30,7 @@ export function groupingKeys(catalog: Catalog, plan: Plan): string[] {
   return plan.breakdown.day ? [dayKey(plan), ...keys, ...loads] : keys;
 }
 
-/** Whether one table has the rows. So it has those of a moment after which no day changed. */
+/** Whether the rows are those of one table, as they are of a moment after which no day changed. */
 const isTable = ({ adjusted, past }: Plan): boolean => !adjusted && !past?.changed.length;
 
 /**
@@ -65,7 +65,7 @@ function changedKeys(catalog: Catalog, plan: Plan, keys: readonly string[]): str
   return `SELECT * FROM (${grouped(catalog, plan, keys)}) AS g QUALIFY ${sums.join(' OR ')}`;
 }
 
-/** One row with the sums of them all. */
+/** One row with the sums of them all. Loads cancel out in it, so they are not read. */
 export function sumsOfAll(catalog: Catalog, { byLoad: _, ...plan }: Plan): string {
   return `(${grouped(catalog, plan, [])})`;
 }

@@ -21,7 +21,7 @@ export interface ReportOptions {
   readonly moment?: string;
   /** Rows are what is left of those of today when those of the close are taken away. */
   readonly adjustments?: true;
-  /** Each of them is split by the loads that it came by. */
+  /** Each row of adjustments is split by the loads that it came by. */
   readonly by_load?: true;
   /** The days that each figure is compared with. */
   readonly compare_to?: DateRange;

@@ -90,6 +90,7 @@ export class Answers {
   async find(plan: Plan, format: ReportFormatName): Promise<Found> {
     const { version, maxBytes } = this.#options;
     const asked = { plan, format };
+    // The state of the store does not tell when the ledger or what was taken away changes.
     if (maxBytes === 0 || plan.past || plan.byLoad) return this.#ask(asked, 'fwd=bypass');
     const key = keyOf(plan, format);
     const current = version.of(plan);
