@@ -136,7 +136,14 @@ describe('the statements of optional fields', () => {
       );
       const plan = planReport(closedBreakdown(catalog, family), account, range, undefined, asked);
       const adjusted = { ...plan, adjusted: ['a'.repeat(64)] };
-      const statements = [compileReport(catalog, adjusted, undefined), compileSummary(catalog, adjusted)];
+      const byLoad = {
+        ...{ ...adjusted, options: { ...adjusted.options, by_load: true as const } },
+        byLoad: { closedAt: '{202603:1}', family: familyOf(catalog, family) },
+      };
+      const statements = [
+        ...[compileReport(catalog, adjusted, undefined), compileSummary(catalog, adjusted)],
+        compileReport(catalog, byLoad, undefined),
+      ];
       const text = `-- POST /v1/${family}/adjustments\n-- ${JSON.stringify(fields)}\n\n${statements.map(readable).join('\n\n')}\n`;
       await expect(text).toMatchFileSnapshot(`golden/options/${family}-adjustments.sql`);
     },
