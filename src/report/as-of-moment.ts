@@ -4,7 +4,7 @@ import { cameBetween } from '../../clickhouse/came-between.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { asOfClose } from './closed-months.ts';
 import { readSettings } from './compile.ts';
-import { timeOf } from './day-changed.ts';
+import { safelyBefore, timeOf } from './day-changed.ts';
 import { dayParameters, ownedOn } from './from-clause.ts';
 import { InvalidRequest } from './invalid-request.ts';
 import type { Past, Plan } from './plan.ts';
@@ -98,16 +98,13 @@ interface State extends Omit<Past, 'family'> {
 const rfc3339 = (time: string) =>
   `if(toUInt64(${time}) = 0, '', replaceOne(toString(${time}), ' ', 'T') || 'Z')`;
 
-/** Clocks of servers differ, and a change is seen a little after its time. To take a day for changed does no harm. */
-const changedAfter = `${moment} - INTERVAL 1 MINUTE`;
-
 /** The days that changed since, and what stands against the moment: rewrites, and names and confirmations that came just then. */
 function stateStatement(plan: Plan): ReadStatement {
   const { compared, breakdown } = plan;
   const changes = changesTable(breakdown.family);
   const isHeld = `(r.lost OR r.began_at <= ${moment}) AND ${moment} < r.ended_at`;
   const changed = (table: string) =>
-    `SELECT day, d.changed_at AS changed_at FROM ${table} AS d WHERE ${ownedDays(plan)} AND d.changed_at > ${changedAfter}`;
+    `SELECT day, d.changed_at AS changed_at FROM ${table} AS d WHERE ${ownedDays(plan)} AND d.changed_at > ${safelyBefore(moment)}`;
   const shown = (table: string, since: string, where: string) =>
     `SELECT max(h.shown_by) AS shown_by FROM ${table} AS h FINAL WHERE ${where} AND h.${since} <= ${moment} AND ${moment} < h.shown_by`;
   const query = [

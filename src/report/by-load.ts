@@ -2,13 +2,12 @@ import type { Family } from '../../catalog/catalog.ts';
 import { loadOfChunk } from '../../clickhouse/came-between.ts';
 import { foldedChunk } from '../../clickhouse/consistency/fold-events.ts';
 import { loadColumns } from './columns.ts';
-import { rfc3339, rowsChanged } from './day-changed.ts';
+import { rfc3339, rowsChanged, safelyBefore } from './day-changed.ts';
 import { cameSince, leftSince } from './rows-of-then.ts';
 
-/** SQL of these columns where nobody knows. */
-export const unknownLoad = loadColumns
-  .map((name) => `${name === 'change' ? "'unknown'" : "''"} AS ${name}`)
-  .join(', ');
+const unknown = (column: string) => (column === 'change' ? "'unknown'" : "''");
+/** SQL of `loadColumns` for changes that no load is known of. */
+export const unknownLoad = loadColumns.map((name) => `${unknown(name)} AS ${name}`).join(', ');
 
 /** When the month of a day was closed. */
 const closedAt = "fromUnixTimestamp64Micro({closed_at:Map(UInt32, Int64)}[toYYYYMM(day)], 'UTC')";
@@ -29,7 +28,7 @@ interface Changes {
  */
 export function changesByLoad({ family, name, keys, ownedBy }: Changes): string {
   const { owner, measures } = family;
-  const changed = `${ownedBy(owner)} AND ${rowsChanged(name, ownedBy('account_id'), `${closedAt} - INTERVAL 1 MINUTE`)}`;
+  const changed = `${ownedBy(owner)} AND ${rowsChanged(name, ownedBy('account_id'), safelyBefore(closedAt))}`;
   const came = `FROM events AS e PREWHERE ${changed} AND ${cameSince(closedAt)} AND chunk != '${foldedChunk}'`;
   const left = `FROM past_events AS e PREWHERE ${changed} AND ${leftSince(closedAt)}`;
   const names = Object.keys(measures);
@@ -42,9 +41,7 @@ export function changesByLoad({ family, name, keys, ownedBy }: Changes): string 
   const grouped = (how: string, sign = '') =>
     `SELECT any(e.${owner}) AS account_id, ${['day', ...keys].join(', ')}, ${how}, toString(e.reason) AS reason, ${sums(sign).join(', ')}`;
   const by = `GROUP BY ${['day', ...keys].join(', ')}`;
-  const told = loadColumns.map(
-    (column) => `if(is_told, g.${column}, ${column === 'change' ? "'unknown'" : "''"}) AS ${column}`,
-  );
+  const told = loadColumns.map((column) => `if(is_told, g.${column}, ${unknown(column)}) AS ${column}`);
   return [
     `SELECT ${['account_id', 'day', ...keys, ...told, ...names.map((each) => `if(is_told, g.${each}, -g.${each}) AS ${each}`)].join(', ')} FROM (`,
     `SELECT any(n.account_id) AS account_id, ${['day', ...keys].join(', ')}, ${rfc3339('max(n.at)')} AS changed_at, if(n.chunk = '', 'by_hand', 'loaded') AS change, c.load AS load, reason,`,

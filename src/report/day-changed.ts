@@ -6,6 +6,9 @@ export const timeOf = (parameter: string) => `fromUnixTimestamp64Micro({${parame
 /** SQL of a time as RFC 3339 writes it. */
 export const rfc3339 = (time: string): string => `replaceOne(toString(${time}), ' ', 'T') || 'Z'`;
 
+/** Clocks of servers differ, and a change is seen a little after its time. To take a day for changed does no harm. */
+export const safelyBefore = (time: string): string => `${time} - INTERVAL 1 MINUTE`;
+
 /** The days whose rows changed since a time, SQL that may name `day`. */
 const changedRows = (family: string, owned: string, since: string): string[] => [
   `SELECT day FROM ${changesTable(family)} AS d WHERE ${owned} AND d.changed_at > ${since}`,
