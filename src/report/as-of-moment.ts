@@ -7,7 +7,7 @@ import { readSettings } from './compile.ts';
 import { safelyBefore, timeOf } from './day-changed.ts';
 import { dayParameters, ownedOn } from './from-clause.ts';
 import { InvalidRequest } from './invalid-request.ts';
-import type { Past, Plan } from './plan.ts';
+import { onAllShards, type Past, type Plan } from './plan.ts';
 import { schedulingSettings } from './stream.ts';
 
 /** Nobody can tell what reports had at the moment that one asks for. */
@@ -45,9 +45,7 @@ async function asOfMoment(
   today: Plan,
   asking: AskingOfThen,
 ): Promise<Plan> {
-  const { routing } = today;
-  // Events lie with their advertiser, and the ledger is spread over all shards.
-  const plan = { ...today, ...(routing && { routing: { ...routing, shards: 'all' as const } }) };
+  const plan = onAllShards(today);
   const past = {
     ...(await stateThen(reader, plan, asking.signal)),
     family: familyOf(catalog, plan.breakdown.family),

@@ -3,7 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { monthOf, monthsWithin } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { readSettings } from './compile.ts';
-import type { Plan } from './plan.ts';
+import { onAllShards, type Plan } from './plan.ts';
 
 /** A report as of a close asks for a month that is not closed, or not in this revision. */
 export class MonthNotClosed extends Error {}
@@ -69,12 +69,6 @@ async function closesOf(reader: Reader, plan: Plan): Promise<readonly Close[]> {
   if (open !== undefined) throw new MonthNotClosed(describe(open, options.as_of));
   return found;
 }
-
-/** Events lie with their advertiser, and the ledger is spread over all shards. */
-const onAllShards = ({ routing, ...plan }: Plan): Plan => ({
-  ...plan,
-  ...(routing && { routing: { ...routing, shards: 'all' } }),
-});
 
 function describe(month: number, asOf = 'closed'): string {
   const name = `${String(month).padStart(6, '0').slice(0, 4)}-${String(month % 100).padStart(2, '0')}`;

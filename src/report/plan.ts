@@ -99,6 +99,12 @@ export function planReport(
   };
 }
 
+/** The same plan of what is on all shards: events lie with their advertiser, and the ledger is spread over them. */
+export const onAllShards = ({ routing, ...plan }: Plan): Plan => ({
+  ...plan,
+  ...(routing && { routing: { ...routing, shards: 'all' } }),
+});
+
 function daysOf({ start, end }: DateRange): Days {
   if (end < firstDay || start > lastDay) return { first: lastDay, last: firstDay };
   return { first: start < firstDay ? firstDay : start, last: end > lastDay ? lastDay : end };
