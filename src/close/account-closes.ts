@@ -3,6 +3,7 @@ import { monthOf } from '../../clickhouse/months.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { time } from '../report/changed-since.ts';
 import { ownSettings } from '../report/compile.ts';
+import { rfc3339 } from '../report/day-changed.ts';
 import { day, inverted } from '../report/option-schema.ts';
 import type { ShardRouting } from '../report/plan.ts';
 import { type Month, monthName } from './month.ts';
@@ -59,7 +60,7 @@ export async function accountCloses(
 ): Promise<AccountCloses> {
   const statement = {
     query: [
-      "SELECT month, c.revision AS revision, previous, concat(replaceOne(toString(c.closed_at), ' ', 'T'), 'Z') AS closed_at,",
+      `SELECT month, c.revision AS revision, previous, ${rfc3339('c.closed_at')} AS closed_at,`,
       'arrayMap(u -> u.2, arrayFilter(u -> u.1 = {family:String}, unconfirmed)) AS days FROM closes AS c',
       'WHERE account_id = {account:String} AND month BETWEEN {first:UInt32} AND {last:UInt32} ORDER BY c.closed_at DESC',
     ].join('\n'),

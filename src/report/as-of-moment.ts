@@ -4,7 +4,7 @@ import { cameBetween } from '../../clickhouse/came-between.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { asOfClose } from './closed-months.ts';
 import { readSettings } from './compile.ts';
-import { safelyBefore, timeOf } from './day-changed.ts';
+import { rfc3339, safelyBefore, timeOf } from './day-changed.ts';
 import { dayParameters, ownedOn } from './from-clause.ts';
 import { InvalidRequest } from './invalid-request.ts';
 import { onAllShards, type Past, type Plan } from './plan.ts';
@@ -93,8 +93,7 @@ interface State extends Omit<Past, 'family'> {
   readonly until: string;
 }
 
-const rfc3339 = (time: string) =>
-  `if(toUInt64(${time}) = 0, '', replaceOne(toString(${time}), ' ', 'T') || 'Z')`;
+const untilTold = (time: string) => `if(toUInt64(${time}) = 0, '', ${rfc3339(time)})`;
 
 /** The days that changed since, and what stands against the moment: rewrites, and names and confirmations that came just then. */
 function stateStatement(plan: Plan): ReadStatement {
@@ -111,7 +110,7 @@ function stateStatement(plan: Plan): ReadStatement {
     `(SELECT max(s.shown_by) FROM (${shown('past_names', 'changed_at', 'account_id = {account:String}')} UNION ALL`,
     `${shown('past_confirmations', 'made_at', ownedDays(plan))}) AS s) AS names`,
     `SELECT toUInt8(${moment} > now64(6, 'UTC')) AS ahead, toUInt8(countIf(r.ended_at = 0) > 0) AS open,`,
-    `${rfc3339(`greatest(maxIf(r.ended_at, ${isHeld}), names)`)} AS until, toString(maxIf(r.version, month > 0)) AS rewrites,`,
+    `${untilTold(`greatest(maxIf(r.ended_at, ${isHeld}), names)`)} AS until, toString(maxIf(r.version, month > 0)) AS rewrites,`,
     'days.1 AS changed, days.2 AS lastChange',
     'FROM rewrites AS r FINAL WHERE month = 0 OR month BETWEEN toYYYYMM({first:Date}) AND toYYYYMM({last:Date})',
     ...(compared
@@ -138,7 +137,7 @@ async function requireTold(
     `(SELECT maxIf(if(toUInt64(came.came_by) = 0, toDateTime64('2200-01-01', 6, 'UTC'), came.came_by), came.came_after <= ${moment} AND (toUInt64(came.came_by) = 0 OR ${moment} < came.came_by)) FROM (`,
     `SELECT chunk, ${cameBetween()} FROM load_chunks AS c WHERE chunk IN (SELECT arrayJoin(chunks_found)) GROUP BY chunk) AS came) AS present`,
     `SELECT toUInt8(has(chunks_found, '')) AS by_hand, toUInt8(greatest(past, present) >= toDateTime64('2200-01-01', 6, 'UTC')) AS doubtful,`,
-    `${rfc3339('greatest(past, present)')} AS until`,
+    `${untilTold('greatest(past, present)')} AS until`,
   ].join('\n');
   const statement = {
     query,

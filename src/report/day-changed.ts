@@ -24,10 +24,7 @@ export const rowsChanged = (family: string, owned: string, since: string): strin
  * @param owned SQL that says whose days, and in what range
  */
 export function dayChanged(family: string, owned: string): string {
-  const days = [
-    `SELECT day FROM ${changesTable(family)} AS d WHERE ${owned} AND d.changed_at > ${timeOf('changed_since')}`,
-    `SELECT day FROM confirmations AS c WHERE ${owned} AND c.${family}_changed_at > ${timeOf('changed_since')}`,
-    `SELECT day FROM ${rollupTable(family, [])} AS a WHERE ${owned} AND a.changed_at > ${timeOf('changed_since')}`,
-  ];
-  return `day GLOBAL IN (${days.join(' UNION ALL ')})`;
+  const since = timeOf('changed_since');
+  const confirmed = `SELECT day FROM confirmations AS c WHERE ${owned} AND c.${family}_changed_at > ${since}`;
+  return `day GLOBAL IN (${[...changedRows(family, owned, since), confirmed].join(' UNION ALL ')})`;
 }

@@ -3,7 +3,7 @@ import { changesTable, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import { time } from '../changed-since.ts';
 import { readSettings } from '../compile.ts';
-import { timeOf } from '../day-changed.ts';
+import { rfc3339, timeOf } from '../day-changed.ts';
 import { dayParameters, owned } from '../from-clause.ts';
 import type { Plan } from '../plan.ts';
 
@@ -27,7 +27,7 @@ export function compileChangedDays(plan: Plan, since: string): ReadStatement {
   const each = (changed: string, unconfirmed: string, confirmed: string) =>
     `SELECT day, ${changed} AS changed, ${unconfirmed} AS unconfirmed_at, ${confirmed} AS confirmed_at`;
   const query = [
-    "SELECT day, replaceOne(toString(changed_at), ' ', 'T') || 'Z' AS changed_at, unconfirmed FROM (",
+    `SELECT day, ${rfc3339('changed_at')} AS changed_at, unconfirmed FROM (`,
     'SELECT day, max(changed) AS changed_at, toBool(max(unconfirmed_at) > max(confirmed_at)) AS unconfirmed FROM (',
     each('d.changed_at', epoch, epoch),
     `FROM ${changesTable(family)} AS d WHERE ${owned}`,
