@@ -25,8 +25,7 @@ const ndjsonRow = z.object({
   ...{ chunk: z.string(), ...place },
   event: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)),
 });
-// An export without faults has them as reason, which is a field of events now.
-const csvRow = z.looseObject({ chunk: z.string().min(1), ...place, faults: z.string() });
+const csvRow = z.looseObject({ chunk: z.string().min(1), ...place });
 
 /** The rows of a corrected export. @throws {InputError} when the file is no corrected export */
 export async function readCorrections(input: Input): Promise<Correction[]> {
@@ -51,7 +50,7 @@ export async function readCorrections(input: Input): Promise<Correction[]> {
     });
   } catch (cause) {
     throw new InputError(
-      `${input.name}: is not a corrected export; adtally rejects LOAD --csv writes one: correct its event columns, keep chunk, line and faults`,
+      `${input.name}: is not a corrected export; adtally rejects LOAD --csv writes one: correct its event columns, keep chunk and line`,
       { cause },
     );
   }

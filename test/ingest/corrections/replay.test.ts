@@ -25,7 +25,6 @@ test('a correction is judged as the file was: exit code 4, and it stays rejected
 test.each([
   ['events.csv', 'event_id,quantity\na,1\n'],
   ['events.ndjson', '{"event_id":"a","quantity":1}\n'],
-  ['older.csv', 'chunk,line,reason,event_id\na,1,event_time must be a time,a\n'],
   ['broken.csv', 'chunk,line\n"never closed'],
   ['broken.ndjson', '{"chunk":'],
   ['list.ndjson', '[]'],
