@@ -61,7 +61,7 @@ export class Sender {
   /**
    * One look. A report that cannot be read or sent keeps no other one waiting.
    * @param again a schedule whose mails are sent once more where nobody knows whether they were sent, or the mail server
-   * refused them, and the questions of its account, too
+   * refused them; if an account made it, the questions of that account, too
    * @returns the mails that were not sent although they should be
    */
   async sendDue({
@@ -73,11 +73,10 @@ export class Sender {
   } = {}): Promise<number> {
     const { store, timezone, now, say } = this.#options;
     const sources = await readMails(store, now());
-    const account = sources.schedules.find(({ id }) => id === again)?.account;
-    const isAgain = ({ asks, schedule }: Mail) =>
-      asks ? schedule.account === account : schedule.id === again;
+    const named = sources.schedules.find(({ id }) => id === again);
+    const ids = named ? [named.id, answeredOf(named)] : [];
     const mails = mailsOf(sources, now(), timezone).filter(
-      (mail) => (isOpen(mail) && this.#isRested(mail)) || (isStuck(mail) && isAgain(mail)),
+      (mail) => (isOpen(mail) && this.#isRested(mail)) || (isStuck(mail) && ids.includes(mail.schedule.id)),
     );
     let failures = 0;
     for (const mail of mails) {

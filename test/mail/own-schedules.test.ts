@@ -156,6 +156,10 @@ test('a question that the mail server refused, or may have taken, is seen in the
   expect(recipients()).toEqual(['anna@example.com']);
   expect(mailServer.mails[0]?.text).toContain('\u2068asks-nobody\u2069');
   mailServer.mails.length = 0;
+  // Nobody is asked for a schedule of the operator.
+  const { id: operators } = await scheduled({ account: 'asks', since: new Date('2026-03-05T12:00:00Z') });
+  await look('2026-03-05T12:00:00Z', { again: operators });
+  expect(recipients()).toEqual([]);
   await look('2026-03-05T12:00:00Z', { again: id });
   expect(recipients()).toEqual(to);
   expect(await listOf('asks')).toMatchObject([{ mails: [{ state: 'sent' }, { state: 'sent' }] }]);

@@ -45,7 +45,7 @@ export function addMailCommands(program: Command): void {
     .option('--once', 'send what is due now and end, for cron')
     .option(
       '--again <schedule>',
-      'send its mails, and the questions of its account, once more where nobody knows whether they were sent, or the mail server refused them; then end',
+      'send its mails, and if an account made it the questions of that account, once more where nobody knows whether they were sent, or the mail server refused them; then end',
     )
     .option('--every <duration>', 'how often to look', duration, 60_000)
     .action(sendMails);
