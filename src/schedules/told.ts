@@ -48,7 +48,7 @@ export const listed = z.strictObject({
   made_by: z
     .string()
     .describe('Empty: the operator; else the token or the person that made it for their account.'),
-  not_agreed: z.array(z.string()).describe('Recipients who have not agreed yet.'),
+  not_agreed: z.array(z.string()).describe('Recipients who have not answered yet whether they want it.'),
   left: z.array(z.string()).describe('Recipients who want no more of it, or of what its account sends.'),
   mails: z.array(mail).describe('Mails that are not sent, and the last one of each recipient.'),
 });
@@ -70,14 +70,13 @@ export async function tellSchedules(
   const mails = mailsOf(sources, now, timezone);
   return sources.schedules.map(({ waitHours, madeBy, since: _, ...schedule }) => {
     const { id, account, to } = schedule;
+    const of = answeredOf({ id, account, madeBy });
     const mine = mails.filter(
-      ({ asks, recipient, schedule }) =>
-        schedule.id === id ||
-        (asks && madeBy !== '' && schedule.account === account && to.includes(recipient)),
+      ({ schedule, recipient }) => [id, of].includes(schedule.id) && to.includes(recipient),
     );
     const isLast = (mail: (typeof mine)[number]) =>
       mine.findLast(({ recipient }) => recipient === mail.recipient) === mail;
-    const answers = sources.answers.get(answeredOf({ id, account, madeBy }));
+    const answers = sources.answers.get(of);
     return {
       ...schedule,
       to: [...to],
