@@ -19,6 +19,7 @@ const judged = (changes: readonly Change[], answers: readonly Answer[], trustMs 
   judge({ changes, answers, trustMs }).wrong;
 
 const load = change(10, 20, [brings(1)]);
+const close = change(30, 40, [{ adds: 0, removes: 0, copies: { bits: 1, places: 8 } }]);
 
 describe('histories that are right', () => {
   test.each<[string, Change[], Answer[], number?]>([
@@ -45,6 +46,7 @@ describe('histories that are right', () => {
       [answer(30, 31, 1, { odd: 1 }), answer(45, 46, 1, { odd: 1 }), answer(51, 52, 1)],
     ],
     ['a kept answer is a little old', [load], [answer(12, 13, 1), answer(14, 15, 0)], 5],
+    ['a close keeps what was there', [load, close], [answer(50, 51, 0b1_0000_0001)]],
   ])('%s', (_, changes, answers, trustMs) => {
     expect(judged(changes, answers, trustMs)).toEqual([]);
   });
@@ -83,6 +85,7 @@ describe('histories that are wrong', () => {
     ],
     ['an answer that is older than kept ones may be', [load], [answer(12, 13, 1), answer(19, 19.5, 0)], 5],
     ['an old answer after a command that has waited', [change(10, 30, [brings(1)])], [answer(31, 32, 0)], 10],
+    ['a close that keeps nothing', [load, close], [answer(50, 51, 1)]],
   ])('%s', (_, changes, answers, trustMs) => {
     expect(judged(changes, answers, trustMs)).toHaveLength(1);
   });
