@@ -89,8 +89,11 @@ const told = new Map<
 >();
 
 async function withoutChange(names: readonly string[]) {
-  const globbed = names.map((name) => vitest.globTestSpecifications([name]));
-  const specifications = (await Promise.all(globbed)).flat();
+  if (names.length === 0) throw new Error('no test is run for it: name some with --tests');
+  const globbed = await Promise.all(names.map((name) => vitest.globTestSpecifications([name])));
+  const missing = names.filter((_, n) => globbed[n]?.length === 0);
+  if (missing.length > 0) throw new Error(`no test is named ${missing.join(' or ')}`);
+  const specifications = globbed.flat();
   const began = performance.now();
   const { fate, by } = await fateOf(specifications, 1_800_000);
   if (fate !== 'survived') throw new Error(`the tests fail without a change: ${by}`);
