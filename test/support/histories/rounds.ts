@@ -120,15 +120,19 @@ class Round {
     const readers = [5, 6].map((n) => this.#read(accounts, lists, this.#dice(n)));
     const following = followers.map((follower, n) => this.#follow(follower, this.#dice(12 + n)));
     const [one, other, third] = [this.#dice(7), this.#dice(8), this.#dice(14)];
-    await Promise.all([
+    const writing = Promise.allSettled([
       write(one, () => writers.act(one)),
       write(other, () => writers.act(other)),
       write(third, () => lists.act(third)),
-    ]);
-    this.#writing = false;
-    await Promise.all([faults, ...readers, ...following]);
+    ]).finally(() => {
+      this.#writing = false;
+    });
+    const others = await Promise.allSettled([faults, ...readers, ...following]);
+    const ended = [...(await writing), ...others];
     session.proxy.fate = () => undefined;
     env = () => ({});
+    const failed = ended.find((each) => each.status === 'rejected');
+    if (failed) throw failed.reason;
     await retrying(() => select(session.store, 'SELECT 1'));
     await writers.settle(this.#dice(9));
     await this.#readAll(accounts);
