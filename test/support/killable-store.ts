@@ -60,7 +60,10 @@ export function send({ pid }: Pick<Command, 'pid'>, signal: NodeJS.Signals): voi
   }
 }
 
+/** Whether a command ended with a stack trace. */
+export const isCrash = ({ stderr }: Ended): boolean => /^ {4}at /m.test(stderr);
+
 /** @throws for a command that ended with a stack trace */
-export function refuseCrash({ stderr }: Ended): void {
-  if (/^ {4}at /m.test(stderr)) throw new Error(`a stack trace: ${stderr}`);
+export function refuseCrash(ended: Ended): void {
+  if (isCrash(ended)) throw new Error(`a stack trace: ${ended.stderr}`);
 }

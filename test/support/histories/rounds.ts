@@ -49,6 +49,7 @@ export async function historyRounds(options: HistoryRounds): Promise<string[]> {
       await round.run().catch((error: unknown) => {
         round.wrong.push(`${error instanceof Error ? error.stack : error}`);
       });
+      round.wrong.push(...session.crashes.splice(0));
       wrong.push(...round.wrong.map((each) => `seed ${seed}, round ${number}: ${each}`));
       onRound?.(
         `round ${number}: ${round.told.join(', ')}, ${Math.round((performance.now() - startedAt) / 1000)} s${round.wrong.map((each) => `\nWRONG ${each}`)}`,

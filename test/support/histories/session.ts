@@ -6,7 +6,7 @@ import { type Address, connect, type Store } from '../../../clickhouse/client.ts
 import { cliFor } from '../chunk-options.ts';
 import { startOf } from '../compiled.ts';
 import { engineIn } from '../embedded-processes.ts';
-import { type KillableStore, refuseCrash, startKillable } from '../killable-store.ts';
+import { isCrash, type KillableStore, refuseCrash, startKillable } from '../killable-store.ts';
 import { Disk } from '../power/disk.ts';
 import { type Command, type Ended, environmentOf, listening, startProcess } from '../process.ts';
 import { FaultyProxy } from './proxy.ts';
@@ -21,6 +21,8 @@ export class Session {
   readonly store: Store;
   readonly proxy: FaultyProxy;
   readonly disk: Disk | undefined;
+  /** What services said that ended with a stack trace. */
+  readonly crashes: string[] = [];
   readonly #killable: KillableStore;
   readonly #commands = new Set<Command>();
   #service: Command | undefined;
@@ -114,8 +116,8 @@ export class Session {
         },
         () => {},
       );
-      const { stderr } = await service.ended;
-      if (!this.#stopping) refuseCrash({ stderr } as Ended);
+      const ended = await service.ended;
+      if (!this.#stopping && isCrash(ended)) this.crashes.push(`the service: ${ended.stderr}`);
       await delay(100);
     }
   }
