@@ -59,12 +59,12 @@ export function breakConnections(session: Session, dice: Dice): void {
       : { afterBytes: dice.below(dice.one([400, 1_200, 6_000])), silentMs: dice.one([0, 0, 500, 5_000]) };
 }
 
-/** Every command of a round has a clock of its own, which jumps while it runs. Empty where libfaketime is not installed. */
-export function oddClocks(folder: string, dice: Dice): () => Record<string, string> {
+/** Every command of a round has a clock of its own, which jumps while it runs. Undefined where libfaketime is not installed. */
+export function oddClocks(folder: string, dice: Dice): (() => Record<string, string>) | undefined {
   const library = ['x86_64', 'aarch64']
     .map((machine) => `/usr/lib/${machine}-linux-gnu/faketime/libfaketime.so.1`)
     .find((path) => existsSync(path));
-  if (!library) return () => ({});
+  if (!library) return;
   let clocks = 0;
   const offset = () => `${dice.one(['+', '-'])}${dice.below(dice.one([5, 3_600, 86_400 * 3]))}s\n`;
   return () => {

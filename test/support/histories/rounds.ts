@@ -108,8 +108,11 @@ class Round {
     const choice = this.#dice(2);
     if (choice.below(3) === 0) this.#breakConnections();
     if (choice.below(3) === 0) {
-      env = oddClocks(folder, this.#dice(11));
-      this.told.push('odd clocks');
+      const clocks = oddClocks(folder, this.#dice(11));
+      if (clocks) {
+        env = clocks;
+        this.told.push('odd clocks');
+      }
     }
     const write = async (dice: Dice, act: () => Promise<void>) => {
       for (let n = 0; n < commands; n++) {
