@@ -32,13 +32,14 @@ export const bitsOf = (units: readonly Unit[]): number => units.reduce((bits, { 
 /** All lines have this length, so that chunks of a multiple of three have whole units. */
 const lineLength = 360;
 export const unitBytes = 3 * lineLength;
-/** How often an event of a unit may be counted before the figures of the next one hide it. */
+/**
+ * How often an event of a unit may be counted before the figures of the next one hide it. An account has ten units at most; more
+ * would not fit into the digits of a count.
+ */
 const base = 32;
 /** Makes a device longer than it may be. */
 const tooMuch = ` ${'x'.repeat(32)}`;
 export const corrected = (text: string): string => text.replaceAll(tooMuch, '');
-/** Of an account: more would not fit into the digits of a count. */
-const mostUnits = 10;
 
 /**
  * The files of an account. The impressions of a unit are a power of 32, three times, so the sum of any report tells how
@@ -55,7 +56,7 @@ export class Books {
   constructor(account: string, dice: Dice) {
     this.account = account;
     for (let n = 0; n < 3; n++) {
-      const counts = [1 + dice.below(2), 1].map((count) => Math.min(count, mostUnits - this.#units.length));
+      const counts = [1 + dice.below(2), 1];
       const versions = counts.map((count, version) =>
         this.#version(`${n}-${version}`, count, dice, n + version === 0 ? 1 : 0),
       );

@@ -81,7 +81,7 @@ export class Lists {
     const { rows, unconfirmed_revenue_dates: open } = (parse(text) as { result: Recount }).result;
     const name = `${rows[0]?.campaign}`;
     const number = name === unnamed ? 0 : Number(name.replace('name ', ''));
-    const open_ = days.reduce((bits, day, n) => bits | (open.includes(day) ? 0 : 1 << n), 0);
+    const confirmedDays = days.reduce((bits, day, n) => bits | (open.includes(day) ? 0 : 1 << n), 0);
     const is = rows.length === 1 && `${rows[0]?.impressions}` === '4' && `${rows[0]?.spent}` === '6';
     const when = asClosed ? 'closed ' : '';
     const shown = (state: number) => (asClosed ? state >> closedAt : state);
@@ -89,7 +89,7 @@ export class Lists {
     const fits = (state: number) => is && (!asClosed || (state & isClosed) !== 0);
     answers.push(
       { ...common, table: `${when}names`, fits: (s) => fits(s) && (shown(s) & named) === number << nameAt },
-      { ...common, table: `${when}days`, fits: (s) => fits(s) && (shown(s) & confirmed) === open_ },
+      { ...common, table: `${when}days`, fits: (s) => fits(s) && (shown(s) & confirmed) === confirmedDays },
     );
     return 'told';
   }
