@@ -21,48 +21,40 @@ const otherOperators: Readonly<Record<string, string>> = {
 };
 const otherMethods = new Map(
   Object.entries({
-    ...{
-      some: 'every',
-      every: 'some',
-      startsWith: 'endsWith',
-      endsWith: 'startsWith',
-      max: 'min',
-      min: 'max',
-    },
-    ...{ find: 'findLast', ceil: 'floor', floor: 'ceil' },
+    some: 'every',
+    every: 'some',
+    startsWith: 'endsWith',
+    endsWith: 'startsWith',
+    max: 'min',
+    min: 'max',
+    find: 'findLast',
+    ceil: 'floor',
+    floor: 'ceil',
   }),
 );
 /** A call of one of these is left out, what it is called on stays. */
 const narrowing = new Set(['filter', 'sort', 'toSorted', 'reverse', 'toReversed', 'slice', 'trim']);
 /** Of SQL within a text. */
 const otherSql: readonly (readonly [RegExp, string])[] = [
-  ...([
-    [/\bAND\b/g, 'OR'],
-    [/\bOR\b/g, 'AND'],
-    [/\bNOT\b/g, ''],
-    [/\bDISTINCT\b/g, ''],
-    [/\bFINAL\b/g, ''],
-  ] as const),
-  ...([
-    [/\bDESC\b/g, ''],
-    [/\bmax\(/g, 'min('],
-    [/\bmin\(/g, 'max('],
-    [/\bsum\(/g, 'max('],
-    [/ UNION ALL /g, ''],
-  ] as const),
-  ...([
-    [/ > /g, ' >= '],
-    [/ < /g, ' <= '],
-    [/ >= /g, ' > '],
-    [/ <= /g, ' < '],
-    [/ = /g, ' != '],
-    [/ != /g, ' = '],
-  ] as const),
-  ...([
-    [/ IN /g, ' NOT IN '],
-    [/ \+ /g, ' - '],
-    [/ - /g, ' + '],
-  ] as const),
+  [/\bAND\b/g, 'OR'],
+  [/\bOR\b/g, 'AND'],
+  [/\bNOT\b/g, ''],
+  [/\bDISTINCT\b/g, ''],
+  [/\bFINAL\b/g, ''],
+  [/\bDESC\b/g, ''],
+  [/\bmax\(/g, 'min('],
+  [/\bmin\(/g, 'max('],
+  [/\bsum\(/g, 'max('],
+  [/ UNION ALL /g, ''],
+  [/ > /g, ' >= '],
+  [/ < /g, ' <= '],
+  [/ >= /g, ' > '],
+  [/ <= /g, ' < '],
+  [/ = /g, ' != '],
+  [/ != /g, ' = '],
+  [/ IN /g, ' NOT IN '],
+  [/ \+ /g, ' - '],
+  [/ - /g, ' + '],
 ];
 
 /** Every mutant of a file, in the order of its text. Types, imports and patterns of texts stay as they are. */

@@ -20,7 +20,7 @@ export interface HistoryRounds {
   readonly rounds: number;
   readonly seed: number;
   /** Only this one of them. */
-  readonly only?: number;
+  readonly only?: number | undefined;
   /** Commands of a writer in a round. */
   readonly commands: number;
   /** The longest that a process stands still. */
@@ -29,7 +29,7 @@ export interface HistoryRounds {
   readonly onDisk: boolean;
   readonly onRound?: (text: string) => void;
   /** Told of each command and fault when it is over. */
-  readonly onStep?: (text: string) => void;
+  readonly onStep?: ((text: string) => void) | undefined;
 }
 
 /**
