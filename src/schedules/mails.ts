@@ -101,7 +101,7 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
   return withoutMany(mails, sources);
 }
 
-/** Without the questions of several schedules to one recipient but the first, and of an account that has had many asked in vain. */
+/** Asks each recipient once, however many schedules name them, and nobody new for an account that has had many asked in vain. */
 function withoutMany(mails: readonly Mail[], { answers, attempts }: MailSources): Mail[] {
   const unanswered = new Map<string, Set<string>>();
   const of = (own: string) => {
@@ -131,7 +131,7 @@ export function isOpen({ schedule, last }: Mail): boolean {
   return schedule.state === 'active' && (last === undefined || last.state === 'delayed');
 }
 
-/** Whether it was not sent, and nobody sends it again, or nobody knows. */
+/** Whether it was refused, or nobody knows whether it was sent: it is not sent again by itself. */
 export function isStuck({ last }: Mail): boolean {
   return last !== undefined && ['taken', 'unknown', 'refused'].includes(last.state);
 }

@@ -185,7 +185,7 @@ function requireSums({ figures: told, explained }: Verdict, rows: readonly Row[]
   }
 }
 
-/** As many rows are listed as are counted, and none that neither side has counts as a row of either. */
+/** As many rows are listed as are counted, in all and of each status. */
 function requireCounts({ of, listed }: RowCounts, rows: readonly Row[]) {
   if (listed !== rows.length) throw new Error(`${rows.length} rows are listed, not ${listed}`);
   for (const status of ['within', 'differs', 'only_ours', 'only_theirs'] as const) {

@@ -14,11 +14,11 @@ class Shelf {
   readonly book: Book;
   /** Which version is loaded or taken back now; a replacement moves on, and the one before is not loaded again. */
   version = 0;
-  /** That a replacement was begun and has not said that it is done: the load that it replaces. */
+  /** The load that a replacement was to replace; undefined when none was begun, or it has said that it is done. */
   replacing: string | undefined;
-  /** The same of a replay: its command. */
+  /** The command of a replay; undefined when none was begun, or it has said that it is done. */
   replaying: readonly string[] | undefined;
-  /** When something ended of which nobody knows how, and nothing has been done since. */
+  /** When the last command ended that did not say what it did; NaN once a later one is done. */
   unknownSince = Number.NaN;
   loading = 0;
   isTaken = false;
@@ -64,7 +64,7 @@ export class Writers {
     return this.#alone(shelf, () => this.#replace(shelf, dice));
   }
 
-  /** Leaves nothing of which nobody knows how it ended. @throws if commands fail in peace */
+  /** Repeats what was interrupted until it is done. @throws if commands fail in peace */
   async settle(dice: Dice): Promise<void> {
     for (const shelf of this.#shelves) {
       const isOpen = () => shelf.isOpen || shelf.replaying !== undefined;
