@@ -117,7 +117,9 @@ export class Session {
         () => {},
       );
       const ended = await service.ended;
-      if (!this.#stopping && isCrash(ended)) this.crashes.push(`the service: ${ended.stderr}`);
+      // Without its log, of a line for each answer.
+      const said = ended.stderr.replace(/^\{.*\n/gm, '');
+      if (!this.#stopping && isCrash(ended)) this.crashes.push(`the service: ${said}`);
       await delay(100);
     }
   }
