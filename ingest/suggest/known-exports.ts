@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { catalog } from '../../catalog/catalog.ts';
 import { type EventField, eventFields, isEventField } from '../../catalog/events.ts';
 import { parseExpression } from '../mapping/expression.ts';
 import type { Beginning } from './beginning.ts';
@@ -91,7 +92,7 @@ export function plainName(column: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** What columns of a name are in the examples, and fields by their own names. */
+/** What columns of a name are in the examples and in reports of ours, and fields by their own names. */
 export function fieldsByName(all: readonly KnownExport[]): ReadonlyMap<string, ReadonlySet<EventField>> {
   const fields = new Map<string, Set<EventField>>();
   const add = (column: string, field: string) => {
@@ -100,6 +101,9 @@ export function fieldsByName(all: readonly KnownExport[]): ReadonlyMap<string, R
     fields.set(plainName(column), known.add(field));
   };
   for (const field of eventFields) add(field, field);
+  // Reports of ours.
+  for (const { measures } of Object.values(catalog.families))
+    for (const [name, { sumOf }] of Object.entries(measures)) add(name, sumOf);
   for (const { mapping } of all) {
     if (mapping.header === false) continue;
     for (const [field, column] of Object.entries(mapping.map ?? {})) add(column, field);

@@ -194,12 +194,19 @@ class Draft {
       (column) => !used.has(column) && dateShape(column, this.#valuesOf(column)),
     );
     const times = this.#times.length > 0 ? this.#times : dated;
-    const [day] = times;
+    const [day, end, ...more] = times;
+    const values = day === undefined ? [] : this.#valuesOf(day);
+    const ends = end === undefined || more.length > 0 ? [] : this.#valuesOf(end);
+    // The first and the last day of each record. A later record may be of several days: it has none then.
+    const isSpan = ends.length > 0 && values.every((value, n) => value === ends[n] && !value.includes(':'));
     if (day === undefined) this.#fillIn.event_time = 'no column holds days or times: give one by --map';
-    else if (times.length > 1) this.#fillIn.event_time = `${times.join(' or ')}: give the column by --map`;
+    else if (end !== undefined && !isSpan)
+      this.#fillIn.event_time = `${times.join(' or ')} may be event_time: give the column by --map`;
     else {
-      const values = this.#valuesOf(day);
-      this.#read('event_time', day, shapeOf('event_time', day, values));
+      const shape = shapeOf('event_time', day, values);
+      const whole = `if({${day}} = {${end}}, ${shape.expression ?? `{${day}}`}, NULL)`;
+      const read = { ...shape, expression: whole, reason: `where ${end} is the same day` };
+      this.#read('event_time', day, isSpan ? read : shape);
       const { others = [] } = dateShape(day, values) ?? {};
       if (others.length === 0) return;
       const texts = others.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');

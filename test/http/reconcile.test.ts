@@ -36,6 +36,10 @@ beforeAll(async () => {
     of('acme', 'c2', 1, 500, '5'),
     of('other', 'c1', 1, 7, '0.5'),
     of('other', 'c8', 2, 8, '0.5'),
+    ...['ad_request', 'impression'].map((event_type, n) => ({
+      ...{ event_time: '2026-03-01T12:00:00Z', publisher_id: 'acme', ad_unit_id: 'u1' },
+      ...{ event_type, quantity: 70 - n, revenue: '1.25' },
+    })),
   ]);
   await loadRows(db.store, 'campaigns', [
     ['acme', 'c1', 'Shoes, "winter"'],
@@ -96,6 +100,22 @@ test('an account sees its own numbers and names alone, whatever the file says', 
   expect(foreign.differences).toContainEqual(
     expect.objectContaining({ campaign_id: 'A secret', status: 'only_theirs' }),
   );
+});
+
+test.each([
+  ['campaigns', ['impressions', 'spent']],
+  ['ad_units', ['estimated_revenue', 'ad_requests', 'impressions']],
+])('a report of %s by day is equal to what it is a report of', async (family, metrics) => {
+  const report = await service.post(
+    `/v1/${family}/breakdowns/date`,
+    'acme',
+    { start_time: '2026-03-01', end_time: '2026-03-02' },
+    { accept: 'text/csv' },
+  );
+  const { figures, unreadable } = await compared('acme', await report.text(), { family });
+  expect(Object.keys(figures)).toEqual(metrics);
+  for (const { gap } of Object.values<{ gap: { total: string } }>(figures)) expect(gap.total).toBe('0');
+  expect(unreadable.records).toBe(0);
 });
 
 test('columns and days are named in the address, of NDJSON as well', async () => {

@@ -162,6 +162,26 @@ describe('a file of no known platform', () => {
     else expect(refusal).toBe('nothing');
   });
 
+  test('a report of ours by day, whose records begin and end with the same day', async () => {
+    const header = 'start_time,end_time,ad_unit,estimated_revenue,ad_requests';
+    const day = '2026-09-01,2026-09-01,u1,2.5,7';
+    const known = { ad_unit_id: 'ad_unit', revenue: 'estimated_revenue', ad_requests: 'ad_requests' };
+    expect(await suggestionOf('report.csv', `${header}\n${day}\n`)).toEqual({
+      fill_in: { publisher_id: ask },
+      map: known,
+      expressions: { event_time: 'if({start_time} = {end_time}, {start_time}, NULL)' },
+      ignore_unknown: true,
+    });
+    expect(await suggestionOf('range.csv', `${header}\n${day}\n2026-09-01,2026-09-02,u1,2.5,7\n`)).toEqual({
+      fill_in: {
+        event_time: 'start_time or end_time may be event_time: give the column by --map',
+        publisher_id: ask,
+      },
+      map: known,
+      ignore_unknown: true,
+    });
+  });
+
   test('another currency than that of the example', async () => {
     const text =
       'Date,Ad unit,Ad requests,Impressions,Clicks,Estimated earnings (USD)\n2026-09-01,a,5,4,1,0.5\n';
