@@ -98,6 +98,8 @@ function tableOf(input: Input, text: string, own: string): Found {
   const rows = records
     .slice(header === undefined ? 0 : begin + 1)
     .filter(({ cells }) => cells.length === width);
+  if (header !== undefined && rows.length === 0)
+    throw new InputError(`${input.name}: there is no record in it`);
   const first = records[begin]?.cells.slice(0, mostColumns) ?? [];
   const columns = first.map((name, n) => (header === undefined ? `${n + 1}` : name));
   const before = (records[begin]?.line ?? 1) - 1;

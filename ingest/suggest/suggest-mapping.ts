@@ -181,7 +181,7 @@ class Draft {
     const best = [own, ids, found].find(({ length }) => length > 0) ?? [];
     const [column] = best;
     if (column === undefined || best.length > 1) {
-      this.#fillIn[field] = `${best.join(' or ')}: give the column by --map`;
+      this.#fillIn[field] = `${best.join(' or ')} may be ${field}: give the column by --map`;
       return;
     }
     this.#read(field, column, shapeOf(field, column, this.#valuesOf(column)));

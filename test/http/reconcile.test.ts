@@ -233,6 +233,12 @@ describe('a request is refused', () => {
       'the file: all its figures are 0: give the figures that are compared, such as impressions,conversions,referrals,spent',
     ],
     ['', '', 'the file: there is no record in it'],
+    ['day,campaign_id,impressions\n', '', 'the file: there is no record in it'],
+    [
+      'day,Campaign ID,Campaign-ID,impressions\n2026-03-01,c1,c2,7\n',
+      '',
+      'the file: Campaign ID or Campaign-ID may be campaign_id: name the column of campaign_id with columns.campaign_id',
+    ],
     [
       'day,campaign_id,impressions\n03/04/2026,c1,7\n',
       '',
