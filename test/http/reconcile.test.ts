@@ -5,9 +5,11 @@ import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { event, load, loadRows } from '../support/events.ts';
+import { all, days, theirs } from '../support/known-causes.ts';
 import { useLoader } from '../support/loader.ts';
 import { metric, useService } from '../support/service.ts';
 import { shards, useStore } from '../support/store.ts';
+import { loadHappened } from '../support/two-sides.ts';
 import { zstd } from '../support/zstd.ts';
 import { reportsRunning } from './report-statements.ts';
 
@@ -100,6 +102,19 @@ test('an account sees its own numbers and names alone, whatever the file says', 
   expect(foreign.differences).toContainEqual(
     expect.objectContaining({ campaign_id: 'A secret', status: 'only_theirs' }),
   );
+});
+
+test('loads are told by their ids, without the names of their files', async () => {
+  await loadHappened(db, 'feeds', all);
+  const lines = theirs(['missing_load'])
+    .filter(({ day }) => days.first <= day && day <= days.last)
+    .map(({ day, campaign, impressions, conversions, referrals, spent }) =>
+      [day, campaign, impressions, conversions, referrals, spent / 1e6].join(),
+    );
+  const header = 'day,campaign_id,impressions,conversions,referrals,spent';
+  const result = await compared('feeds', [header, ...lines].join('\n'));
+  expect(result.explained).toMatchObject([{ cause: 'missing_load', about: { loads: [expect.any(String)] } }]);
+  expect(JSON.stringify(result)).not.toContain('.ndjson');
 });
 
 test.each([
