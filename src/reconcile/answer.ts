@@ -87,9 +87,9 @@ export function comparisonAnswer(catalog: Catalog, family: string) {
     account: z.string(),
     family: z.literal(family),
     from: date.describe('The first day that is compared.'),
-    to: date.describe('The last such day.'),
+    to: date.describe('The last day that is compared.'),
     figures: each(z.strictObject({ ours: amount, theirs: amount, gap: told, unexplained: told })).describe(
-      'Totals of each figure that is compared. What is explained and what is not is the gap.',
+      'Totals of each figure that is compared. What is explained and what is not add up to the gap.',
     ),
     explained: z
       .array(

@@ -215,7 +215,7 @@ function comparisonOperation(catalog: Catalog, family: string): Operation {
     tags: [compareTag],
     summary: `A report of the other side beside ${family}, and what explains the gap`,
     description: [
-      `The body is their report, a file of at most ${maxFileBytes >> 20} MiB, with a day, an id or name and figures in each record; what its columns are is told by their names. It is compared by day, and nothing of it is kept.`,
+      `The body is their report, a file of at most ${maxFileBytes >> 20} MiB, with a day, an id or name and figures in each record; columns are known by their names. It is compared by day, and nothing of it is kept.`,
       'Explanations are only told where the figures prove them: another time zone, a missing or doubled day or load, another name, what was loaded later, rounding. What is explained and what is not add up to the gap, to the last digit. Amounts are text with all their digits.',
       'Records that cannot be read are told in `unreadable`, with line and field. Names of files of loads are for the operator, whose `adtally reconcile` shows them.',
     ].join(' '),

@@ -26,7 +26,7 @@ export function comparisonParameters(catalog: Catalog, family: string) {
       .refine((given) => given.every((name) => measures.includes(name)), `must be some of ${names}`)
       .optional()
       .describe(
-        `What is compared, with commas, of ${names}; without it every figure that is not 0 in all records of the file.`,
+        `The figures that are compared, some of ${names}, with commas between them; without it every figure that is not 0 in all records of the file.`,
       ),
     tolerance: z
       .string()
@@ -60,7 +60,7 @@ export function comparisonAsked(
   for (const [name, text] of given) {
     const [, field] = column.exec(name) ?? [];
     if (field !== undefined && !isEventField(field))
-      throw new InvalidRequest(name, `is not known; columns are given of ${eventFields.join(', ')}`);
+      throw new InvalidRequest(name, `names no field of an event; those are ${eventFields.join(', ')}`);
     const into = field === undefined ? others : columns;
     if (Object.hasOwn(into, field ?? name)) throw new InvalidRequest(name, 'is given more than once');
     if (text === '' || text.length > 200 || text.includes('\0'))

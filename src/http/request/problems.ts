@@ -81,7 +81,7 @@ export const problems = {
   },
   unsupported_media_type: {
     status: 415,
-    when: 'The body is not declared as `content-type: application/json`, or a file to compare as what it is; or it is compressed.',
+    when: 'The body is not declared as `content-type: application/json`, or, for a file to compare, as one of the types that it may have; or it is compressed.',
     detail: 'the request needs content-type: application/json',
   },
   http_version_too_old: {

@@ -27,10 +27,7 @@ export function formatOfBody(contentType: string | undefined): FormatName {
     ?.slice(8)
     .replaceAll('"', '');
   if (charset !== undefined && !['utf-8', undefined].includes(encodingNamed(charset))) {
-    throw new Problem(
-      'unsupported_media_type',
-      `the text is to be UTF-8; only a mapping can say that it is ${charset}`,
-    );
+    throw new Problem('unsupported_media_type', `the text must be UTF-8, not ${charset}`);
   }
   return format;
 }
