@@ -36,7 +36,7 @@ export interface TheirFigure {
   readonly zeros: number;
 }
 
-export interface TheirFile {
+interface TheirReading {
   readonly input: Input;
   readonly format?: FormatName;
   readonly reading: FileReading;
@@ -47,7 +47,7 @@ export interface TheirFile {
   readonly maxBytes?: number;
 }
 
-/** Their rows have more bytes than they may have. */
+/** Their rows need more memory than `maxBytes`. */
 export class TooManyRows extends Error {}
 
 interface Counts {
@@ -75,7 +75,7 @@ export async function readTheirs(
   reader: Reads,
   catalog: Catalog,
   family: string,
-  { input, format, reading, judge, days = everyDay, maxBytes = Number.POSITIVE_INFINITY }: TheirFile,
+  { input, format, reading, judge, days = everyDay, maxBytes = Number.POSITIVE_INFINITY }: TheirReading,
 ): Promise<TheirReport> {
   const opened = await formatOf(input, format).open(input, {
     reading,

@@ -38,10 +38,9 @@ beforeAll(async () => {
     of('acme', 'c2', 1, 500, '5'),
     of('other', 'c1', 1, 7, '0.5'),
     of('other', 'c8', 2, 8, '0.5'),
-    ...['ad_request', 'impression'].map((event_type, n) => ({
-      ...{ event_time: '2026-03-01T12:00:00Z', publisher_id: 'acme', ad_unit_id: 'u1' },
-      ...{ event_type, quantity: 70 - n, revenue: '1.25' },
-    })),
+    ...(['ad_request', 'impression'] as const).map((event_type, n) =>
+      event({ publisher_id: 'acme', event_type, quantity: 70 - n, revenue: '1.25' }),
+    ),
   ]);
   await loadRows(db.store, 'campaigns', [
     ['acme', 'c1', 'Shoes, "winter"'],

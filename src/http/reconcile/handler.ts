@@ -3,9 +3,9 @@ import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { MappingError } from '../../../ingest/event/mapping.ts';
-import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { packingMark } from '../../../ingest/input/first-bytes.ts';
 import { heldInput } from '../../../ingest/input/held-input.ts';
+import type { Input } from '../../../ingest/input/input.ts';
 import { InputError } from '../../../ingest/input/input-error.ts';
 import { reportTimezone } from '../../../ingest/load/report-timezone.ts';
 import { answerOf } from '../../reconcile/answer.ts';
@@ -32,14 +32,14 @@ export interface ComparisonDeps
   readonly store: Store;
 }
 
-/** What all files have together, from their arrival to the end of their comparisons; those of one account half of it. */
+/** The most bytes of all files together, each from its arrival to the end of its comparison; one account may have half. */
 const filesAtOnceBytes = 32 << 20;
 /**
  * What one side may have in memory, some 40,000 rows by day and key. A comparison holds seven at most, while an explanation is
  * applied: the file's rows, both sides as they are, and both before and after the explanation.
  */
 const maxSideBytes = 8 << 20;
-/** Comparisons that run, one of an account. */
+/** Comparisons that run at once. The gate gives one account half of the places: one. */
 const mostAtOnce = 2;
 
 const name = 'the file';
@@ -91,7 +91,8 @@ export function comparisons({
             ...{ catalog, family, account, routing, namesFiles: false },
             timezone: await reportTimezone(store),
           };
-          const answer = await compared(store, whose, { bytes, format, asked, signal });
+          const sent = heldInput(name, [format], bytes);
+          const answer = await compared(store, whose, { input: sent, asked, signal });
           return c.body(`{"result":${answer}}`, 200, { 'content-type': 'application/json', Vary: 'Accept' });
         } catch (error) {
           throw deadline.aborted && !caller.aborted ? new Problem('report_timeout') : asProblem(error, asked);
@@ -117,22 +118,16 @@ const settingsOf = (timeoutSeconds: number) => ({
 type Whose = Parameters<typeof compareReport>[0];
 
 interface SentFile {
-  readonly bytes: Buffer;
-  readonly format: FormatName;
+  readonly input: Input;
   readonly asked: ComparisonAsked;
   readonly signal: AbortSignal;
 }
 
-async function compared(
-  store: Store,
-  whose: Whose,
-  { bytes, format, asked, signal }: SentFile,
-): Promise<string> {
+async function compared(store: Store, whose: Whose, { input, asked, signal }: SentFile): Promise<string> {
   const { start_time: from, end_time: to, metrics: figures, tolerance } = asked;
-  const input = heldInput(name, [format], bytes);
   const content = JSON.stringify(await mappingOf(whose, input, asked));
   const report = await readTheirFile(store, whose.reader, whose, {
-    ...{ input, format, part: { from, to }, maxBytes: maxSideBytes, signal },
+    ...{ input, part: { from, to }, maxBytes: maxSideBytes, signal },
     mapping: { mapping: { name: thisRequest, content } },
   });
   const reconciled = await compareReport(whose, report, { from, to, figures }, name);
@@ -145,7 +140,7 @@ async function compared(
  */
 async function mappingOf(
   { catalog, family }: Whose,
-  input: ReturnType<typeof heldInput>,
+  input: Input,
   { columns, timezone }: ComparisonAsked,
 ): Promise<object> {
   const suggestion = await suggestedMapping({ input }, { columns });

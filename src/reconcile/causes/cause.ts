@@ -9,7 +9,7 @@ export interface State {
   readonly compared: Compared;
   readonly scale: Scale;
   readonly model: Model;
-  /** That the days may be cut by. */
+  /** Clocks by which their days may be cut; computed when first asked for. */
   readonly clocks: () => readonly Clock[];
   readonly ours: Side;
   readonly theirs: Side;
@@ -31,7 +31,7 @@ export interface About {
   /** The time zone of their days, and others that would fit as well. */
   readonly zone?: string;
   readonly other_zones?: readonly string[];
-  /** Of ours. */
+  /** The time zone of our days. */
   readonly our_zone?: string;
   /** Days that their report lacks, or has twice. */
   readonly days?: readonly string[];

@@ -16,7 +16,7 @@ export interface Compared {
   /** IANA zone of the days of reports. */
   readonly timezone: string;
   readonly routing: ShardRouting | undefined;
-  /** Files of loads are named, which are the operator's business. */
+  /** Whether loads are told with the names of their files, which only operators may see. */
   readonly namesFiles: boolean;
   readonly first: string;
   readonly last: string;
