@@ -357,7 +357,7 @@ function causeText({ cause, about }: Explained): string {
     case 'doubled_day':
       return causes.doubled_day(few(days.map(dayText)));
     case 'other_name':
-      return few(names.map((pair) => causes.other_name(pair.theirs, pair.ours)));
+      return causes.other_name(few(names.map((pair) => words.pair(pair.theirs, pair.ours))));
     case 'corrections':
     case 'late_conversions':
       return [causes[cause](moment), ...(loads.length > 0 ? [listed(few(loads))] : [])].join(' ');

@@ -249,7 +249,7 @@ export const de: Words = {
         ours: (days) => `Hier gibt es nichts von ${days}.`,
       },
       doubled_day: (days) => `Die andere Seite zählt doppelt: ${days}.`,
-      other_name: (theirs, ours) => `${name(theirs)} der anderen Seite ist hier ${name(ours)}`,
+      other_name: (pairs) => `Die andere Seite verwendet andere Namen: ${pairs}.`,
       corrections: (moment) => `Der anderen Seite fehlt, was hier nach ${moment} geladen wurde.`,
       late_conversions: (moment) =>
         `Der anderen Seite fehlen Conversions, die hier nach ${moment} geladen wurden.`,
@@ -258,6 +258,7 @@ export const de: Words = {
         `Die andere Seite zählt doppelt, was dieser Ladevorgang hier gebracht hat: ${loads}.`,
       rounding: (figures) => `Die andere Seite rundet: ${figures}.`,
     },
+    pair: (theirs, ours) => `${name(theirs)} ist hier ${name(ours)}`,
     listed: (loads) => `Ladevorgänge: ${loads}.`,
     others: (count) => `${count} weitere`,
     rowsTitle: 'Zeilen, die sich unterscheiden',

@@ -283,7 +283,7 @@ export const en = {
         ours: (days: string) => `Ours has nothing of ${days}.`,
       },
       doubled_day: (days: string) => `Their report counts twice: ${days}.`,
-      other_name: (theirs: string, ours: string) => `Their ${name(theirs)} is ${name(ours)} of ours`,
+      other_name: (pairs: string) => `Their report uses other names: ${pairs}.`,
       corrections: (moment: string) => `Their report lacks what was loaded here after ${moment}.`,
       late_conversions: (moment: string) =>
         `Their report lacks conversions that were loaded here after ${moment}.`,
@@ -291,6 +291,7 @@ export const en = {
       doubled_load: (loads: string) => `Their report counts twice what this load brought here: ${loads}.`,
       rounding: (figures: string) => `Their report rounds: ${figures}.`,
     },
+    pair: (theirs: string, ours: string) => `${name(theirs)} is ${name(ours)} here`,
     listed: (loads: string) => `Loads: ${loads}.`,
     others: (count: string) => `${count} more`,
     rowsTitle: 'Rows that differ',
