@@ -13,17 +13,10 @@ import { expandFiles } from '../../ingest/places/expand-files.ts';
 import { routingOf } from '../close/verify-closes.ts';
 import { withReader } from '../close/with-reader.ts';
 import { answerOf } from '../reconcile/answer.ts';
+import { type Status, statuses } from '../reconcile/model/about.ts';
 import { measuresOf } from '../reconcile/model/sides.ts';
 import type { Reconciled } from '../reconcile/reconcile.ts';
-import {
-  compileRows,
-  compileTable,
-  countRows,
-  type RowCounts,
-  type RowsAsked,
-  type Status,
-  statuses,
-} from '../reconcile/rows.ts';
+import { compileRows, compileTable, countRows, type RowCounts, type RowsAsked } from '../reconcile/rows.ts';
 import { compareReport, readTheirFile, suggestedMapping, withoutOwners } from '../reconcile/their-file.ts';
 import type { TheirReport } from '../reconcile/their-rows.ts';
 import { describeVerdict } from '../reconcile/verdict.ts';

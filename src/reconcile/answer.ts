@@ -2,11 +2,11 @@ import { text } from 'node:stream/consumers';
 import * as z from 'zod';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import type { About, CauseName } from './causes/cause.ts';
 import { mostRows } from './limits.ts';
+import { type About, type CauseName, statuses } from './model/about.ts';
 import { keyOf, measuresOf } from './model/sides.ts';
 import type { Reconciled } from './reconcile.ts';
-import { compileRows, countRows, type RowsAsked, statuses } from './rows.ts';
+import { compileRows, countRows, type RowsAsked } from './rows.ts';
 import type { TheirReport } from './their-rows.ts';
 import { verdictOf } from './verdict.ts';
 

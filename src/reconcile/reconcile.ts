@@ -1,9 +1,10 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
-import type { About, Cause, CauseName, State } from './causes/cause.ts';
+import type { Cause, State } from './causes/cause.ts';
 import { doubledDays, missingDays } from './causes/days.ts';
 import { corrections, lateConversions, loadOfMissingRows, singleLoads } from './causes/loads.ts';
 import { otherNames } from './causes/names.ts';
 import { laterLoadsElsewhere, timeZone } from './causes/time-zone.ts';
+import type { About, CauseName } from './model/about.ts';
 import { type Clock, clocksOf } from './model/clocks.ts';
 import { oursBy, plainModel, theirsBy } from './model/model.ts';
 import { enough, evidence, roundedBy, roundingScore, type Scale } from './model/score.ts';

@@ -1,10 +1,8 @@
 import type { ReadStatement } from '../../clickhouse/reader.ts';
+import { type Status, statuses } from './model/about.ts';
 import { roundedBy } from './model/score.ts';
 import { keyOf, nameOf, noneOf, sent, statementOf, usedMeasures } from './model/sides.ts';
 import type { Reconciled } from './reconcile.ts';
-
-export const statuses = ['equal', 'within', 'differs', 'only_ours', 'only_theirs'] as const;
-export type Status = (typeof statuses)[number];
 
 export interface RowsAsked {
   /** In percent of ours, decimal: what differs by no more is `within`. */

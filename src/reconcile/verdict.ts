@@ -1,4 +1,4 @@
-import type { About } from './causes/cause.ts';
+import type { About, CauseName } from './model/about.ts';
 import { usedMeasures } from './model/sides.ts';
 import type { Explained, Gap, Reconciled } from './reconcile.ts';
 
@@ -18,7 +18,7 @@ export interface Verdict {
     Record<string, { ours: string; theirs: string; gap: ToldAmount; unexplained: ToldAmount }>
   >;
   readonly explained: readonly {
-    cause: string;
+    cause: CauseName;
     what: string;
     about: About;
     figures: Readonly<Record<string, ToldAmount>>;

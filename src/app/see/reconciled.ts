@@ -1,6 +1,7 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { maxFileBytes } from '../../reconcile/limits.ts';
+import type { About, CauseName, Status } from '../../reconcile/model/about.ts';
 import { button, el } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
@@ -21,18 +22,8 @@ interface Told {
 type Figures<Value> = Readonly<Record<string, Value>>;
 
 interface Explained {
-  readonly cause: keyof typeof words.causes;
-  readonly about: {
-    readonly zone?: string;
-    readonly other_zones?: readonly string[];
-    readonly our_zone?: string;
-    readonly days?: readonly string[];
-    readonly their_days?: readonly string[];
-    readonly names?: readonly { readonly theirs: string; readonly ours: string }[];
-    readonly loads?: readonly string[];
-    readonly loaded_after?: string;
-    readonly figures?: readonly string[];
-  };
+  readonly cause: CauseName;
+  readonly about: About;
   readonly figures: Figures<Told>;
 }
 
@@ -41,7 +32,7 @@ interface Sides {
   readonly theirs: string;
 }
 
-type Row = { readonly day: string; readonly name: string; readonly status: keyof typeof words.statuses } & {
+type Row = { readonly day: string; readonly name: string; readonly status: Status } & {
   readonly [member: string]: string | (Sides & { readonly difference: string; readonly unexplained: string });
 };
 
@@ -53,7 +44,7 @@ interface Comparison {
   readonly explained: readonly Explained[];
   readonly untried: readonly string[];
   readonly unreadable: { readonly records: string; readonly first: readonly string[] };
-  readonly rows: Readonly<Record<keyof typeof words.statuses, string>>;
+  readonly rows: Readonly<Record<Status, string>>;
   readonly more_differences: string;
   readonly differences: readonly Row[];
 }
@@ -184,8 +175,8 @@ export class Reconciled {
     const unexplained = (id: string) => figures[id]?.unexplained;
     const allExplained = names.every((id) => isNothing(unexplained(id) ?? { net: '0', total: '0' }));
     const parts = (each: (id: string) => Told | undefined) => this.parts(comparison, names, each);
-    const counts = Object.entries(words.statuses).map(([status, label]) =>
-      label(amountText(rows[status as Row['status']])),
+    const counts = Object.entries(words.status).map(
+      ([status, label]) => `${label}: ${amountText(rows[status as Status])}`,
     );
     return [
       scrolling(this.totals(names, comparison)),

@@ -263,13 +263,6 @@ export const de: Words = {
     others: (count) => `${count} weitere`,
     rowsTitle: 'Zeilen, die sich unterscheiden',
     state: 'Status',
-    statuses: {
-      equal: (count) => `gleich: ${count}`,
-      within: (count) => `innerhalb der Toleranz: ${count}`,
-      differs: (count) => `verschieden: ${count}`,
-      only_ours: (count) => `nur hier: ${count}`,
-      only_theirs: (count) => `nur auf der anderen Seite: ${count}`,
-    },
     status: {
       equal: 'gleich',
       within: 'innerhalb der Toleranz',

@@ -5,6 +5,7 @@ import type {
   MetricId,
   RatioId,
 } from '../../../catalog/catalog.ts';
+import type { Status } from '../../reconcile/model/about.ts';
 import type { PeriodBefore } from '../../report/days.ts';
 
 /** Columns that every report has, and ids behind names. */
@@ -296,20 +297,13 @@ export const en = {
     others: (count: string) => `${count} more`,
     rowsTitle: 'Rows that differ',
     state: 'Status',
-    statuses: {
-      equal: (count: string) => `equal: ${count}`,
-      within: (count: string) => `within the tolerance: ${count}`,
-      differs: (count: string) => `different: ${count}`,
-      only_ours: (count: string) => `only in ours: ${count}`,
-      only_theirs: (count: string) => `only in theirs: ${count}`,
-    },
     status: {
       equal: 'equal',
       within: 'within the tolerance',
       differs: 'different',
       only_ours: 'only ours',
       only_theirs: 'only theirs',
-    },
+    } satisfies Record<Status, string>,
     more: (count: string) => `Rows that follow and are not shown: ${count}.`,
   },
   progress: {

@@ -254,13 +254,6 @@ export const ja: Words = {
     others: (count) => `ほか${count}件`,
     rowsTitle: '異なる行',
     state: '状態',
-    statuses: {
-      equal: (count) => `一致: ${count}`,
-      within: (count) => `許容差以内: ${count}`,
-      differs: (count) => `相違: ${count}`,
-      only_ours: (count) => `当方のみ: ${count}`,
-      only_theirs: (count) => `相手側のみ: ${count}`,
-    },
     status: {
       equal: '一致',
       within: '許容差以内',
