@@ -55,7 +55,6 @@ test('a file is compared on the page: totals, causes in words, what is left and 
   await compare();
   expect(await said.textContent()).toContain('Die Datei ist größer als 8,4 MB');
 
-  // The page has no field for columns.
   await choose('theirs.csv', 'a,b\n1,2\n');
   await compare();
   await dialog.getByText(/: no column holds days or times$/).waitFor();

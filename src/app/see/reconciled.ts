@@ -59,8 +59,6 @@ const types: Readonly<Record<string, string>> = {
   parquet: 'application/vnd.apache.parquet',
   avro: 'application/avro',
 };
-/** What a caller of the service can do and the page has no field for. */
-const columnAdvice = /: name the column of \w+ with columns\.\w+$/;
 const tolerances = ['0', '1', '5', '10'];
 
 const digits = new Intl.NumberFormat(locale, { maximumFractionDigits: 6 });
@@ -160,7 +158,7 @@ export class Reconciled {
     if (running.signal.aborted) return this.forget();
     if ('failure' in found) {
       if (found.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
-      this.say(failureText(found.failure).replace(columnAdvice, ''), true);
+      this.say(failureText(found.failure), true);
       return;
     }
     const { from, to } = found.result;

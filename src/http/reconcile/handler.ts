@@ -151,8 +151,11 @@ async function mappingOf(
     // The rest of what it says is for those who write mappings.
     const [what] = (fill_in[field] ?? `no column is known to hold ${field}`).split(': ');
     const written = field === 'event_time' ? 'days as YYYY-MM-DD' : 'numbers as 1234.5';
-    throw new InputError(
-      `${name}: ${what}: ${suggestion?.doubtful.includes(field) ? `write ${written}` : `name the column of ${field} with columns.${field}`}`,
+    const isDoubtful = suggestion?.doubtful.includes(field);
+    throw new Problem(
+      'file_unreadable',
+      `${name}: ${what}${isDoubtful ? `: write ${written}` : ''}`,
+      isDoubtful ? {} : { field: `columns.${field}` },
     );
   }
   const foreign = othersFields(catalog, family);

@@ -28,7 +28,7 @@ export const problems = {
   },
   file_unreadable: {
     status: 400,
-    when: 'The file to compare, of `/v1/{family}/reconcile`, cannot be read, its columns do not fit, or nothing of it can be compared: `detail` says what. Single records that cannot be read are no reason; the answer tells them.',
+    when: 'The file to compare, of `/v1/{family}/reconcile`, cannot be read, its columns do not fit, or nothing of it can be compared: `detail` says what, and `field` names the parameter that would say it, such as `columns.event_time`. Single records that cannot be read are no reason; the answer tells them.',
     detail: 'the file: column event_time is missing',
   },
   unauthorized: {
@@ -178,7 +178,7 @@ export type ProblemCode = keyof typeof kinds;
 export const problemCodes = Object.keys(problems) as (keyof typeof problems)[];
 
 export interface ProblemOptions {
-  /** The field of the body at fault. */
+  /** The field of the body, or the parameter, at fault. */
   readonly field?: string;
   readonly headers?: Record<string, string>;
   /** For the log only. */
