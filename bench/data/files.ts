@@ -68,6 +68,10 @@ export async function writeCountFiles(
   await write(store, counts, `${counted} FORMAT ${formats.csv.clickhouse}`);
 }
 
+/** What a SELECT has, as Parquet. */
+export const writeRows = (store: Store, file: string, select: string): Promise<void> =>
+  write(store, file, `${select} FORMAT ${formats.parquet.clickhouse}`);
+
 async function write(
   store: Store,
   file: string,

@@ -120,6 +120,19 @@ export const goals = {
     unit: '× the time',
     limit: 'large reports step aside where ClickHouse has CAP_SYS_NICE; without it the same was 4.1',
   },
+  asOf: {
+    what: 'most granular report of a month as of a moment, against that of today',
+    atMost: 3,
+    unit: '× its time',
+  },
+  asOfSmall: {
+    what: 'smallest report of a month as of a moment, against that of today',
+    atMost: 3,
+    unit: '× its time',
+    limit:
+      'five statements, one after the other where one needs what another tells: what changed since, whether it can be told, the report and its days, and what changed meanwhile; and the events of changed days lie beside those of others',
+  },
+  close: { what: 'close of ten million rows', atMost: 60, unit: 's' },
   rollups: {
     what: 'base report over 90 days, against raw events in ClickHouse',
     atLeast: 50,

@@ -7,6 +7,7 @@ import { loaderCpu } from './loader-cpu.ts';
 import { memory } from './memory.ts';
 import { mix } from './mix.ts';
 import { options } from './options.ts';
+import { past } from './past.ts';
 import { comparePeers } from './peers.ts';
 import { push } from './push.ts';
 import { reports } from './reports.ts';
@@ -20,6 +21,7 @@ export const scenarios: Readonly<Record<string, { readonly about: string; readon
   mix: { about: 'a thousand accounts, nine of ten reports small, while a loader runs', run: mix },
   reports: { about: 'every endpoint, 1, 30 and 365 days, small and large account', run: reports },
   options: { about: 'top 10, one filter value, totals and months against every row', run: options },
+  past: { about: 'a month as of a moment against today, and its close', run: past },
   rollups: { about: 'rollups against raw events', run: rollups },
   scale: { about: 'the same reports at a hundredth, a tenth and all of the events', run: scale },
   ingest: { about: 'the loader against one plain INSERT, with bad lines and other settings', run: ingest },

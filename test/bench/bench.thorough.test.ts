@@ -11,6 +11,7 @@ const scenarios = [
   'mix',
   'reports',
   'options',
+  'past',
   'rollups',
   'scale',
   'ingest',
