@@ -2,11 +2,9 @@ import { buffer } from 'node:stream/consumers';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Reads } from '../../clickhouse/reader.ts';
-import type { SendableChunk } from '../../ingest/chunks/sendable-chunk.ts';
-import { judgeSettings } from '../../ingest/event/insert-settings.ts';
-import { type JudgeOptions, judgeRecords } from '../../ingest/event/judge.ts';
+import { type JudgedPiece, judgedPieces } from '../../ingest/chunks/judged-pieces.ts';
+import type { JudgeOptions } from '../../ingest/event/judge.ts';
 import type { FileReading } from '../../ingest/event/reading.ts';
-import { sentAs } from '../../ingest/event/record-source.ts';
 import { quoted } from '../../ingest/event/sql.ts';
 import { type FormatName, formatOf } from '../../ingest/formats/formats.ts';
 import type { Input } from '../../ingest/input/input.ts';
@@ -88,16 +86,18 @@ export async function readTheirs(
   let bytes = 0;
   try {
     for await (const chunk of opened.chunks(() => Promise.resolve([]))) {
-      const statements = statementsOf(chunk, catalog, family, { judge, days }, await buffer(chunk.stream()));
+      for await (const piece of judgedPieces(chunk, judge)) {
+        const statements = statementsOf(piece, catalog, family, judge.reportTimezone, days);
+        const [counts] = await reader.rows<Counts>(statements.counts);
+        if (!counts) throw new Error('ClickHouse did not count their records');
+        all.push(counts);
+        rejects.push(...counts.rejects.map((row) => describeRejected(input.name, chunk.unit, row)));
+        const found = await buffer(await reader.stream(statements.rows));
+        bytes += found.length;
+        if (bytes > maxBytes) throw new TooManyRows();
+        rows.push(found);
+      }
       chunk.release();
-      const [counts] = await reader.rows<Counts>(statements.counts);
-      if (!counts) throw new Error('ClickHouse did not count their records');
-      all.push(counts);
-      rejects.push(...counts.rejects.map((row) => describeRejected(input.name, chunk.unit, row)));
-      const found = await buffer(await reader.stream(statements.rows));
-      bytes += found.length;
-      if (bytes > maxBytes) throw new TooManyRows();
-      rows.push(found);
     }
   } finally {
     await opened.close();
@@ -123,29 +123,17 @@ export async function readTheirs(
 }
 
 function statementsOf(
-  { source, firstLine }: SendableChunk,
+  { records: judged, isEvent, params, settings, tables }: JudgedPiece,
   catalog: Catalog,
   familyName: string,
-  { judge, days }: { readonly judge: JudgeOptions; readonly days: Days },
-  bytes: Buffer,
+  timezone: string,
+  days: Days,
 ) {
   const family = familyOf(catalog, familyName);
-  const select = source.select.replace(sentAs(source.structure), 'sent');
-  const judged = judgeRecords({ ...source, select }, judge);
-  const isRow = source.condition ? 'empty(faults) AND NOT left_out' : 'empty(faults)';
   const figures = figuresFrom(family, (name) => `e.${family.measures[name]?.sumOf}`);
   const powers = Array.from({ length: 12 }, (_, n) => `toInt128(${10 ** (n + 1)})`).join(', ');
-  const params = {
-    chunk: '',
-    loadTime: '1970-01-01 00:00:00',
-    loadId: '',
-    file: '',
-    firstLine: `${firstLine}`,
-  };
-  const settings = { ...judgeSettings, ...source.settings } as Record<string, string | number>;
-  const tables = { sent: { structure: source.structure, format: source.format, bytes: [bytes] } };
-  const records = `SELECT toDate(e.event_time, ${quoted(judge.reportTimezone)}) AS day, e.${keyOf(catalog, familyName)} AS key, ${figures} AS f,
-    toFloat64(e.line) AS at_line, e.faults AS faults, ${isRow} AS is_row FROM (${judged}) AS e`;
+  const records = `SELECT toDate(e.event_time, ${quoted(timezone)}) AS day, e.${keyOf(catalog, familyName)} AS key, ${figures} AS f,
+    toFloat64(e.line) AS at_line, e.faults AS faults, ${isEvent} AS is_row FROM (${judged}) AS e`;
   const counts = `SELECT toFloat64(count()) AS records, toFloat64(countIf(notEmpty(faults))) AS rejected, toFloat64(countIf(is_row)) AS rows,
       arraySlice(groupArrayIf(5)((at_line AS line, faults)::Tuple(line Float64, faults Array(Tuple(field String, reason String))), notEmpty(faults)), 1, 5) AS rejects,
       toString(minIf(day, is_row)) AS first, toString(maxIf(day, is_row)) AS last,
