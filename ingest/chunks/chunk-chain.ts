@@ -1,6 +1,12 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { InputIdentity } from '../event/reading.ts';
 
+/** The name of a chunk of this content that is read in this way. */
+export function chunkName(content: string, fingerprint: string): string {
+  if (fingerprint === '') return content;
+  return createHash('sha256').update(content).update(fingerprint).digest('hex');
+}
+
 /**
  * Names the chunks of an input, each by its content and by all that is before it: equal records at two places are two
  * chunks, and what is known of a chunk holds only for inputs that are alike up to its end.
@@ -32,8 +38,7 @@ export class ChunkChain {
 
   /** The name of a chunk of this content. */
   nameOf(content: string): string {
-    if (this.#fingerprint === '') return content;
-    return createHash('sha256').update(content).update(this.#fingerprint).digest('hex');
+    return chunkName(content, this.#fingerprint);
   }
 
   /** Goes on behind a chunk of this content. */

@@ -28,6 +28,8 @@ export interface SendableChunk extends SentChunk {
   readonly release: () => void;
   /** How it can be sent with others in one stream; absent where it cannot. */
   readonly bundled?: BundledRecords;
+  /** Line of the file that it ends with, or record or row where there are no lines. */
+  readonly lastLine: number;
   /** What messages call a place in the file. */
   readonly unit: 'line' | 'record' | 'row';
   /** All that the ledger knew to begin where it does, when it was cut. */

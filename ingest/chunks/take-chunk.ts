@@ -18,6 +18,8 @@ export interface TakenChunk {
   readonly content: string;
   /** Line of the file that it begins with, from 1. */
   readonly firstLine: number;
+  /** Line of the file that it ends with. */
+  readonly lastLine: number;
   /** Where it begins in the text, from 0. */
   readonly firstByte: number;
   readonly bytes: number;
@@ -107,7 +109,7 @@ export async function takeChunk(
     else if (readAgain) yield* piecesAgain(file, readAgain, places);
   };
   return {
-    ...{ content, firstLine, firstByte, bytes, rows, multiLine, plainCells, pieces },
+    ...{ content, firstLine, lastLine: reader.line, firstByte, bytes, rows, multiLine, plainCells, pieces },
     held: held?.bytes,
     release: () => held?.release(),
   };

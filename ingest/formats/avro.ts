@@ -48,6 +48,7 @@ async function open(
           const { content, candidates } = found;
           const run = blocks.take(found.blocks);
           const rows = run.reduce((sum, block) => sum + block.rows, 0);
+          const lastLine = firstRow + rows - 1;
           chain.pass(content);
           yield {
             ...{ id: chain.nameOf(content), head, content, candidates, rows, source },
@@ -57,6 +58,7 @@ async function open(
             },
             stream: () => ownFile(header, run),
             firstLine: firstRow,
+            lastLine,
             firstByte: next.start,
             unit: 'row',
           };

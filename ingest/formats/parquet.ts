@@ -61,6 +61,7 @@ async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Pr
           },
           stream: () => (held ? heldFile(held, foot) : ownFile(input, part, begin.copy(), content)),
           firstLine: firstRow,
+          lastLine: firstRow + rows - 1,
           firstByte: start,
           unit: 'row',
         };

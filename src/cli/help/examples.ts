@@ -61,7 +61,11 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
   explain: [
     [
       'adtally explain acme campaign_id=autumn device=mobile --from 2026-10-31 --to 2026-10-31',
-      'the files, lines and bytes behind a row',
+      'the files and lines behind a row',
+    ],
+    [
+      'adtally explain acme campaign_id=autumn --from 2026-10-31 --to 2026-10-31 --mapping google-ads.json --moved-to done',
+      'of files that were loaded through a mapping, and then moved',
     ],
     [
       'adtally explain news ad_unit_id=top --from 2026-10-01 --to 2026-10-31 --json',

@@ -5,22 +5,32 @@ import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { layoutOf } from '../../../clickhouse/cluster/layout.ts';
 import { Reader } from '../../../clickhouse/reader.ts';
+import type { FormatName } from '../../../ingest/formats/formats.ts';
+import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
+import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { compileExplanation, differs } from '../../report/explain/compile-explanation.ts';
 import { explainedRow, rowKeys } from '../../report/explain/explain-request.ts';
-import { accountId, day, usage } from '../command/arguments.ts';
-import { config, print, withStore } from '../command/command.ts';
+import { accountId, day, requireRange, usage } from '../command/arguments.ts';
+import { config, line, print, withStore } from '../command/command.ts';
+import { addMappingOptions } from '../command/mapping-options.ts';
+import { type ChunkPlace, describeLines, explainedLines } from './explained-lines.ts';
 
-interface ExplainFlags {
+interface ExplainFlags extends MappingFlags {
   readonly from: string;
   readonly to: string;
+  readonly movedTo?: string;
+  readonly allFiles?: boolean;
+  readonly format?: FormatName;
   readonly json?: boolean;
 }
 
 /** `explain`: what a row of a report is made of. */
 export function addExplain(program: Command): void {
-  program
+  const command = program
     .command('explain')
-    .description('list the loads, files and chunks that a row of a report is made of')
+    .description(
+      'list the loads, files and chunks that a row of a report is made of, and the lines that have it',
+    )
     .argument('<account>', 'whose report it is', accountId)
     .argument(
       '<row...>',
@@ -28,23 +38,23 @@ export function addExplain(program: Command): void {
     )
     .requiredOption('--from <day>', 'the first day of the row', day)
     .requiredOption('--to <day>', 'the last day of the row', day)
-    .option('--json', 'print JSON')
-    .action((account: string, row: string[], flags: ExplainFlags) =>
-      withStore((store) => explainRow(store, account, row, flags)),
-    );
+    .option('--moved-to <folder>', 'where files are that are not any more where they were loaded')
+    .option('--all-files', 'read all that is to be read of files; without it no more than 1 GiB')
+    .option('--json', 'print JSON');
+  addMappingOptions(command).action((account: string, row: string[], flags: ExplainFlags) =>
+    withStore((store) => explainRow(store, account, row, flags)),
+  );
 }
-
-/** Where a part is in its file. */
-const place = ['file', 'first_line', 'first_byte', 'bytes'];
 
 /** Prints what a row of a report is made of, with files and where in them. @throws when the parts are not the row */
 async function explainRow(
   store: Store,
   account: string,
   given: readonly string[],
-  { from, to, json = false }: ExplainFlags,
+  flags: ExplainFlags,
 ): Promise<void> {
-  if (to < from) throw usage(`--to ${to} is before --from ${from}`);
+  const { from, to, json = false } = flags;
+  requireRange(flags);
   const row = Object.fromEntries(given.map((each) => [each.split('=', 1)[0], each.replace(/^[^=]*=?/, '')]));
   const families = Object.keys(catalog.families);
   const family = families.find((name) => {
@@ -55,26 +65,23 @@ async function explainRow(
     const known = families.map((name) => rowKeys(catalog, name).join(', ')).join('; or ');
     throw usage(`give the ids of one row as NAME=ID, the first of them always: ${known}`);
   }
+  const mapping = await validateMapping(store, await readMapping(flags));
   const layout = await layoutOf(store);
   const routing = layout && { shards: 'all' as const, database: store.address.database };
   const asked = explainedRow(catalog, family, account, { start_time: from, end_time: to, row }, routing);
-  const { query, params, settings } = compileExplanation(catalog, asked, { withFiles: true });
-  const figures = Object.keys(familyOf(catalog, family).measures);
-  const columns = ['kind', 'load', ...place, 'reason', 'events', ...figures, 'loaded_at', 'confirmed_at'];
-  const parts = `SELECT ${columns.map((name) => `e.part.${name} AS ${name}`).join(', ')}
-    FROM (SELECT arrayJoin(result.parts) AS part FROM (${query})) AS e\nFORMAT PrettyCompactMonoBlock`;
+  const statement = compileExplanation(catalog, asked, { withFiles: true });
   const reader = new Reader(store.address, config().reportTimeoutSeconds * 1000);
   try {
-    const pretty = {
-      output_format_pretty_max_value_width: 200,
-      output_format_pretty_color: 0,
-      output_format_pretty_row_numbers: 0,
-    };
-    const statement = { query: json ? `${query}\nFORMAT JSONEachRow` : parts, params };
-    const answer = await text(
-      await reader.stream({ ...statement, settings: { ...settings, ...pretty, max_threads: 2 } }),
-    );
-    print(answer.trimEnd());
+    const settings = { ...statement.settings, max_threads: 2 };
+    const explained = { ...statement, query: `${statement.query}\nFORMAT JSONEachRow`, settings };
+    const answer = (await text(await reader.stream(explained))).trimEnd();
+    if (!json) print(await tableOf(reader, family, answer));
+    const { format, movedTo, allFiles } = flags;
+    const looked = { mapping, ...(format && { format }), ...(movedTo && { movedTo }), allFiles };
+    const lines = await explainedLines(store, reader, asked, placesIn(answer), looked);
+    // The figures stay as ClickHouse wrote them: they may have more digits than a number of JavaScript.
+    if (json) print(`${answer.slice(0, -1)},"lines":${JSON.stringify(lines)}}`);
+    else for (const told of describeLines(lines)) print(line([told]));
   } catch (error) {
     if (!differs(error)) throw error;
     throw new Error(
@@ -84,4 +91,55 @@ async function explainRow(
   } finally {
     reader.close();
   }
+}
+
+/** The parts of an answer as a table for people. */
+async function tableOf(reader: Reader, family: string, answer: string): Promise<string> {
+  const figures = Object.entries(familyOf(catalog, family).measures).map(
+    ([name, { type }]) => `${name} ${type === 'Money' ? 'Decimal(38, 6)' : 'UInt128'}`,
+  );
+  const texts = (...names: string[]) => names.map((name) => `${name} Nullable(String)`);
+  const counts = (...names: string[]) => names.map((name) => `${name} Nullable(UInt64)`);
+  const columns = [
+    ...texts('kind', 'load', 'file'),
+    ...counts('first_line', 'first_byte', 'bytes'),
+    ...texts('reason'),
+    ...counts('events'),
+    ...figures,
+    ...texts('loaded_at', 'confirmed_at'),
+  ];
+  const names = columns.map((column) => column.split(' ')[0]);
+  const table = await reader.stream({
+    query: `SELECT ${names.map((name) => `part.${name} AS ${name}`).join(', ')}
+      FROM (SELECT arrayJoin(result.parts) AS part FROM answer) FORMAT PrettyCompactMonoBlock`,
+    params: {},
+    settings: {
+      output_format_pretty_max_value_width: 200,
+      output_format_pretty_color: 0,
+      output_format_pretty_row_numbers: 0,
+    },
+    tables: {
+      answer: {
+        structure: `result Tuple(parts Array(Tuple(${columns.join(', ')})))`,
+        format: 'JSONEachRow',
+        bytes: [Buffer.from(answer)],
+      },
+    },
+  });
+  return (await text(table)).trimEnd();
+}
+
+/** Where the chunks of an answer are; of several parts of a chunk, which have other reasons, one. */
+function placesIn(answer: string): ChunkPlace[] {
+  const { result } = JSON.parse(answer) as { result: { parts: readonly Part[] } };
+  const places = result.parts.flatMap(({ kind, chunk, file, ...where }) =>
+    kind !== 'replay' && chunk && file ? [[chunk, { chunk, file, ...where }] as const] : [],
+  );
+  return [...new Map(places).values()];
+}
+
+interface Part extends Omit<ChunkPlace, 'chunk' | 'file'> {
+  readonly kind: string;
+  readonly chunk: string | null;
+  readonly file: string | null;
 }

@@ -117,7 +117,7 @@ const claims = (withFiles: boolean): string =>
 function part({ measures }: Family, withFiles: boolean): string {
   const ifLoaded = (value: string) => `if(c.load = '', NULL, ${value})`;
   const fields: Record<string, string> = {
-    kind: `multiIf(p.part = '${foldedChunk}', 'pruned', p.part = '', 'by_hand', p.part = 'more', 'more', l.kind = '', 'events', l.kind)`,
+    kind: `multiIf(p.part = '${foldedChunk}', 'pruned', p.part = '', 'by_hand', p.part = 'more', 'more', l.kind = 'replay', 'replay', 'events')`,
     load: ifLoaded('c.load'),
     corrects: "if(l.kind = 'replay', replaceOne(l.file, 'replay of ', ''), NULL)",
     chunk: `if(p.part IN ('', '${foldedChunk}', 'more'), NULL, p.part)`,

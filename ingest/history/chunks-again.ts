@@ -1,0 +1,52 @@
+import type { Store } from '../../clickhouse/client.ts';
+import { chunkName } from '../chunks/chunk-chain.ts';
+import type { KnownChunk, SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { FileReading } from '../event/reading.ts';
+import { type FormatName, formatOf } from '../formats/formats.ts';
+import type { Input } from '../input/input.ts';
+import { openLedger } from '../ledger/ledger.ts';
+import { knownChunks } from '../load/known-chunks.ts';
+
+/** Where chunks are looked for, and how that is read. */
+interface LookedThrough {
+  readonly input: Input;
+  readonly reading: FileReading;
+  /** Absent: by the name of the input. */
+  readonly format?: FormatName;
+}
+
+/**
+ * Finds chunks again where they came from: those whose bytes, and all before them, are still the same. What the reading makes of
+ * records does not matter. Reads to the end of the last of them; each has its bytes until the next is asked for.
+ * @returns each with the names of chunks that it is: several where it was loaded in several ways
+ * @throws {InputError} for an input that cannot be read
+ */
+export async function* chunksAgain(
+  store: Store,
+  { input, reading, format }: LookedThrough,
+  names: ReadonlySet<string>,
+): AsyncGenerator<{ readonly chunk: SendableChunk; readonly ids: readonly string[] }> {
+  const ledger = openLedger(store);
+  const left = new Set(names);
+  let sought: readonly KnownChunk[] = [];
+  const nameOf = ({ content }: KnownChunk) => chunkName(content, reading.fingerprint);
+  const known = async (head: string) => {
+    const all = await knownChunks(ledger, head);
+    sought = all.filter(({ id }) => left.has(id));
+    const likely = all.filter((each) => left.has(each.id) || each.id === nameOf(each));
+    // It is cut as it was, in whichever way that was read.
+    return (likely.length > 0 ? likely : all).map((each) => ({ ...each, id: nameOf(each) }));
+  };
+  const opened = await formatOf(input, format).open(input, { reading, onBytes: () => {} });
+  try {
+    for await (const chunk of opened.chunks(known)) {
+      const ids = sought.filter(({ content }) => content === chunk.content).map(({ id }) => id);
+      if (ids.length > 0) yield { chunk, ids };
+      chunk.release();
+      for (const id of ids) left.delete(id);
+      if (left.size === 0) return;
+    }
+  } finally {
+    await opened.close();
+  }
+}

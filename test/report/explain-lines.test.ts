@@ -1,0 +1,187 @@
+import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { LocalFile } from '../../ingest/input/local-file.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
+import type { ChunkLines } from '../../src/cli/operations/explained-lines.ts';
+import { event, ndjson } from '../support/events.ts';
+import { type Own, useLoader } from '../support/loader.ts';
+import { parquetFile } from '../support/parquet.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+let own: Own;
+const { file, run, ingest } = useLoader(db, (of) => {
+  own = of;
+});
+
+const now = () => new Date();
+const days = ['--from', '2026-03-01', '--to', '2026-03-01'];
+
+async function explain(row: string, ...flags: string[]): Promise<ChunkLines[]> {
+  const { code, stdout, stderr } = await run(['explain', own.account, row, ...days, '--json', ...flags]);
+  expect(code, stderr).toBe(0);
+  const { result, lines } = JSON.parse(stdout);
+  for (const { chunk } of lines)
+    expect(result.parts).toContainEqual(expect.objectContaining({ chunk, kind: 'events' }));
+  return lines;
+}
+
+const told = async (row: string) => (await run(['explain', own.account, row, ...days])).stdout.split('\n');
+
+/** A line of each event, every third of campaign `third`. */
+const lines = (count: number) =>
+  Array.from({ length: count }, (_, n) =>
+    ndjson([event({ advertiser_id: own.account, campaign_id: n % 3 === 2 ? 'third' : 'other' })]),
+  );
+
+const csvHead = 'event_time,event_type,advertiser_id,campaign_id,quantity';
+const csvLine = (campaign: string, quantity: number | string = 1, time = '2026-03-01') =>
+  `${time},impression,${own.account},${campaign},${quantity}\n`;
+
+async function load(path: string): Promise<void> {
+  const { code, stderr } = await ingest(path);
+  expect(code, stderr).toBe(0);
+}
+
+test('each chunk is found again in its file, and there the records of the row', async () => {
+  const path = await file('events.ndjson', `\n${lines(300).join('')}`);
+  await loadEvents({ store: db.store, input: new LocalFile(path), chunkBytes: 20_000, now });
+  const found = await explain('campaign_id=third');
+  const text = (await readFile(path, 'utf8')).split('\n');
+  expect(found.length).toBeGreaterThan(2);
+  let next = 2;
+  for (const { first_line = 0, last_line = 0, records, record_lines, ...rest } of found) {
+    expect(rest).toMatchObject({ file: path, found: 'unchanged', unit: 'line' });
+    expect(first_line).toBe(next);
+    next = last_line + 1;
+    const expected = text.flatMap((line, n) =>
+      n + 1 >= first_line && n + 1 <= last_line && line.includes('"third"') ? [n + 1] : [],
+    );
+    expect(records).toBe(expected.length);
+    expect(record_lines).toEqual(expected.slice(0, 20));
+  }
+  expect(next).toBe(302);
+});
+
+test('CSV with a header, packed, with records of several lines; rejected records are not of the row', async () => {
+  const head = `${csvHead},reason`;
+  const record = (campaign: string, quantity: number | string, reason: string) =>
+    csvLine(campaign, quantity).replace('\n', `,"${reason}"\n`);
+  const text = [
+    `${head}\n`,
+    record('shoes', 1, 'first\nof two lines'),
+    record('hats', 1, ''),
+    record('shoes', 'many', ''),
+    record('shoes', 2, ''),
+    csvLine('shoes', 1, '2026-03-02').replace('\n', ',\n'),
+  ].join('');
+  const path = await file('events.csv.gz', gzipSync(text));
+  expect((await ingest(path)).code).toBe(4);
+  expect(await explain('campaign_id=shoes')).toMatchObject([
+    { file: path, found: 'unchanged', first_line: 2, last_line: 7, records: 2, record_lines: [2, 6] },
+  ]);
+  expect(await told('campaign_id=shoes')).toContain(
+    `${path}, lines 2 to 7: unchanged; the row has 2 records there: line 2; 6`,
+  );
+});
+
+test('rows of Parquet have no lines, and are counted', async () => {
+  const path = await file('events.parquet', await parquetFile(db.store, own.account, 70));
+  await load(path);
+  expect(await explain('campaign_id=campaign-5')).toMatchObject([
+    {
+      ...{ unit: 'row', first_line: 1, last_line: 70, records: 10 },
+      record_lines: Array.from({ length: 10 }, (_, n) => 6 + 7 * n),
+    },
+  ]);
+});
+
+test('a file that was loaded through a mapping shows its lines, and with the mapping the records', async () => {
+  const path = await file(
+    'theirs.csv',
+    `Written today\nDay,Camp,Imps,Note\n2026-03-01,shoes,3,a\n2026-03-01,hats,4,b\nTotal,,7,\n`,
+  );
+  const mapping = await file(
+    'theirs.json',
+    JSON.stringify({
+      map: { event_time: 'Day', campaign_id: 'Camp', impressions: 'Imps' },
+      set: { advertiser_id: own.account },
+      where: "{Day} != 'Total'",
+      ignore_unknown: true,
+    }),
+  );
+  const skip = ['--skip-lines', '1'];
+  expect((await ingest(path, '--mapping', mapping, ...skip)).code).toBe(0);
+  const unchanged = { found: 'unchanged', first_line: 3, last_line: 5 };
+  expect(await explain('campaign_id=hats', '--mapping', mapping, ...skip)).toMatchObject([
+    { ...unchanged, records: 1, record_lines: [4] },
+  ]);
+  const [without] = await explain('campaign_id=hats', ...skip);
+  expect(without).toMatchObject(unchanged);
+  expect(without).not.toHaveProperty('records');
+  expect(await explain('campaign_id=hats')).toMatchObject([{ found: 'changed' }]);
+});
+
+test('a file that has grown, was changed, has moved or cannot be read is told as what it is', async () => {
+  const path = await file('events.csv', `${csvHead}\n${csvLine('shoes')}`);
+  await load(path);
+  await appendFile(path, csvLine('shoes'));
+  await load(path);
+  const grown = [
+    { first_line: 2, last_line: 2, records: 1, record_lines: [2] },
+    { first_line: 3, last_line: 3, records: 1, record_lines: [3] },
+  ];
+  expect(await explain('campaign_id=shoes')).toMatchObject(grown);
+
+  const folder = join(own.home, 'done');
+  await mkdir(folder);
+  await rename(path, join(folder, 'events.csv'));
+  const missing = { file: path, found: 'missing' };
+  expect(await explain('campaign_id=shoes')).toMatchObject([missing, missing]);
+  expect((await told('campaign_id=shoes')).filter((line) => line.includes('no such file'))).toEqual([
+    `${path}: there is no such file here (--moved-to names another folder)`,
+  ]);
+  expect(await explain('campaign_id=shoes', '--moved-to', folder)).toMatchObject(
+    grown.map((each) => ({ ...each, file: join(folder, 'events.csv') })),
+  );
+
+  // What is before the second chunk is the same.
+  await writeFile(path, `${csvHead}\n${csvLine('shoes')}${csvLine('boots')}`);
+  expect(await explain('campaign_id=shoes')).toMatchObject([grown[0], { found: 'changed' }]);
+  await writeFile(path, gzipSync('a text of one line, which is cut off').subarray(0, 20));
+  expect(await explain('campaign_id=shoes')).toMatchObject([
+    { found: 'unreadable', why: `${path}: the packed data ends too early: the file is truncated` },
+    { found: 'unreadable' },
+  ]);
+});
+
+test('what was cut in two ways is found in both', async () => {
+  const path = await file('events.csv', `${csvHead}\n${csvLine('shoes')}`);
+  await load(path);
+  await appendFile(path, csvLine('boots'));
+  // Read in another way it is one chunk.
+  const other = ['--set', 'campaign_id=all'];
+  expect((await ingest(path, ...other, '--again')).code).toBe(0);
+  await load(path);
+  expect(await explain('campaign_id=boots')).toMatchObject([{ first_line: 3, records: 1 }]);
+  expect(await explain('campaign_id=all')).toMatchObject([{ first_line: 2, last_line: 3 }]);
+  expect(await explain('campaign_id=all', ...other)).toMatchObject([{ records: 2, record_lines: [2, 3] }]);
+});
+
+test('a replacement is found in each of its files', async () => {
+  const old = await file('old.csv', `${csvHead}\n${csvLine('shoes')}`);
+  const { stdout } = await ingest(old);
+  const [id] = JSON.parse(stdout).loads;
+  const files = [
+    await file('a.csv', `${csvHead}\n${csvLine('shoes', 2)}`),
+    await file('b.csv', `${csvHead}\n${csvLine('hats', 2)}${csvLine('shoes', 3)}`),
+  ];
+  expect((await ingest(...files, '--replaces', id)).code).toBe(0);
+  const found = await explain('campaign_id=shoes');
+  expect(found.toSorted((a, b) => (a.file < b.file ? -1 : 1))).toMatchObject([
+    { file: files[0], record_lines: [2] },
+    { file: files[1], record_lines: [3] },
+  ]);
+});
