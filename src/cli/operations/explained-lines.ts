@@ -58,7 +58,7 @@ export interface LookedAt {
 
 /** Lines that are told of a chunk. */
 const mostLines = 20;
-/** What is read without `allFiles`. The engine judges some 50 MB/s. */
+/** What is read without `allFiles`. */
 const mostBytes = 1 << 30;
 /** What a chunk costs beside its bytes is as much as these cost. */
 const leastBytes = 1 << 20;
