@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
@@ -9,31 +10,38 @@ const db = useStore();
 
 /** A setting of the statements of a comparison alone. */
 const mark = 'max_result_bytes';
-/** What was sent to ClickHouse. */
-let sent = '';
-let letThrough = () => {};
-/** Until then no statement of a comparison comes to ClickHouse. */
+/** Addresses of statements of comparisons. */
+const statements: string[] = [];
+let release = () => {};
+/** Until then none of them comes to ClickHouse. */
 const released = new Promise<void>((resolve) => {
-  letThrough = resolve;
+  release = resolve;
 });
-const way = createServer((from) => {
-  const target = new URL(db.address.url);
-  const onward = connect(Number(target.port || 80), target.hostname);
-  let before = Promise.resolve();
-  from.on('data', (bytes) => {
-    const text = bytes.toString('latin1');
-    sent += text;
-    const held = text.includes(mark) ? released : undefined;
-    before = before.then(() => held).then(() => void onward.write(bytes));
+const way = createServer(async (asked, answer) => {
+  const { url: path = '', method, headers } = asked;
+  if (path.includes(mark)) {
+    statements.push(path);
+    await released;
+    if (answer.destroyed) return;
+  }
+  const { hostname, port } = new URL(db.address.url);
+  const onward = request({ hostname, port, path, method, headers }, (response) => {
+    answer.writeHead(response.statusCode ?? 500, response.headers);
+    response.pipe(answer);
   });
-  onward.pipe(from);
-  from.on('error', () => onward.destroy()).on('close', () => onward.destroy());
-  onward.on('error', () => from.destroy());
+  onward.on('error', () => answer.destroy());
+  answer.on('close', () => onward.destroy());
+  asked.pipe(onward);
 });
+// What is held back has not come.
+way.requestTimeout = 0;
 beforeAll(async () => {
   await once(way.listen(0, '127.0.0.1'), 'listening');
 });
-afterAll(() => void way.close());
+afterAll(() => {
+  way.closeAllConnections();
+  way.close();
+});
 
 const service = useService(
   {
@@ -52,11 +60,10 @@ const service = useService(
 );
 
 /** How many statements of comparisons came for an account, which they name in hex. */
-function askedFor(account: string): number {
+const askedFor = (account: string) => {
   const id = Buffer.from(account).toString('hex');
-  const asked = sent.split('\r\n').filter((line) => line.startsWith('POST ') && line.includes(mark));
-  return asked.filter((line) => line.includes(id)).length;
-}
+  return statements.filter((path) => path.includes(id)).length;
+};
 
 async function send(account: string, signal = new AbortController().signal): Promise<Response> {
   return fetch(`${service.url}/v1/campaigns/reconcile`, {
@@ -96,7 +103,7 @@ test('two comparisons run at a time, one of an account: others wait, and one com
   await running(third);
   expect([askedFor(first), askedFor(second)]).toEqual([1, 1]);
 
-  letThrough();
+  release();
   expect((await one).status).toBe(200);
   expect([await next, await ofSame]).toEqual([200, 200]);
 });
