@@ -116,6 +116,19 @@ test('adjustments are what came after a month was closed', async () => {
   expect(shown).toEqual([[['campaign', 'chargeback', '-0.25']], '-0.25']);
 });
 
+test('a file of the other side is compared', async () => {
+  const shown = await ask(
+    "file = 'day,campaign_id,impressions,paid\\n2026-03-01,größer,2,1.50\\n'.encode()",
+    'result = client().reconcile("campaigns", file, end_time="2026-03-01", **{"columns.spend": "paid"})',
+    'show([each["theirs"] for each in result["figures"].values()])',
+    'show([row["status"] for row in result["differences"]])',
+  );
+  expect(shown).toEqual([
+    ['2', '1.5'],
+    ['only_ours', 'differs'],
+  ]);
+});
+
 test('optional fields are keywords, and the source for dlt is Python', async () => {
   const shown = await ask(
     `report = client().report('campaigns/device', ${march}, limit=1, filters={"device": ["tv"]}, totals=True)`,

@@ -90,6 +90,16 @@ test('adjustments are what came after a month was closed', async () => {
   expect(totals).toMatchObject({ spent: -0.25 });
 });
 
+test('a file of the other side is compared', async () => {
+  const file = Buffer.from('day,campaign_id,impressions,paid\n2026-03-01,campaign,2,1.50\n');
+  const parameters = { end_time: '2026-03-01', 'columns.spend': 'paid' };
+  const { figures } = await (await clientOf()).reconcile('campaigns', file, { parameters });
+  expect(figures).toMatchObject({
+    impressions: { ours: '1', theirs: '2' },
+    spent: { ours: '1.25', theirs: '1.5' },
+  });
+});
+
 test('a refusal says why', async () => {
   const refusal = await (await clientOf())
     .report('campaigns', { ...march, end_time: '2026-02-30' })

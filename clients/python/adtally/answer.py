@@ -7,7 +7,7 @@ import json
 import random
 import time
 import zlib
-from typing import Any, Iterator, Mapping, Optional
+from typing import Iterator, Mapping, Optional
 from urllib.parse import urlsplit
 
 from .errors import AdtallyError, IncompleteAnswer
@@ -53,15 +53,15 @@ class Answer:
 
 
 def ask(
-    url: str, token: str, body: Mapping[str, Any], accept: str, timeout: float, tries: int
+    url: str, token: str, body: bytes, headers: Mapping[str, str], timeout: float, tries: int
 ) -> Answer:
     """Sends the request until it is answered, or refused for good."""
-    headers = {"content-type": "application/json", "accept": accept, "accept-encoding": "gzip"}
+    headers = {**headers, "accept-encoding": "gzip"}
     tried = 0
     while True:
         tried += 1
         try:
-            return ask_once(url, token, json.dumps(body).encode(), headers, timeout)
+            return ask_once(url, token, body, headers, timeout)
         except (AdtallyError, http.client.HTTPException, ConnectionError) as failure:
             if tried >= tries or not is_passing(failure):
                 raise

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional
+from urllib.parse import urlencode
 
 from .answer import ask
 from .errors import IncompleteAnswer
@@ -108,10 +109,21 @@ class Adtally:
         body = {**fields, "start_time": start_time, "end_time": end_time}
         return self._report(b"".join(self._post(f"{family}/adjustments", "application/json", body)))
 
-    def _report(self, text: bytes) -> Report:
+    def reconcile(
+        self, family: str, file: bytes, *, content_type: str = "text/csv", **parameters: str
+    ) -> Mapping[str, Any]:
+        """A report of the other side beside ours: totals, what explains the gap, and rows that differ; their amounts are text.
+        Parameters are those of /docs: `tolerance="5"`, `**{"columns.spend": "Cost"}`. Raises as `rows`."""
+        path = f"{family}/reconcile?{urlencode(parameters)}"
+        return self._result(b"".join(self._send(path, "application/json", content_type, file)))
+
+    def _result(self, text: bytes) -> Any:
         if not text.endswith(b"}}"):
             raise IncompleteAnswer("the answer has no end")
-        result = self._parse(text)["result"]
+        return self._parse(text)["result"]
+
+    def _report(self, text: bytes) -> Report:
+        result = self._result(text)
         return Report(
             last_update_time=result["last_update_time"],
             rows=result["rows"],
@@ -153,9 +165,7 @@ class Adtally:
         answer = b"".join(
             self._post(f"{family}/changes", "application/json", {"changed_since": changed_since})
         )
-        if not answer.endswith(b"}}"):
-            raise IncompleteAnswer("the answer has no end")
-        result = self._parse(answer)["result"]
+        result = self._result(answer)
         return Changes(
             changed_until=result["changed_until"],
             names_changed_at=result["names_changed_at"],
@@ -182,8 +192,11 @@ class Adtally:
         return self._post(report.replace("/", "/breakdowns/", 1), accept, body)
 
     def _post(self, path: str, accept: str, body: Mapping[str, Any]) -> Iterator[bytes]:
-        answer = ask(f"{self._url}/v1/{path}", self._token, body, accept, self._timeout, self._tries)
-        return answer.pieces()
+        return self._send(path, accept, "application/json", json.dumps(body).encode())
+
+    def _send(self, path: str, accept: str, content_type: str, body: bytes) -> Iterator[bytes]:
+        headers = {"accept": accept, "content-type": content_type}
+        return ask(f"{self._url}/v1/{path}", self._token, body, headers, self._timeout, self._tries).pieces()
 
     def _parse(self, text: bytes) -> Any:
         return json.loads(text, parse_float=self._parse_float)

@@ -65,6 +65,13 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface ReconcileOptions extends CallOptions {
+  /** Of the file; `text/csv` unless given. */
+  readonly contentType?: string;
+  /** Those of `/docs`: `{ tolerance: '5', 'columns.spend': 'Cost' }`. */
+  readonly parameters?: Readonly<Record<string, string>>;
+}
+
 /** The envelope of a report, as /openapi.json describes it. */
 export interface Report<Row> {
   readonly last_update_time: string;
@@ -152,6 +159,16 @@ export class Adtally {
     return this.#whole(this.#post(`/v1/${family}/adjustments`, 'application/json', request, options));
   }
 
+  /** A report of the other side beside ours: totals, what explains the gap, and rows that differ; their amounts are text. @throws as `rows` */
+  async reconcile(
+    family: 'campaigns' | 'ad_units',
+    file: Uint8Array,
+    { contentType = 'text/csv', parameters = {}, ...options }: ReconcileOptions = {},
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const path = `/v1/${family}/reconcile?${new URLSearchParams(parameters)}`;
+    return this.#whole(this.#send(path, 'application/json', contentType, new Uint8Array(file), options));
+  }
+
   /** An Arrow IPC stream, for `tableFromIPC` of apache-arrow or flechette, or DuckDB. @throws as `rows` */
   async arrow(name: ReportName, request: ReportRequest, options: CallOptions = {}): Promise<Uint8Array> {
     const bytes = await whole(this.#pieces(name, 'application/vnd.apache.arrow.stream', request, options));
@@ -179,10 +196,10 @@ export class Adtally {
     return JSON.parse(text).result;
   }
 
-  async #whole<Row>(asked: AsyncIterable<Uint8Array>): Promise<Report<Row>> {
+  async #whole<Result>(asked: AsyncIterable<Uint8Array>): Promise<Result> {
     const text = new TextDecoder().decode(await whole(asked));
     if (!text.endsWith('}}')) throw new IncompleteAnswer('the answer has no end');
-    return (this.#options.parse(text) as { result: Report<Row> }).result;
+    return (this.#options.parse(text) as { result: Result }).result;
   }
 
   #pieces(name: ReportName, accept: string, request: ReportRequest, options: CallOptions) {
@@ -191,13 +208,20 @@ export class Adtally {
     return this.#post(path, accept, request, options);
   }
 
-  #post(path: string, accept: string, body: object, { signal }: CallOptions) {
+  #post(path: string, accept: string, body: object, options: CallOptions) {
+    return this.#send(path, accept, 'application/json', JSON.stringify(body), options);
+  }
+
+  #send(
+    path: string,
+    accept: string,
+    type: string,
+    body: string | Uint8Array<ArrayBuffer>,
+    { signal }: CallOptions,
+  ) {
     const { url, token } = this.#options;
-    const init = {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept },
-      body: JSON.stringify(body),
-    };
+    const headers = { authorization: `Bearer ${token}`, 'content-type': type, accept };
+    const init = { method: 'POST', headers, body };
     return pieces(`${url}${path}`, init, { ...this.#options, ...(signal && { signal }) });
   }
 }
