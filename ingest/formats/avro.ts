@@ -51,7 +51,8 @@ async function open(
           const lastLine = firstRow + rows - 1;
           chain.pass(content);
           yield {
-            ...{ id: chain.nameOf(content), head, content, candidates, rows, source },
+            ...{ id: chain.nameOf(content), head, content, candidates, source },
+            rows: rows * reading.eventsPerRecord,
             bytes: run.reduce((sum, { bytes }) => sum + bytes.length, 0),
             release: () => {
               run.length = 0;

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { avroFile, recordOf } from '../../support/avro.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoadedFiles } from '../../support/loaded-files.ts';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
@@ -79,6 +80,17 @@ test('of Parquet, with times of the file in another zone than those without one'
     ['2026-03-01 10:00:00.000', 'a', 1, 0, '0.5'],
     ['2026-03-03 11:00:00.000', 'a', 0, 1, '2.5'],
   ]);
+});
+
+test('of Avro, and again nothing is left to load', async () => {
+  const schema = recordOf(Object.fromEntries(columns.map((name) => [name, 'string'])));
+  const records = rows.map((row) => Object.fromEntries(row.map((cell, n) => [columns[n], cell])));
+  const path = await files.loader.file('e.avro', await avroFile(schema, records));
+  const { mapping: file = '' } = await inFile(mapping);
+  const set = ['--set', `advertiser_id=${files.account}`, '--set', 'campaign_id=c'];
+  const load = async () => JSON.parse((await files.loader.ingest('--mapping', file, ...set, path)).stdout);
+  expect(await load()).toMatchObject({ rows: 3, left_out_rows: 3 });
+  expect(await load()).toMatchObject({ rows: 0, repeated_rows: 3 });
 });
 
 test('a faulty event is rejected by its record and number, the others count; corrected, it counts once', async () => {
