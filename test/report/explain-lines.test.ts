@@ -98,6 +98,22 @@ test('rows of Parquet have no lines, and are counted', async () => {
   ]);
 });
 
+test('a line that is several events of the row is one of its records', async () => {
+  const path = await file('theirs.csv', 'Day,Camp,Imps,Clicks\n2026-03-01,shoes,3,1\n2026-03-01,hats,4,2\n');
+  const fields = { event_time: 'Day', campaign_id: 'Camp' };
+  const mapping = await file(
+    'theirs.json',
+    JSON.stringify({
+      set: { advertiser_id: own.account },
+      events: [{ map: { ...fields, impressions: 'Imps' } }, { map: { ...fields, referrals: 'Clicks' } }],
+    }),
+  );
+  expect((await ingest(path, '--mapping', mapping, '--ignore-unknown')).code).toBe(0);
+  expect(await explain('campaign_id=hats', '--mapping', mapping)).toMatchObject([
+    { records: 1, record_lines: [3] },
+  ]);
+});
+
 test('a file that was loaded through a mapping shows its lines, and with the mapping the records', async () => {
   const path = await file(
     'theirs.csv',
