@@ -2,9 +2,13 @@ import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { defaultMapping } from '../../ingest/event/mapping.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
-import type { ChunkLines } from '../../src/cli/operations/explained-lines.ts';
+import { type ChunkLines, explainedLines } from '../../src/cli/operations/explained-lines.ts';
+import { withReader } from '../../src/close/with-reader.ts';
+import { explainedRow } from '../../src/report/explain/explain-request.ts';
 import { event, ndjson } from '../support/events.ts';
 import { type Own, useLoader } from '../support/loader.ts';
 import { parquetFile } from '../support/parquet.ts';
@@ -171,6 +175,20 @@ test('a file that has grown, was changed, has moved or cannot be read is told as
     { found: 'unreadable', why: `${path}: the packed data ends too early: the file is truncated` },
     { found: 'unreadable' },
   ]);
+});
+
+test('objects are not read, nor more than 1 GiB of files unless that is asked for', async () => {
+  const path = await file('events.csv', `${csvHead}\n`);
+  const place = { chunk: 'a', first_byte: 2 ** 30, bytes: 1 };
+  const asked = { start_time: '2026-03-01', end_time: '2026-03-01', row: {} };
+  const row = explainedRow(catalog, 'campaigns', own.account, asked);
+  const places = [`${path}.gone`, path, 's3://bucket/events.csv'].map((each) => ({ ...place, file: each }));
+  const told = async (allFiles: boolean) =>
+    withReader(db.store, (reader) =>
+      explainedLines(db.store, reader, row, places, { mapping: defaultMapping, allFiles }),
+    );
+  expect((await told(false)).map(({ found }) => found)).toEqual(['missing', 'unread', 'unread']);
+  expect((await told(true)).map(({ found }) => found)).toEqual(['missing', 'changed', 'unread']);
 });
 
 test('what was cut in two ways is found in both', async () => {

@@ -84,14 +84,18 @@ export async function explainedLines(
   let bytesRead = 0;
   for (const file of new Set(places.map((each) => each.file))) {
     const own = places.filter((each) => each.file === file);
+    const inputs = inputsOf(file, looked.movedTo);
     const upTo = own.reduce((most, { first_byte, bytes }) => Math.max(most, first_byte + bytes), 0);
-    bytesRead += Math.max(upTo, own.length * leastBytes);
-    const tooMuch = bytesRead > mostBytes && !looked.allFiles;
-    const why = file.includes('://') ? 'it is no local file' : tooMuch && 'there is more than 1 GiB to read';
+    if (inputs.length > 0) bytesRead += Math.max(upTo, own.length * leastBytes);
+    const isTooMuch = inputs.length > 0 && bytesRead > mostBytes && !looked.allFiles;
+    const why = file.includes('://')
+      ? 'it is no local file'
+      : isTooMuch && 'there is more than 1 GiB to read: --all-files reads it';
     if (why) found.push(...own.map(({ chunk }) => ({ chunk, file, found: 'unread' as const, why })));
     else {
       const recordsOf = (chunk: SendableChunk, id: string) => recordsOfRow(reader, row, chunk, id, judge);
-      found.push(...(await linesOf(store, file, new Set(own.map(({ chunk }) => chunk)), looked, recordsOf)));
+      const names = new Set(own.map(({ chunk }) => chunk));
+      found.push(...(await linesOf(store, inputs, names, { file, ...looked }, recordsOf)));
     }
   }
   return found;
@@ -101,24 +105,24 @@ type RecordsOf = (chunk: SendableChunk, id: string) => Promise<Pick<ChunkLines, 
 
 async function linesOf(
   store: Store,
-  file: string,
+  inputs: readonly LocalFile[],
   left: Set<string>,
-  { mapping, format, movedTo }: LookedAt,
+  { file, mapping, format }: LookedAt & { readonly file: string },
   recordsOf: RecordsOf,
 ): Promise<ChunkLines[]> {
   const found: ChunkLines[] = [];
   let others: Pick<ChunkLines, 'found' | 'why'> = { found: 'missing' };
-  for (const path of placesOf(file, movedTo)) {
-    const input = new LocalFile(path);
-    if (left.size === 0 || sizeOf(input) === undefined) continue;
+  for (const input of inputs) {
+    if (left.size === 0) break;
+    const { name } = input;
     others = { found: 'changed' };
     try {
-      const looked = { input, reading: lenient(path, mapping), ...(format && { format }) };
+      const looked = { input, reading: lenient(name, mapping), ...(format && { format }) };
       for await (const { chunk, ids } of chunksAgain(store, looked, left)) {
         const { unit, firstLine: first_line, lastLine: last_line } = chunk;
         for (const id of ids) {
           const records = id === chunk.id ? await recordsOf(chunk, id) : {};
-          found.push({ chunk: id, file: path, found: 'unchanged', unit, first_line, last_line, ...records });
+          found.push({ chunk: id, file: name, found: 'unchanged', unit, first_line, last_line, ...records });
           left.delete(id);
         }
       }
@@ -130,11 +134,14 @@ async function linesOf(
   return [...found, ...[...left].map((chunk) => ({ chunk, file, ...others }))];
 }
 
-/** Where a file may be. The ledger has those of a replacement in one line, with what they replaced. */
-function placesOf(file: string, movedTo: string | undefined): Set<string> {
+/** What is where a file may be. The ledger has those of a replacement in one line, with what they replaced. */
+function inputsOf(file: string, movedTo: string | undefined): LocalFile[] {
   const [files = file, isReplacement] = file.split(/ (?=--replaces)/);
   const paths = [files, ...(isReplacement ? files.split(' ') : [])];
-  return new Set([...paths, ...(movedTo ? paths.map((path) => join(movedTo, basename(path))) : [])]);
+  const moved = movedTo === undefined ? [] : paths.map((path) => join(movedTo, basename(path)));
+  return [...new Set([...paths, ...moved])]
+    .map((path) => new LocalFile(path))
+    .filter((input) => sizeOf(input) !== undefined);
 }
 
 /** Reads what was loaded with any flags: what is not an event is left out when the records of a row are told. */
