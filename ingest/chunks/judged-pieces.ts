@@ -13,7 +13,7 @@ export interface JudgedPiece extends Required<Omit<ReadStatement, 'query'>> {
   readonly isEvent: string;
 }
 
-/** Text that one statement reads. */
+/** One statement reads a part that has so much text, or the parts that have it together. */
 const pieceBytes = 16 << 20;
 
 /** All records of a chunk, those of text a piece at a time. */
@@ -31,7 +31,12 @@ export async function* judgedPieces(
     records,
     isEvent: condition ? 'empty(faults) AND NOT left_out' : 'empty(faults)',
     params: { chunk: '', loadTime: '1970-01-01 00:00:00', loadId: '', file: '', firstLine: `${line}` },
-    settings: { ...judgeSettings, ...source.settings } as Record<string, string | number>,
+    settings: {
+      ...({ ...judgeSettings, ...source.settings } as Record<string, string | number>),
+      // Lines are counted in the order of blocks, which several threads and row groups of Parquet do not keep by themselves.
+      max_threads: 1,
+      input_format_parquet_preserve_order: 1,
+    },
     tables: { sent: { structure, format, bytes } },
   });
   let [line, size] = [firstLine, 0];
@@ -45,5 +50,6 @@ export async function* judgedPieces(
     line += bytes.reduce((lines, each) => lines + linesIn(each).lines, 0);
     [size, bytes] = [0, []];
   }
-  if (size > 0) yield piece(line, bytes);
+  // No record is so short: it is the end of the last line.
+  if (size > 1) yield piece(line, bytes);
 }
