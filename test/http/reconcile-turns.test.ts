@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
@@ -77,7 +78,10 @@ async function send(account: string, signal = new AbortController().signal): Pro
 /** As a caller does who comes back when told to. */
 async function sendUntilTaken(account: string): Promise<number> {
   let { status } = await send(account);
-  while (status === 429) ({ status } = await send(account));
+  while (status === 429) {
+    await setTimeout(100);
+    ({ status } = await send(account));
+  }
   return status;
 }
 
