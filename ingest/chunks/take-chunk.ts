@@ -129,7 +129,7 @@ async function* piecesAgain(
     const bytes = (memories[n % memories.length] as Buffer).subarray(0, length);
     const found = await readAgain(bytes, start);
     if (found < length || checksumOf(bytes) !== checksum) {
-      throw new InputChanged(`${file}: was changed while it was loaded`);
+      throw new InputChanged(`${file}: was changed while it was read`);
     }
     yield { bytes, firstLine };
   }

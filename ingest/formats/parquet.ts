@@ -90,8 +90,7 @@ async function* ownFile(
     hash.update(data);
     yield data;
   }
-  if (hash.digest('hex') !== content)
-    throw new InputChanged(`${input.name}: was changed while it was loaded`);
+  if (hash.digest('hex') !== content) throw new InputChanged(`${input.name}: was changed while it was read`);
   yield part.foot;
 }
 

@@ -38,6 +38,6 @@ export function looksAt(input: Input): () => Promise<void> {
     } catch (cause) {
       throw fileError(input.name, cause);
     }
-    if (version() !== before) throw new InputChanged(`${input.name}: was changed while it was loaded`);
+    if (version() !== before) throw new InputChanged(`${input.name}: was changed while it was read`);
   };
 }

@@ -229,6 +229,6 @@ function requireRange(
   if (found !== size) refuse(changed());
 }
 
-const changed = () => new InputChanged('was changed while it was loaded');
+const changed = () => new InputChanged('was changed while it was read');
 
 const bare = (etag: string) => etag.replace(/^(?:W\/)?"|"$/g, '');

@@ -90,8 +90,6 @@ test('a file that changes between its being named and sent is not loaded', async
   const change = ({ bytes: read }: { bytes: number }) => {
     if (read === bytes.length) writeFileSync(loads.path, other);
   };
-  await expect(load({ onProgress: change })).rejects.toThrow(
-    `${loads.path}: was changed while it was loaded`,
-  );
+  await expect(load({ onProgress: change })).rejects.toThrow(`${loads.path}: was changed while it was read`);
   expect((await stored())?.events).toBe(0);
 });

@@ -98,6 +98,6 @@ test.each(['e.ndjson', 'e.parquet'])('%s that is replaced while it is read is no
       return input.readFrom(start, signal);
     },
   };
-  await expect(load(replaced)).rejects.toThrow(`${input.name}: was changed while it was loaded`);
+  await expect(load(replaced)).rejects.toThrow(`${input.name}: was changed while it was read`);
   expect(await loader.counted()).toBe(0);
 });

@@ -104,7 +104,7 @@ test.each([
     read = true;
     writeFileSync(file, change(content));
   };
-  await expect(load(file, onProgress)).rejects.toThrow(`${file}: was changed while it was loaded`);
+  await expect(load(file, onProgress)).rejects.toThrow(`${file}: was changed while it was read`);
   expect(await stored()).toMatchObject({ events: 0 });
 });
 
