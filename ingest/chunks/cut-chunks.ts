@@ -28,14 +28,13 @@ export async function* cutChunks(
   }
 }
 
-/** The longest first. */
 async function compared(
   text: ChunkedText,
   chain: ChunkChain,
   known: readonly KnownChunk[],
 ): Promise<Candidate[]> {
   const candidates: Candidate[] = [];
-  for (const each of [...known].sort((a, b) => b.bytes - a.bytes)) {
+  for (const each of known) {
     const alike = candidates.find(({ content }) => content === each.content);
     const ahead = alike ? undefined : await hashAhead(text, each.bytes, chain.begin());
     candidates.push({ ...each, matches: alike?.matches ?? ahead === each.content });

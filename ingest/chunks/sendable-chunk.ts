@@ -13,7 +13,7 @@ export interface KnownChunk {
   readonly loadedRows: number | undefined;
 }
 
-/** Looks up the chunks that were sent from a place: see `ChunkChain.head`. */
+/** Looks up the chunks that were sent from a place: see `ChunkChain.head`. The first that comes next is cut again. */
 export type KnownChunks = (head: string) => Promise<readonly KnownChunk[]>;
 
 /** A chunk as it is sent, whatever the format. */

@@ -123,9 +123,10 @@ async function runsOf(
     bytes += block.bytes.length;
     rows += block.rows;
   }
-  const candidates = known
-    .map((each) => ({ ...each, matches: ends.get(each.bytes)?.content === each.content }))
-    .sort((a, b) => b.bytes - a.bytes);
+  const candidates = known.map((each) => ({
+    ...each,
+    matches: ends.get(each.bytes)?.content === each.content,
+  }));
   const before = candidates.find(({ id, content, matches }) => matches && id === chain.nameOf(content));
   const end = ends.get(before?.bytes ?? full);
   if (!end) throw new Error('a chunk ends where no block does');

@@ -1,50 +1,50 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { chunkName } from '../chunks/chunk-chain.ts';
-import type { KnownChunk, SendableChunk } from '../chunks/sendable-chunk.ts';
-import type { FileReading } from '../event/reading.ts';
+import type { KnownChunk, ReadOptions, SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { knownChunks } from '../load/known-chunks.ts';
 
 /** Where chunks are looked for, and how that is read. */
-interface LookedThrough {
+interface LookedThrough extends Omit<ReadOptions, 'chunkBytes'> {
   readonly input: Input;
-  readonly reading: FileReading;
   /** Absent: by the name of the input. */
   readonly format?: FormatName;
 }
 
 /**
  * Finds chunks again where they came from: those whose bytes, and all before them, are still the same. What the reading makes of
- * records does not matter. Reads to the end of the last of them; each has its bytes until the next is asked for.
+ * records does not matter. Reads to the end of the last of them, or to where nothing follows that was ever loaded from there;
+ * each has its bytes until the next is asked for.
  * @returns each with the names of chunks that it is: several where it was loaded in several ways
  * @throws {InputError} for an input that cannot be read
  */
 export async function* chunksAgain(
   store: Store,
-  { input, reading, format }: LookedThrough,
+  { input, format, ...options }: LookedThrough,
   names: ReadonlySet<string>,
 ): AsyncGenerator<{ readonly chunk: SendableChunk; readonly ids: readonly string[] }> {
   const ledger = openLedger(store);
   const left = new Set(names);
   let sought: readonly KnownChunk[] = [];
-  const nameOf = ({ content }: KnownChunk) => chunkName(content, reading.fingerprint);
+  const nameOf = ({ content }: KnownChunk) => chunkName(content, options.reading.fingerprint);
   const known = async (head: string) => {
     const all = await knownChunks(ledger, head);
     sought = all.filter(({ id }) => left.has(id));
-    const likely = all.filter((each) => left.has(each.id) || each.id === nameOf(each));
-    // It is cut as it was, in whichever way that was read.
-    return (likely.length > 0 ? likely : all).map((each) => ({ ...each, id: nameOf(each) }));
+    const rank = (each: KnownChunk) => (left.has(each.id) ? 0 : each.id === nameOf(each) ? 1 : 2);
+    // Whichever comes next is cut again, however it was read then.
+    return all.toSorted((a, b) => rank(a) - rank(b)).map((each) => ({ ...each, id: nameOf(each) }));
   };
-  const opened = await formatOf(input, format).open(input, { reading, onBytes: () => {} });
+  // What was never loaded is not wanted, and cut as small as can be.
+  const opened = await formatOf(input, format).open(input, { ...options, chunkBytes: 1 });
   try {
     for await (const chunk of opened.chunks(known)) {
       const ids = sought.filter(({ content }) => content === chunk.content).map(({ id }) => id);
       if (ids.length > 0) yield { chunk, ids };
       chunk.release();
       for (const id of ids) left.delete(id);
-      if (left.size === 0) return;
+      if (left.size === 0 || !chunk.candidates.some(({ matches }) => matches)) return;
     }
   } finally {
     await opened.close();
