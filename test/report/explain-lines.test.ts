@@ -23,8 +23,11 @@ const { file, run, ingest } = useLoader(db, (of) => {
 const now = () => new Date();
 const days = ['--from', '2026-03-01', '--to', '2026-03-01'];
 
-async function explain(row: string, ...flags: string[]): Promise<ChunkLines[]> {
-  const { code, stdout, stderr } = await run(['explain', own.account, row, ...days, '--json', ...flags]);
+const explain = (row: string, ...flags: string[]) => explainOn('2026-03-01', row, ...flags);
+
+async function explainOn(day: string, row: string, ...flags: string[]): Promise<ChunkLines[]> {
+  const asked = [own.account, row, '--from', day, '--to', day, '--json', ...flags];
+  const { code, stdout, stderr } = await run(['explain', ...asked]);
   expect(code, stderr).toBe(0);
   const { result, lines } = JSON.parse(stdout);
   for (const { chunk } of lines)
@@ -44,8 +47,8 @@ const csvHead = 'event_time,event_type,advertiser_id,campaign_id,quantity';
 const csvLine = (campaign: string, quantity: number | string = 1, time = '2026-03-01') =>
   `${time},impression,${own.account},${campaign},${quantity}\n`;
 
-async function load(path: string): Promise<void> {
-  const { code, stderr } = await ingest(path);
+async function load(path: string, ...flags: string[]): Promise<void> {
+  const { code, stderr } = await ingest(path, ...flags);
   expect(code, stderr).toBe(0);
 }
 
@@ -89,6 +92,36 @@ test('CSV with a header, packed, with records of several lines; rejected records
   expect(await told('campaign_id=shoes')).toContain(
     `${path}, lines 2 to 7: unchanged; the row has 2 records there: line 2; 6`,
   );
+});
+
+test('lines far behind in a large chunk are told exactly', async () => {
+  const count = 70_000;
+  const rare = [65_536, 65_537, 69_000];
+  const text = Array.from({ length: count }, (_, n) =>
+    csvLine(rare.includes(n + 2) ? 'rare' : `c-${n}`, 1).replace('\n', `,${'x'.repeat(240)}\n`),
+  );
+  const path = await file('large.csv', `${csvHead},note\n${text.join('')}`);
+  expect((await readFile(path)).length).toBeGreaterThan(17 << 20);
+  await load(path, '--ignore-unknown');
+  expect(await explain('campaign_id=rare')).toMatchObject([
+    { first_line: 2, last_line: count + 1, records: rare.length, record_lines: rare },
+  ]);
+});
+
+test('rows of Parquet are told exactly, whatever row group they are in', async () => {
+  const rows = 86_400 + 700;
+  const path = await file('groups.parquet', await parquetFile(db.store, own.account, rows, { group: 1_000 }));
+  await load(path);
+  // The row of number n is n + 1.
+  const first = 86_400 + ((5 - (86_400 % 7) + 7) % 7) + 1;
+  expect(await explainOn('2026-03-02', 'campaign_id=campaign-5')).toMatchObject([
+    {
+      first_line: 1,
+      last_line: rows,
+      records: 100,
+      record_lines: Array.from({ length: 20 }, (_, n) => first + 7 * n),
+    },
+  ]);
 });
 
 test('rows of Parquet have no lines, and are counted', async () => {
@@ -160,8 +193,8 @@ test('a file that has grown, was changed, has moved or cannot be read is told as
   await rename(path, join(folder, 'events.csv'));
   const missing = { file: path, found: 'missing' };
   expect(await explain('campaign_id=shoes')).toMatchObject([missing, missing]);
-  expect((await told('campaign_id=shoes')).filter((line) => line.includes('no such file'))).toEqual([
-    `${path}: there is no such file here (--moved-to names another folder)`,
+  expect((await told('campaign_id=shoes')).filter((line) => line.includes('no file to read'))).toEqual([
+    `${path}: there is no file to read at this path (--moved-to names another folder)`,
   ]);
   expect(await explain('campaign_id=shoes', '--moved-to', folder)).toMatchObject(
     grown.map((each) => ({ ...each, file: join(folder, 'events.csv') })),
@@ -175,20 +208,52 @@ test('a file that has grown, was changed, has moved or cannot be read is told as
     { found: 'unreadable', why: `${path}: the packed data ends too early: the file is truncated` },
     { found: 'unreadable' },
   ]);
+  // Another file of that name does not hide that this one cannot be read.
+  await writeFile(join(folder, 'events.csv'), `${csvHead}\n${csvLine('hats')}`);
+  expect(await explain('campaign_id=shoes', '--moved-to', folder)).toMatchObject([
+    { found: 'unreadable' },
+    { found: 'unreadable' },
+  ]);
 });
 
-test('objects are not read, nor more than 1 GiB of files unless that is asked for', async () => {
-  const path = await file('events.csv', `${csvHead}\n`);
-  const place = { chunk: 'a', first_byte: 2 ** 30, bytes: 1 };
+/** Looks for a chunk that never was in each of these files, and reads so much of them. */
+async function look(files: readonly string[], maxBytes: number): Promise<string[]> {
   const asked = { start_time: '2026-03-01', end_time: '2026-03-01', row: {} };
   const row = explainedRow(catalog, 'campaigns', own.account, asked);
-  const places = [`${path}.gone`, path, 's3://bucket/events.csv'].map((each) => ({ ...place, file: each }));
-  const told = async (allFiles: boolean) =>
-    withReader(db.store, (reader) =>
-      explainedLines(db.store, reader, row, places, { mapping: defaultMapping, allFiles }),
-    );
-  expect((await told(false)).map(({ found }) => found)).toEqual(['missing', 'unread', 'unread']);
-  expect((await told(true)).map(({ found }) => found)).toEqual(['missing', 'changed', 'unread']);
+  const places = files.map((each, n) => ({ chunk: `${n}`, file: each }));
+  const found = await withReader(db.store, (reader) =>
+    explainedLines(db.store, reader, row, places, { mapping: defaultMapping, maxBytes }),
+  );
+  return found.map((each) => each.found);
+}
+
+test('objects are not read, nor more of files than is asked for', async () => {
+  const path = await file('events.csv', `${csvHead}\n`);
+  const other = await file('other.csv', `${csvHead}\n`);
+  const files = [`${path}.gone`, path, other, 's3://bucket/events.csv'];
+  expect(await look(files, csvHead.length)).toEqual(['missing', 'changed', 'unread', 'unread']);
+  expect(await look(files, 1_000)).toEqual(['missing', 'changed', 'changed', 'unread']);
+});
+
+test('a large file that has changed is not read to its end', async () => {
+  const path = await file('large.csv', `${csvHead}\n${csvLine('shoes').repeat(800_000)}`);
+  expect((await readFile(path)).length).toBeGreaterThan(30 << 20);
+  expect(await look([path], 20 << 20)).toEqual(['changed']);
+});
+
+test('where ClickHouse refuses to judge a chunk, the others are told all the same', async () => {
+  const path = await file('events.csv', `${csvHead}\n${csvLine('shoes')}`);
+  await load(path);
+  const [found] = await explain('campaign_id=shoes');
+  const asked = { start_time: '2026-03-01', end_time: '2026-03-01', row: { campaign_id: 'shoes' } };
+  const row = explainedRow(catalog, 'campaigns', own.account, asked);
+  const places = [path, 's3://bucket/events.csv'].map((each) => ({ chunk: `${found?.chunk}`, file: each }));
+  const told = await withReader(db.store, (reader) => {
+    const refusing = reader.with({}, { max_columns_to_read: 1, max_temporary_columns: 1 });
+    return explainedLines(db.store, refusing, row, places, { mapping: defaultMapping, maxBytes: 1_000 });
+  });
+  expect(told).toMatchObject([{ found: 'unreadable' }, { found: 'unread' }]);
+  expect(told[0]?.why).toContain(`${path}: `);
 });
 
 test('what was cut in two ways is found in both', async () => {
@@ -202,6 +267,10 @@ test('what was cut in two ways is found in both', async () => {
   expect(await explain('campaign_id=boots')).toMatchObject([{ first_line: 3, records: 1 }]);
   expect(await explain('campaign_id=all')).toMatchObject([{ first_line: 2, last_line: 3 }]);
   expect(await explain('campaign_id=all', ...other)).toMatchObject([{ records: 2, record_lines: [2, 3] }]);
+  // What is looked for comes before what the same flags made.
+  const [shoes] = await explain('campaign_id=shoes', ...other);
+  expect(shoes).toMatchObject({ found: 'unchanged', first_line: 2, last_line: 2 });
+  expect(shoes).not.toHaveProperty('records');
 });
 
 test('a replacement is found in each of its files', async () => {
@@ -218,4 +287,26 @@ test('a replacement is found in each of its files', async () => {
     { file: files[0], record_lines: [2] },
     { file: files[1], record_lines: [3] },
   ]);
+});
+
+test('of a replacement by a folder it is said that its files are not known by name; one whose name has spaces is found', async () => {
+  const old = await file('old.csv', `${csvHead}\n${csvLine('shoes')}`);
+  const [first] = JSON.parse((await ingest(old)).stdout).loads;
+  const folder = join(own.home, 'in');
+  await mkdir(folder);
+  const path = join(folder, 'new events.csv');
+  await writeFile(path, `${csvHead}\n${csvLine('shoes', 2)}`);
+  const { stdout } = await ingest(folder, '--replaces', first);
+  const [unread] = await explain('campaign_id=shoes');
+  expect(unread).toMatchObject({ file: `${folder} --replaces ${first}`, found: 'unread' });
+  expect(unread?.why).toContain('folder');
+
+  const [second] = JSON.parse(stdout).loads;
+  await writeFile(path, `${csvHead}\n${csvLine('shoes', 3)}`);
+  expect((await ingest(path, '--replaces', second)).code).toBe(0);
+  expect(await explain('campaign_id=shoes')).toMatchObject([{ file: path, record_lines: [2] }]);
+
+  const odd = await file('a --replaces b.csv', `${csvHead}\n${csvLine('hats')}`);
+  await load(odd);
+  expect(await explain('campaign_id=hats')).toMatchObject([{ file: odd, record_lines: [2] }]);
 });

@@ -77,7 +77,8 @@ async function explainRow(
     const answer = (await text(await reader.stream(explained))).trimEnd();
     if (!json) print(await tableOf(reader, family, answer));
     const { format, movedTo, allFiles } = flags;
-    const looked = { mapping, ...(format && { format }), ...(movedTo && { movedTo }), allFiles };
+    const maxBytes = allFiles ? Number.POSITIVE_INFINITY : 1 << 30;
+    const looked = { mapping, ...(format && { format }), ...(movedTo && { movedTo }), maxBytes };
     const lines = await explainedLines(store, reader, asked, placesIn(answer), looked);
     // The figures stay as ClickHouse wrote them: they may have more digits than a number of JavaScript.
     if (json) print(`${answer.slice(0, -1)},"lines":${JSON.stringify(lines)}}`);
@@ -132,13 +133,13 @@ async function tableOf(reader: Reader, family: string, answer: string): Promise<
 /** Where the chunks of an answer are; of several parts of a chunk, which have other reasons, one. */
 function placesIn(answer: string): ChunkPlace[] {
   const { result } = JSON.parse(answer) as { result: { parts: readonly Part[] } };
-  const places = result.parts.flatMap(({ kind, chunk, file, ...where }) =>
-    kind !== 'replay' && chunk && file ? [[chunk, { chunk, file, ...where }] as const] : [],
+  const places = result.parts.flatMap(({ kind, chunk, file }) =>
+    kind !== 'replay' && chunk && file ? [[chunk, { chunk, file }] as const] : [],
   );
   return [...new Map(places).values()];
 }
 
-interface Part extends Omit<ChunkPlace, 'chunk' | 'file'> {
+interface Part {
   readonly kind: string;
   readonly chunk: string | null;
   readonly file: string | null;

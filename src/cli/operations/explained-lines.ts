@@ -4,7 +4,7 @@ import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import type { Reads } from '../../../clickhouse/reader.ts';
 import { judgedPieces } from '../../../ingest/chunks/judged-pieces.ts';
-import type { SendableChunk } from '../../../ingest/chunks/sendable-chunk.ts';
+import type { ReadOptions, SendableChunk } from '../../../ingest/chunks/sendable-chunk.ts';
 import type { JudgeOptions } from '../../../ingest/event/judge.ts';
 import { MappingError, sameNames, type ValidMapping } from '../../../ingest/event/mapping.ts';
 import { type FileReading, mappedReading } from '../../../ingest/event/reading.ts';
@@ -25,23 +25,21 @@ export interface ChunkPlace {
   readonly chunk: string;
   /** As the ledger has it. */
   readonly file: string;
-  readonly first_byte: number;
-  readonly bytes: number;
 }
 
 /** What its file says of a chunk today. */
 export interface ChunkLines {
   readonly chunk: string;
   readonly file: string;
-  /** `unread`: it was not looked at. */
+  /** `unread`: it was not looked for, or not everywhere. */
   readonly found: 'unchanged' | 'changed' | 'missing' | 'unreadable' | 'unread';
-  /** Of what was not read. */
+  /** Why a chunk, or which of its records are of the row, is not known. */
   readonly why?: string;
   /** The rest is there for what is unchanged. */
   readonly unit?: SendableChunk['unit'];
   readonly first_line?: number;
   readonly last_line?: number;
-  /** Records of the row, and the lines of the first ones; absent where they were loaded through another mapping. */
+  /** Records of the row, and the lines of the first ones; absent where these are not known. */
   readonly records?: number;
   readonly record_lines?: readonly number[];
 }
@@ -52,16 +50,17 @@ export interface LookedAt {
   readonly format?: FormatName;
   /** Where files may have gone. */
   readonly movedTo?: string;
-  /** However large they are. */
-  readonly allFiles?: boolean | undefined;
+  /** What is read of them, about. */
+  readonly maxBytes: number;
 }
 
 /** Lines that are told of a chunk. */
 const mostLines = 20;
-/** What is read without `allFiles`. */
-const mostBytes = 1 << 30;
-/** What a chunk costs beside its bytes is as much as these cost. */
-const leastBytes = 1 << 20;
+const tooMuch = 'more is only read with --all-files';
+const filesUnknown =
+  'these chunks are in no file here that the replacement names; which files a folder or pattern stood for is not known';
+/** Larger chunks of Parquet are not sent to be judged: each is one statement, and held in memory. */
+const mostTypedBytes = 128 << 20;
 
 /** Looks for the chunks of a row in their files, and there for the records of the row. What cannot be read is no error. */
 export async function explainedLines(
@@ -81,67 +80,81 @@ export async function explainedLines(
     requireEventId: false,
   };
   const found: ChunkLines[] = [];
-  let bytesRead = 0;
+  const bound = boundOf(looked.maxBytes);
   for (const file of new Set(places.map((each) => each.file))) {
-    const own = places.filter((each) => each.file === file);
-    const inputs = inputsOf(file, looked.movedTo);
-    const upTo = own.reduce((most, { first_byte, bytes }) => Math.max(most, first_byte + bytes), 0);
-    if (inputs.length > 0) bytesRead += Math.max(upTo, own.length * leastBytes);
-    const isTooMuch = inputs.length > 0 && bytesRead > mostBytes && !looked.allFiles;
-    const why = file.includes('://')
-      ? 'it is no local file'
-      : isTooMuch && 'there is more than 1 GiB to read: --all-files reads it';
-    if (why) found.push(...own.map(({ chunk }) => ({ chunk, file, found: 'unread' as const, why })));
-    else {
-      const recordsOf = (chunk: SendableChunk, id: string) => recordsOfRow(reader, row, chunk, id, judge);
-      const names = new Set(own.map(({ chunk }) => chunk));
-      found.push(...(await linesOf(store, inputs, names, { file, ...looked }, recordsOf)));
-    }
+    const names = new Set(places.filter((each) => each.file === file).map(({ chunk }) => chunk));
+    const recordsOf = (chunk: SendableChunk, id: string) => recordsOfRow(reader, row, chunk, id, judge);
+    found.push(...(await linesOf(store, file, names, { ...looked, bound }, recordsOf)));
   }
   return found;
 }
 
-type RecordsOf = (chunk: SendableChunk, id: string) => Promise<Pick<ChunkLines, 'records' | 'record_lines'>>;
+/** Ends all reading once so many bytes were read. */
+function boundOf(maxBytes: number): Pick<ReadOptions, 'onBytes'> & { readonly signal: AbortSignal } {
+  const reading = new AbortController();
+  let left = maxBytes;
+  const onBytes = (bytes: number) => {
+    left -= bytes;
+    if (left < 0) reading.abort();
+  };
+  return { onBytes, signal: reading.signal };
+}
+
+type OfRow = Pick<ChunkLines, 'records' | 'record_lines' | 'why'>;
+type RecordsOf = (chunk: SendableChunk, id: string) => Promise<OfRow>;
 
 async function linesOf(
   store: Store,
-  inputs: readonly LocalFile[],
+  file: string,
   left: Set<string>,
-  { file, mapping, format }: LookedAt & { readonly file: string },
+  { mapping, format, movedTo, bound }: LookedAt & { readonly bound: ReturnType<typeof boundOf> },
   recordsOf: RecordsOf,
 ): Promise<ChunkLines[]> {
   const found: ChunkLines[] = [];
-  let others: Pick<ChunkLines, 'found' | 'why'> = { found: 'missing' };
+  const { why, inputs } = inputsOf(file, movedTo);
+  let others: Pick<ChunkLines, 'found' | 'why'> = why ? { found: 'unread', why } : { found: 'missing' };
   for (const input of inputs) {
     if (left.size === 0) break;
     const { name } = input;
-    others = { found: 'changed' };
     try {
-      const looked = { input, reading: lenient(name, mapping), ...(format && { format }) };
+      bound.signal.throwIfAborted();
+      const looked = { input, reading: lenient(name, mapping), ...(format && { format }), ...bound };
       for await (const { chunk, ids } of chunksAgain(store, looked, left)) {
         const { unit, firstLine: first_line, lastLine: last_line } = chunk;
         for (const id of ids) {
-          const records = id === chunk.id ? await recordsOf(chunk, id) : {};
+          const records = await recordsOf(chunk, id);
           found.push({ chunk: id, file: name, found: 'unchanged', unit, first_line, last_line, ...records });
           left.delete(id);
         }
       }
+      if (others.found === 'missing') others = { found: 'changed' };
     } catch (error) {
-      if (!(error instanceof InputError || error instanceof MappingError)) throw error;
-      others = { found: 'unreadable', why: error.message };
+      if (bound.signal.aborted) others = { found: 'unread', why: tooMuch };
+      // ClickHouse may refuse a piece: what else is known is told all the same.
+      else
+        others = {
+          found: 'unreadable',
+          why: error instanceof InputError ? error.message : `${name}: ${messageOf(error)}`,
+        };
     }
   }
   return [...found, ...[...left].map((chunk) => ({ chunk, file, ...others }))];
 }
 
-/** What is where a file may be. The ledger has those of a replacement in one line, with what they replaced. */
-function inputsOf(file: string, movedTo: string | undefined): LocalFile[] {
-  const [files = file, isReplacement] = file.split(/ (?=--replaces)/);
-  const paths = [files, ...(isReplacement ? files.split(' ') : [])];
+/** What is where a file may be, and what is to be said where that does not have a chunk. */
+function inputsOf(
+  file: string,
+  movedTo: string | undefined,
+): { readonly inputs: readonly LocalFile[]; readonly why?: string } {
+  if (file.includes('://')) return { inputs: [], why: 'it is no local file, and is not read' };
+  // The ledger has the files of a replacement as they were given, and then what they replaced.
+  const [given = file, isReplacement] = file.split(/ (?=--replaces)/);
+  const paths = isReplacement ? [file, given, ...given.split(' ')] : [file];
   const moved = movedTo === undefined ? [] : paths.map((path) => join(movedTo, basename(path)));
-  return [...new Set([...paths, ...moved])]
+  const inputs = [...new Set([...paths, ...moved])]
     .map((path) => new LocalFile(path))
     .filter((input) => sizeOf(input) !== undefined);
+  return { inputs, ...(isReplacement && { why: filesUnknown }) };
 }
 
 /** Reads what was loaded with any flags: what is not an event is left out when the records of a row are told. */
@@ -161,14 +174,20 @@ function lenient(file: string, mapping: ValidMapping): FileReading {
   };
 }
 
-/** The records of a chunk that are events of a row, and were not rejected. */
+/** The records of a chunk, called `id` in the ledger, that are events of a row, and were not rejected. */
 async function recordsOfRow(
   reader: Reads,
   { plan, row }: ExplainedRow,
   chunk: SendableChunk,
   id: string,
   judge: JudgeOptions,
-): Promise<Required<Pick<ChunkLines, 'records' | 'record_lines'>>> {
+): Promise<OfRow> {
+  if (id !== chunk.id)
+    return {
+      why: 'loaded through another mapping: give it (--mapping, --map, …) to see which belong to the row',
+    };
+  if (chunk.unit === 'row' && chunk.bytes > mostTypedBytes)
+    return { why: 'the chunk has more than 128 MiB, so it is not told which belong to the row' };
   const { owner } = familyOf(catalog, plan.breakdown.family);
   let records = 0;
   const lines: number[] = [];
@@ -193,20 +212,22 @@ async function recordsOfRow(
   return { records, record_lines: lines.slice(0, mostLines) };
 }
 
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 const number = (value: number | undefined) => formatNumber(value ?? 0);
 
 /** A line for people on each chunk that was found, and on each file whose chunks were not. */
 export function describeLines(found: readonly ChunkLines[]): string[] {
   const told = found.map(({ file, ...each }) => {
     const { found: how, why, unit = '', first_line, last_line, records, record_lines = [] } = each;
-    if (how === 'missing') return `${file}: there is no such file here (--moved-to names another folder)`;
-    if (how === 'unread') return `${file}: not read, ${why}`;
+    if (how === 'missing')
+      return `${file}: there is no file to read at this path (--moved-to names another folder)`;
+    if (how === 'unread') return `${file}: ${why}`;
     if (how === 'unreadable') return `${why}`;
     if (how === 'changed')
-      return `${file}: has other bytes now, or was loaded with options (--mapping, --skip-lines, …): give the same here`;
+      return `${file}: the file has other bytes now, or it was loaded with other options (--mapping, --skip-lines, …): give the same options here`;
     const range = `${file}, ${unit}s ${number(first_line)} to ${number(last_line)}: unchanged`;
-    if (records === undefined)
-      return `${range}, loaded through another mapping: give it (--mapping, --map, …) to see which ${unit}s belong to the row`;
+    if (records === undefined) return `${range}; ${why}`;
+    if (records === 0) return `${range}; none of its records belongs to the row`;
     const more = records - record_lines.length;
     const lines = `${record_lines.map(number).join('; ')}${more > 0 ? ` and ${number(more)} more` : ''}`;
     return `${range}; the row has ${counted(records, 'record')} there: ${unit} ${lines}`;
