@@ -39,7 +39,7 @@ export function addExplain(program: Command): void {
     .requiredOption('--from <day>', 'the first day of the row', day)
     .requiredOption('--to <day>', 'the last day of the row', day)
     .option('--moved-to <folder>', 'where files are that are not any more where they were loaded')
-    .option('--all-files', 'read all that is to be read of files; without it no more than 1 GiB')
+    .option('--all-files', 'read all that is to be read of files; without it about 1 GiB')
     .option('--json', 'print JSON');
   addMappingOptions(command).action((account: string, row: string[], flags: ExplainFlags) =>
     withStore((store) => explainRow(store, account, row, flags)),
