@@ -373,6 +373,27 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (account_id, creative_id)
 SETTINGS index_granularity = 8192;
 
+CREATE VIEW damaged_parts
+(
+    `database` String,
+    `name` String,
+    `partition` String,
+    `part` String
+)
+AS SELECT
+    database,
+    `table` AS name,
+    ifNull(partition_id, 'all') AS partition,
+    d.name AS part
+FROM system.detached_parts AS d
+WHERE startsWith(d.name, 'broken') AND (`table` != 'incoming_staging') AND (NOT startsWith(`table`, 'rebuild_'))
+UNION ALL
+SELECT
+    '',
+    '',
+    '',
+    '';
+
 CREATE TABLE followed_files
 (
     `reading` String,

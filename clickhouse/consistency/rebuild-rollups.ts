@@ -5,6 +5,8 @@ import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
 import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
+import { monthName } from '../months.ts';
+import { damagedParts } from './damaged-parts.ts';
 import { recordDifferences } from './record-changes.ts';
 import {
   dropStaging,
@@ -42,7 +44,8 @@ export class UnsettledChunk extends Error {
 }
 
 /**
- * Recomputes every rollup from the raw events, for all months that the ranges touch, and returns the number of
+ * Recomputes every rollup from the raw events, for all months that the ranges touch or a damaged part of a rollup is of, and
+ * returns the number of
  * months and rollups. A month without events ends up empty.
  *
  * First all rollups are computed beside the old ones. Then each is replaced in one step, whatever the number of months,
@@ -65,7 +68,8 @@ export async function rebuildRollups(
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await dropStaging(store);
-  const touched = await touchedMonths(store, all, 'from' in range ? [range] : range);
+  const damaged = await damagedRanges(store, all);
+  const touched = await touchedMonths(store, all, [...('from' in range ? [range] : range), ...damaged]);
   if (touched.length === 0) return { months: 0, rollups: all.length };
   if (!allowUnsettledChunks) await requireNoUnsettledChunk(store, 'rebuild');
   const runs: DayRange[][] = [];
@@ -150,6 +154,16 @@ async function fill(
             ${names.includes(changedAt) ? kept : ''}`,
     query_params: { ...days },
     clickhouse_settings: fillSettings,
+  });
+}
+
+/** Months whose rollups lack what was set aside: with the old tables what tells so goes. */
+async function damagedRanges(store: Store, all: readonly Rollup[]): Promise<DayRange[]> {
+  const tables = new Set(all.map(({ table }) => table));
+  const parts = (await damagedParts(store)).filter(({ table }) => tables.has(table));
+  return parts.map(({ partition }) => {
+    const day = `${monthName(Number(partition))}-01`;
+    return { from: day, to: day };
   });
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
+import { requireWholeTable } from './damaged-parts.ts';
 import type { DayRange } from './verify-rollups.ts';
 
 export interface Month extends DayRange {
@@ -35,6 +36,7 @@ export function newStaging(): (table: string) => string {
  * The new table knows no dedup ids of chunks, whatever their month. The caller makes sure that nothing is inserted into
  * the table between the fill and the exchange.
  * @param fill also checks what it has filled; when it throws, the table stays as it is
+ * @throws when a part of the table is damaged: with the old table what tells so would go
  */
 export async function replaceMonths(
   shard: Shard,
@@ -42,6 +44,7 @@ export async function replaceMonths(
   months: readonly Month[],
   fill: (staging: string) => Promise<void>,
 ): Promise<void> {
+  await requireWholeTable(shard.store, table);
   const staging = newStaging()(table);
   await stageMonths(shard, table, months, staging, fill);
   await exchangeMonths(shard, table, months, staging);

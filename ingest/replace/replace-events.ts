@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { requireWholeTable } from '../../clickhouse/consistency/damaged-parts.ts';
 import type { Hold } from '../delivery/sender.ts';
 import { dropStaged, heldBy } from '../delivery/staging.ts';
 import { type LedgerOptions, openLedger } from '../ledger/ledger.ts';
@@ -46,6 +47,7 @@ export interface Replaced {
  */
 export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> {
   const { store, target, files, dryRun, now } = options;
+  await requireWholeTable(store, 'events');
   const earlier = await requireReplaceable(store, target);
   if (earlier !== undefined) {
     const results = await options.stage();

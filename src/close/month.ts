@@ -1,11 +1,10 @@
+import { monthName } from '../../clickhouse/months.ts';
 import type { DateRange } from '../report/days.ts';
+
+export { monthName };
 
 /** A calendar month as a number, yyyymm. */
 export type Month = number;
-
-/** `2026-10` */
-export const monthName = (month: Month): string =>
-  `${Math.floor(month / 100)}-${String(month % 100).padStart(2, '0')}`;
 
 /** Undefined for what is no month that events can be of. */
 export function monthNamed(text: string): Month | undefined {

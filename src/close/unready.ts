@@ -1,6 +1,7 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { DamagedFigures, requireWholeStore } from '../../clickhouse/consistency/damaged-parts.ts';
 import { requireNoUnsettledChunk, UnsettledChunk } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
@@ -20,6 +21,7 @@ export async function requireSoundMonth(
   account?: string,
 ): Promise<void> {
   const { start: from, end: to } = daysOfMonth(month);
+  await requireWholeMonth(store, month);
   await requireNoUnsettledChunk(store, 'close', { from, to }).catch((error: unknown) => {
     throw error instanceof UnsettledChunk ? new LoadRefused(error.message, 'month') : error;
   });
@@ -35,6 +37,15 @@ export async function requireSoundMonth(
     `${monthName(month)} cannot be closed: ledger, raw events and rollups differ; adtally verify --from ${from} --to ${to} lists where`,
     'month',
   );
+}
+
+/** Requires that no part of what the month is made of was set aside as damaged. @throws saying so */
+export async function requireWholeMonth(store: Store, month: Month): Promise<void> {
+  const { start: first, end: last } = daysOfMonth(month);
+  await requireWholeStore(store, { days: [{ first, last }] }).catch((error: unknown) => {
+    if (!(error instanceof DamagedFigures)) throw error;
+    throw new LoadRefused(`${monthName(month)} cannot be closed: ${error.message}`, 'month');
+  });
 }
 
 /** Rejected rows that are open, and are of the month and the account or do not tell. */

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect } from '../../clickhouse/client.ts';
+import { describeDamagedPart } from '../../clickhouse/consistency/damaged-parts.ts';
 import { appliedMigrations, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { isTransient, retrying } from '../../clickhouse/retry.ts';
@@ -16,6 +17,7 @@ import { type FigureTimes, StoreFigures } from '../observe/store-figures.ts';
 import { openTraces } from '../observe/traces.ts';
 import { defaultHoldBackMs } from '../report/changes/changed-until.ts';
 import { Changes } from '../report/changes/changes.ts';
+import { Damage } from '../report/damage.ts';
 import { Answers } from '../report/kept/answers.ts';
 import { StoreVersion } from '../report/kept/store-version.ts';
 import { timestampIn } from '../report/time/timestamp.ts';
@@ -146,12 +148,21 @@ export async function startService(
         });
     });
     const gate = new ReportGate({ maxConcurrent: config.maxConcurrentReports, ...(pace && { pace }) });
+    const { database } = store.address;
+    const damage = new Damage({
+      reader,
+      database,
+      onFound: (part) =>
+        log.error(part, `${describeDamagedPart(part)}: reports that may lack its rows are refused; adtally verify tells how to mend it`),
+    });
     const answers = new Answers({
       reader,
+      damage,
       version: new StoreVersion({
         reader,
         catalog,
-        database: store.address.database,
+        database,
+        damage,
         trustMs: config.answerTrustMs,
         onError: warnOf('state of the store not read: every report is computed'),
       }),
@@ -168,6 +179,7 @@ export async function startService(
       reader,
       catalog,
       answers,
+      damage,
       changes: new Changes({
         reader,
         store,

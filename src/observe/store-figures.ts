@@ -1,4 +1,5 @@
 import { type Store, select } from '../../clickhouse/client.ts';
+import { damagedParts } from '../../clickhouse/consistency/damaged-parts.ts';
 import { Refreshed } from '../../clickhouse/refreshed.ts';
 import {
   askFigure,
@@ -71,6 +72,15 @@ async function lowDays({ store, now, timezone, alerts }: Asked): Promise<readonl
 const ofMeasure = ['family', 'measure'];
 
 const figures: readonly Figures[] = [
+  {
+    metrics: [
+      [
+        'adtally_damaged_parts',
+        'Parts that ClickHouse found damaged and goes on without: reports that may lack their rows are refused.',
+      ],
+    ],
+    read: async ({ store }) => [(await damagedParts(store)).length],
+  },
   {
     metrics: [['adtally_rejected_rows_open', 'Rejected rows that are neither replayed nor dismissed.']],
     read: asked(openWork.rejectedRows),

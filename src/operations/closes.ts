@@ -8,7 +8,7 @@ import { type AccountMonth, canonicalText, unconfirmedDays } from '../close/cano
 import { closeMonth } from '../close/close-month.ts';
 import { type Close, closesOf, manifestText } from '../close/closes.ts';
 import { daysOfMonth, type Month, monthName, monthNamed } from '../close/month.ts';
-import { accountsOf, openRejectsOf, requireSoundMonth } from '../close/unready.ts';
+import { accountsOf, openRejectsOf, requireSoundMonth, requireWholeMonth } from '../close/unready.ts';
 import { routingOf } from '../close/verify-closes.ts';
 import { withReader } from '../close/with-reader.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
@@ -80,7 +80,10 @@ export const closeMonths: Operation<typeof toClose, z.infer<typeof outcome>> = {
       return withReader(context.store, (reader) =>
         closeEach(context, reader, account === undefined ? having : [account], month, {
           anyway,
-          beforeLast: () => load.assertTurnHeld(),
+          beforeLast: async () => {
+            load.assertTurnHeld();
+            await requireWholeMonth(context.store, month);
+          },
         }),
       );
     });

@@ -50,6 +50,7 @@ const wellStored: DataStatus = {
   size: { bytes: 1000, parts: 12, most_parts: 800 },
   closed: { months: 0, bytes: 0 },
   past: { events: 0, bytes: 0 },
+  damaged: [],
   disk: { free: 15, total: 100 },
   loads: {
     loads: 1,

@@ -5,6 +5,7 @@ import { select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
+import { Damage } from '../../src/report/damage.ts';
 import { StoreVersion } from '../../src/report/kept/store-version.ts';
 import { planReport } from '../../src/report/plan.ts';
 import { event, load, loadRows } from '../support/events.ts';
@@ -15,7 +16,10 @@ let reader: Reader;
 let version: StoreVersion;
 const failures: unknown[] = [];
 
-const from = () => ({ catalog, database: db.address.database });
+const from = () => {
+  const { database } = db.address;
+  return { catalog, database, damage: new Damage({ reader, database, onFound: () => {} }) };
+};
 const march = { start: '2026-03-01', end: '2026-03-31' };
 const july = { start: '2026-07-01', end: '2026-07-31' };
 const table = 'campaigns_device_date';

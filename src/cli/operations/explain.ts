@@ -4,6 +4,7 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { layoutOf } from '../../../clickhouse/cluster/layout.ts';
+import { requireWholeStore } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { Reader } from '../../../clickhouse/reader.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
@@ -75,6 +76,7 @@ async function explainRow(
     const settings = { ...statement.settings, max_threads: 2 };
     const explained = { ...statement, query: `${statement.query}\nFORMAT JSONEachRow`, settings };
     const answer = (await text(await reader.stream(explained))).trimEnd();
+    await requireWholeStore(store, { days: [{ first: from, last: to }], ledger: true });
     if (!json) print(await tableOf(reader, family, answer));
     const { format, movedTo, allFiles } = flags;
     const maxBytes = allFiles ? Number.POSITIVE_INFINITY : 1 << 30;

@@ -1,5 +1,6 @@
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
+import { damagedParts, describeDamagedPart } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { pendingMigrations } from '../../../clickhouse/migrate/migrate.ts';
 import { deadAfterMs } from '../../../clickhouse/timings.ts';
@@ -61,6 +62,8 @@ async function backupOlder(store: Store, write: () => Promise<void>): Promise<vo
 
 /** What a backup must have to be restored. @throws when ledger, raw events and rollups do not fit together */
 export async function requireSound(store: Store): Promise<void> {
+  const [damaged] = await damagedParts(store);
+  if (damaged) throw new Error(`${describeDamagedPart(damaged)}: adtally verify tells how to mend it`);
   const ledger = await verifyLedger(store);
   const rollups = await verifyRollups(store, catalog);
   // Chunks of an interrupted load are known to be in doubt, and loading the file again completes them.

@@ -1,3 +1,4 @@
+import type { DamagedPart } from '../../../clickhouse/consistency/damaged-parts.ts';
 import type {
   ClosedSize,
   LoadsOfDay,
@@ -54,6 +55,8 @@ export interface DataStatus {
   readonly low_day: readonly JudgedDay[];
   readonly open: OpenWork;
   readonly unconfirmed: Pick<UnconfirmedDays, 'oldest_day' | 'oldest_account'>;
+  /** Parts that ClickHouse goes on without. */
+  readonly damaged: readonly DamagedPart[];
   readonly interruptedUnloads: readonly InterruptedUnload[];
   /** Months, `yyyy-mm`. */
   readonly interruptedRewrites: readonly string[];

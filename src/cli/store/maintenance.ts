@@ -2,16 +2,12 @@ import type { Command } from 'commander';
 import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { checkSchema } from '../../../clickhouse/consistency/check-schema.ts';
+import { requireWholeTable } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { rebuildRollups } from '../../../clickhouse/consistency/rebuild-rollups.ts';
-import { type DayRange, everyDay, verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { type DayRange, everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../../clickhouse/migrate/migrate-cluster.ts';
 import { migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
-import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
-import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
-import { publicKeyOf } from '../../close/signature.ts';
-import { verifyCloses } from '../../close/verify-closes.ts';
-import { withReader } from '../../close/with-reader.ts';
 import type { Config } from '../../config/config.ts';
 import { day, requireRange } from '../command/arguments.ts';
 import {
@@ -27,10 +23,10 @@ import {
 import { backup } from './backup.ts';
 import { addCloseCommands } from './close.ts';
 import { exclusively } from './exclusively.ts';
-import { endUnload } from './next-steps.ts';
 import { months, type PruneFlags, prune } from './prune.ts';
 import { type RestoreFlags, restore } from './restore.ts';
 import { printStatus, type StatusFlags } from './status.ts';
+import { runVerify, type VerifyFlags } from './verify.ts';
 
 interface RangeFlags {
   readonly from?: string;
@@ -50,21 +46,25 @@ export function addMaintenanceCommands(program: Command): void {
     .action(() => withStore(runCheck));
   addDayTwoCommands(program);
   addCloseCommands(program);
-  for (const [name, description, action] of [
-    ['verify', 'compare the ledger, the raw events, every rollup and what was closed', runVerify],
-    ['rebuild', 'recompute rollups from the raw events, whole months at a time', runRebuild],
-  ] as const) {
+  const ofDays = (name: string, description: string) =>
     program
       .command(name)
       .description(description)
       .option('--from <day>', 'first day, yyyy-mm-dd', day)
       .option('--to <day>', 'last day, yyyy-mm-dd', day)
-      .option('--json', 'print JSON')
-      .action((flags: RangeFlags) => {
-        const days = rangeOf(flags);
-        return withStore((store) => action(store, days, flags.json ?? false));
-      });
-  }
+      .option('--json', 'print JSON');
+  ofDays('verify', 'compare the ledger, the raw events, every rollup and what was closed')
+    .option('--drop-damaged', 'give up damaged parts of what nothing else tells, once it is there again')
+    .action((flags: RangeFlags & VerifyFlags) => {
+      const days = rangeOf(flags);
+      return withStore((store) => runVerify(store, days, flags));
+    });
+  ofDays('rebuild', 'recompute rollups from the raw events, whole months at a time').action(
+    (flags: RangeFlags) => {
+      const days = rangeOf(flags);
+      return withStore((store) => runRebuild(store, days, flags.json ?? false));
+    },
+  );
 }
 
 function addDayTwoCommands(program: Command): void {
@@ -131,69 +131,9 @@ async function runCheck(store: Store): Promise<void> {
   if (differences.length) process.exitCode = 1;
 }
 
-/** One line for each difference; exit code 1 if there are any. */
-async function runVerify(store: Store, days: DayRange, json: boolean): Promise<void> {
-  const ledger = await verifyLedger(store, days);
-  const { differences, more } = await verifyRollups(store, catalog, days);
-  const keys = config().signing?.publicKeys.map(publicKeyOf);
-  const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days, keys));
-  const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
-  if (json) print(JSON.stringify([...ledger.differences, ...differences, ...closes]));
-  else {
-    for (const each of ledger.differences) print(describeDifference(each));
-    for (const { table, account, day, measure, events, rollup } of differences) {
-      print(`${table}\t${account}\t${day}\t${measure}: ${events} in events, ${rollup} in the rollup`);
-    }
-    for (const { account, month, revision, what } of closes) {
-      print(`${account}\t${month}\tclosed as ${revision}\t${what}`);
-    }
-  }
-  if (ledger.differences.length === 0 && unloads.length === 0) say('every chunk agrees with the ledger');
-  else say(`${countedDifferences(ledger)} from the ledger; ${mendingOf(ledger.differences, unloads)}`);
-  if (differences.length === 0) say('every rollup agrees with the raw events');
-  else {
-    // They rebuild the rollups, too.
-    const isOpen = unloads.length > 0 || ledger.differences.some(({ inDoubt }) => inDoubt);
-    const repair = isOpen ? 'mend the ledger first' : 'repair with: adtally rebuild --from DAY --to DAY';
-    say(`${countedDifferences({ differences, more })} of rollups from the raw events; ${repair}`);
-  }
-  if (closes.length > 0) {
-    say(`${counted(closes.length, 'closed month')} changed after it was closed; restore it from a backup`);
-  }
-  if (differences.length + ledger.differences.length + closes.length > 0) process.exitCode = 1;
-}
-
-function countedDifferences({
-  differences,
-  more,
-}: {
-  readonly differences: readonly unknown[];
-  readonly more: boolean;
-}): string {
-  return `${more ? 'more than ' : ''}${counted(differences.length, 'difference')}`;
-}
-
-function describeDifference({ load, file, chunk, day, what, stored, ledger }: LedgerDifference): string {
-  return `${file}\t${load}\tchunk ${chunk.slice(0, 12)}${day && `\t${day}`}\t${what}: ${stored} stored, ${ledger} in the ledger`;
-}
-
-/** The commands that mend differences, with their loads. @param unloads loads whose unload was interrupted */
-function mendingOf(differences: readonly LedgerDifference[], unloads: readonly string[]): string {
-  const first = (inDoubt: 0 | 1) =>
-    differences.find((each) => each.inDoubt === inDoubt && !unloads.includes(each.load));
-  const interrupted = first(1);
-  const wrong = first(0);
-  return [
-    ...unloads.map(endUnload),
-    ...(interrupted ? [`complete interrupted loads with: adtally ingest events ${interrupted.file}`] : []),
-    // A replacement that is completed mends what it replaces.
-    ...(wrong && !interrupted
-      ? [`repair the others with: adtally unload ${wrong.load}, then load its file again`]
-      : []),
-  ].join('; ');
-}
-
 async function runRebuild(store: Store, days: DayRange, json: boolean): Promise<void> {
+  // Rollups have what these events lack.
+  await requireWholeTable(store, 'events', days);
   const built = await exclusively(store, 'rebuild', `rollups ${days.from} to ${days.to}`, (load) =>
     rebuildRollups(store, catalog, days, {
       onStep: ({ table, month, done, total }) => {
@@ -209,5 +149,6 @@ async function runRebuild(store: Store, days: DayRange, json: boolean): Promise<
 
 function rangeOf(flags: RangeFlags): DayRange {
   requireRange(flags);
+  if (flags.from === undefined && flags.to === undefined) return everyDay;
   return { from: flags.from ?? everyDay.from, to: flags.to ?? everyDay.to };
 }

@@ -1,3 +1,4 @@
+import { describeDamagedPart } from '../../../clickhouse/consistency/damaged-parts.ts';
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { AlertLimits } from '../../config/config.ts';
 import { counted, formatNumber, line } from '../command/command.ts';
@@ -19,9 +20,13 @@ export function nextSteps(
 ): string[] {
   if (migrations === 'newer') return ['update adtally: the store was migrated by a newer version'];
   if (!data) return ['adtally migrate: the store lacks migrations'];
-  const { open, disk, size, events, folded_rows, interruptedUnloads, interruptedRewrites } = data;
+  const { open, disk, size, events, folded_rows, interruptedUnloads, interruptedRewrites, damaged } = data;
   const unloading = interruptedUnloads.reduce((chunks, each) => chunks + each.chunks, 0);
   return [
+    ...damaged.map(
+      (part) =>
+        `${describeDamagedPart(part)}: reports that may lack its rows are refused; adtally verify tells how to mend it`,
+    ),
     ...(disk.free < disk.total * littleSpace
       ? ['make room on the disk: adtally prune --keep MONTHS, or a larger one']
       : []),

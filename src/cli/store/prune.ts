@@ -3,6 +3,7 @@ import { rollupTable } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { onShards } from '../../../clickhouse/cluster/on-nodes.ts';
+import { requireWholeTable } from '../../../clickhouse/consistency/damaged-parts.ts';
 import {
   countFolded,
   type Folded,
@@ -62,6 +63,7 @@ export async function prune(store: Store, flags: PruneFlags, now: Date): Promise
     return flags.reports ? tellDrop(store, first) : tellFold(store, first);
   }
   const done = await exclusively(store, 'prune', `prune before ${first}`, async (load) => {
+    await requireWholeTable(store, 'events');
     await requireNoUnsettledChunk(store, 'prune', { from: everyDay.from, to: until });
     if (!flags.anyway) await requireClosed(store, until, flags.reports);
     await recordPrunedMonths(store, until);

@@ -1,5 +1,6 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
+import { damagedParts } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
 import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
 import { rollupPartition } from '../../../clickhouse/rollups.ts';
@@ -134,6 +135,7 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
     low_day: judged.filter(({ low, accounts }) => low || accounts > 0),
     open,
     unconfirmed: { oldest_day: unconfirmed.oldest_day, oldest_account: unconfirmed.oldest_account },
+    damaged: await damagedParts(store),
     interruptedUnloads: await interruptedUnloads(store),
     interruptedRewrites: (await interruptedRewrites(store)).map(monthName),
   };

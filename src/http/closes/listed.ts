@@ -6,10 +6,10 @@ import { requireJsonAccepted } from '../report/negotiation.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
 
-export type ClosesDeps = Pick<ReportDeps, 'reader' | 'gate' | 'routingOf'>;
+export type ClosesDeps = Pick<ReportDeps, 'damage' | 'reader' | 'gate' | 'routingOf'>;
 
 /** Answers which months of a range were closed. */
-export function closesOf({ reader, gate, routingOf }: ClosesDeps, family: string): Handler<HttpEnv> {
+export function closesOf({ damage, reader, gate, routingOf }: ClosesDeps, family: string): Handler<HttpEnv> {
   return async function closesHandler(c) {
     requireJsonAccepted(c);
     const range = parseBody(closesBody, c.get('body'));
@@ -18,7 +18,8 @@ export function closesOf({ reader, gate, routingOf }: ClosesDeps, family: string
     const slot = await gate.enter(account, 'small', signal);
     try {
       const whose = { family, account, routing: routingOf(account) };
-      const result = await accountCloses(reader, whose, range, signal);
+      const days = [{ first: range.start_time, last: range.end_time }];
+      const result = await damage.whole({ days }, () => accountCloses(reader, whose, range, signal));
       return c.json({ result }, 200, { Vary: 'Accept' });
     } finally {
       slot.leave();

@@ -19,7 +19,7 @@ const manifestPath = '/v1/closes/:revision/manifest';
 
 /** What a close of the account says of itself, and the keys that sign it. */
 export function manifestRoutes(deps: ManifestDeps): Hono<HttpEnv> {
-  const { reader, gate, routingOf, authenticated, limited, signing } = deps;
+  const { damage, reader, gate, routingOf, authenticated, limited, signing } = deps;
   const keys = (signing?.publicKeys ?? []).map(publicKeyOf);
   const set = JSON.stringify({ keys: keys.map((key) => ({ ...key, use: 'sig', alg: 'EdDSA' })) });
   const app = new Hono<HttpEnv>();
@@ -37,7 +37,8 @@ export function manifestRoutes(deps: ManifestDeps): Hono<HttpEnv> {
     const slot = await gate.enter(account, 'small', signal);
     try {
       const whose = { account, routing: routingOf(account) };
-      const text = await accountManifest(reader, whose, c.req.param('revision') ?? '', signal);
+      const revision = c.req.param('revision') ?? '';
+      const text = await damage.whole({ days: [] }, () => accountManifest(reader, whose, revision, signal));
       if (text === undefined) throw new Problem('not_found', 'this account has no close of this name');
       return c.body(text, 200, { 'content-type': 'application/x-ndjson' });
     } finally {

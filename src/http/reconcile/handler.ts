@@ -27,7 +27,7 @@ import { formatOfBody, isDamage } from '../request/sent-file.ts';
 import { type ComparisonAsked, comparisonAsked, comparisonParameters } from './parameters.ts';
 
 export interface ComparisonDeps
-  extends Pick<ReportDeps, 'catalog' | 'reader' | 'gate' | 'routingOf' | 'timeoutSeconds'> {
+  extends Pick<ReportDeps, 'catalog' | 'damage' | 'reader' | 'gate' | 'routingOf' | 'timeoutSeconds'> {
   /** Of the user who reads; checks how a file is read. */
   readonly store: Store;
 }
@@ -49,6 +49,7 @@ const thisRequest = 'this request';
 /** For each family what compares a file of the other side with it. Nothing of the file is kept. */
 export function comparisons({
   catalog,
+  damage,
   store,
   reader,
   gate,
@@ -92,7 +93,7 @@ export function comparisons({
             timezone: await reportTimezone(store),
           };
           const sent = heldInput(name, [format], bytes);
-          const answer = await compared(store, whose, { input: sent, asked, signal });
+          const answer = await compared(store, whose, { input: sent, asked, signal, damage });
           return c.body(`{"result":${answer}}`, 200, { 'content-type': 'application/json', Vary: 'Accept' });
         } catch (error) {
           throw deadline.aborted && !caller.aborted ? new Problem('report_timeout') : asProblem(error, asked);
@@ -121,9 +122,14 @@ interface SentFile {
   readonly input: Input;
   readonly asked: ComparisonAsked;
   readonly signal: AbortSignal;
+  readonly damage: ReportDeps['damage'];
 }
 
-async function compared(store: Store, whose: Whose, { input, asked, signal }: SentFile): Promise<string> {
+async function compared(
+  store: Store,
+  whose: Whose,
+  { input, asked, signal, damage }: SentFile,
+): Promise<string> {
   const { start_time: from, end_time: to, metrics: figures, tolerance } = asked;
   const content = JSON.stringify(await mappingOf(whose, input, asked));
   const report = await readTheirFile(store, whose.reader, whose, {
@@ -131,6 +137,7 @@ async function compared(store: Store, whose: Whose, { input, asked, signal }: Se
     mapping: { mapping: { name: thisRequest, content } },
   });
   const reconciled = await compareReport(whose, report, { from, to, figures }, name);
+  await damage.requireWhole({ days: [reconciled.compared], ledger: true });
   return answerOf(reconciled, report, { tolerance }, mostRows);
 }
 

@@ -1,17 +1,18 @@
 import type { Handler } from 'hono';
 import { type Changes, changesBody } from '../../report/changes/changes.ts';
+import { everyDay } from '../../report/plan.ts';
 import { parseBody } from '../../report/request.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
 import type { ReportDeps } from './handler.ts';
 import { requireJsonAccepted } from './negotiation.ts';
 
-export interface ChangesDeps extends Pick<ReportDeps, 'gate' | 'routingOf'> {
+export interface ChangesDeps extends Pick<ReportDeps, 'damage' | 'gate' | 'routingOf'> {
   readonly changes: Changes;
 }
 
 /** Answers which days of a family changed since a time. */
-export function changesOf({ changes, gate, routingOf }: ChangesDeps, family: string): Handler<HttpEnv> {
+export function changesOf({ changes, damage, gate, routingOf }: ChangesDeps, family: string): Handler<HttpEnv> {
   return async function changesHandler(c) {
     requireJsonAccepted(c);
     const { changed_since: since } = parseBody(changesBody, c.get('body'));
@@ -20,7 +21,9 @@ export function changesOf({ changes, gate, routingOf }: ChangesDeps, family: str
     // It reads about as little as a report of one day.
     const slot = await gate.enter(account, 'small', signal);
     try {
-      const result = await changes.since({ family, account, since, routing: routingOf(account) }, signal);
+      const question = { family, account, since, routing: routingOf(account) };
+      // What is missing may have changed on any day.
+      const result = await damage.whole({ days: [everyDay] }, () => changes.since(question, signal));
       return c.json({ result }, 200, { Vary: 'Accept' });
     } finally {
       slot.leave();

@@ -17,11 +17,11 @@ import { requireJsonAccepted } from './negotiation.ts';
  */
 const pausesMs = [100, 300, 900];
 
-export type ExplainDeps = Pick<ReportDeps, 'catalog' | 'reader' | 'gate' | 'routingOf' | 'timeoutSeconds'>;
+export type ExplainDeps = Pick<ReportDeps, 'catalog' | 'damage' | 'reader' | 'gate' | 'routingOf' | 'timeoutSeconds'>;
 
 /** Answers which loads a row of a family is made of. */
 export function explanationOf(
-  { catalog, reader, gate, routingOf, timeoutSeconds }: ExplainDeps,
+  { catalog, damage, reader, gate, routingOf, timeoutSeconds }: ExplainDeps,
   family: string,
 ): Handler<HttpEnv> {
   const schema = explainBody(catalog, family);
@@ -48,7 +48,8 @@ export function explanationOf(
     const slot = await gate.enter(account, 'large', signal);
     try {
       const ask = async () => text(await reader.stream(statement, { signal }));
-      const answer = await askedAgain(ask, signal);
+      const questioned = { days: [{ first: fields.start_time, last: fields.end_time }], ledger: true };
+      const answer = await damage.whole(questioned, () => askedAgain(ask, signal));
       return c.body(answer, 200, { 'content-type': 'application/json', Vary: 'Accept' });
     } finally {
       slot.leave();

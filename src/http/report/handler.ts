@@ -8,6 +8,7 @@ import type { Reader } from '../../../clickhouse/reader.ts';
 import { asOf, requireSameThen } from '../../report/as-of-moment.ts';
 import { rowColumns } from '../../report/columns.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
+import type { Damage } from '../../report/damage.ts';
 import type { Answers, Asking, FoundAnswer } from '../../report/kept/answers.ts';
 import { slowMs } from '../../report/kept/known-sizes.ts';
 import { type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
@@ -29,6 +30,7 @@ export interface ReportDeps {
   readonly reader: Reader;
   readonly catalog: Catalog;
   readonly answers: Answers;
+  readonly damage: Damage;
   readonly timeoutSeconds: number;
   /** The time of the request as the envelope writes it. */
   readonly lastUpdateTime: () => string;
@@ -238,6 +240,7 @@ async function streamed(
   const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
   try {
     await requireSameThen(deps.reader, plan, { signal, timeoutSeconds: deps.timeoutSeconds });
+    await ask.requireWhole();
     if (sendable.errored) throw brokeOff(queryId, sendable.errored);
     const first_byte_ms = Math.round(performance.now() - startedAt);
     c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });

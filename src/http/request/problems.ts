@@ -114,6 +114,11 @@ export const problems = {
     when: 'The loads that were found do not add up to the row: a load is just arriving or being taken back, or rollups and events differ, which `adtally verify` tells the operator. `Retry-After` says when to try again.',
     detail: 'the loads do not add up to the row now; try again in 5 s',
   },
+  figures_damaged: {
+    status: 500,
+    when: 'A part of the tables was damaged when ClickHouse started, and an answer could lack its rows: of the month that `detail` names, or of any. Nothing but the operator mends it: `adtally verify` tells how. Other months answer as always.',
+    detail: 'the figures of 2026-09 are damaged: the operator has to run adtally verify',
+  },
   report_timeout: {
     status: 500,
     when: 'The report took longer than the time limit.',

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
+import { type Damage, questionedBy } from '../damage.ts';
 import type { ReportFormatName } from '../formats.ts';
 import type { Plan } from '../plan.ts';
 import { envelopeEnd } from '../template.ts';
@@ -41,13 +42,15 @@ export interface Asking {
   /**
    * The whole answer, kept if it can be; undefined if it is too long.
    * @param body what the statement writes, uncompressed, without what follows from the time of the request and the days
-   * @throws when the body breaks off or the days cannot be read
+   * @throws when the body breaks off or the days cannot be read, or what the answer is made of is damaged
    */
   collect(
     body: Promise<Readable>,
     dates: Promise<readonly string[]>,
     facts: Omit<AnswerFacts, 'unconfirmedDates'>,
   ): Promise<FoundAnswer | undefined>;
+  /** To be called before anything is sent of what was not collected. @throws {DamagedFigures} */
+  requireWhole(): Promise<void>;
   /** To be called when it has been at work for long. */
   isSlow(): void;
   /** To be called in the end, however it ends: others may be waiting. */
@@ -57,6 +60,7 @@ export interface Asking {
 export interface AnswersOptions {
   readonly reader: Reader;
   readonly version: StoreVersion;
+  readonly damage: Damage;
   /** For everything that is kept; 0 keeps nothing. */
   readonly maxBytes: number;
 }
@@ -86,9 +90,12 @@ export class Answers {
     return this.#memory.calculatedSize;
   }
 
-  /** The answer from memory, or how to get it; waits for an equal request that is under way. */
+  /**
+   * The answer from memory, or how to get it; waits for an equal request that is under way.
+   * @throws {DamagedFigures} when what is known to be damaged may have rows of it
+   */
   async find(plan: Plan, format: ReportFormatName): Promise<Found> {
-    const { version, maxBytes } = this.#options;
+    const { version, damage, maxBytes } = this.#options;
     const asked = { plan, format };
     // The state of the store does not tell when the ledger or what was taken away changes.
     if (maxBytes === 0 || plan.past || plan.byLoad) return this.#ask(asked, 'fwd=bypass');
@@ -101,6 +108,7 @@ export class Answers {
     }
     const store = await current;
     if (!store) return this.#ask(asked, 'fwd=bypass');
+    damage.refuse(questionedBy(plan));
     const state = store.ofReport(plan);
     const kept = this.#memory.get(key);
     if (kept?.answer && kept.state === state) return { status: 'hit', answer: kept.answer };
@@ -116,14 +124,21 @@ export class Answers {
 
   /** What the answer would be now, if memory or the state of the store tells; asks ClickHouse for no report. */
   async look(plan: Plan, format: ReportFormatName): Promise<Seen> {
-    const store = await this.#options.version.of(plan);
+    const { version, damage } = this.#options;
+    const store = await version.of(plan);
     if (!store) return {};
+    damage.refuse(questionedBy(plan));
     return { version: `${keyOf(plan, format)} ${store.digestOfReport(plan)}` };
   }
 
   #ask({ plan, format }: Asked, status: string, to?: Destination): Found {
     const sizes = this.#sizes;
     const mayBeKept = !sizes.has('too long', plan, format);
+    const requireWhole = async () => {
+      // The state tells of damage, too, and is mostly there already.
+      await soon(to?.current);
+      await this.#options.damage.requireWhole(questionedBy(plan));
+    };
     const settle = to && mayBeKept ? this.#begin(flightOf(to.key, to.state)) : () => {};
     const ask: Asking = {
       size: mayBeKept && !sizes.has('slow', plan, format) ? 'small' : 'large',
@@ -141,6 +156,7 @@ export class Answers {
           settle();
           return undefined;
         }
+        await requireWhole();
         if (performance.now() - startedAt < slowMs) sizes.delete('slow', plan, format);
         const end = format === 'json' ? envelopeEnd(unconfirmedDates) : '';
         const answer = { ...facts, unconfirmedDates, body: Buffer.concat([rows, Buffer.from(end)]) };
@@ -148,6 +164,7 @@ export class Answers {
         settle(answer);
         return { status, answer };
       },
+      requireWhole,
       isSlow: () => sizes.add('slow', plan, format),
       end: settle,
     };

@@ -18,6 +18,8 @@ const anyDay = '1970-01-01';
 export class StoreState {
   /** The numbers of the shards that told theirs; 0 on a single node. */
   readonly shards: ReadonlySet<number>;
+  /** Whether one of them may have started since it was last asked for damaged parts. */
+  readonly mayHaveRestarted: boolean;
   readonly #text: string;
   /** By table, then by partition; the names of all kinds are one table. */
   readonly #tables = new Map<string, Map<string, Piece>>();
@@ -34,14 +36,17 @@ export class StoreState {
     };
     const shards = new Set<number>();
     this.shards = shards;
+    let mayHaveRestarted = false;
     for (const line of answer.split('\n')) {
       if (line === '') continue;
-      const [table = '', partition, folder, state = '', names = '', first = '', last = '', shard] =
+      const [table = '', partition, folder, state = '', names = '', first = '', last = '', shard, isYoung] =
         line.split('\t');
       shards.add(Number(shard));
+      mayHaveRestarted ||= isYoung === '1';
       add(table, `${partition} ${folder}`, { state, first, last });
       add('names', names, { state: '', first: anyDay, last: anyDay });
     }
+    this.mayHaveRestarted = mayHaveRestarted;
   }
 
   isSame(answer: string): boolean {

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { localDatabase } from '../../../clickhouse/cluster/layout.ts';
 import type { Reader, ReadStatement } from '../../../clickhouse/reader.ts';
+import type { Damage } from '../damage.ts';
 import type { Plan } from '../plan.ts';
 import { StoreState } from './store-state.ts';
 
@@ -16,7 +17,7 @@ function stateStatement(catalog: Catalog, database: string): ReadStatement {
   );
   return {
     query: [
-      `SELECT name, partition, folder, state, cityHash64(${[...new Set(ids)].join(', ')}), first_day, last_day, shardNum()`,
+      `SELECT name, partition, folder, state, cityHash64(${[...new Set(ids)].join(', ')}), first_day, last_day, shardNum(), uptime() <= {askedBefore:UInt32}`,
       'FROM store_state WHERE database IN ({database:String}, {local:String}) FORMAT TSV',
     ].join('\n'),
     params: { database, local: localDatabase(database) },
@@ -29,6 +30,8 @@ export interface StoreVersionOptions {
   readonly reader: Reader;
   readonly catalog: Catalog;
   readonly database: string;
+  /** Learns of each state. */
+  readonly damage: Damage;
   /** How old a state may be that is taken for the present one. */
   readonly trustMs: number;
   /** Called when the state cannot be read. */
@@ -137,9 +140,13 @@ export class StoreVersion {
 
   async #read(since: number): Promise<StoreState | undefined> {
     try {
-      const answer = await text(await this.#options.reader.stream(this.#statement));
+      const { reader, damage } = this.#options;
+      const { params } = this.#statement;
+      const statement = { ...this.#statement, params: { ...params, askedBefore: damage.askedBefore } };
+      const answer = await text(await reader.stream(statement));
       if (!this.#state?.isSame(answer))
         this.#state = new StoreState(answer, this.#state, () => ++this.#changes);
+      if (this.#state) await damage.follow(since, this.#state);
       this.#askedAt = since;
       this.#failedAt = undefined;
       return this.#state;

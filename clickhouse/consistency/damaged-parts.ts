@@ -1,0 +1,131 @@
+import { monthName } from '../months.ts';
+import { type Store, select } from '../client.ts';
+import { layoutOf, localDatabase } from '../cluster/layout.ts';
+import { onNodes } from '../cluster/on-nodes.ts';
+
+/** A part that ClickHouse found damaged when it started, and set aside: its rows are in no answer. */
+export interface DamagedPart {
+  readonly table: string;
+  /** `yyyymm`; anything else: its rows may be of any month. */
+  readonly partition: string;
+  /** As its folder is called now. */
+  readonly part: string;
+}
+
+/** What a question is answered from. */
+export interface Questioned {
+  /** `yyyy-mm-dd`, both included. */
+  readonly days: readonly { readonly first: string; readonly last: string }[];
+  /** Also from loads, and from what was there before. */
+  readonly ledger?: boolean;
+}
+
+/** What was asked for may lack rows. The message is for callers. */
+export class DamagedFigures extends Error {
+  override readonly name = 'DamagedFigures';
+  readonly parts: readonly DamagedPart[];
+
+  constructor(parts: readonly DamagedPart[]) {
+    const months = [...new Set(parts.map(({ partition }) => partition))].sort();
+    const which = months.every(isMonth)
+      ? `the figures of ${months.map((month) => monthName(Number(month))).join(', ')} are damaged`
+      : 'what the figures are made of is damaged';
+    super(`${which}: the operator has to run adtally verify`);
+    this.parts = parts;
+  }
+}
+
+/** What tells who may do what, and what waits for a person: no figure of a report depends on it. */
+const besideReports = new Set([
+  ...['account_currencies', 'account_limits', 'sign_outs', 'tokens'],
+  ...['agreed', 'audit', 'followed_files', 'mails', 'rejected_rows', 'schedules', 'unsubscribed'],
+  ...['migrations', 'settings'],
+]);
+const ledger = new Set([
+  ...['chunk_days', 'load_chunks', 'loads', 'pruned_months', 'withdrawn_chunks'],
+  ...['past_confirmations', 'past_events', 'past_names', 'rewrites'],
+]);
+
+const isMonth = (partition: string) => /^\d{6}$/.test(partition);
+const monthOf = (day: string) => day.slice(0, 4) + day.slice(5, 7);
+
+/** @throws {DamagedFigures} when a part that was set aside may have rows that the answer needs */
+export function requireWhole(parts: readonly DamagedPart[], questioned: Questioned): void {
+  const lacking = parts.filter(({ table, partition }) => {
+    if (besideReports.has(table) || (ledger.has(table) && !questioned.ledger)) return false;
+    return (
+      !isMonth(partition) ||
+      questioned.days.some(({ first, last }) => monthOf(first) <= partition && partition <= monthOf(last))
+    );
+  });
+  if (lacking.length > 0) throw new DamagedFigures(lacking);
+}
+
+/** The same of a store that is asked now. @throws {DamagedFigures} */
+export async function requireWholeStore(store: Store, questioned: Questioned): Promise<void> {
+  requireWhole(await damagedParts(store), questioned);
+}
+
+/** The columns of `DamagedPart` and the number of the shard, with one row without a table for each shard that tells. */
+export const damagedPartsQuery = `SELECT DISTINCT name AS table, partition, part, shardNum() AS shard FROM damaged_parts
+  WHERE database IN ('', {database:String}, {local:String})`;
+
+export const ofDatabase = (database: string) => ({ database, local: localDatabase(database) });
+
+/** The damaged parts of all tables, on all shards. */
+export async function damagedParts(store: Store): Promise<DamagedPart[]> {
+  return select<DamagedPart>(
+    store,
+    `SELECT DISTINCT table, partition, part FROM (${damagedPartsQuery}) WHERE table != '' ORDER BY table, partition, part`,
+    ofDatabase(store.address.database),
+  );
+}
+
+/** Gives up what is left of damaged parts, on every node. */
+export async function dropDamagedParts(store: Store, parts: readonly DamagedPart[]): Promise<void> {
+  const layout = await layoutOf(store);
+  const drop = async (server: Store, database: string) => {
+    const here = await select<DamagedPart>(
+      server,
+      'SELECT table, name AS part FROM system.detached_parts WHERE database = {database:String}',
+      { database },
+    );
+    for (const { table, part } of here.filter((each) =>
+      parts.some((given) => given.table === each.table && given.part === each.part),
+    )) {
+      await server.command({
+        query: `ALTER TABLE {database:Identifier}.{table:Identifier} DROP DETACHED PART '${part.replace(/['\\]/g, '\\$&')}'`,
+        query_params: { database, table },
+        clickhouse_settings: { allow_drop_detached: 1 },
+      });
+    }
+  };
+  const { database } = store.address;
+  if (!layout) return drop(store, database);
+  for (const each of [layout.local, database])
+    await onNodes(store, layout.nodes, each, (node) => drop(node, each));
+}
+
+/**
+ * To be called before rows are replaced by what is made of others: nothing would tell any more that some are missing.
+ * @throws when parts of the table are damaged, of the months of these days
+ */
+export async function requireWholeTable(
+  store: Store,
+  table: string,
+  { from, to } = { from: '1970-01-01', to: '2149-06-06' },
+): Promise<void> {
+  const found = (await damagedParts(store)).find(
+    (each) => each.table === table && monthOf(from) <= each.partition && each.partition <= monthOf(to),
+  );
+  if (found)
+    throw new Error(
+      `${describeDamagedPart(found)}. Nothing was changed: adtally verify tells how to mend that, which has to come first`,
+    );
+}
+
+/** In words. */
+export function describeDamagedPart({ table, partition, part }: DamagedPart): string {
+  const month = isMonth(partition) ? ` of ${monthName(Number(partition))}` : '';
+  return `ClickHouse found part ${part} of ${table}${month} damaged and goes on without it`;
+}

@@ -1,0 +1,143 @@
+import { closedTable } from '../../../catalog/breakdowns.ts';
+import { catalog } from '../../../catalog/catalog.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
+import {
+  type DamagedPart,
+  damagedParts,
+  describeDamagedPart,
+  dropDamagedParts,
+} from '../../../clickhouse/consistency/damaged-parts.ts';
+import { beginRewrite, endRewrite } from '../../../clickhouse/consistency/rewrites.ts';
+import { type DayRange, everyDay, verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { rollups } from '../../../clickhouse/rollups.ts';
+import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
+import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { publicKeyOf } from '../../close/signature.ts';
+import { verifyCloses } from '../../close/verify-closes.ts';
+import { withReader } from '../../close/with-reader.ts';
+import { config, counted, print, say, untilReportsShowIt } from '../command/command.ts';
+import { exclusively } from './exclusively.ts';
+import { endUnload } from './next-steps.ts';
+
+export interface VerifyFlags {
+  readonly json?: boolean;
+  /** Also parts of tables that nothing is compared with. */
+  readonly dropDamaged?: boolean;
+}
+
+/**
+ * One line for each difference and damaged part; exit code 1 if there are any. A damaged part is given up when everything
+ * agrees without it, so that reports answer again.
+ */
+export async function runVerify(store: Store, days: DayRange, flags: VerifyFlags): Promise<void> {
+  if ((await damagedParts(store)).length === 0) return verify(store, days, flags);
+  // What a load is just storing is compared with nothing.
+  return exclusively(store, 'verify', 'what damaged parts had', () => verify(store, days, flags));
+}
+
+async function verify(store: Store, days: DayRange, { json, dropDamaged }: VerifyFlags): Promise<void> {
+  const damaged = await damagedParts(store);
+  const ledger = await verifyLedger(store, days);
+  const { differences, more } = await verifyRollups(store, catalog, days);
+  const keys = config().signing?.publicKeys.map(publicKeyOf);
+  const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days, keys));
+  const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
+  const found = differences.length + ledger.differences.length + closes.length;
+  const agrees = found + unloads.length === 0 && days === everyDay;
+  const compared = await comparedOf(store, damaged);
+  const isNeedless = (part: DamagedPart) => agrees && (dropDamaged || compared.includes(part));
+  const left = damaged.filter((part) => !isNeedless(part));
+  if (json) {
+    const parts = left.map((part) => ({ ...part, what: 'damaged' }));
+    print(JSON.stringify([...ledger.differences, ...differences, ...closes, ...parts]));
+  } else {
+    for (const each of ledger.differences) print(describeDifference(each));
+    for (const { table, account, day, measure, events, rollup } of differences) {
+      print(`${table}\t${account}\t${day}\t${measure}: ${events} in events, ${rollup} in the rollup`);
+    }
+    for (const { account, month, revision, what } of closes) {
+      print(`${account}\t${month}\tclosed as ${revision}\t${what}`);
+    }
+    for (const { table, partition, part } of left) print(`${table}\t${partition}\t${part}\tdamaged`);
+  }
+  if (ledger.differences.length === 0 && unloads.length === 0) say('every chunk agrees with the ledger');
+  else say(`${countedDifferences(ledger)} from the ledger; ${mendingOf(ledger.differences, unloads)}`);
+  if (differences.length === 0) say('every rollup agrees with the raw events');
+  else {
+    // They rebuild the rollups, too.
+    const isOpen = unloads.length > 0 || ledger.differences.some(({ inDoubt }) => inDoubt);
+    const isFirst = isOpen || damaged.some(({ table }) => table === 'events');
+    const repair = isFirst ? 'mend the ledger first' : 'repair with: adtally rebuild --from DAY --to DAY';
+    say(`${countedDifferences({ differences, more })} of rollups from the raw events; ${repair}`);
+  }
+  if (closes.length > 0) {
+    say(`${counted(closes.length, 'closed month')} changed after it was closed; restore it from a backup`);
+  }
+  await giveUp(store, damaged.filter(isNeedless));
+  for (const part of left) say(`${describeDamagedPart(part)}; ${mendingPart(compared.includes(part), agrees)}`);
+  if (found + left.length > 0) process.exitCode = 1;
+}
+
+/** The damaged parts whose rows are missed by what is compared, if they are not there otherwise. */
+async function comparedOf(store: Store, damaged: readonly DamagedPart[]): Promise<DamagedPart[]> {
+  const lacks = (table: string) => damaged.some((part) => part.table === table);
+  if (damaged.length === 0 || lacks('load_chunks') || lacks('pruned_months')) return [];
+  const pruned = await select<{ month: string }>(store, 'SELECT DISTINCT toString(month) AS month FROM pruned_months');
+  const closed = lacks('closes') ? [] : Object.keys(catalog.families).map(closedTable);
+  const tables = ['events', 'chunk_days', ...rollups(catalog).map(({ table }) => table), ...closed];
+  return damaged.filter(
+    ({ table, partition }) =>
+      tables.includes(table) && !(table === 'events' && pruned.some(({ month }) => month === partition)),
+  );
+}
+
+/** Reports answer again; what they said before can no longer be told where it was made of these parts. */
+async function giveUp(store: Store, parts: readonly DamagedPart[]): Promise<void> {
+  if (parts.length === 0) return;
+  const ofToday = rollups(catalog).map(({ table }) => table);
+  const past = parts.filter(({ table }) => !ofToday.includes(table));
+  const months = [...new Set(past.map(({ partition }) => Number(partition) || 0))];
+  const beganAt = await beginRewrite(store, months);
+  await endRewrite(store, months, { beganAt, isLost: 'true' });
+  await dropDamagedParts(store, parts);
+  await untilReportsShowIt();
+  say(`${counted(parts.length, 'damaged part')} given up: nothing else lacks the rows, and reports answer again`);
+}
+
+function mendingPart(isCompared: boolean, agrees: boolean): string {
+  if (isCompared && agrees) return 'run the same command again';
+  if (isCompared)
+    return 'reports that may lack its rows are refused. Mend the differences, then run adtally verify without --from and --to';
+  return 'nothing tells what it had, and reports that may lack it are refused. Restore a backup; or load or enter again what it can have had, then run adtally verify --drop-damaged';
+}
+
+function countedDifferences({
+  differences,
+  more,
+}: {
+  readonly differences: readonly unknown[];
+  readonly more: boolean;
+}): string {
+  return `${more ? 'more than ' : ''}${counted(differences.length, 'difference')}`;
+}
+
+function describeDifference({ load, file, chunk, day, what, stored, ledger }: LedgerDifference): string {
+  return `${file}\t${load}\tchunk ${chunk.slice(0, 12)}${day && `\t${day}`}\t${what}: ${stored} stored, ${ledger} in the ledger`;
+}
+
+/** The commands that mend differences, with their loads. @param unloads loads whose unload was interrupted */
+function mendingOf(differences: readonly LedgerDifference[], unloads: readonly string[]): string {
+  const first = (inDoubt: 0 | 1) =>
+    differences.find((each) => each.inDoubt === inDoubt && !unloads.includes(each.load));
+  const interrupted = first(1);
+  const wrong = first(0);
+  return [
+    ...unloads.map(endUnload),
+    ...(interrupted ? [`complete interrupted loads with: adtally ingest events ${interrupted.file}`] : []),
+    // A replacement that is completed mends what it replaces.
+    ...(wrong && !interrupted
+      ? [`repair the others with: adtally unload ${wrong.load}, then load its file again`]
+      : []),
+  ].join('; ');
+}
+

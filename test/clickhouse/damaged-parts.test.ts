@@ -1,0 +1,180 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connect, type Store, select } from '../../clickhouse/client.ts';
+import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
+import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { createToken } from '../../src/accounts/tokens.ts';
+import { embedded } from '../support/compiled.ts';
+import { engineIn } from '../support/embedded-processes.ts';
+import { event, ndjson } from '../support/events.ts';
+import { listening, useCommands } from '../support/process.ts';
+
+
+const commands = useCommands();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-damaged-'));
+afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+const env = { DATA_DIR: join(folder, 'data'), PORT: '0', RATE_LIMIT_REQUESTS: '100000' };
+
+let lease: EmbeddedLease;
+let store: Store;
+let url: string;
+let token: string;
+
+const months = ['2026-08', '2026-09', '2026-10'];
+const fileOf = (month: string) => join(folder, `${month}.ndjson`);
+
+beforeAll(async () => {
+  lease = await (await embedded()).acquireEmbedded(env.DATA_DIR);
+  const address = { ...lease.address, database: 'adtally' };
+  await migrate(address);
+  store = connect(address);
+  token = await createToken(store, { account: 'advertiser', label: '' });
+  for (const [n, month] of months.entries()) {
+    writeFileSync(fileOf(month), ndjson([event({ event_time: `${month}-03T00:00:00Z`, spend: `${n + 1}` })]));
+    await done('ingest', 'events', fileOf(month));
+  }
+  await done('close', 'advertiser', '2026-08', '--anyway');
+  const serve = commands.start(['serve'], env);
+  url = await listening(serve);
+});
+afterAll(async () => {
+  await commands.killAll();
+  await store.close();
+  await lease.release();
+});
+
+const adtally = (...args: string[]) => commands.run(args, env);
+async function done(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await adtally(...args);
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+async function post(path: string, body: object): Promise<{ status: number; answer: unknown }> {
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const { result, code, detail } = JSON.parse(await response.text());
+  const { last_update_time: _, ...answer } = result ?? {};
+  return { status: response.status, answer: result ? answer : { code, detail } };
+}
+
+const daysOf = (month: string) => ({ start_time: `${month}-01`, end_time: `${month}-28` });
+const breakdown = '/v1/campaigns/breakdowns/device_creative_date';
+const report = (month: string) => post('/v1/campaigns', daysOf(month));
+const explained = (month: string) => post('/v1/campaigns/explain', { ...daysOf(month), row: {} });
+
+/** All that a month is asked for: every kind of answer that is made of its rows. */
+async function answersOf(month: string): Promise<unknown[]> {
+  const day = { ...daysOf(month), device: undefined };
+  return [
+    await report(month),
+    await post(breakdown, day),
+    await post('/v1/ad_units', day),
+    await post('/v1/campaigns', { ...day, totals: true }),
+    await explained(month),
+    await post('/v1/campaigns/closes', day),
+  ];
+}
+
+const damaged = (month: string) => ({
+  status: 500,
+  answer: {
+    code: 'figures_damaged',
+    detail: `the figures of ${month} are damaged: the operator has to run adtally verify`,
+  },
+});
+
+/** Flips a bit of a part and has ClickHouse start again; each answer on the way is the one before, or none. */
+async function damage(table: string, file: string, partition = '202609'): Promise<void> {
+  const [part] = await select<{ path: string }>(
+    store,
+    `SELECT path FROM system.parts WHERE database = currentDatabase() AND active AND table = '${table}' AND partition_id = '${partition}'`,
+  );
+  const path = join(part?.path ?? '', file);
+  const bytes = readFileSync(path);
+  const at = bytes.length >> 1;
+  bytes[at] = (bytes[at] ?? 0) ^ 4;
+  writeFileSync(path, bytes);
+  process.kill(engineIn(env.DATA_DIR)?.pid ?? 0, 'SIGKILL');
+}
+
+/** Asks until an answer tells of damage. */
+async function untilRefused(ask: () => ReturnType<typeof post>, before: unknown): Promise<unknown> {
+  for (;;) {
+    const { status, answer } = await ask();
+    if (status === 200) expect({ status, answer }).toEqual(before);
+    else if (JSON.stringify(answer).includes('figures_damaged')) return { status, answer };
+  }
+}
+
+test.each([
+  ['campaigns_date', 'checksums.txt'],
+  ['campaigns_device_creative_date', 'columns.txt'],
+  ['ad_units_date', 'columns_substreams.txt'],
+])('a part of %s with a damaged %s is an error of its month until a rebuild', async (table, file) => {
+  const before = await answersOf('2026-09');
+  const others = [await answersOf('2026-08'), await answersOf('2026-10')];
+  await damage(table, file);
+  expect(await untilRefused(() => report('2026-09'), before[0])).toEqual(damaged('2026-09'));
+  for (const answer of await answersOf('2026-09')) expect(answer).toEqual(damaged('2026-09'));
+  expect([await answersOf('2026-08'), await answersOf('2026-10')]).toEqual(others);
+  expect(await post('/v1/campaigns/changes', { changed_since: '1970-01-01T00:00:00Z' })).toEqual(
+    damaged('2026-09'),
+  );
+  const verified = await adtally('verify');
+  expect(verified).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(new RegExp(`^${table}\t202609\tbroken-on-start_\\S+\tdamaged$`, 'm')),
+    stderr: expect.stringContaining('adtally rebuild'),
+  });
+  expect(await done('status', '--next')).toContain(`of ${table} of 2026-09 damaged`);
+  expect(await adtally('close', 'advertiser', '2026-09', '--anyway')).toMatchObject({ code: 1 });
+  // Another month: the table that tells of the damage goes with it, so it is mended, too.
+  await done('rebuild', '--from', '2026-08-01', '--to', '2026-08-31');
+  expect(await answersOf('2026-09')).toEqual(before);
+  expect(await answersOf('2026-08')).toEqual(others[0]);
+  await done('verify');
+});
+
+test('damaged events are an error of their month until their file is loaded again', async () => {
+  const before = await answersOf('2026-09');
+  await damage('events', 'checksums.txt');
+  expect(await untilRefused(() => explained('2026-09'), before[4])).toEqual(damaged('2026-09'));
+  for (const answer of await answersOf('2026-09')) expect(answer).toEqual(damaged('2026-09'));
+  const { code, stderr } = await adtally('verify');
+  expect(code).toBe(1);
+  for (const command of [
+    ['rebuild'],
+    ['prune', '--keep', '1mo', '--anyway'],
+    ['ingest', 'events', fileOf('2026-09'), '--replaces', 'x'],
+  ])
+    expect((await adtally(...command)).stderr, command.join(' ')).toMatch(/of events of 2026-09 damaged/);
+  const [, load = ''] = /adtally unload (\S+),/.exec(stderr) ?? [];
+  await done('unload', load);
+  await done('ingest', 'events', fileOf('2026-09'));
+  expect(await report('2026-09')).toEqual(damaged('2026-09'));
+  expect((await adtally('verify', '--from', '2026-09-01')).code).toBe(1);
+  await done('verify');
+  expect((await answersOf('2026-09')).slice(0, 4)).toEqual(before.slice(0, 4));
+  const then = { ...daysOf('2026-09'), as_of: new Date(Date.now() - 60_000).toISOString() };
+  expect(await post('/v1/campaigns', then)).toMatchObject({ status: 409 });
+});
+
+test('a damaged part of the ledger is an error of what loads tell, and of no report of today', async () => {
+  const before = await report('2026-09');
+  const loads = await explained('2026-09');
+  await damage('load_chunks', 'checksums.txt', 'all');
+  const refused = await untilRefused(() => explained('2026-09'), loads);
+  expect(refused).toMatchObject({ answer: { code: 'figures_damaged' } });
+  expect(await report('2026-09')).toEqual(before);
+  const verified = await adtally('verify');
+  expect(verified).toMatchObject({ code: 1, stderr: expect.stringContaining('--drop-damaged') });
+  console.log(await adtally('verify', '--drop-damaged'), JSON.stringify(await explained('2026-09')));
+  for (const m of months) console.log((await adtally('ingest', 'events', fileOf(m))).stdout, JSON.stringify((await report(m)).answer));
+  console.log(await adtally('verify'));
+});
