@@ -1,7 +1,7 @@
-import { monthName } from '../months.ts';
 import { type Store, select } from '../client.ts';
 import { layoutOf, localDatabase } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
+import { monthName } from '../months.ts';
 
 /** A part that ClickHouse found damaged when it started, and set aside: its rows are in no answer. */
 export interface DamagedPart {

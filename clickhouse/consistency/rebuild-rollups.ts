@@ -4,8 +4,8 @@ import { chunksInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
-import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
 import { monthName } from '../months.ts';
+import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
 import { damagedParts } from './damaged-parts.ts';
 import { recordDifferences } from './record-changes.ts';
 import {

@@ -153,7 +153,10 @@ export async function startService(
       reader,
       database,
       onFound: (part) =>
-        log.error(part, `${describeDamagedPart(part)}: reports that may lack its rows are refused; adtally verify tells how to mend it`),
+        log.error(
+          part,
+          `${describeDamagedPart(part)}: reports that may lack its rows are refused; adtally verify tells how to mend it`,
+        ),
     });
     const answers = new Answers({
       reader,

@@ -74,7 +74,8 @@ async function verify(store: Store, days: DayRange, { json, dropDamaged }: Verif
     say(`${counted(closes.length, 'closed month')} changed after it was closed; restore it from a backup`);
   }
   await giveUp(store, damaged.filter(isNeedless));
-  for (const part of left) say(`${describeDamagedPart(part)}; ${mendingPart(compared.includes(part), agrees)}`);
+  for (const part of left)
+    say(`${describeDamagedPart(part)}; ${mendingPart(compared.includes(part), agrees)}`);
   if (found + left.length > 0) process.exitCode = 1;
 }
 
@@ -82,7 +83,10 @@ async function verify(store: Store, days: DayRange, { json, dropDamaged }: Verif
 async function comparedOf(store: Store, damaged: readonly DamagedPart[]): Promise<DamagedPart[]> {
   const lacks = (table: string) => damaged.some((part) => part.table === table);
   if (damaged.length === 0 || lacks('load_chunks') || lacks('pruned_months')) return [];
-  const pruned = await select<{ month: string }>(store, 'SELECT DISTINCT toString(month) AS month FROM pruned_months');
+  const pruned = await select<{ month: string }>(
+    store,
+    'SELECT DISTINCT toString(month) AS month FROM pruned_months',
+  );
   const closed = lacks('closes') ? [] : Object.keys(catalog.families).map(closedTable);
   const tables = ['events', 'chunk_days', ...rollups(catalog).map(({ table }) => table), ...closed];
   return damaged.filter(
@@ -101,7 +105,9 @@ async function giveUp(store: Store, parts: readonly DamagedPart[]): Promise<void
   await endRewrite(store, months, { beganAt, isLost: 'true' });
   await dropDamagedParts(store, parts);
   await untilReportsShowIt();
-  say(`${counted(parts.length, 'damaged part')} given up: nothing else lacks the rows, and reports answer again`);
+  say(
+    `${counted(parts.length, 'damaged part')} given up: nothing else lacks the rows, and reports answer again`,
+  );
 }
 
 function mendingPart(isCompared: boolean, agrees: boolean): string {
@@ -140,4 +146,3 @@ function mendingOf(differences: readonly LedgerDifference[], unloads: readonly s
       : []),
   ].join('; ');
 }
-

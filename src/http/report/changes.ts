@@ -12,7 +12,10 @@ export interface ChangesDeps extends Pick<ReportDeps, 'damage' | 'gate' | 'routi
 }
 
 /** Answers which days of a family changed since a time. */
-export function changesOf({ changes, damage, gate, routingOf }: ChangesDeps, family: string): Handler<HttpEnv> {
+export function changesOf(
+  { changes, damage, gate, routingOf }: ChangesDeps,
+  family: string,
+): Handler<HttpEnv> {
   return async function changesHandler(c) {
     requireJsonAccepted(c);
     const { changed_since: since } = parseBody(changesBody, c.get('body'));

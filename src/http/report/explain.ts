@@ -17,7 +17,10 @@ import { requireJsonAccepted } from './negotiation.ts';
  */
 const pausesMs = [100, 300, 900];
 
-export type ExplainDeps = Pick<ReportDeps, 'catalog' | 'damage' | 'reader' | 'gate' | 'routingOf' | 'timeoutSeconds'>;
+export type ExplainDeps = Pick<
+  ReportDeps,
+  'catalog' | 'damage' | 'reader' | 'gate' | 'routingOf' | 'timeoutSeconds'
+>;
 
 /** Answers which loads a row of a family is made of. */
 export function explanationOf(
