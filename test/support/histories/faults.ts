@@ -4,6 +4,7 @@ import {
   fstatSync,
   openSync,
   readdirSync,
+  readFileSync,
   readSync,
   rmSync,
   writeFileSync,
@@ -26,6 +27,7 @@ const faults = [
   'kill the engine',
   'stop the engine',
   'flip a byte',
+  'damage a part',
   'fill the disk',
 ] as const;
 
@@ -35,6 +37,7 @@ export async function disturb(session: Session, dice: Dice, longestStopMs: numbe
   // Mostly short.
   const ms = 500 + dice.below(dice.one([1_000, 4_000, longestStopMs - 500]));
   if (fault === 'flip a byte') return flipByte(session, dice, ms);
+  if (fault === 'damage a part') return damagePart(session, dice, ms);
   if (fault === 'fill the disk') return fillDisk(session, ms);
   const [verb, , whom] = fault.split(' ');
   const command = session.anyCommand((limit) => dice.below(limit));
@@ -81,12 +84,40 @@ export function oddClocks(folder: string, dice: Dice): (() => Record<string, str
   };
 }
 
-/** A byte of the rows of a part is another one for a while. */
-async function flipByte({ store }: Session, dice: Dice, ms: number): Promise<string> {
+/** Of the latest ones. @param condition SQL, of a table */
+async function anyPart({ store }: Session, dice: Dice, condition: string) {
   const query = `SELECT table, path FROM system.parts WHERE database = currentDatabase() AND active AND rows > 0
-    AND (table = 'events' OR endsWith(table, '_date')) ORDER BY modification_time DESC LIMIT 40`;
+    AND (${condition}) ORDER BY modification_time DESC LIMIT 40`;
   const parts = await select<{ table: string; path: string }>(store, query).catch(() => []);
-  const part = parts[dice.below(parts.length)];
+  return parts[dice.below(parts.length)];
+}
+
+/** ClickHouse starts with a damaged small file of a rollup, and goes on without the part until a rebuild. */
+async function damagePart(session: Session, dice: Dice, ms: number): Promise<string> {
+  const part = await anyPart(session, dice, "endsWith(table, '_date')");
+  const name = dice.one(['checksums.txt', 'columns.txt', 'columns_substreams.txt']);
+  const engine = session.engine();
+  const at = dice.below(1e9);
+  try {
+    if (!part || !engine) return 'no part to damage';
+    const path = join(part.path, name);
+    const bytes = readFileSync(path);
+    const place = at % bytes.length;
+    bytes[place] = (bytes[place] ?? 0) ^ (1 << (at % 7));
+    writeFileSync(path, bytes, { flag: 'r+' });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return 'the part is gone that was to be damaged';
+  }
+  send(engine, 'SIGKILL');
+  await delay(ms);
+  const { code } = await session.run(['rebuild']);
+  return `damage ${name} of ${part.table}, ${code === 0 ? 'mended' : 'to be mended'} after ${ms} ms`;
+}
+
+/** A byte of the rows of a part is another one for a while. */
+async function flipByte(session: Session, dice: Dice, ms: number): Promise<string> {
+  const part = await anyPart(session, dice, "table = 'events' OR endsWith(table, '_date')");
   const at = dice.below(1e9);
   try {
     if (!part) return 'no part to flip a byte of';

@@ -139,6 +139,8 @@ class Round {
     if (failed) throw failed.reason;
     await retrying(() => select(session.store, 'SELECT 1'));
     await writers.settle(this.#dice(9));
+    // What is still damaged.
+    await session.run(['rebuild']);
     await this.#readAll(accounts);
     await this.#judge(accounts, followers);
   }
