@@ -150,6 +150,23 @@ test('those who ask at the same moment share a statement, and nobody gets what w
   expect(statements).toBe(2);
 });
 
+test('damaged parts are asked for once while ClickHouse runs on', async () => {
+  const uptime = async () => (await select<{ up: number }>(db.store, 'SELECT uptime() AS up'))[0]?.up;
+  // One that started a moment ago is asked again.
+  await expect.poll(uptime, { timeout: 30_000, interval: 200 }).toBeGreaterThan(10);
+  let asked = 0;
+  const counting = Object.assign(Object.create(reader), {
+    rows: (...args: Parameters<Reader['rows']>) => {
+      asked++;
+      return reader.rows(...args);
+    },
+  });
+  const damage = new Damage({ ...from(), reader: counting, onFound: () => {} });
+  const checking = new StoreVersion({ ...from(), reader, damage, trustMs: 0, onError: () => {} });
+  for (let n = 0; n < 5; n++) expect(await checking.current()).toBeDefined();
+  expect(asked).toBe(1);
+});
+
 test('a store that does not tell is not asked again at once', async () => {
   const nowhere = new Reader({ ...db.address, url: 'http://127.0.0.1:9' }, 1_000);
   const found: unknown[] = [];
