@@ -44,8 +44,9 @@ async function verify(store: Store, days: DayRange, { json, dropDamaged }: Verif
   const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
   const found = differences.length + ledger.differences.length + closes.length;
   const agrees = found + unloads.length === 0 && days === everyDay;
-  const compared = await comparedOf(store, damaged);
-  const isNeedless = (part: DamagedPart) => agrees && (dropDamaged || compared.includes(part));
+  const { compared, isSure } = await comparedOf(store, damaged);
+  const isNeedless = (part: DamagedPart) =>
+    compared.includes(part) ? agrees && (isSure || dropDamaged) : dropDamaged && days === everyDay;
   const left = damaged.filter((part) => !isNeedless(part));
   if (json) {
     const parts = left.map((part) => ({ ...part, what: 'damaged' }));
@@ -75,24 +76,28 @@ async function verify(store: Store, days: DayRange, { json, dropDamaged }: Verif
   }
   await giveUp(store, damaged.filter(isNeedless));
   for (const part of left)
-    say(`${describeDamagedPart(part)}; ${mendingPart(compared.includes(part), agrees)}`);
+    say(`${describeDamagedPart(part)}; ${mendingPart(isSure && compared.includes(part))}`);
   if (found + left.length > 0) process.exitCode = 1;
 }
 
-/** The damaged parts whose rows are missed by what is compared, if they are not there otherwise. */
-async function comparedOf(store: Store, damaged: readonly DamagedPart[]): Promise<DamagedPart[]> {
+/** The damaged parts whose rows are missed by what is compared; for sure where nothing lacks that they are compared with. */
+async function comparedOf(
+  store: Store,
+  damaged: readonly DamagedPart[],
+): Promise<{ readonly compared: readonly DamagedPart[]; readonly isSure: boolean }> {
+  if (damaged.length === 0) return { compared: [], isSure: true };
   const lacks = (table: string) => damaged.some((part) => part.table === table);
-  if (damaged.length === 0 || lacks('load_chunks') || lacks('pruned_months')) return [];
   const pruned = await select<{ month: string }>(
     store,
     'SELECT DISTINCT toString(month) AS month FROM pruned_months',
   );
   const closed = lacks('closes') ? [] : Object.keys(catalog.families).map(closedTable);
   const tables = ['events', 'chunk_days', ...rollups(catalog).map(({ table }) => table), ...closed];
-  return damaged.filter(
+  const compared = damaged.filter(
     ({ table, partition }) =>
       tables.includes(table) && !(table === 'events' && pruned.some(({ month }) => month === partition)),
   );
+  return { compared, isSure: !lacks('load_chunks') && !lacks('pruned_months') };
 }
 
 /** Reports answer again; what they said before can no longer be told where it was made of these parts. */
@@ -110,8 +115,7 @@ async function giveUp(store: Store, parts: readonly DamagedPart[]): Promise<void
   );
 }
 
-function mendingPart(isCompared: boolean, agrees: boolean): string {
-  if (isCompared && agrees) return 'run the same command again';
+function mendingPart(isCompared: boolean): string {
   if (isCompared)
     return 'reports that may lack its rows are refused. Mend the differences, then run adtally verify without --from and --to';
   return 'nothing tells what it had, and reports that may lack it are refused. Restore a backup; or load or enter again what it can have had, then run adtally verify --drop-damaged';
