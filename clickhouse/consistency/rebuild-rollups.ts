@@ -4,9 +4,8 @@ import { chunksInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
-import { monthName } from '../months.ts';
 import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
-import { damagedParts } from './damaged-parts.ts';
+import { ofDatabase } from './damaged-parts.ts';
 import { recordDifferences } from './record-changes.ts';
 import {
   dropStaging,
@@ -68,8 +67,7 @@ export async function rebuildRollups(
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await dropStaging(store);
-  const damaged = await damagedRanges(store, all);
-  const touched = await touchedMonths(store, all, [...('from' in range ? [range] : range), ...damaged]);
+  const touched = await touchedMonths(store, all, 'from' in range ? [range] : range);
   if (touched.length === 0) return { months: 0, rollups: all.length };
   if (!allowUnsettledChunks) await requireNoUnsettledChunk(store, 'rebuild');
   const runs: DayRange[][] = [];
@@ -157,32 +155,34 @@ async function fill(
   });
 }
 
-/** Months whose rollups lack what was set aside: with the old tables what tells so goes. */
-async function damagedRanges(store: Store, all: readonly Rollup[]): Promise<DayRange[]> {
-  const tables = new Set(all.map(({ table }) => table));
-  const parts = (await damagedParts(store)).filter(({ table }) => tables.has(table));
-  return parts.map(({ partition }) => {
-    const day = `${monthName(Number(partition))}-01`;
-    return { from: day, to: day };
-  });
-}
-
-/** The months touched by the ranges that have events or rollup rows, with their first and last day that has any. */
+/**
+ * The months touched by the ranges, or with a damaged part of a rollup, that have events or rollup rows, with their first and
+ * last day that has any.
+ */
 async function touchedMonths(
   store: Store,
   all: readonly Rollup[],
   ranges: readonly DayRange[],
 ): Promise<Month[]> {
-  const days = ['events', ...all.map(({ table }) => table)].map(
+  const tables = all.map(({ table }) => table);
+  // What tells of the damage goes with the old tables.
+  const damaged = `(SELECT toUInt32OrZero(partition) FROM damaged_parts
+    WHERE database IN ({database:String}, {local:String}) AND name IN {tables:Array(String)})`;
+  const days = ['events', ...tables].map(
     (table) =>
       `SELECT DISTINCT day FROM ${table}
-       WHERE arrayExists(r -> ${rollupPartition} BETWEEN toYYYYMM(r.1) AND toYYYYMM(r.2), arrayZip({from:Array(Date)}, {to:Array(Date)}))`,
+       WHERE arrayExists(r -> ${rollupPartition} BETWEEN toYYYYMM(r.1) AND toYYYYMM(r.2), arrayZip({from:Array(Date)}, {to:Array(Date)}))
+         OR ${rollupPartition} IN ${damaged}`,
   );
   return select<Month>(
     store,
     `SELECT ${rollupPartition} AS month, toString(min(d.day)) AS from, toString(max(d.day)) AS to
      FROM (${days.join(' UNION ALL ')}) AS d GROUP BY month ORDER BY month`,
-    { from: ranges.map(({ from }) => from), to: ranges.map(({ to }) => to) },
+    {
+      from: ranges.map(({ from }) => from),
+      to: ranges.map(({ to }) => to),
+      ...{ ...ofDatabase(store.address.database), tables },
+    },
   );
 }
 
