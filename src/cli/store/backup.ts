@@ -28,6 +28,7 @@ export async function backup(store: Store, to: string): Promise<void> {
     await writing(archive, bytes, async () => {
       if (pending.length > 0) return backupOlder(store, write);
       await exclusively(store, 'backup', `backup to ${archive.name}`, async (load) => {
+        await requireUndamaged(store);
         await requireSound(store);
         await write();
         load.assertTurnHeld();
@@ -60,10 +61,14 @@ async function backupOlder(store: Store, write: () => Promise<void>): Promise<vo
   await write();
 }
 
-/** What a backup must have to be restored. @throws when ledger, raw events and rollups do not fit together */
-export async function requireSound(store: Store): Promise<void> {
+/** @throws naming a part that ClickHouse goes on without: a backup would not have it, and nothing would tell */
+async function requireUndamaged(store: Store): Promise<void> {
   const [damaged] = await damagedParts(store);
   if (damaged) throw new Error(`${describeDamagedPart(damaged)}: adtally verify tells how to mend it`);
+}
+
+/** What a backup must have to be restored. @throws when ledger, raw events and rollups do not fit together */
+export async function requireSound(store: Store): Promise<void> {
   const ledger = await verifyLedger(store);
   const rollups = await verifyRollups(store, catalog);
   // Chunks of an interrupted load are known to be in doubt, and loading the file again completes them.
