@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { monthOf } from '../../clickhouse/months.ts';
+import { monthName, monthOf } from '../../clickhouse/months.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { time } from '../report/changed-since.ts';
 import { ownSettings } from '../report/compile.ts';
 import { rfc3339 } from '../report/day-changed.ts';
 import { day, inverted } from '../report/option-schema.ts';
 import type { ShardRouting } from '../report/plan.ts';
-import { type Month, monthName } from './month.ts';
+import type { Month } from './month.ts';
 
 /** What an account may know of its closes. */
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { monthName } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { closedBreakdown } from '../report/adjustments.ts';
 import { closedPlan } from '../report/closed-months.ts';
@@ -9,7 +10,7 @@ import { rowColumns } from '../report/columns.ts';
 import { compileUnconfirmedDates, readSettings } from '../report/compile.ts';
 import { groupingKeys, rowsSource, sourceParameters } from '../report/from-clause.ts';
 import { type Plan, planReport, type ShardRouting } from '../report/plan.ts';
-import { daysOfMonth, type Month, monthName } from './month.ts';
+import { daysOfMonth, type Month } from './month.ts';
 
 /** A month of an account, as it is today or as it was closed. */
 export interface AccountMonth {

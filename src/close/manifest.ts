@@ -2,12 +2,13 @@ import { createHash, type KeyObject } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import * as z from 'zod';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { monthName } from '../../clickhouse/months.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { compileExplanation } from '../report/explain/compile-explanation.ts';
 import { explainedRow } from '../report/explain/explain-request.ts';
 import type { ShardRouting } from '../report/plan.ts';
 import type { Close } from './closes.ts';
-import { daysOfMonth, monthName } from './month.ts';
+import { daysOfMonth } from './month.ts';
 import { checkSignature, type PublicKey, publicKeyOf, signatureOf } from './signature.ts';
 
 interface ManifestOptions {

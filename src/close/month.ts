@@ -1,8 +1,6 @@
 import { monthName } from '../../clickhouse/months.ts';
 import type { DateRange } from '../report/days.ts';
 
-export { monthName };
-
 /** A calendar month as a number, yyyymm. */
 export type Month = number;
 

@@ -3,7 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
-import { monthOf } from '../../clickhouse/months.ts';
+import { monthName, monthOf } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { readSettings } from '../report/compile.ts';
 import { sourceParameters, sumsOfAll } from '../report/from-clause.ts';
@@ -11,7 +11,6 @@ import type { ShardRouting } from '../report/plan.ts';
 import { type AccountMonth, canonicalText, digestOf, finestPlan } from './canonical-text.ts';
 import { type Close, closesOf, manifestText } from './closes.ts';
 import { readManifest } from './manifest.ts';
-import { monthName } from './month.ts';
 import type { PublicKey } from './signature.ts';
 
 /** A revision whose rows are not those that were closed. */

@@ -15,10 +15,10 @@ import { requireNoUnsettledChunk } from '../../../clickhouse/consistency/rebuild
 import { dropStaging } from '../../../clickhouse/consistency/replace-months.ts';
 import { beginRewrite, endRewrite } from '../../../clickhouse/consistency/rewrites.ts';
 import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { monthName } from '../../../clickhouse/months.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
 import { requireSettings } from '../../../clickhouse/settings.ts';
 import type { Load } from '../../../ingest/ledger/load.ts';
-import { monthName } from '../../close/month.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command/command.ts';
 import { formatBytes } from './describe-status.ts';
 import { exclusively } from './exclusively.ts';

@@ -3,6 +3,7 @@ import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { damagedParts } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
 import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
+import { monthName } from '../../../clickhouse/months.ts';
 import { rollupPartition } from '../../../clickhouse/rollups.ts';
 import { requireSettings } from '../../../clickhouse/settings.ts';
 import {
@@ -22,7 +23,6 @@ import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.
 import { judgeDay } from '../../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
 import { latelyFollowed } from '../../../ingest/ledger/followed-files.ts';
-import { monthName } from '../../close/month.ts';
 import type { AlertLimits } from '../../config/config.ts';
 import { runningVersion } from '../../config/version.ts';
 import { config, lackOf, print } from '../command/command.ts';
