@@ -1,7 +1,10 @@
+import { changesTable, closedTable } from '../../catalog/breakdowns.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { layoutOf, localDatabase } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
-import { monthName } from '../months.ts';
+import { monthName, monthOf } from '../months.ts';
+import { rollups } from '../rollups.ts';
 
 /** A part that ClickHouse found damaged when it started, and set aside: its rows are in no answer. */
 export interface DamagedPart {
@@ -16,8 +19,7 @@ export interface DamagedPart {
 export interface Questioned {
   /** `yyyy-mm-dd`, both included. */
   readonly days: readonly { readonly first: string; readonly last: string }[];
-  /** Also from loads, and from what was there before. */
-  readonly ledger?: boolean;
+  readonly tables: readonly string[];
 }
 
 /** What was asked for may lack rows. The message is for callers. */
@@ -35,29 +37,37 @@ export class DamagedFigures extends Error {
   }
 }
 
-/** What tells who may do what, and what waits for a person: no figure of a report depends on it. */
-const besideReports = new Set([
-  ...['account_currencies', 'account_limits', 'sign_outs', 'tokens'],
-  ...['agreed', 'audit', 'followed_files', 'mails', 'rejected_rows', 'schedules', 'unsubscribed'],
-  ...['migrations', 'settings'],
-]);
-const ledger = new Set([
-  ...['chunk_days', 'load_chunks', 'loads', 'pruned_months', 'withdrawn_chunks'],
+/** Names in reports, and which shard an account is on. */
+export const namesTables = ['ad_units', 'campaigns', 'creatives', 'placements', 'sites'];
+
+/** What tells of loads, and what was there before. */
+export const historyTables = [
+  ...['load_chunks', 'loads', 'pruned_months'],
   ...['past_confirmations', 'past_events', 'past_names', 'rewrites'],
-]);
+];
+
+/** All that the figures of a family, of today or closed, are made of. */
+export function tablesOf(catalog: Catalog, family: string): string[] {
+  return [
+    ...rollups(catalog).flatMap((rollup) => (rollup.family === family ? [rollup.table] : [])),
+    ...[changesTable(family), closedTable(family), 'closes', 'confirmations', 'events'],
+    ...namesTables,
+  ];
+}
 
 const isMonth = (partition: string) => /^\d{6}$/.test(partition);
-const monthOf = (day: string) => day.slice(0, 4) + day.slice(5, 7);
 
 /** @throws {DamagedFigures} when a part that was set aside may have rows that the answer needs */
 export function requireWhole(parts: readonly DamagedPart[], questioned: Questioned): void {
-  const lacking = parts.filter(({ table, partition }) => {
-    if (besideReports.has(table) || (ledger.has(table) && !questioned.ledger)) return false;
-    return (
-      !isMonth(partition) ||
-      questioned.days.some(({ first, last }) => monthOf(first) <= partition && partition <= monthOf(last))
-    );
-  });
+  const { days, tables } = questioned;
+  const lacking = parts.filter(
+    ({ table, partition }) =>
+      tables.includes(table) &&
+      (!isMonth(partition) ||
+        days.some(
+          ({ first, last }) => monthOf(first) <= Number(partition) && Number(partition) <= monthOf(last),
+        )),
+  );
   if (lacking.length > 0) throw new DamagedFigures(lacking);
 }
 
@@ -108,15 +118,18 @@ export async function dropDamagedParts(store: Store, parts: readonly DamagedPart
 
 /**
  * To be called before rows are replaced by what is made of others: nothing would tell any more that some are missing.
- * @throws when parts of the table are damaged, of the months of these days
+ * @param months `yyyymm`; absent: all of them
+ * @throws when parts of the table are damaged, of these months
  */
 export async function requireWholeTable(
   store: Store,
   table: string,
-  { from, to } = { from: '1970-01-01', to: '2149-06-06' },
+  months?: readonly number[],
 ): Promise<void> {
   const found = (await damagedParts(store)).find(
-    (each) => each.table === table && monthOf(from) <= each.partition && each.partition <= monthOf(to),
+    (each) =>
+      each.table === table &&
+      (!months || !isMonth(each.partition) || months.includes(Number(each.partition))),
   );
   if (found)
     throw new Error(

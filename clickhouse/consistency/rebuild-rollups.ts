@@ -5,7 +5,7 @@ import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
 import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
-import { ofDatabase } from './damaged-parts.ts';
+import { ofDatabase, requireWholeTable } from './damaged-parts.ts';
 import { recordDifferences } from './record-changes.ts';
 import {
   dropStaging,
@@ -44,8 +44,7 @@ export class UnsettledChunk extends Error {
 
 /**
  * Recomputes every rollup from the raw events, for all months that the ranges touch or a damaged part of a rollup is of, and
- * returns the number of
- * months and rollups. A month without events ends up empty.
+ * returns the number of months and rollups. A month without events ends up empty.
  *
  * First all rollups are computed beside the old ones. Then each is replaced in one step, whatever the number of months,
  * one right after the other. So a reader sees either the old rollup or the new one. In a cluster that is so for each shard:
@@ -58,6 +57,7 @@ export class UnsettledChunk extends Error {
  * The new rollup knows no dedup ids of chunks, whatever their month: only the ledger (`load_chunks`) then prevents a
  * chunk from being sent and counted again. A load that finds an unsettled chunk sees that rollups were rebuilt.
  * @throws {UnsettledChunk} when it is unknown whether a chunk with events arrived completely
+ * @throws when events of these months are damaged, and no load is taken back or replaced
  */
 export async function rebuildRollups(
   store: Store,
@@ -69,10 +69,15 @@ export async function rebuildRollups(
   await dropStaging(store);
   const touched = await touchedMonths(store, all, 'from' in range ? [range] : range);
   if (touched.length === 0) return { months: 0, rollups: all.length };
-  if (!allowUnsettledChunks) await requireNoUnsettledChunk(store, 'rebuild');
+  const touchedNumbers = touched.map(({ month }) => month);
+  if (!allowUnsettledChunks) {
+    // Rollups have what damaged events lack.
+    await requireWholeTable(store, 'events', touchedNumbers);
+    await requireNoUnsettledChunk(store, 'rebuild');
+  }
   const runs: DayRange[][] = [];
   for (const days of touched) runs.push(await daySlices(store, ['events'], days));
-  const months = isRewrite ? [] : touched.map(({ month }) => month);
+  const months = isRewrite ? [] : touchedNumbers;
   const beganAt = await beginRewrite(store, months);
   try {
     let done = 0;
@@ -172,7 +177,7 @@ async function touchedMonths(
     (table) =>
       `SELECT DISTINCT day FROM ${table}
        WHERE arrayExists(r -> ${rollupPartition} BETWEEN toYYYYMM(r.1) AND toYYYYMM(r.2), arrayZip({from:Array(Date)}, {to:Array(Date)}))
-         OR ${rollupPartition} IN ${damaged}`,
+         OR ${rollupPartition} IN ${damaged} OR 0 IN ${damaged}`,
   );
   return select<Month>(
     store,
@@ -181,7 +186,8 @@ async function touchedMonths(
     {
       from: ranges.map(({ from }) => from),
       to: ranges.map(({ to }) => to),
-      ...{ ...ofDatabase(store.address.database), tables },
+      ...ofDatabase(store.address.database),
+      tables,
     },
   );
 }

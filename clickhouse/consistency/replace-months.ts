@@ -44,9 +44,9 @@ export async function replaceMonths(
   months: readonly Month[],
   fill: (staging: string) => Promise<void>,
 ): Promise<void> {
-  await requireWholeTable(shard.store, table);
   const staging = newStaging()(table);
   await stageMonths(shard, table, months, staging, fill);
+  await requireWholeTable(shard.store, table);
   await exchangeMonths(shard, table, months, staging);
 }
 
@@ -69,13 +69,22 @@ export async function stageMonths(
   }
 }
 
-/** The second one. `dropStaging` removes the old table. */
+/**
+ * The second one. `dropStaging` removes the old table.
+ * @throws when ClickHouse started meanwhile and found what was filled damaged
+ */
 export async function exchangeMonths(
   { store, part }: Shard,
   table: string,
   months: readonly Month[],
   staging: string,
 ): Promise<void> {
+  const [lost] = await select<{ name: string }>(
+    store,
+    'SELECT name FROM system.detached_parts WHERE database = currentDatabase() AND table = {staging:String} LIMIT 1',
+    { staging },
+  );
+  if (lost) throw new Error(`part ${lost.name} of ${staging} is damaged: run the same command again`);
   if (part?.layout.replicated) await replacePartitions(store, table, staging, months);
   else await store.command({ query: `EXCHANGE TABLES ${staging} AND ${table}` });
 }

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { changesTable, closedTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { eventColumns } from '../../catalog/events.ts';
+import { namesTables } from '../consistency/damaged-parts.ts';
 import { besideOf, restoreMark } from '../restoring.ts';
 import { rollups } from '../rollups.ts';
 
@@ -92,6 +93,8 @@ function reporterGrants(databases: readonly string[]): string[] {
     ...databases.flatMap((database) => [
       ...tables.map((table) => `SELECT ON ${database}.${table}`),
       ...new Set(dictionaries.map((dictionary) => `dictGet ON ${database}.${dictionary}`)),
+      // To learn that parts of them are damaged; dictionaries read them as another user.
+      ...namesTables.map((table) => `SHOW TABLES ON ${database}.${table}`),
       // For metrics: how many rejected rows are open and chunks in doubt, and not what is in them; when followers have looked.
       `SELECT(chunk, line, replayed_at, dismissed_at) ON ${database}.rejected_rows`,
       `SELECT(head, chunk, load_id, sent_at, loaded_at) ON ${database}.load_chunks`,
@@ -104,7 +107,7 @@ function reporterGrants(databases: readonly string[]): string[] {
     // What changed since an answer was kept; only of tables that the reporter may read.
     'SELECT ON system.parts',
     // What ClickHouse goes on without; likewise.
-    'SELECT(database, table, partition_id, name) ON system.detached_parts',
+    'SELECT(database, table, name) ON system.detached_parts',
     'SELECT(name, free_space, total_space) ON system.disks',
     'SELECT(metric, value) ON system.metrics',
     // How many rows a report had, or why it broke off, for the log of the service.

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { checkSchema } from '../../../clickhouse/consistency/check-schema.ts';
-import { requireWholeTable } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { rebuildRollups } from '../../../clickhouse/consistency/rebuild-rollups.ts';
 import { type DayRange, everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
@@ -132,8 +131,6 @@ async function runCheck(store: Store): Promise<void> {
 }
 
 async function runRebuild(store: Store, days: DayRange, json: boolean): Promise<void> {
-  // Rollups have what these events lack.
-  await requireWholeTable(store, 'events', days);
   const built = await exclusively(store, 'rebuild', `rollups ${days.from} to ${days.to}`, (load) =>
     rebuildRollups(store, catalog, days, {
       onStep: ({ table, month, done, total }) => {
