@@ -25,7 +25,7 @@ export function nextSteps(
   return [
     ...damaged.map(
       (part) =>
-        `${describeDamagedPart(part)}: reports that may lack its rows are refused; adtally verify tells how to mend it`,
+        `${describeDamagedPart(part)}: reports that need its rows are refused; adtally verify tells how to mend it`,
     ),
     ...(disk.free < disk.total * littleSpace
       ? ['make room on the disk: adtally prune --keep MONTHS, or a larger one']

@@ -35,18 +35,28 @@ export async function runVerify(store: Store, days: DayRange, flags: VerifyFlags
   return exclusively(store, 'verify', 'what damaged parts had', () => verify(store, days, flags));
 }
 
-async function verify(store: Store, days: DayRange, { json, dropDamaged }: VerifyFlags): Promise<void> {
+async function verify(
+  store: Store,
+  days: DayRange,
+  { json, dropDamaged = false }: VerifyFlags,
+): Promise<void> {
   const damaged = await damagedParts(store);
   const ledger = await verifyLedger(store, days);
   const { differences, more } = await verifyRollups(store, catalog, days);
   const keys = config().signing?.publicKeys.map(publicKeyOf);
   const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days, keys));
   const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
-  const found = differences.length + ledger.differences.length + closes.length;
-  const agrees = found + unloads.length === 0 && days === everyDay;
-  const { compared, isSure } = await comparedOf(store, damaged);
+  const found = differences.length + ledger.differences.length;
+  const agrees = found + unloads.length === 0;
+  const tellerOf = await tellers(store, damaged);
   const isNeedless = (part: DamagedPart) =>
-    compared.includes(part) ? agrees && (isSure || dropDamaged) : dropDamaged && days === everyDay;
+    days === everyDay &&
+    {
+      ledger: agrees,
+      rollups: agrees && dropDamaged,
+      closes: closes.length === 0 || dropDamaged,
+      nothing: dropDamaged,
+    }[tellerOf(part)];
   const left = damaged.filter((part) => !isNeedless(part));
   if (json) {
     const parts = left.map((part) => ({ ...part, what: 'damaged' }));
@@ -67,37 +77,40 @@ async function verify(store: Store, days: DayRange, { json, dropDamaged }: Verif
   else {
     // They rebuild the rollups, too.
     const isOpen = unloads.length > 0 || ledger.differences.some(({ inDoubt }) => inDoubt);
-    const isFirst = isOpen || damaged.some(({ table }) => table === 'events');
-    const repair = isFirst ? 'mend the ledger first' : 'repair with: adtally rebuild --from DAY --to DAY';
-    say(`${countedDifferences({ differences, more })} of rollups from the raw events; ${repair}`);
+    const repair = damaged.some(({ table }) => table === 'events')
+      ? 'rollups may have what damaged events lack: mend the events first'
+      : 'repair with: adtally rebuild --from DAY --to DAY';
+    say(
+      `${countedDifferences({ differences, more })} of rollups from the raw events; ${isOpen ? 'mend the ledger first' : repair}`,
+    );
   }
   if (closes.length > 0) {
     say(`${counted(closes.length, 'closed month')} changed after it was closed; restore it from a backup`);
   }
   await giveUp(store, damaged.filter(isNeedless));
-  for (const part of left)
-    say(`${describeDamagedPart(part)}; ${mendingPart(isSure && compared.includes(part))}`);
-  if (found + left.length > 0) process.exitCode = 1;
+  for (const part of left) say(`${describeDamagedPart(part)}; ${mendingPart(tellerOf(part) === 'ledger')}`);
+  if (found + closes.length + left.length > 0) process.exitCode = 1;
 }
 
-/** The damaged parts whose rows are missed by what is compared; for sure where nothing lacks that they are compared with. */
-async function comparedOf(
+/** By table and month what tells whether a damaged part is missed: what lacks rows itself tells less. */
+async function tellers(
   store: Store,
   damaged: readonly DamagedPart[],
-): Promise<{ readonly compared: readonly DamagedPart[]; readonly isSure: boolean }> {
-  if (damaged.length === 0) return { compared: [], isSure: true };
+): Promise<(part: DamagedPart) => 'ledger' | 'rollups' | 'closes' | 'nothing'> {
   const lacks = (table: string) => damaged.some((part) => part.table === table);
   const pruned = await select<{ month: string }>(
     store,
     'SELECT DISTINCT toString(month) AS month FROM pruned_months',
   );
   const closed = lacks('closes') ? [] : Object.keys(catalog.families).map(closedTable);
-  const tables = ['events', 'chunk_days', ...rollups(catalog).map(({ table }) => table), ...closed];
-  const compared = damaged.filter(
-    ({ table, partition }) =>
-      tables.includes(table) && !(table === 'events' && pruned.some(({ month }) => month === partition)),
-  );
-  return { compared, isSure: !lacks('load_chunks') && !lacks('pruned_months') };
+  const compared = ['events', 'chunk_days', ...rollups(catalog).map(({ table }) => table)];
+  const isSure = !lacks('load_chunks') && !lacks('pruned_months');
+  return ({ table, partition }) => {
+    if (closed.includes(table)) return 'closes';
+    if (!compared.includes(table)) return 'nothing';
+    const isFolded = table === 'events' && pruned.some(({ month }) => month === partition);
+    return isSure && !isFolded ? 'ledger' : 'rollups';
+  };
 }
 
 /** Reports answer again; what they said before can no longer be told where it was made of these parts. */
@@ -110,15 +123,13 @@ async function giveUp(store: Store, parts: readonly DamagedPart[]): Promise<void
   await endRewrite(store, months, { beganAt, isLost: 'true' });
   await dropDamagedParts(store, parts);
   await untilReportsShowIt();
-  say(
-    `${counted(parts.length, 'damaged part')} given up: nothing else lacks the rows, and reports answer again`,
-  );
+  say(`${counted(parts.length, 'damaged part')} given up: no report is refused for that any more`);
 }
 
-function mendingPart(isCompared: boolean): string {
-  if (isCompared)
-    return 'reports that may lack its rows are refused. Mend the differences, then run adtally verify without --from and --to';
-  return 'nothing tells what it had, and reports that may lack it are refused. Restore a backup; or load or enter again what it can have had, then run adtally verify --drop-damaged';
+function mendingPart(isTold: boolean): string {
+  return isTold
+    ? 'mend the differences, then run adtally verify without --from and --to'
+    : 'restore a backup; or load or enter again what it may have had, then run adtally verify --drop-damaged without --from and --to';
 }
 
 function countedDifferences({
