@@ -4,7 +4,12 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import { requireWholeStore } from '../../clickhouse/consistency/damaged-parts.ts';
+import {
+  damagedParts,
+  historyTables,
+  requireWhole,
+  tablesOf,
+} from '../../clickhouse/consistency/damaged-parts.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import type { FormatName } from '../../ingest/formats/formats.ts';
 import type { Input } from '../../ingest/input/input.ts';
@@ -87,8 +92,12 @@ async function reconcileFile(
   const whose = { reader, catalog, family, account, namesFiles: true };
   const where = { timezone: await reportTimezone(store), routing: await routingOf(store) };
   const figures = figuresOf(family, flags.figures);
+  const before = await damagedParts(store);
   const reconciled = await compareReport({ ...whose, ...where }, report, { from, to, figures }, file);
-  await requireWholeStore(store, { days: [reconciled.compared], ledger: true });
+  requireWhole([...before, ...(await damagedParts(store))], {
+    days: [reconciled.compared],
+    tables: [...tablesOf(catalog, family), ...historyTables],
+  });
   await tell(reconciled, report, { tolerance }, flags);
   if (report.rejected === 0) return;
   say(`${counted(report.rejected, 'record')} of theirs cannot be read and is compared with nothing:`);

@@ -1,13 +1,14 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { DamagedFigures, requireWholeStore } from '../../clickhouse/consistency/damaged-parts.ts';
+import { DamagedFigures, requireWholeStore, tablesOf } from '../../clickhouse/consistency/damaged-parts.ts';
 import { requireNoUnsettledChunk, UnsettledChunk } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { monthName } from '../../clickhouse/months.ts';
 import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { openRejects } from '../../ingest/rejects/rejected-rows.ts';
-import { daysOfMonth, type Month, monthName } from './month.ts';
+import { daysOfMonth, type Month } from './month.ts';
 
 /**
  * Requires what `verify` checks of a month: no chunk is in doubt, and ledger, events and rollups agree.
@@ -21,7 +22,7 @@ export async function requireSoundMonth(
   account?: string,
 ): Promise<void> {
   const { start: from, end: to } = daysOfMonth(month);
-  await requireWholeMonth(store, month);
+  await requireWholeMonth(store, catalog, month);
   await requireNoUnsettledChunk(store, 'close', { from, to }).catch((error: unknown) => {
     throw error instanceof UnsettledChunk ? new LoadRefused(error.message, 'month') : error;
   });
@@ -40,9 +41,10 @@ export async function requireSoundMonth(
 }
 
 /** Requires that no part of what the month is made of was set aside as damaged. @throws saying so */
-export async function requireWholeMonth(store: Store, month: Month): Promise<void> {
+export async function requireWholeMonth(store: Store, catalog: Catalog, month: Month): Promise<void> {
   const { start: first, end: last } = daysOfMonth(month);
-  await requireWholeStore(store, { days: [{ first, last }] }).catch((error: unknown) => {
+  const tables = Object.keys(catalog.families).flatMap((family) => tablesOf(catalog, family));
+  await requireWholeStore(store, { days: [{ first, last }], tables }).catch((error: unknown) => {
     if (!(error instanceof DamagedFigures)) throw error;
     throw new LoadRefused(`${monthName(month)} cannot be closed: ${error.message}`, 'month');
   });

@@ -155,7 +155,7 @@ export async function startService(
       onFound: (part) =>
         log.error(
           part,
-          `${describeDamagedPart(part)}: reports that may lack its rows are refused; adtally verify tells how to mend it`,
+          `${describeDamagedPart(part)}: reports that need its rows are refused; adtally verify tells how to mend it`,
         ),
     });
     const answers = new Answers({

@@ -76,7 +76,7 @@ const figures: readonly Figures[] = [
     metrics: [
       [
         'adtally_damaged_parts',
-        'Parts that ClickHouse found damaged and goes on without: reports that may lack their rows are refused.',
+        'Parts that ClickHouse found damaged and goes on without: reports that need their rows are refused.',
       ],
     ],
     read: async ({ store }) => [(await damagedParts(store)).length],

@@ -2,12 +2,13 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { catalog } from '../../catalog/catalog.ts';
+import { monthName } from '../../clickhouse/months.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { requireSettings } from '../../clickhouse/settings.ts';
 import { type AccountMonth, canonicalText, unconfirmedDays } from '../close/canonical-text.ts';
 import { closeMonth } from '../close/close-month.ts';
 import { type Close, closesOf, manifestText } from '../close/closes.ts';
-import { daysOfMonth, type Month, monthName, monthNamed } from '../close/month.ts';
+import { daysOfMonth, type Month, monthNamed } from '../close/month.ts';
 import { accountsOf, openRejectsOf, requireSoundMonth, requireWholeMonth } from '../close/unready.ts';
 import { routingOf } from '../close/verify-closes.ts';
 import { withReader } from '../close/with-reader.ts';
@@ -82,7 +83,7 @@ export const closeMonths: Operation<typeof toClose, z.infer<typeof outcome>> = {
           anyway,
           beforeLast: async () => {
             load.assertTurnHeld();
-            await requireWholeMonth(context.store, month);
+            await requireWholeMonth(context.store, catalog, month);
           },
         }),
       );

@@ -179,7 +179,7 @@ function ownRowsOnly(account: string, owners: Readonly<Record<string, string>>):
 }
 
 /** The tables that a report may read, each with the column that holds the account. */
-function ownersOf(plan: Plan): Record<string, string> {
+export function ownersOf(plan: Plan): Record<string, string> {
   const { reads, options, closed, adjusted, past, byLoad } = plan;
   const { family } = plan.breakdown;
   const today = [...[reads, []].map((dimensions) => rollupTable(family, dimensions)), 'confirmations'];

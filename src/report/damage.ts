@@ -1,11 +1,15 @@
+import { changesTable } from '../../catalog/breakdowns.ts';
 import {
   type DamagedPart,
   damagedPartsQuery,
+  historyTables,
+  namesTables,
   ofDatabase,
   type Questioned,
   requireWhole,
 } from '../../clickhouse/consistency/damaged-parts.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
+import { ownersOf } from './compile.ts';
 import type { Plan } from './plan.ts';
 
 /** ClickHouse takes longer to start again: from a kill to the next answer 480 ms were measured, on an empty store. */
@@ -26,9 +30,9 @@ export interface DamageOptions {
  */
 export class Damage {
   readonly #options: DamageOptions;
-  #parts: readonly DamagedPart[] = [];
+  #parts: readonly Found[] = [];
   /** The shards that told; those of which nobody has heard may have started. */
-  #shards: string | undefined;
+  #shards: ReadonlySet<number> = new Set();
   /** When ClickHouse was last asked for damaged parts, and when anything last showed that it has not started since. */
   #askedAt = Number.NEGATIVE_INFINITY;
   #knownAt = Number.NEGATIVE_INFINITY;
@@ -49,9 +53,23 @@ export class Damage {
     state: { readonly mayHaveRestarted: boolean; readonly shards: ReadonlySet<number> },
   ): Promise<void> {
     const isLate = performance.now() - since > lateMs;
-    const isKnown = this.#parts.length === 0 && listed(state.shards) === this.#shards;
+    const isKnown = this.#parts.length === 0 && isSame(state.shards, this.#shards);
     if (isLate || state.mayHaveRestarted || !isKnown) await this.#ask();
     else this.#knownAt = Math.max(this.#knownAt, since);
+  }
+
+  /** Whether anything was damaged when it was last asked for. */
+  get isKnown(): boolean {
+    return this.#parts.length > 0;
+  }
+
+  /** What is damaged now: ClickHouse finds damage only when it starts. */
+  async parts(): Promise<readonly DamagedPart[]> {
+    const isOpen = () => performance.now() - this.#knownAt > noRestartMs;
+    if (isOpen()) await this.#ask();
+    // A shard was skipped.
+    if (isOpen()) await this.#ask();
+    return this.#parts;
   }
 
   /** @throws {DamagedFigures} when what is known to be damaged may have rows that the answer needs */
@@ -60,12 +78,11 @@ export class Damage {
   }
 
   /**
-   * To be called when an answer begins to arrive, before anybody sees it: ClickHouse finds damage only when it starts.
+   * To be called when an answer begins to arrive, before anybody sees it.
    * @throws {DamagedFigures} when a part that was set aside may have rows that the answer needs
    */
   async requireWhole(questioned: Questioned): Promise<void> {
-    if (performance.now() - this.#knownAt > noRestartMs) await this.#ask();
-    this.refuse(questioned);
+    requireWhole(await this.parts(), questioned);
   }
 
   /** What work finds, if nothing was damaged before and after it. @throws {DamagedFigures} */
@@ -87,17 +104,20 @@ export class Damage {
   async #read(since: number): Promise<void> {
     const { reader, database, onFound } = this.#options;
     try {
-      const rows = await reader.rows<DamagedPart & { readonly shard: number }>({
+      const rows = await reader.rows<Found>({
         query: damagedPartsQuery,
         params: ofDatabase(database),
         // What is on a shard that is down no report reads.
         settings: { max_threads: 1, priority: 1, log_queries: 0, skip_unavailable_shards: 1 },
       });
       const known = new Set(this.#parts.map(({ table, part }) => `${table} ${part}`));
-      this.#parts = rows.filter(({ table }) => table !== '');
-      this.#shards = listed(new Set(rows.map(({ shard }) => shard)));
+      const shards = new Set(rows.map(({ shard }) => shard));
+      // A shard that was skipped may answer the report: what it last told stands, and it is asked once more.
+      const kept = this.#parts.filter(({ shard }) => !shards.has(shard));
+      this.#parts = [...rows.filter(({ table }) => table !== ''), ...kept];
+      if ([...this.#shards].every((shard) => shards.has(shard))) this.#knownAt = since;
+      this.#shards = shards;
       this.#askedAt = since;
-      this.#knownAt = since;
       for (const part of this.#parts) if (!known.has(`${part.table} ${part.part}`)) onFound(part);
     } finally {
       if (this.#asking?.since === since) this.#asking = undefined;
@@ -105,12 +125,26 @@ export class Damage {
   }
 }
 
-const listed = (shards: ReadonlySet<number>): string => [...shards].sort((a, b) => a - b).join();
+const isSame = (some: ReadonlySet<number>, others: ReadonlySet<number>): boolean =>
+  some.size === others.size && [...some].every((shard) => others.has(shard));
 
-/** What a report is answered from. */
-export function questionedBy({ days, compared, past, byLoad }: Plan): Questioned {
+/** With the number of its shard. */
+type Found = DamagedPart & { readonly shard: number };
+
+/** What a report is answered from. @param more tables that are read beside those of reports */
+export function questionedBy(plan: Plan, more: readonly string[] = []): Questioned {
+  const { days, compared, options } = plan;
+  const { as_of, moment, adjustments, by_load } = options;
+  const isClosed = as_of !== undefined && !adjustments;
+  const isOfLoads = moment !== undefined || by_load;
   return {
     days: [days, ...(compared ? [compared.days] : [])],
-    ledger: past !== undefined || byLoad !== undefined,
+    tables: [
+      ...Object.keys(ownersOf({ ...plan, ...(isClosed && { closed: [] }) })),
+      // What an unload that mends damaged events leaves in rollups is made of the others.
+      ...(isClosed ? ['placements'] : ['events', ...namesTables]),
+      ...(isOfLoads ? [changesTable(plan.breakdown.family), ...historyTables] : []),
+      ...more,
+    ],
   };
 }

@@ -18,8 +18,8 @@ export function closesOf({ damage, reader, gate, routingOf }: ClosesDeps, family
     const slot = await gate.enter(account, 'small', signal);
     try {
       const whose = { family, account, routing: routingOf(account) };
-      const days = [{ first: range.start_time, last: range.end_time }];
-      const result = await damage.whole({ days }, () => accountCloses(reader, whose, range, signal));
+      const questioned = { days: [], tables: ['closes', 'placements'] };
+      const result = await damage.whole(questioned, () => accountCloses(reader, whose, range, signal));
       return c.json({ result }, 200, { Vary: 'Accept' });
     } finally {
       slot.leave();

@@ -38,7 +38,8 @@ export function manifestRoutes(deps: ManifestDeps): Hono<HttpEnv> {
     try {
       const whose = { account, routing: routingOf(account) };
       const revision = c.req.param('revision') ?? '';
-      const text = await damage.whole({ days: [] }, () => accountManifest(reader, whose, revision, signal));
+      const questioned = { days: [], tables: ['closes', 'placements'] };
+      const text = await damage.whole(questioned, () => accountManifest(reader, whose, revision, signal));
       if (text === undefined) throw new Problem('not_found', 'this account has no close of this name');
       return c.body(text, 200, { 'content-type': 'application/x-ndjson' });
     } finally {

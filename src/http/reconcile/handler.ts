@@ -2,6 +2,7 @@ import type { Handler } from 'hono';
 import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
+import { historyTables, requireWhole, tablesOf } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { MappingError } from '../../../ingest/event/mapping.ts';
 import { packingMark } from '../../../ingest/input/first-bytes.ts';
 import { heldInput } from '../../../ingest/input/held-input.ts';
@@ -131,13 +132,17 @@ async function compared(
   { input, asked, signal, damage }: SentFile,
 ): Promise<string> {
   const { start_time: from, end_time: to, metrics: figures, tolerance } = asked;
+  const before = await damage.parts();
   const content = JSON.stringify(await mappingOf(whose, input, asked));
   const report = await readTheirFile(store, whose.reader, whose, {
     ...{ input, part: { from, to }, maxBytes: maxSideBytes, signal },
     mapping: { mapping: { name: thisRequest, content } },
   });
   const reconciled = await compareReport(whose, report, { from, to, figures }, name);
-  await damage.requireWhole({ days: [reconciled.compared], ledger: true });
+  requireWhole([...before, ...(await damage.parts())], {
+    days: [reconciled.compared],
+    tables: [...tablesOf(whose.catalog, whose.family), ...historyTables],
+  });
   return answerOf(reconciled, report, { tolerance }, mostRows);
 }
 

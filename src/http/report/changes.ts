@@ -1,4 +1,5 @@
 import type { Handler } from 'hono';
+import { tablesOf } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { type Changes, changesBody } from '../../report/changes/changes.ts';
 import { everyDay } from '../../report/plan.ts';
 import { parseBody } from '../../report/request.ts';
@@ -7,13 +8,13 @@ import type { HttpEnv } from '../request/env.ts';
 import type { ReportDeps } from './handler.ts';
 import { requireJsonAccepted } from './negotiation.ts';
 
-export interface ChangesDeps extends Pick<ReportDeps, 'damage' | 'gate' | 'routingOf'> {
+export interface ChangesDeps extends Pick<ReportDeps, 'catalog' | 'damage' | 'gate' | 'routingOf'> {
   readonly changes: Changes;
 }
 
 /** Answers which days of a family changed since a time. */
 export function changesOf(
-  { changes, damage, gate, routingOf }: ChangesDeps,
+  { catalog, changes, damage, gate, routingOf }: ChangesDeps,
   family: string,
 ): Handler<HttpEnv> {
   return async function changesHandler(c) {
@@ -26,7 +27,8 @@ export function changesOf(
     try {
       const question = { family, account, since, routing: routingOf(account) };
       // What is missing may have changed on any day.
-      const result = await damage.whole({ days: [everyDay] }, () => changes.since(question, signal));
+      const questioned = { days: [everyDay], tables: tablesOf(catalog, family) };
+      const result = await damage.whole(questioned, () => changes.since(question, signal));
       return c.json({ result }, 200, { Vary: 'Accept' });
     } finally {
       slot.leave();

@@ -1,6 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Handler } from 'hono';
+import { historyTables } from '../../../clickhouse/consistency/damaged-parts.ts';
+import { questionedBy } from '../../report/damage.ts';
 import { compileExplanation, differs } from '../../report/explain/compile-explanation.ts';
 import { explainBody, explainedRow } from '../../report/explain/explain-request.ts';
 import { parseBody } from '../../report/request.ts';
@@ -33,10 +35,8 @@ export function explanationOf(
     const fields = parseBody(schema, c.get('body'));
     const account = c.get('account');
     const signal = callerOf(c);
-    const { query, params, settings } = compileExplanation(
-      catalog,
-      explainedRow(catalog, family, account, fields, routingOf(account)),
-    );
+    const explained = explainedRow(catalog, family, account, fields, routingOf(account));
+    const { query, params, settings } = compileExplanation(catalog, explained);
     const statement = {
       query: `${query}\nFORMAT JSONEachRow`,
       params,
@@ -51,7 +51,7 @@ export function explanationOf(
     const slot = await gate.enter(account, 'large', signal);
     try {
       const ask = async () => text(await reader.stream(statement, { signal }));
-      const questioned = { days: [{ first: fields.start_time, last: fields.end_time }], ledger: true };
+      const questioned = questionedBy(explained.plan, historyTables);
       const answer = await damage.whole(questioned, () => askedAgain(ask, signal));
       return c.body(answer, 200, { 'content-type': 'application/json', Vary: 'Accept' });
     } finally {

@@ -7,7 +7,7 @@ import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
 import { asOf, requireSameThen } from '../../report/as-of-moment.ts';
 import { rowColumns } from '../../report/columns.ts';
-import type { Damage } from '../../report/damage.ts';
+import { type Damage, questionedBy } from '../../report/damage.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
 import type { Answers, Asking, FoundAnswer } from '../../report/kept/answers.ts';
 import { slowMs } from '../../report/kept/known-sizes.ts';
@@ -127,8 +127,8 @@ export function report(
 }
 
 /** See `asOf`. */
-export function planOfThen(
-  { reader, catalog, gate, timeoutSeconds }: ReportDeps,
+export async function planOfThen(
+  { reader, catalog, damage, gate, timeoutSeconds }: ReportDeps,
   today: Plan,
   signal: AbortSignal,
 ): Promise<Plan> {
@@ -140,7 +140,13 @@ export function planOfThen(
       slot.leave();
     }
   };
-  return asOf(reader, catalog, today, { signal, inPlace, timeoutSeconds });
+  try {
+    return await asOf(reader, catalog, today, { signal, inPlace, timeoutSeconds });
+  } catch (error) {
+    // What is damaged could have told it.
+    await damage.requireWhole(questionedBy(today));
+    throw error;
+  }
 }
 
 interface Computing {

@@ -98,17 +98,25 @@ export class Answers {
     const { version, damage, maxBytes } = this.#options;
     const asked = { plan, format };
     // The state of the store does not tell when the ledger or what was taken away changes.
-    if (maxBytes === 0 || plan.past || plan.byLoad) return this.#ask(asked, 'fwd=bypass');
+    const bypass = async () => {
+      // A repair that ends before the answer leaves nothing that tells of the damage.
+      await damage.requireWhole(questionedBy(plan));
+      return this.#ask(asked, 'fwd=bypass');
+    };
+    if (maxBytes === 0 || plan.past || plan.byLoad) return bypass();
     const key = keyOf(plan, format);
-    const current = version.of(plan);
-    const before = this.#memory.has(key) ? undefined : version.known(plan);
+    const current = version.of(plan).then((state) => {
+      if (state) damage.refuse(questionedBy(plan));
+      return state;
+    });
+    current.catch(() => {});
+    const before = this.#memory.has(key) || damage.isKnown ? undefined : version.known(plan);
     // What nobody has asked begins at once: its rows are of the state known before, or newer.
     if (before && !this.#underWay.has(flightOf(key, before.ofReport(plan)))) {
       return this.#ask(asked, 'fwd=uri-miss', { key, state: before.ofReport(plan), current });
     }
     const store = await current;
-    if (!store) return this.#ask(asked, 'fwd=bypass');
-    damage.refuse(questionedBy(plan));
+    if (!store) return bypass();
     const state = store.ofReport(plan);
     const kept = this.#memory.get(key);
     if (kept?.answer && kept.state === state) return { status: 'hit', answer: kept.answer };
