@@ -2,24 +2,11 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { endpoints, rollupTable } from '../../catalog/breakdowns.ts';
-import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
-import {
-  DamagedFigures,
-  damagedParts,
-  historyTables,
-  requireWholeTable,
-  tablesOf,
-} from '../../clickhouse/consistency/damaged-parts.ts';
+import { damagedParts, requireWholeTable } from '../../clickhouse/consistency/damaged-parts.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
-import { Reader } from '../../clickhouse/reader.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { Damage } from '../../src/report/damage.ts';
-import { Answers } from '../../src/report/kept/answers.ts';
-import { StoreVersion } from '../../src/report/kept/store-version.ts';
-import { planReport } from '../../src/report/plan.ts';
 import { embedded } from '../support/compiled.ts';
 import { engineIn } from '../support/embedded-processes.ts';
 import { event, ndjson } from '../support/events.ts';
@@ -212,32 +199,6 @@ test('a damaged part of the ledger is an error of what loads tell, and of no rep
   expect(await explained('2026-09')).toMatchObject({ status: 200 });
 });
 
-test('a report is refused before it begins, because a rebuild on the way would take what tells of the damage', async () => {
-  const { database } = store.address;
-  const reader = new Reader(store.address, 10_000);
-  const found: string[] = [];
-  const damageOf = new Damage({ reader, database, onFound: ({ table }) => found.push(table) });
-  const version = new StoreVersion({
-    ...{ reader, catalog, database, damage: damageOf, trustMs: 5_000 },
-    onError: (error) => {
-      throw error;
-    },
-  });
-  const [endpoint] = endpoints(catalog);
-  if (!endpoint) throw new Error('there is no endpoint');
-  const plan = planReport(endpoint.breakdown, 'advertiser', { start: '2026-09-01', end: '2026-09-28' });
-  await version.of(plan);
-  const undo = await setAside(rollupTable(endpoint.breakdown.family, []), '202609');
-  await damageOf.follow(performance.now(), { mayHaveRestarted: true, shards: new Set([0]) });
-  for (const maxBytes of [1_000_000, 0]) {
-    const answers = new Answers({ reader, version, damage: damageOf, maxBytes });
-    await expect(answers.find(plan, 'json')).rejects.toThrow(DamagedFigures);
-  }
-  expect(found).toHaveLength(1);
-  await undo();
-  reader.close();
-});
-
 test('the service sees damaged names, which reports of their family show', async () => {
   writeFileSync(
     join(folder, 'names.ndjson'),
@@ -277,25 +238,4 @@ test('folded events are not given up while rollups have what they lack', async (
   });
   expect(await damagedParts(store)).toHaveLength(1);
   await undo();
-});
-
-test('each table is one that figures are made of, or one that none is', () => {
-  const schema = readFileSync(new URL('../../clickhouse/schema.sql', import.meta.url), 'utf8');
-  const tables = [...schema.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name);
-  const read = Object.keys(catalog.families).flatMap((family) => tablesOf(catalog, family));
-  const others = [
-    ...[
-      'account_currencies',
-      'account_limits',
-      'agreed',
-      'audit',
-      'chunk_days',
-      'followed_files',
-      'incoming',
-    ],
-    ...['incoming_staging', 'mails', 'migrations', 'rejected_rows', 'schedules', 'settings', 'sign_outs'],
-    ...['tokens', 'unsubscribed', 'withdrawn_chunks'],
-  ];
-  const known = new Set([...read, ...historyTables, ...others]);
-  expect(tables.filter((name) => !known.has(name ?? ''))).toEqual([]);
 });

@@ -1,0 +1,87 @@
+import { mkdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { endpoints, rollupTable } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
+import { DamagedFigures, historyTables, tablesOf } from '../../clickhouse/consistency/damaged-parts.ts';
+import { exchangeMonths, newStaging } from '../../clickhouse/consistency/replace-months.ts';
+import { Reader } from '../../clickhouse/reader.ts';
+import { Damage } from '../../src/report/damage.ts';
+import { Answers } from '../../src/report/kept/answers.ts';
+import { StoreVersion } from '../../src/report/kept/store-version.ts';
+import { planReport } from '../../src/report/plan.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+
+/** Where ClickHouse puts a part of the table that it finds damaged. */
+async function asideOf(table: string): Promise<string> {
+  const [{ path } = { path: '' }] = await select<{ path: string }>(
+    db.store,
+    `SELECT data_paths[1] AS path FROM system.tables WHERE database = currentDatabase() AND name = '${table}'`,
+  );
+  return join(path, 'detached', 'broken-on-start_202609_1_1_0');
+}
+
+test('a report is refused before it begins, because a rebuild on the way would take what tells of the damage', async () => {
+  const { database } = db.address;
+  const reader = new Reader(db.address, 10_000);
+  const found: string[] = [];
+  const damage = new Damage({ reader, database, onFound: ({ table }) => found.push(table) });
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  const version = new StoreVersion({ reader, catalog, database, damage, trustMs: 5_000, onError });
+  const [endpoint] = endpoints(catalog);
+  if (!endpoint) throw new Error('there is no endpoint');
+  const range = (month: string) => ({ start: `${month}-01`, end: `${month}-28` });
+  const planOf = (month: string) => planReport(endpoint.breakdown, 'a', range(month));
+  const table = rollupTable(endpoint.breakdown.family, []);
+  await version.of(planOf('2026-09'));
+  const aside = await asideOf(table);
+  mkdirSync(aside);
+  await damage.follow(performance.now(), { mayHaveRestarted: true, shards: new Set([0]) });
+  rmdirSync(aside);
+  const kept = new Answers({ reader, version, damage, maxBytes: 1_000_000 });
+  await expect(kept.find(planOf('2026-09'), 'json')).rejects.toThrow(DamagedFigures);
+  expect(await kept.find(planOf('2026-08'), 'json')).toHaveProperty('ask');
+  mkdirSync(aside);
+  await damage.follow(performance.now(), { mayHaveRestarted: true, shards: new Set([0]) });
+  const bypassed = new Answers({ reader, version, damage, maxBytes: 0 });
+  await expect(bypassed.find(planOf('2026-09'), 'json')).rejects.toThrow(DamagedFigures);
+  rmdirSync(aside);
+  expect(found).toEqual([table]);
+  reader.close();
+});
+
+test('what was found damaged before it takes the place of a table does not take it', async () => {
+  const staging = newStaging()('events');
+  await db.store.command({ query: `CREATE TABLE ${staging} AS events` });
+  const aside = await asideOf(staging);
+  mkdirSync(aside);
+  await expect(exchangeMonths({ store: db.store }, 'events', [], staging)).rejects.toThrow('is damaged');
+  rmdirSync(aside);
+  await exchangeMonths({ store: db.store }, 'events', [], staging);
+});
+
+test('each table is one that figures are made of, or one that none is', () => {
+  const schema = readFileSync(new URL('../../clickhouse/schema.sql', import.meta.url), 'utf8');
+  const tables = [...schema.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name]) => name);
+  const read = Object.keys(catalog.families).flatMap((family) => tablesOf(catalog, family));
+  const others = [
+    ...[
+      'account_currencies',
+      'account_limits',
+      'agreed',
+      'audit',
+      'chunk_days',
+      'followed_files',
+      'incoming',
+    ],
+    ...['incoming_staging', 'mails', 'migrations', 'rejected_rows', 'schedules', 'settings', 'sign_outs'],
+    ...['tokens', 'unsubscribed', 'withdrawn_chunks'],
+  ];
+  const known = new Set([...read, ...historyTables, ...others]);
+  expect(tables.filter((name) => !known.has(name ?? ''))).toEqual([]);
+});
