@@ -383,7 +383,7 @@ CREATE VIEW damaged_parts
 AS SELECT
     database,
     `table` AS name,
-    extract(d.name, '^broken[^_]*_([^_]+)_') AS partition,
+    ifNull(partition_id, 'all') AS partition,
     d.name AS part
 FROM system.detached_parts AS d
 WHERE startsWith(d.name, 'broken') AND (`table` != 'incoming_staging') AND (NOT startsWith(`table`, 'rebuild_'))

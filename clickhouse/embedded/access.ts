@@ -107,7 +107,7 @@ function reporterGrants(databases: readonly string[]): string[] {
     // What changed since an answer was kept; only of tables that the reporter may read.
     'SELECT ON system.parts',
     // What ClickHouse goes on without; likewise.
-    'SELECT(database, table, name) ON system.detached_parts',
+    'SELECT(database, table, partition_id, name) ON system.detached_parts',
     'SELECT(name, free_space, total_space) ON system.disks',
     'SELECT(metric, value) ON system.metrics',
     // How many rows a report had, or why it broke off, for the log of the service.

@@ -1,9 +1,9 @@
 -- Parts whose small files ClickHouse found damaged when it started: it goes on without them, and reports must not
 -- (clickhouse/consistency/damaged-parts.ts). One row without a name, so that each node has one. What is made anew anyway is
--- left out. The month is told by the name: partition_id is NULL for a part that was set aside under a name that was taken.
+-- left out.
 -- cluster: by name
 CREATE VIEW IF NOT EXISTS damaged_parts AS
-SELECT database, table AS name, extract(d.name, '^broken[^_]*_([^_]+)_') AS partition, d.name AS part
+SELECT database, table AS name, ifNull(partition_id, 'all') AS partition, d.name AS part
 FROM system.detached_parts AS d
 WHERE startsWith(d.name, 'broken') AND table != 'incoming_staging' AND NOT startsWith(table, 'rebuild_')
 UNION ALL
