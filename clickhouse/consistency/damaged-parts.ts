@@ -4,6 +4,7 @@ import { type Store, select } from '../client.ts';
 import { layoutOf, localDatabase } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
 import { monthName, monthOf } from '../months.ts';
+import { namesTables } from '../names-tables.ts';
 import { rollups } from '../rollups.ts';
 
 /** A part that ClickHouse found damaged when it started, and set aside: its rows are in no answer. */
@@ -36,9 +37,6 @@ export class DamagedFigures extends Error {
     this.parts = parts;
   }
 }
-
-/** Names in reports, and which shard an account is on. */
-export const namesTables = ['ad_units', 'campaigns', 'creatives', 'placements', 'sites'];
 
 /** What tells of loads, and what was there before. */
 export const historyTables = [

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { changesTable, closedTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { eventColumns } from '../../catalog/events.ts';
-import { namesTables } from '../consistency/damaged-parts.ts';
+import { namesTables } from '../names-tables.ts';
 import { besideOf, restoreMark } from '../restoring.ts';
 import { rollups } from '../rollups.ts';
 

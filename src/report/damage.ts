@@ -3,11 +3,11 @@ import {
   type DamagedPart,
   damagedPartsQuery,
   historyTables,
-  namesTables,
   ofDatabase,
   type Questioned,
   requireWhole,
 } from '../../clickhouse/consistency/damaged-parts.ts';
+import { namesTables } from '../../clickhouse/names-tables.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { ownersOf } from './compile.ts';
 import type { Plan } from './plan.ts';
