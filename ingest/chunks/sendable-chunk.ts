@@ -18,8 +18,6 @@ export type KnownChunks = (head: string) => Promise<readonly KnownChunk[]>;
 
 /** A chunk as it is sent, whatever the format. */
 export interface SendableChunk extends SentChunk {
-  /** What keeps it from being stored twice; absent: its name. */
-  readonly token?: string;
   /** How its records are read. */
   readonly source: RecordSource;
   /** Its bytes, in the format of the source. Each call begins anew, so that they can be sent again. */

@@ -2,7 +2,7 @@ import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { type Ledger, recordChunk, type SentChunk, storeTime } from '../ledger/ledger.ts';
+import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
@@ -95,12 +95,9 @@ async function decide(
       facts = { ...facts, withdrawn: await wasWithdrawn(ledger, chunk) };
     } else if (how === 'look-up-dedup') {
       dedup = await dedupStateOf(ledger.store, sent?.sentAt ?? '', ledger.retries);
-      if (batch && dedup === 'reliable' && !(await isHeldBack(ledger, batch, chunk))) dedup = 'may-lose-rows';
+      if (batch && dedup === 'reliable' && !(await isHeldBack(ledger, batch, chunk))) dedup = 'unreliable';
       facts = { ...facts, dedup };
     } else if (how === 'skip') return { how, rows: loaded?.counted ?? 0 };
-    // Nothing will be left of what came before.
-    else if (how === 'withdraw-and-send')
-      return { how, loadTime: await storeTime(ledger), dedup: 'reliable' };
     else return { how, loadTime, dedup, ...(batch && { batch }) };
   }
 }

@@ -30,17 +30,20 @@ export async function markLoaded(
   await recordChunk(ledger, load, chunk, 'loaded_at', counts);
 }
 
-/** Records that chunks are about to be withdrawn, and on which days some of them had arrived. */
+/** Records that chunks are about to be withdrawn, and on which days some of them had arrived, or are held back. */
 export async function markWithdrawn(
   { store, retries }: Ledger,
   load: Load,
   chunks: readonly string[],
 ): Promise<void> {
+  if (chunks.length === 0) return;
   const query = `
     INSERT INTO withdrawn_chunks (chunk, day, load_id)
     SELECT arrayJoin({chunks:Array(String)}), toDate(0), {loadId:String}
     UNION ALL
-    SELECT DISTINCT chunk, day, {loadId:String} FROM chunk_days WHERE chunk IN {chunks:Array(String)}`;
+    SELECT DISTINCT chunk, day, {loadId:String} FROM chunk_days WHERE chunk IN {chunks:Array(String)}
+    UNION ALL
+    SELECT DISTINCT chunk, day, {loadId:String} FROM incoming_staging WHERE chunk IN {chunks:Array(String)} AND empty(faults)`;
   await retrying(() => store.command({ query, query_params: { chunks, loadId: load.id } }), retries);
 }
 
@@ -63,22 +66,25 @@ export async function recordDaysChanged(
   }
 }
 
+interface CountedEvents {
+  readonly events: number;
+  readonly listed: number;
+  /** Revenue was confirmed since the first of them came. */
+  readonly confirmed: 0 | 1;
+}
+
 /**
  * How many events of a chunk ClickHouse has, and how many of them its list of days has; the rollups may still lack
  * some.
  */
-export async function countEvents(
-  { store, retries }: Ledger,
-  { id }: SentChunk,
-): Promise<{ readonly events: number; readonly listed: number }> {
+export async function countEvents({ store, retries }: Ledger, { id }: SentChunk): Promise<CountedEvents> {
   const query = `
     SELECT (SELECT toFloat64(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS listed,
            (SELECT toFloat64(count()) FROM events WHERE chunk = {chunk:String}
-              AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})) AS events`;
-  const [row] = await retrying(
-    () => select<{ events: number; listed: number }>(store, query, { chunk: id }),
-    retries,
-  );
+              AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})) AS events,
+           toUInt8(listed > 0 AND (SELECT max(c.confirmed_at) FROM confirmations AS c)
+             >= (SELECT min(d.loaded_at) FROM chunk_days AS d WHERE chunk = {chunk:String})) AS confirmed`;
+  const [row] = await retrying(() => select<CountedEvents>(store, query, { chunk: id }), retries);
   if (!row) throw new Error(`ClickHouse did not count the events of chunk ${id}`);
   return row;
 }

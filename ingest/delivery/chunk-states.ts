@@ -10,9 +10,9 @@ type Observed<Fact> = Fact | 'unknown';
  * How a chunk is sent:
  * - `send`: for the first time.
  * - `send-again`: some of it may have arrived in an earlier attempt; ClickHouse leaves out what it has.
- * - `withdraw-and-send`: what has arrived is deleted first, then the chunk is sent under a new dedup token.
+ * - `hold-back`: until no other load runs. Then it is compared with what has arrived, and takes its place.
  */
-export type SendStep = 'send' | 'send-again' | 'withdraw-and-send';
+export type SendStep = 'send' | 'send-again' | 'hold-back';
 
 /** What the ledger says of a chunk when no load that claimed it earlier is running any more. */
 export interface ClaimFacts {
@@ -30,16 +30,15 @@ export const claimTable: Table<ClaimFacts, SendStep | 'skip' | 'look-up-withdraw
   [{ loaded: true }, 'skip'],
   [{ sent: false }, 'send'],
   [{ withdrawn: 'unknown' }, 'look-up-withdrawn'],
-  [{ withdrawn: true }, 'withdraw-and-send'],
+  [{ withdrawn: true }, 'hold-back'],
   [{ dedup: 'unknown' }, 'look-up-dedup'],
-  [{ dedup: 'expired' }, 'withdraw-and-send'],
-  [{ dedup: 'may-lose-rows' }, 'send-again'],
+  [{ dedup: 'unreliable' }, 'hold-back'],
   [{ dedup: 'reliable' }, 'send-again'],
 ];
 
 /** What is known of a chunk when ClickHouse has acknowledged it. */
 export interface SentFacts {
-  readonly how: SendStep;
+  readonly how: Exclude<SendStep, 'hold-back'>;
   /** Of all that was sent under this token, including an interruption of the latest attempt. */
   readonly dedup: DedupState;
   /** Its records are all accounted for: events, duplicates, rejected rows and those left out add up to them. */
@@ -48,37 +47,29 @@ export interface SentFacts {
   readonly whole: Observed<boolean>;
 }
 
-export const sentTable: Table<
-  SentFacts,
-  'mark-loaded' | 'repair-rollups' | 'count-events' | 'withdraw-and-send' | 'fail'
-> = [
-  // All of it may be stored twice.
-  [{ dedup: 'expired' }, 'withdraw-and-send'],
+export const sentTable: Table<SentFacts, 'mark-loaded' | 'count-events' | 'hold-back' | 'fail'> = [
+  // Some of it may be stored twice, or be lost.
+  [{ dedup: 'unreliable' }, 'hold-back'],
   // Sent once and not interrupted, it can only be wrong because adtally is.
-  [{ how: 'send', dedup: 'reliable', balanced: false }, 'fail'],
-  [{ how: 'withdraw-and-send', dedup: 'reliable', balanced: false }, 'fail'],
-  // Lost rows, or an earlier attempt that read the chunk by other rules.
-  [{ balanced: false }, 'withdraw-and-send'],
-  [{ how: 'send', dedup: 'reliable' }, 'mark-loaded'],
-  // The rollups may still hold what was deleted from the events.
-  [{ how: 'withdraw-and-send', dedup: 'reliable' }, 'repair-rollups'],
+  [{ how: 'send', balanced: false }, 'fail'],
+  // An earlier attempt that read the chunk by other rules.
+  [{ balanced: false }, 'hold-back'],
+  [{ how: 'send' }, 'mark-loaded'],
   [{ whole: 'unknown' }, 'count-events'],
-  [{ whole: false }, 'withdraw-and-send'],
-  [{ dedup: 'reliable', whole: true }, 'mark-loaded'],
-  // A part of a rollup may be lost even though all events are there.
-  [{ dedup: 'may-lose-rows', whole: true }, 'repair-rollups'],
+  [{ whole: false }, 'hold-back'],
+  [{ whole: true }, 'mark-loaded'],
 ];
 
-/** What the ledger says of a chunk whose rollups are to be repaired, when no load is running any more. */
-export interface RepairFacts {
+/** What the ledger says of a chunk that was held back, when no load is running any more. */
+export interface MendFacts {
   readonly loaded: boolean;
   /** No other load has claimed the chunk since; one that did may have withdrawn it. */
   readonly lastClaimIsOwn: boolean;
 }
 
-export const repairTable: Table<RepairFacts, 'skip' | 'repair' | 'fail'> = [
+export const mendTable: Table<MendFacts, 'skip' | 'mend' | 'fail'> = [
   [{ loaded: true }, 'skip'],
-  [{ lastClaimIsOwn: true }, 'repair'],
+  [{ lastClaimIsOwn: true }, 'mend'],
   [{ lastClaimIsOwn: false }, 'fail'],
 ];
 

@@ -7,12 +7,12 @@ import { rememberedParts } from '../../clickhouse/timings.ts';
 /**
  * Whether ClickHouse's insert deduplication can be relied on when a chunk is sent again under its token:
  * - `reliable`: what is missing is added, and nothing is stored twice.
- * - `may-lose-rows`: missing rows may stay missing, because a killed server can have recorded a part's dedup id without
- *   keeping the part. A server restored from a backup may even store everything twice.
- * - `expired`: everything may be stored twice, because the chunk was sent too long ago, or rollups were rebuilt since.
- *   Or revenue was confirmed since, and what is missing, under the time of the first claim, would pass for confirmed.
+ * - `unreliable`: everything may be stored twice, because the chunk was sent too long ago, rollups were rebuilt since, or the
+ *   server was restored from a backup. Or missing rows may stay missing, because a killed server can have recorded a part's
+ *   dedup id without keeping the part. Or revenue was confirmed since, and what is missing, under the time of the first claim,
+ *   would pass for confirmed.
  */
-export type DedupState = 'reliable' | 'may-lose-rows' | 'expired';
+export type DedupState = 'reliable' | 'unreliable';
 
 /** The dedup state of a chunk that was sent at a time of ClickHouse. */
 export async function dedupStateOf(store: Store, sentAt: string, retries: RetryOptions): Promise<DedupState> {
@@ -28,8 +28,8 @@ export async function dedupStateOf(store: Store, sentAt: string, retries: RetryO
       ),
     retries,
   );
-  if (row?.forgotten === 1) return 'expired';
-  return (await anotherServerSince(store, sentAt, retries)) ? 'may-lose-rows' : 'reliable';
+  if (row?.forgotten === 1) return 'unreliable';
+  return (await anotherServerSince(store, sentAt, retries)) ? 'unreliable' : 'reliable';
 }
 
 /**

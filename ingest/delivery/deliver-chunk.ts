@@ -1,18 +1,15 @@
-import type { Store } from '../../clickhouse/client.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
-import { type Ledger, storeTime } from '../ledger/ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { LoadError } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { chunksUnder, noteBatch, requireOwn, type SendableClaim } from './chunk-claims.ts';
 import { countEvents } from './chunk-outcome.ts';
-import { nextStep, type SendStep, sentTable } from './chunk-states.ts';
+import { nextStep, sentTable } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
-import type { Sender, SentRows } from './sender.ts';
-import { forgetPast, putInDoubt, withdrawChunks } from './withdraw-chunks.ts';
+import type { Sender, Sending, SentRows } from './sender.ts';
 
 export interface Delivery {
-  readonly store: Store;
   readonly ledger: Ledger;
   readonly sender: Sender;
   /** Absent for a dry run. */
@@ -30,91 +27,62 @@ export interface AttemptStart {
   readonly at: number;
 }
 
-interface Attempt extends AttemptStart {
-  readonly number: number;
-  readonly how: SendStep;
-  /** Of what earlier attempts sent under the same token. */
-  readonly dedup: DedupState;
-  /** Time of ClickHouse, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
-  readonly since: string;
-}
-
 /**
- * Sends a claimed chunk, again if it has to, until ClickHouse has each of its events exactly once.
- * @returns `rollupsInDoubt` when its rollups may miss some of it or count it twice
+ * Sends a claimed chunk, or holds it back where it cannot be told what ClickHouse would make of it: `mendChunks` goes on with that.
  */
 export async function deliverChunk(
   delivery: Delivery,
   chunk: SendableChunk,
   claim: SendableClaim,
   claimed: AttemptStart,
-): Promise<SentRows & { readonly rollupsInDoubt: boolean }> {
-  const { ledger, sender, load } = delivery;
+): Promise<SentRows & { readonly isHeldBack: boolean }> {
+  const { ledger, sender, load, onSent } = delivery;
+  const note = async (token: string) => load && noteBatch(ledger, load, chunk, token, claimed.at);
+  const before = async () => load && requireOwn(ledger, load, chunk, claimed.at);
+  const { how, loadTime, batch } = claim;
+  const sending = { loadTime, loadId: load?.id ?? '', onSent, note, before, first: how === 'send' };
   // What a batch has brought was not counted before.
-  const how = claim.batch && sender.counts ? 'withdraw-and-send' : claim.how;
-  let attempt: Attempt = { ...claimed, number: 0, how, dedup: claim.dedup, since: claim.loadTime };
-  for (;;) {
-    const sent = await sendOnce(delivery, chunk, claim, attempt);
-    const dedup = await dedupAfter(delivery, attempt);
-    const facts = { how: attempt.how, dedup, balanced: !(load || sender.holds) || isBalanced(chunk, sent) };
+  if (how !== 'hold-back' && !(batch && sender.counts)) {
+    const sent = batch
+      ? await sendBatchAgain(delivery, chunk, batch, sending)
+      : await sender.send(chunk, sending);
+    const dedup = await dedupAfter(delivery, claim, claimed);
+    const facts = { how, dedup, balanced: !(load || sender.holds) || isBalanced(chunk, sent) };
     let next = nextStep(sentTable, { ...facts, whole: 'unknown' });
     if (next === 'count-events') {
       next = nextStep(sentTable, { ...facts, whole: await isWhole(ledger, chunk, sent) });
     }
     if (next === 'fail') throw unbalanced(chunk, sent);
-    if (next === 'mark-loaded') return { ...sent, rollupsInDoubt: false };
-    if (next === 'repair-rollups') return { ...sent, rollupsInDoubt: true };
+    if (next === 'mark-loaded') return { ...sent, isHeldBack: false };
     delivery.rejectLimit?.takeBack(chunk.rows, sent.rejectedRows);
-    attempt = {
-      number: attempt.number + 1,
-      how: 'withdraw-and-send',
-      dedup: 'reliable',
-      interruptions: sender.interruptions,
-      at: performance.now(),
-      since: await storeTime(ledger),
-    };
   }
+  const held = await sender.holdBack(chunk, sending);
+  if (!isBalanced(chunk, held)) throw unbalanced(chunk, held);
+  return { ...held, isHeldBack: true };
 }
 
-async function sendOnce(
-  { store, ledger, sender, load, onSent }: Delivery,
+async function sendBatchAgain(
+  { ledger, sender }: Delivery,
   chunk: SendableChunk,
-  { loadTime, batch }: SendableClaim,
-  { how, number, at }: Attempt,
+  batch: string,
+  sending: Sending,
 ): Promise<SentRows> {
-  const loadId = load?.id ?? '';
-  const note = async (token: string) => load && noteBatch(ledger, load, chunk, token, at);
-  const before = async () => load && requireOwn(ledger, load, chunk, at);
-  const sending = { loadTime, loadId, onSent, note, before, first: how === 'send' };
-  if (how === 'send-again' && batch) {
-    await note(batch);
-    return sender.sendBatchAgain(chunk, batch, await chunksUnder(ledger, batch), sending);
-  }
-  if (how !== 'withdraw-and-send' || !load) return sender.send(chunk, sending);
-  await before();
-  // Others may have loaded it before.
-  await putInDoubt(ledger, load, [chunk.id]);
-  await forgetPast(store, [chunk.id]);
-  await before();
-  await withdrawChunks(store, [chunk.id]);
-  // Others may have loaded it in the middle of that, and have lost some of it.
-  if (await load.requeueIfLapsed(ledger, at)) await putInDoubt(ledger, load, [chunk.id]);
-  const token = `${chunk.id} ${load.id} ${number}`;
-  // None of its rows is left, so their load time need not be kept; revenue may have been confirmed since.
-  return sender.send({ ...chunk, token }, { ...sending, loadTime: await storeTime(ledger) });
+  await sending.note(batch);
+  return sender.sendBatchAgain(chunk, batch, await chunksUnder(ledger, batch), sending);
 }
 
 /**
  * Whether deduplication could be relied on during the whole attempt. A chunk that is sent again has the load time of
  * an earlier attempt: only now can it be told that no revenue was confirmed before it arrived.
  */
-async function dedupAfter({ ledger, sender, load }: Delivery, attempt: Attempt): Promise<DedupState> {
-  const lapsed = load?.heartbeatLapsedSince(attempt.at) ?? false;
-  if (lapsed && attempt.how === 'withdraw-and-send') return 'expired';
-  const interrupted = sender.interruptions > attempt.interruptions || lapsed;
-  if (!load || (!interrupted && attempt.how !== 'send-again')) return attempt.dedup;
-  const found = await dedupStateOf(ledger.store, attempt.since, ledger.retries);
-  return found === 'reliable' ? attempt.dedup : found;
+async function dedupAfter(
+  { ledger, sender, load }: Delivery,
+  { how, loadTime }: SendableClaim,
+  claimed: AttemptStart,
+): Promise<DedupState> {
+  const interrupted = sender.interruptions > claimed.interruptions || load?.heartbeatLapsedSince(claimed.at);
+  if (!load || (!interrupted && how === 'send')) return 'reliable';
+  return dedupStateOf(ledger.store, loadTime, ledger.retries);
 }
 
 /** Every record that was cut is an event, a duplicate, a rejected row or left out. */

@@ -11,7 +11,15 @@ import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts'
 import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
 import { firstRejects, shownRejects, storedRows } from './chunk-outcome.ts';
 import type { OddDays } from './odd-days.ts';
-import { dropStaged, heldBy, stagedCounts, stagedRejects, stagedSample, stagedTimes } from './staging.ts';
+import {
+  dropStaged,
+  heldBy,
+  type StagedCounts,
+  stagedCounts,
+  stagedRejects,
+  stagedSample,
+  stagedTimes,
+} from './staging.ts';
 
 export interface SendOptions {
   readonly store: Store;
@@ -154,18 +162,13 @@ export class Sender {
 
   /** Judges a chunk first and stores it, or what of it is new, when it is known what is in it. */
   async #sendHeldBack(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
-    const { store, file, dedupe = false, dryRun, hold, rejectLimit } = this.#options;
-    const { id, token = id } = chunk;
+    const { store, dryRun, hold } = this.#options;
     const loadId = hold?.load ?? sending.loadId;
+    const { id } = chunk;
     const batch = heldBy(id, loadId);
-    const deduped = dedupe ? id : undefined;
     await this.#insert('incoming_staging', chunk, { ...sending, loadId });
     try {
-      const held = await retrying(() => stagedCounts(store, batch, deduped), this.#retries);
-      if (rejectLimit && !rejectLimit.admit(chunk.rows, held.rejectedRows)) {
-        const rejects = await retrying(() => stagedRejects(store, batch, 5), this.#retries);
-        throw tooMany(file, chunk, rejects, held.rejectedRows, rejectLimit);
-      }
+      const held = await this.#heldCounts(chunk, batch);
       if (dryRun) {
         const rejects = await retrying(() => stagedRejects(store, batch, shownRejects), this.#retries);
         const sample = await retrying(() => stagedSample(store, batch), this.#retries);
@@ -173,12 +176,41 @@ export class Sender {
         return { ...held, rejects, sample, hasTimes: await retrying(times, this.#retries) };
       }
       const { before } = sending;
-      const staged = { batch, chunks: [id], token, loads: [sending.loadId] };
-      await storeBatch(store, staged, { before, retries: this.#retries, dedupe: deduped });
+      const staged = { batch, chunks: [id], token: id, loads: [sending.loadId] };
+      const dedupe = this.#deduped(chunk);
+      await storeBatch(store, staged, { before, retries: this.#retries, dedupe });
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
     } finally {
       if (!this.holds) await dropStaged(store, [batch]);
     }
+  }
+
+  /**
+   * Judges a chunk and counts what would be stored of it. The caller stores it from what is held back, and lets go of that.
+   * @throws {InputError} when more records are rejected than the limit admits
+   */
+  async holdBack(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
+    const { store } = this.#options;
+    const batch = heldBy(chunk.id, sending.loadId);
+    await this.#insert('incoming_staging', chunk, sending);
+    const held = await this.#heldCounts(chunk, batch);
+    return {
+      ...held,
+      rejects: await retrying(() => stagedRejects(store, batch, shownRejects), this.#retries),
+    };
+  }
+
+  /** @throws {InputError} when more records are rejected than the limit admits */
+  async #heldCounts(chunk: SendableChunk, batch: string): Promise<StagedCounts> {
+    const { store, file, rejectLimit } = this.#options;
+    const held = await retrying(() => stagedCounts(store, batch, this.#deduped(chunk)), this.#retries);
+    if (!rejectLimit || rejectLimit.admit(chunk.rows, held.rejectedRows)) return held;
+    const rejects = await retrying(() => stagedRejects(store, batch, 5), this.#retries);
+    throw tooMany(file, chunk, rejects, held.rejectedRows, rejectLimit);
+  }
+
+  #deduped({ id }: SendableChunk): string | undefined {
+    return this.#options.dedupe ? id : undefined;
   }
 
   async #inCluster(): Promise<boolean> {
@@ -187,7 +219,7 @@ export class Sender {
 
   async #insert(
     table: 'incoming' | 'incoming_staging' | 'publisher_events',
-    { id, token = id, source, firstLine, stream }: SendableChunk,
+    { id, source, firstLine, stream }: SendableChunk,
     { loadTime, loadId, before }: Sending,
   ): Promise<void> {
     const { store, file, judge } = this.#options;
@@ -217,7 +249,7 @@ export class Sender {
           ...{ chunk: id, loadTime, loadId, file, firstLine },
           ...(table === 'incoming_staging' && { batch: held }),
         },
-        settings: { ...insertSettings(token, loadId ? [loadId] : []), ...source.settings },
+        settings: { ...insertSettings(id, loadId ? [loadId] : []), ...source.settings },
       });
     };
     const { inTurn } = this.#options;

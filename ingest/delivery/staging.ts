@@ -111,6 +111,8 @@ export interface StagedBatch {
   readonly loads: readonly string[];
   /** What keeps it from being stored twice. */
   readonly token: string;
+  /** Nothing of it is stored: its load time is now, and not that of when it was held back. */
+  readonly isAnew?: boolean;
 }
 
 /**
@@ -119,7 +121,7 @@ export interface StagedBatch {
  */
 export async function sendStaged(
   store: Store,
-  { batch, chunks, loads, token }: StagedBatch,
+  { batch, chunks, loads, token, isAnew = false }: StagedBatch,
   dedupe?: string,
 ): Promise<void> {
   const columns = judgedColumns.join(', ');
@@ -130,7 +132,7 @@ export async function sendStaged(
       : `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
          UNION ALL ${all} AND notEmpty(faults) ORDER BY line`;
   await store.command({
-    query: `INSERT INTO incoming (${columns}) ${select}`,
+    query: `INSERT INTO incoming (${columns}) ${isAnew ? `SELECT * REPLACE (now64(6, 'UTC') AS loaded_at) FROM (${select})` : select}`,
     query_params: { batch, chunks, chunk: dedupe ?? '' },
     clickhouse_settings: insertSettings(token, loads),
   });

@@ -5,6 +5,7 @@ import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
 import { deliverChunk } from '../delivery/deliver-chunk.ts';
 import { type Hold, Sender, type SentRows } from '../delivery/sender.ts';
+import { dropStaged, heldBy } from '../delivery/staging.ts';
 import { putInDoubt } from '../delivery/withdraw-chunks.ts';
 import type { JudgeOptions } from '../event/judge.ts';
 import { type FileReading, plainReading } from '../event/reading.ts';
@@ -13,7 +14,7 @@ import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
 import { InputChanged } from '../input/input-error.ts';
 import { looksAt } from '../input/one-version.ts';
-import { type Ledger, openLedger } from '../ledger/ledger.ts';
+import { openLedger } from '../ledger/ledger.ts';
 import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { loadFailure, Stopped } from '../ledger/load-error.ts';
 import type { LoadTimings } from '../ledger/load-timings.ts';
@@ -21,9 +22,9 @@ import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { beginLoad } from './begin-load.ts';
 import { knownChunks } from './known-chunks.ts';
+import { mendChunks } from './mend-chunks.ts';
 import { describeMidnights, describeOddDays } from './odd-times.ts';
 import { atMost, inParallel } from './parallel.ts';
-import { repairRollupsOf } from './repair-rollups.ts';
 import { reportTimezone } from './report-timezone.ts';
 
 /** Chunks sent at a time: a third makes nothing faster, and takes its memory. */
@@ -105,7 +106,7 @@ export interface LoadResult extends Readonly<LoadCounts> {
  * {@link Stopped} after a signal
  */
 export async function loadEvents(options: EventLoadOptions): Promise<LoadResult> {
-  const { store, input, dedupe = false, rejectLimit, now, signal } = options;
+  const { store, input, dedupe = false, rejectLimit, signal } = options;
   const { name: file } = input;
   const format = formatOf(input, options.format);
   const counts = options.load?.counts ?? noCounts();
@@ -131,7 +132,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const unchanged = looksAt(input);
   const { load, opened, failure } = await beginLoad(opening, options, counts);
 
-  const unsettled: DeliveredChunk[] = [];
+  /** To be mended, or to take the place of others. */
   const held: DeliveredChunk[] = [];
   const batches: Batch[] = [];
   // Batches that cannot be dropped in spite of retries expire after a day.
@@ -152,17 +153,17 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     } else {
       sentIds.push(chunk.id);
       const sent = await inSlot((onSent) =>
-        deliverChunk({ store, ledger, sender, load, rejectLimit, onSent }, chunk, claim, claimed),
+        deliverChunk({ ledger, sender, load, rejectLimit, onSent }, chunk, claim, claimed),
       );
       storedAt = performance.now();
-      if (load) {
+      if (sent.isHeldBack || sender.holds) held.push(deliveredOf(chunk, sent));
+      else if (load) {
         const interrupted =
           sender.interruptions > claimed.interruptions || load.heartbeatLapsedSince(claimed.at);
         if (claim.how !== 'send' || interrupted) await recordDaysChanged(ledger, [chunk.id]);
-        const doubted = await recordDelivery(ledger, load, chunk, sent);
-        if (doubted) unsettled.push(doubted);
-        else if (sent.batch) batches.push(sent.batch);
-      } else if (sender.holds) held.push(deliveredOf(chunk, sent));
+        await markLoaded(ledger, load, deliveredOf(chunk, sent));
+        if (sent.batch) batches.push(sent.batch);
+      }
       counts.rows += sent.rows;
       counts.rejectedRows += sent.rejectedRows;
       counts.duplicateRows += sent.duplicates;
@@ -192,10 +193,12 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     // One more than are sent: it waits with its claim, or has been sent and is looked after.
     await inParallel(claims, parallel + 1, (claim) => finishChunk(sender, claim), stopReading, signal);
     if (signal?.aborted) throw new Stopped('stopped');
-    if (load && unsettled.length > 0) {
+    if (load && held.length > 0) {
       // Not as loaded: who comes after a loader that was killed here sees that something is left to do.
-      await load.fail(new Error('its rollups have not been checked: run the same command again'));
-      await repairRollupsOf(ledger, load, unsettled, now, options);
+      await load.fail(
+        new Error('some of it was in doubt, and is not mended yet: run the same command again'),
+      );
+      await mendChunks(ledger, load, held, options);
       storedAt = performance.now();
     }
     // At the same time: the load that drops a batch for all its members does not end later than they do.
@@ -226,20 +229,13 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     throw failure;
   } finally {
     await letGo();
+    if (load && held.length > 0)
+      await dropStaged(
+        store,
+        held.map(({ chunk }) => heldBy(chunk.id, load.id)),
+      ).catch(() => {});
     await opened?.close();
   }
-}
-
-/** Marks a chunk as loaded, unless its rollups have to be looked at first. */
-async function recordDelivery(
-  ledger: Ledger,
-  load: Load,
-  chunk: SendableChunk,
-  sent: Awaited<ReturnType<typeof deliverChunk>>,
-): Promise<DeliveredChunk | undefined> {
-  const delivered = deliveredOf(chunk, sent);
-  if (!sent.rollupsInDoubt) await markLoaded(ledger, load, delivered);
-  return sent.rollupsInDoubt ? delivered : undefined;
 }
 
 function deliveredOf(

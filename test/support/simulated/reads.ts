@@ -138,7 +138,7 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
       const of = (table: string) => tables.table(table).of([String(params.chunk)]);
       const days = of('chunk_days').map(({ day }) => day);
       const events = sum(of('events').filter(({ day }) => days.includes(day)));
-      return [{ listed: sum(of('chunk_days')), events }];
+      return [{ listed: sum(of('chunk_days')), events, confirmed: 0 }];
     },
   ],
   [

@@ -89,6 +89,7 @@ export async function runSchedule(
   let [statements, begun] = [0, 0];
   const countFor = (program: Program) => (statement: Statement, answer: Answer) => {
     statements++;
+    for (const text of twice(server)) if (!wrong.includes(text)) wrong.push(text);
     onStatement?.(statement, answer, time.now, program);
   };
 
@@ -212,6 +213,14 @@ function notOnce({ tables }: Server, { places, rows, repeatedRows }: LoadResult,
   if (rows + repeatedRows !== events)
     wrong.push(`a load of ${events} events tells ${rows} and ${repeatedRows}`);
   return wrong;
+}
+
+/** What reports would show twice: no chunk has two events of one day. */
+function twice({ tables }: Server): string[] {
+  const rows = (table: string) => [...tables.table(table).counts.values()];
+  return rollupTables
+    .filter((table) => rows(table).some((row) => row.rows > 1))
+    .map((table) => `${table} has a chunk twice`);
 }
 
 /** Nothing else is there in the end. */

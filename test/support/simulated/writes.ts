@@ -44,6 +44,8 @@ export const writes: readonly (readonly [RegExp, Write])[] = [
       for (const chunk of list(params.chunks)) {
         const days = tables.withdrawn.get(chunk) ?? new Set();
         for (const { day } of tables.table('chunk_days').of([chunk])) days.add(day);
+        for (const row of [...tables.staged.values()].flat())
+          if (row.chunk === chunk && row.day !== undefined) days.add(row.day);
         tables.withdrawn.set(chunk, days);
       }
       return undefined;
@@ -64,14 +66,16 @@ export const writes: readonly (readonly [RegExp, Write])[] = [
   ],
   [
     /^INSERT INTO incoming \(/,
-    ({ tables }, statement) => {
+    ({ tables, clock }, statement) => {
       const { query, params, settings } = statement;
       const token = String(settings.insert_deduplication_token);
       if (!query.includes('FROM incoming_staging')) return tables.partsOf(judged(statement), token);
       const held = tables.staged.get(String(params.batch)) ?? [];
       const rows = held.filter(({ chunk }) => list(params.chunks).includes(chunk));
       const once = new Map(rows.map((row) => [`${row.chunk} ${row.line}`, row]));
-      return tables.partsOf([...once.values()], token);
+      const isAnew = query.includes("now64(6, 'UTC') AS loaded_at");
+      const stored = [...once.values()].map((row) => (isAnew ? { ...row, loadedAt: clock } : row));
+      return tables.partsOf(stored, token);
     },
   ],
   [
