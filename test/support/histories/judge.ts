@@ -31,8 +31,6 @@ export interface Answer {
   readonly table: string;
   readonly begin: number;
   readonly end: number;
-  /** Bits of what it has in part, or several times. */
-  readonly odd?: number;
   /** Whether it is what an account has to be told that has these. */
   readonly fits: (state: number) => boolean;
 }
@@ -49,13 +47,9 @@ interface Possible {
   readonly state: number;
   /** Bits of the parts of each change under way that are still to come. */
   readonly left: ReadonlyMap<Change, number>;
+  /** Bits of those that came, and leave again where a load finds that they are not whole: it then brings them anew. */
+  readonly came: ReadonlyMap<Change, number>;
   readonly seen: ReadonlySet<Answer>;
-}
-
-export interface Verdict {
-  readonly wrong: readonly string[];
-  /** Answers that had something in part or several times while it was in doubt, see `isInDoubt`. */
-  readonly inDoubt: number;
 }
 
 /** More would take minutes; histories are made so that there are some hundred. */
@@ -66,33 +60,12 @@ const mostWays = 100_000;
  * answers from one table have to agree on the order in which changes happened: every way in which they could have happened
  * is followed from moment to moment, and an answer leaves those in which it was true. Nothing is there at first.
  */
-export function judge(history: History): Verdict {
+export function judge(history: History): string[] {
   const tables = new Map(history.answers.map((answer) => [`${answer.account} ${answer.table}`, answer]));
-  const odd = history.answers.filter((answer) => answer.odd);
-  const wrong = odd.filter((answer) => !isInDoubt(answer, history)).map((answer) => describe(answer, []));
-  const judged = [...tables.values()].flatMap(({ account, table }) => {
+  return [...tables.values()].flatMap(({ account, table }) => {
     const changes = history.changes.filter((change) => change.account === account);
     const answers = history.answers.filter((answer) => answer.account === account && answer.table === table);
     return judgeTable({ ...history, changes, answers });
-  });
-  return { wrong: [...wrong, ...judged], inDoubt: odd.length - wrong.length };
-}
-
-/**
- * Whether what an answer has in part or several times was in doubt, which is the one thing that reports are not spared: a
- * command that brings it was under way, or had ended without being done, and none was done since.
- */
-function isInDoubt({ account, odd = 0, begin, end }: Answer, { changes, trustMs }: History): boolean {
-  const bits = Array.from({ length: 31 }, (_, n) => 1 << n).filter((bit) => odd & bit);
-  return bits.every((bit) => {
-    const bring = changes.filter(
-      (change) => change.account === account && change.parts.some(({ adds }) => adds & bit),
-    );
-    const over = bring.filter((change) => change.done && change.end < begin - trustMs);
-    return bring.some(
-      (change) =>
-        change.begin <= end && !over.includes(change) && !over.some((later) => later.begin >= change.end),
-    );
   });
 }
 
@@ -109,7 +82,7 @@ function judgeTable({ changes, answers, trustMs }: History): string[] {
   ].sort((a, b) => a.at - b.at || Number(b.begins) - Number(a.begins));
   const open = new Set<Answer>();
   const abandoned = new Set<Change>();
-  let ways: Possible[] = [{ state: 0, left: new Map(), seen: new Set() }];
+  let ways: Possible[] = [{ state: 0, left: new Map(), came: new Map(), seen: new Set() }];
   for (const moment of moments) {
     if ('change' in moment) {
       const { change, begins } = moment;
@@ -138,13 +111,17 @@ function judgeTable({ changes, answers, trustMs }: History): string[] {
         }));
       }
     }
-    ways = everyWay(ways, open);
+    ways = everyWay(ways, open, abandoned);
   }
   return [];
 }
 
 /** All that can have become of these since. */
-function everyWay(ways: readonly Possible[], open: ReadonlySet<Answer>): Possible[] {
+function everyWay(
+  ways: readonly Possible[],
+  open: ReadonlySet<Answer>,
+  abandoned: ReadonlySet<Change>,
+): Possible[] {
   const found = new Map<string, Possible>();
   const add = (way: Possible) => {
     const fitting = [...open].filter((answer) => !way.seen.has(answer) && answer.fits(way.state));
@@ -158,10 +135,21 @@ function everyWay(ways: readonly Possible[], open: ReadonlySet<Answer>): Possibl
   for (const way of found.values()) {
     for (const [change, parts] of way.left) {
       for (const [n, part] of change.parts.entries()) {
-        if (!(parts & (1 << n))) continue;
-        const left = new Map(way.left).set(change, parts & ~(1 << n));
-        if (change.done) settle(left, change, part.removes | part.adds);
-        add({ ...way, state: after(way.state, part), left });
+        const bit = 1 << n;
+        const [left, came] = [new Map(way.left), new Map(way.came)];
+        if (parts & bit) {
+          const state = after(way.state, part);
+          // What changes nothing now may still come later.
+          if (!change.done && state === way.state) continue;
+          left.set(change, parts & ~bit);
+          if (change.done) settle([left, came], change, part.removes | part.adds);
+          if (onlyAdds(part) && state !== way.state) came.set(change, (came.get(change) ?? 0) | bit);
+          add({ ...way, state, left, came });
+        } else if ((came.get(change) ?? 0) & bit && isMended(change, part, way, abandoned)) {
+          left.set(change, parts | bit);
+          came.set(change, (came.get(change) ?? 0) & ~bit);
+          add({ ...way, state: way.state & ~part.adds, left, came });
+        }
       }
     }
   }
@@ -175,12 +163,30 @@ function after(state: number, { removes, adds, copies }: Part): number {
   return (changed & ~(bits << places)) | ((state & bits) << places);
 }
 
+const onlyAdds = ({ removes, copies }: Part): boolean => removes === 0 && copies === undefined;
+
+/** Whether what a command has brought may be taken back: by itself, while it is under way, or by another that brings the same. */
+function isMended(
+  change: Change,
+  { adds }: Part,
+  { left }: Possible,
+  abandoned: ReadonlySet<Change>,
+): boolean {
+  if (!abandoned.has(change)) return true;
+  const brings = (other: Change) => other.parts.some((part) => onlyAdds(part) && part.adds & adds);
+  return [...left.keys()].some(
+    (other) => other !== change && other.subject === change.subject && brings(other),
+  );
+}
+
 /** What is done for good is not undone by a command about the same that was given up before. */
-function settle(left: Map<Change, number>, by: Change, bits: number): void {
-  for (const [change, parts] of left) {
-    if (change.done || change.subject !== by.subject || change.end > by.begin) continue;
-    const others = change.parts.map(({ removes, adds }, n) => ((removes | adds) & bits ? 0 : 1 << n));
-    left.set(change, parts & others.reduce((sum, bit) => sum | bit, 0));
+function settle(maps: readonly Map<Change, number>[], by: Change, bits: number): void {
+  for (const map of maps) {
+    for (const [change, parts] of map) {
+      if (change.done || change.subject !== by.subject || change.end > by.begin) continue;
+      const others = change.parts.map(({ removes, adds }, n) => ((removes | adds) & bits ? 0 : 1 << n));
+      map.set(change, parts & others.reduce((sum, bit) => sum | bit, 0));
+    }
   }
 }
 
@@ -192,15 +198,18 @@ function numberOf(of: object): number {
   return known;
 }
 
-function keyOf({ state, left, seen }: Possible): string {
-  const lefts = [...left].map(([change, parts]) => `${numberOf(change)}:${parts}`);
+function keyOf({ state, left, came, seen }: Possible): string {
+  const lefts = [...left].map(([change, parts]) => `${numberOf(change)}:${parts}:${came.get(change) ?? 0}`);
   return `${state} ${lefts} ${[...seen].map(numberOf).sort()}`;
 }
 
 function without(way: Possible, changes: readonly Change[]): Possible {
-  const left = new Map(way.left);
-  for (const change of changes) left.delete(change);
-  return { ...way, left };
+  const [left, came] = [new Map(way.left), new Map(way.came)];
+  for (const change of changes) {
+    left.delete(change);
+    came.delete(change);
+  }
+  return { ...way, left, came };
 }
 
 function describe(answer: Answer, ways: readonly Possible[]): string {

@@ -151,9 +151,7 @@ class Round {
       `${this.#changes.length} commands, ${this.#changes.filter(({ done }) => done).length} done`,
       `${asked} answers and ${this.#failed} failed`,
     );
-    const { wrong, inDoubt } = judge({ changes: this.#changes, answers: this.#answers, trustMs });
-    this.wrong.push(...wrong);
-    if (inDoubt > 0) this.told.push(`${inDoubt} answers had what was being mended`);
+    this.wrong.push(...judge({ changes: this.#changes, answers: this.#answers, trustMs }));
     for (const [n, follower] of followers.entries()) {
       const path = `/v1/${n ? 'ad_units' : 'campaigns'}/breakdowns/date`;
       const books = accounts[n] as Books;
