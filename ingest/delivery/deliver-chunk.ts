@@ -56,9 +56,14 @@ export async function deliverChunk(
     if (next === 'mark-loaded') return { ...sent, isHeldBack: false };
     delivery.rejectLimit?.takeBack(chunk.rows, sent.rejectedRows);
   }
-  const held = await sender.holdBack(chunk, sending);
-  if (!isBalanced(chunk, held)) throw unbalanced(chunk, held);
-  return { ...held, isHeldBack: true };
+  for (;;) {
+    const { interruptions } = sender;
+    const held = await sender.holdBack(chunk, sending);
+    if (isBalanced(chunk, held)) return { ...held, isHeldBack: true };
+    if (sender.interruptions === interruptions) throw unbalanced(chunk, held);
+    // An attempt that was given up went on in ClickHouse, beside the next.
+    delivery.rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
+  }
 }
 
 async function sendBatchAgain(

@@ -5,9 +5,8 @@ import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
-import { InputError } from '../input/input-error.ts';
-import type { RejectLimit } from '../rejects/reject-limit.ts';
-import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
+import { type RejectLimit, tooMany } from '../rejects/reject-limit.ts';
+import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
 import { firstRejects, shownRejects, storedRows } from './chunk-outcome.ts';
 import type { OddDays } from './odd-days.ts';
@@ -264,22 +263,4 @@ export class Sender {
     if (stored.rejectedRows === 0) return { ...stored, rejects: [] };
     return { ...stored, rejects: await retrying(() => firstRejects(store, id), this.#retries) };
   }
-}
-
-function tooMany(
-  file: string,
-  { unit, firstLine }: SendableChunk,
-  rejects: readonly RejectedRow[],
-  rejectedRows: number,
-  limit: RejectLimit,
-): InputError {
-  const examples = rejects.map((row) => `  ${describeRejected(file, unit, row)}`);
-  const more = rejectedRows > examples.length ? [`  … and ${rejectedRows - examples.length} more`] : [];
-  return new InputError(
-    [
-      `${file}: more than ${limit} rows are faulty; nothing of the chunk from ${unit} ${firstLine} was loaded`,
-      ...examples,
-      ...more,
-    ].join('\n'),
-  );
 }

@@ -1,8 +1,9 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
-import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
+import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthsWithin } from '../../clickhouse/months.ts';
+import { retrying } from '../../clickhouse/retry.ts';
 import { storeBatch } from '../delivery/batches.ts';
 import { stateOf } from '../delivery/chunk-claims.ts';
 import {
@@ -55,10 +56,12 @@ export async function mendChunks(
     if (own.length > 0) await mend(ledger, load, turn, own, options);
     await turn.finish();
   } catch (error) {
+    const forgetIfLapsed = async () => {
+      if (await turn.requeueIfLapsed(ledger, since)) await putInDoubt(ledger, turn, idsOf(own));
+    };
     // Others may have loaded a chunk while this one slept, and it has deleted some of that, or stored it once more.
-    if (own.length > 0 && (await turn.requeueIfLapsed(ledger, since)))
-      await putInDoubt(ledger, turn, idsOf(own));
-    await turn.fail(error);
+    const forgotten = own.length > 0 ? forgetIfLapsed() : Promise.resolve();
+    await forgotten.finally(() => turn.fail(error));
     throw error;
   }
 }
@@ -86,10 +89,11 @@ async function mend(
         turn.assertTurnHeld();
         await withdrawChunks(store, broken);
       }
-      for (const month of months) {
-        if ((await verifyRollups(store, catalog, month)).differences.length > 0)
-          await rebuildRollups(store, catalog, month, { allowUnsettledChunks: true, beforeExchange });
-      }
+      const differing: DayRange[] = [];
+      for (const month of months)
+        if ((await verifyRollups(store, catalog, month)).differences.length > 0) differing.push(month);
+      if (differing.length > 0)
+        await rebuildRollups(store, catalog, differing, { allowUnsettledChunks: true, beforeExchange });
       if (broken.length === 0) break;
       for (const id of broken) {
         const token = `${id} ${turn.id} ${attempt}`;
@@ -119,7 +123,7 @@ async function notWhole(
   const broken: string[] = [];
   for (const { chunk, rows, rejectedRows } of own) {
     const { events, listed, confirmed } = await countEvents(ledger, chunk);
-    const stored = await storedRows(ledger.store, chunk.id);
+    const stored = await retrying(() => storedRows(ledger.store, chunk.id), ledger.retries);
     const isWhole = events === rows && listed === rows && stored.rejectedRows === rejectedRows;
     if (!isWhole || (how && confirmed)) broken.push(chunk.id);
   }

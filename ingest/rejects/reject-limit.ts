@@ -1,3 +1,7 @@
+import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import { InputError } from '../input/input-error.ts';
+import { describeRejected, type RejectedRow } from './rejected-rows.ts';
+
 /** How many rejected rows a run puts up with, over all its files. */
 export class RejectLimit {
   readonly #most: { readonly rows?: number; readonly percent?: number };
@@ -33,4 +37,23 @@ export class RejectLimit {
   toString(): string {
     return this.#most.percent === undefined ? `${this.#most.rows}` : `${this.#most.percent}%`;
   }
+}
+
+/** What is thrown where a chunk has more rejected rows than the limit admits. @param rejects the first of them */
+export function tooMany(
+  file: string,
+  { unit, firstLine }: Pick<SendableChunk, 'unit' | 'firstLine'>,
+  rejects: readonly RejectedRow[],
+  rejectedRows: number,
+  limit: RejectLimit,
+): InputError {
+  const examples = rejects.map((row) => `  ${describeRejected(file, unit, row)}`);
+  const more = rejectedRows > examples.length ? [`  … and ${rejectedRows - examples.length} more`] : [];
+  return new InputError(
+    [
+      `${file}: more than ${limit} rows are faulty; nothing of the chunk from ${unit} ${firstLine} was loaded`,
+      ...examples,
+      ...more,
+    ].join('\n'),
+  );
 }

@@ -110,6 +110,20 @@ describe('what simulated schedules have found', () => {
   });
 });
 
+test('a load that slept before it mended, and then loses its connection, ends', async () => {
+  const silent: Loader = {
+    ...{ startsAt: 0, sends: 'counted', isHere: false, runs: 1 },
+    faults: [
+      { at: 12, kind: 'engine dies before it', ms: 1 },
+      { at: 44, kind: 'paused behind it', ms: 9_984 },
+      { at: 63, kind: 'lost', ms: 0 },
+    ],
+  };
+  const { ends, wrong } = await runSchedule({ seed: 0, wayMs: 1, loaders: [silent] });
+  expect(ends).toEqual([expect.stringContaining('Run the same command again')]);
+  expect(wrong).toEqual([]);
+});
+
 /** The same in each run: `test/long/schedules.ts` looks for what nobody has met yet. */
 const seed = Number(process.env.TEST_SEED ?? 1);
 
