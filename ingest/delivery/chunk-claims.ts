@@ -5,14 +5,12 @@ import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
-import { type DedupState, dedupStateOf } from './dedup-state.ts';
+import { dedupStateOf } from './dedup-state.ts';
 import { stagedChunks } from './staging.ts';
 
 /** A chunk that is to be sent. */
 export interface SendableClaim {
   readonly how: SendStep;
-  /** Of what has arrived under the token that the chunk is sent under. */
-  readonly dedup: DedupState;
   /**
    * The load time of its rows: when the chunk was claimed first. All attempts under the token of the chunk give the same
    * one, so that events and rollups agree whichever of them each comes from. `yyyy-mm-dd hh:mm:ss.ffffff`, UTC.
@@ -81,7 +79,6 @@ async function decide(
   const batch = token === chunk.id ? undefined : token;
   // It has arrived, and nobody has claimed it: a power failure has taken the claim, and what ClickHouse remembers of the token.
   const unclaimed = sent === undefined && claims[0]?.arrivedAt != null;
-  let dedup: DedupState = 'reliable';
   let facts: ClaimFacts = {
     loaded: loaded !== undefined,
     sent: sent !== undefined || unclaimed,
@@ -94,11 +91,11 @@ async function decide(
     if (how === 'look-up-withdrawn') {
       facts = { ...facts, withdrawn: await wasWithdrawn(ledger, chunk) };
     } else if (how === 'look-up-dedup') {
-      dedup = await dedupStateOf(ledger.store, sent?.sentAt ?? '', ledger.retries);
+      let dedup = await dedupStateOf(ledger.store, sent?.sentAt ?? '', ledger.retries);
       if (batch && dedup === 'reliable' && !(await isHeldBack(ledger, batch, chunk))) dedup = 'unreliable';
       facts = { ...facts, dedup };
     } else if (how === 'skip') return { how, rows: loaded?.counted ?? 0 };
-    else return { how, loadTime, dedup, ...(batch && { batch }) };
+    else return { how, loadTime, ...(batch && { batch }) };
   }
 }
 

@@ -53,7 +53,7 @@ export async function* claimChunks(
 }
 
 /** Of what is only judged. */
-const firstClaim = { how: 'send', loadTime: '1970-01-01 00:00:00', dedup: 'reliable' } as const;
+const firstClaim = { how: 'send', loadTime: '1970-01-01 00:00:00' } as const;
 
 async function claimOf(ledger: Ledger, load: Load | undefined, chunk: SendableChunk): Promise<Claim> {
   const loadedRows = knownAs(chunk)?.loadedRows;
