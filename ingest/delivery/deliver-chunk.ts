@@ -38,14 +38,20 @@ export async function deliverChunk(
 ): Promise<SentRows & { readonly isHeldBack: boolean }> {
   const { ledger, sender, load, onSent } = delivery;
   const note = async (token: string) => load && noteBatch(ledger, load, chunk, token, claimed.at);
-  const before = async () => load && requireOwn(ledger, load, chunk, claimed.at);
-  const { how, loadTime, batch } = claim;
-  const sending = { loadTime, loadId: load?.id ?? '', onSent, note, before, first: how === 'send' };
+  const { loadTime, batch } = claim;
   // What a batch has brought was not counted before.
-  if (how !== 'hold-back' && !(batch && sender.counts)) {
-    const sent = batch
-      ? await sendBatchAgain(delivery, chunk, batch, sending)
-      : await sender.send(chunk, sending);
+  const how = batch && sender.counts ? 'hold-back' : claim.how;
+  const before = async () => {
+    if (!load) return;
+    await requireOwn(ledger, load, chunk, claimed.at);
+    if (sender.interruptions === claimed.interruptions) return;
+    if ((await dedupStateOf(ledger.store, loadTime, ledger.retries)) === 'unreliable')
+      throw new NotRepeatable();
+  };
+  const sending = { loadTime, loadId: load?.id ?? '', onSent, note, before, first: how === 'send' };
+  const send = () => (batch ? sendBatchAgain(delivery, chunk, batch, sending) : sender.send(chunk, sending));
+  const sent = how === 'hold-back' ? undefined : await send().catch(notRepeated);
+  if (sent && how !== 'hold-back') {
     const dedup = await dedupAfter(delivery, claim, claimed);
     const facts = { how, dedup, balanced: !(load || sender.holds) || isBalanced(chunk, sent) };
     let next = nextStep(sentTable, { ...facts, whole: 'unknown' });
@@ -64,6 +70,13 @@ export async function deliverChunk(
     // An attempt that was given up went on in ClickHouse, beside the next.
     delivery.rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
   }
+}
+
+/** An insert was interrupted, and would count twice what ClickHouse has stored of it and forgotten. */
+class NotRepeatable extends Error {}
+
+function notRepeated(error: unknown): undefined {
+  if (!(error instanceof NotRepeatable)) throw error;
 }
 
 async function sendBatchAgain(

@@ -161,7 +161,7 @@ export class Sender {
 
   /** Judges a chunk first and stores it, or what of it is new, when it is known what is in it. */
   async #sendHeldBack(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
-    const { store, dryRun, hold } = this.#options;
+    const { store, dryRun, hold, rejectLimit } = this.#options;
     const loadId = hold?.load ?? sending.loadId;
     const { id } = chunk;
     const batch = heldBy(id, loadId);
@@ -174,7 +174,12 @@ export class Sender {
         const times = () => stagedTimes(store, batch, this.#options.judge.timezone);
         return { ...held, rejects, sample, hasTimes: await retrying(times, this.#retries) };
       }
-      const { before } = sending;
+      const before = () =>
+        sending.before().catch((error: unknown) => {
+          // It is not sent, or held back once more.
+          rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
+          throw error;
+        });
       const staged = { batch, chunks: [id], token: id, loads: [sending.loadId] };
       const dedupe = this.#deduped(chunk);
       await storeBatch(store, staged, { before, retries: this.#retries, dedupe });

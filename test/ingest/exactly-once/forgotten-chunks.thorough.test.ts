@@ -153,8 +153,8 @@ it('a chunk in doubt that the engine has forgotten is counted once, whatever of 
 
   const { store, counts } = watched();
   expect(await load(store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
-  expect(counts).toContain(0);
   expect(Math.max(...counts)).toBe(600);
+  expect(counts).toContain(0);
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 0, repeatedRows: 300 });
 });

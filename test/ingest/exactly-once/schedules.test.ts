@@ -124,6 +124,14 @@ test('a load that slept before it mended, and then loses its connection, ends', 
   expect(wrong).toEqual([]);
 });
 
+test('an interrupted insert is not repeated when the engine may have forgotten what it has of it, which reports would have twice', async () => {
+  const counted: Loader = loader(0, 'counted', 30, 'late', 19_186);
+  const kills = loader(3_241, 'alone', 2, 'engine dies behind it', 279);
+  const refused = { ...loader(831, 'alone', 2, 'refused', 0), runs: 2 };
+  const round = { seed: 1_401_735_403, wayMs: 200, forgetsAt: 3_536, loaders: [kills, refused, counted] };
+  expect((await runSchedule(round)).wrong).toEqual([]);
+});
+
 /** The same in each run: `test/long/schedules.ts` looks for what nobody has met yet. */
 const seed = Number(process.env.TEST_SEED ?? 1);
 

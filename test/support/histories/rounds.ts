@@ -152,6 +152,9 @@ class Round {
       `${asked} answers and ${this.#failed} failed`,
     );
     this.wrong.push(...judge({ changes: this.#changes, answers: this.#answers, trustMs }));
+    const query = `SELECT toUInt32(uniqExact(load_id)) AS loads FROM loads WHERE startsWith(file, 'chunks of load ')`;
+    const [mended] = await select<{ loads: number }>(this.#session.store, query);
+    this.told.push(`${mended?.loads} loads mended something until now`);
     for (const [n, follower] of followers.entries()) {
       const path = `/v1/${n ? 'ad_units' : 'campaigns'}/breakdowns/date`;
       const books = accounts[n] as Books;

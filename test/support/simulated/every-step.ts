@@ -2,7 +2,7 @@ import type { Fault } from './connection.ts';
 import type { Loader, Schedule } from './rounds.ts';
 
 /** A loader of two chunks sends no more statements before it ends; and where it has to mend both. */
-const steps = { asItWas: 36, restarted: 110 };
+const steps = { asItWas: 36, restarted: 130 };
 const moments = ['killed before it', 'killed while it is under way', 'killed behind it'] as const;
 
 const loader = (startsAt: number, sends: Loader['sends'], at: number, kind: Fault['kind']): Loader => ({
