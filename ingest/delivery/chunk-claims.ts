@@ -138,12 +138,18 @@ export async function requireOwn(ledger: Ledger, load: Load, chunk: SentChunk, s
   if ((await claimsFrom(ledger, chunk)).at(-1)?.loadId !== load.id) throw overtaken(load);
 }
 
-/** The chunks that can be sent again under the token of a batch: they are held back, and were sent under no other. */
-export async function chunksUnder(ledger: Ledger, batch: string): Promise<string[]> {
+/**
+ * The chunks that are sent again under the token of a batch: they are held back, and were sent under no other. The load itself may
+ * just have claimed another of them: that goes with it, because alone each would take the token from the other.
+ */
+export async function chunksUnder(ledger: Ledger, load: Load, batch: string): Promise<string[]> {
   const staged = await retrying(() => stagedChunks(ledger.store, batch), ledger.retries);
   const claims = await Promise.all(staged.map((chunk) => claimsFrom(ledger, chunk)));
   const own = staged.filter(({ id }, n) =>
-    claims[n]?.every((claim) => claim.chunk !== id || !wasSent(claim) || tokenOf(claim) === batch),
+    claims[n]?.every(
+      (claim) =>
+        claim.chunk !== id || claim.loadId === load.id || !wasSent(claim) || tokenOf(claim) === batch,
+    ),
   );
   return own.map(({ id }) => id);
 }

@@ -49,7 +49,8 @@ export async function deliverChunk(
       throw new NotRepeatable();
   };
   const sending = { loadTime, loadId: load?.id ?? '', onSent, note, before, first: how === 'send' };
-  const send = () => (batch ? sendBatchAgain(delivery, chunk, batch, sending) : sender.send(chunk, sending));
+  const send = () =>
+    batch && load ? sendBatchAgain(delivery, load, chunk, batch, sending) : sender.send(chunk, sending);
   const sent = how === 'hold-back' ? undefined : await send().catch(notRepeated);
   if (sent && how !== 'hold-back') {
     const dedup = await dedupAfter(delivery, claim, claimed);
@@ -81,12 +82,13 @@ function notRepeated(error: unknown): undefined {
 
 async function sendBatchAgain(
   { ledger, sender }: Delivery,
+  load: Load,
   chunk: SendableChunk,
   batch: string,
   sending: Sending,
 ): Promise<SentRows> {
   await sending.note(batch);
-  return sender.sendBatchAgain(chunk, batch, await chunksUnder(ledger, batch), sending);
+  return sender.sendBatchAgain(chunk, batch, await chunksUnder(ledger, load, batch), sending);
 }
 
 /**

@@ -132,6 +132,12 @@ test('an interrupted insert is not repeated when the engine may have forgotten w
   expect((await runSchedule(round)).wrong).toEqual([]);
 });
 
+test('two chunks of a batch that are sent again at once take nothing from each other', async () => {
+  const killed = { ...loader(0, 'together', 27, 'killed before it', 0), isHere: true };
+  const round = { seed: 2_146_435_069, wayMs: 10, growsAt: 0, loaders: [killed] };
+  expect((await runSchedule(round)).wrong).toEqual([]);
+});
+
 /** The same in each run: `test/long/schedules.ts` looks for what nobody has met yet. */
 const seed = Number(process.env.TEST_SEED ?? 1);
 
