@@ -77,17 +77,23 @@ interface CountedEvents {
  * How many events of a chunk ClickHouse has, and how many of them its list of days has; the rollups may still lack
  * some.
  */
-export async function countEvents({ store, retries }: Ledger, { id }: SentChunk): Promise<CountedEvents> {
-  const query = `
-    SELECT (SELECT toFloat64(sum(d.events)) FROM chunk_days AS d WHERE chunk = {chunk:String}) AS listed,
-           (SELECT toFloat64(count()) FROM events WHERE chunk = {chunk:String}
-              AND day IN (SELECT day FROM chunk_days WHERE chunk = {chunk:String})) AS events,
-           toUInt8(listed > 0 AND (SELECT max(c.confirmed_at) FROM confirmations AS c)
-             >= (SELECT min(d.loaded_at) FROM chunk_days AS d WHERE chunk = {chunk:String})) AS confirmed`;
-  const [row] = await retrying(() => select<CountedEvents>(store, query, { chunk: id }), retries);
-  if (!row) throw new Error(`ClickHouse did not count the events of chunk ${id}`);
-  return row;
+export function countEvents({ store, retries }: Ledger, { id }: SentChunk): Promise<CountedEvents> {
+  return retrying(() => countedEvents(store, id), retries);
 }
+
+const countedEvents = together<string, CountedEvents>(async (store, chunks) => {
+  const query = `
+    SELECT chunk, toFloat64(sum(c.listed)) AS listed, toFloat64(sum(c.stored)) AS events,
+           toUInt8(listed > 0 AND (SELECT max(c.confirmed_at) FROM confirmations AS c) >= minIf(c.at, c.listed > 0)) AS confirmed FROM (
+      SELECT chunk, d.events AS listed, 0 AS stored, d.loaded_at AS at FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
+      UNION ALL
+      SELECT chunk, 0 AS listed, count() AS stored, max(e.loaded_at) AS at FROM events AS e WHERE chunk IN {chunks:Array(String)}
+        AND day IN (SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)}) GROUP BY chunk
+    ) AS c GROUP BY chunk`;
+  const counted = await select<CountedEvents & { chunk: string }>(store, query, { chunks });
+  const none = { events: 0, listed: 0, confirmed: 0 } as const;
+  return chunks.map((id) => counted.find(({ chunk }) => chunk === id) ?? none);
+});
 
 /** The first rejected rows of a chunk, in the order of the file. */
 export const firstRejects = together<string, readonly RejectedRow[]>(async (store, chunks) => {

@@ -77,6 +77,8 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
     /^SELECT 1 FROM withdrawn_chunks/,
     ({ tables }, { params }) => (tables.withdrawn.has(String(params.chunk)) ? [{ 1: 1 }] : []),
   ],
+  // Nothing is unloaded or replaced.
+  [/^SELECT 1 FROM loads AS l FINAL/, () => []],
   [
     /^SELECT toUInt8\( ?\(SELECT uniqExact\(chunk, toYYYYMM\(day\)\)/,
     ({ tables, latestLoads }, { params }) => {
@@ -133,12 +135,15 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
       }),
   ],
   [
-    /^SELECT \(SELECT toFloat64\(sum\(d\.events\)\)/,
+    /^SELECT chunk, toFloat64\(sum\(c\.listed\)\) AS listed/,
     ({ tables }, { params }) => {
-      const of = (table: string) => tables.table(table).of([String(params.chunk)]);
-      const days = of('chunk_days').map(({ day }) => day);
-      const events = sum(of('events').filter(({ day }) => days.includes(day)));
-      return [{ listed: sum(of('chunk_days')), events, confirmed: 0 }];
+      const rows = (table: string, chunk: string) => tables.table(table).of([chunk]);
+      const days = list(params.chunks).flatMap((chunk) => rows('chunk_days', chunk).map(({ day }) => day));
+      return list(params.chunks).flatMap((chunk) => {
+        const listed = sum(rows('chunk_days', chunk));
+        const events = sum(rows('events', chunk).filter(({ day }) => days.includes(day)));
+        return listed + events > 0 ? [{ chunk, listed, events, confirmed: 0 }] : [];
+      });
     },
   ],
   [
