@@ -18,13 +18,15 @@ export interface SendableClaim {
   readonly loadTime: string;
   /** The token under which an earlier load has sent it with other chunks. */
   readonly batch?: string;
+  /** The token under which it is sent, where ClickHouse may remember its own; absent: that. */
+  readonly token?: string;
 }
 
 /** What to do with a chunk: nothing, because it is loaded already, or send it. */
 export type Claim = { readonly how: 'skip'; readonly rows: number } | SendableClaim;
 
 /** A load that is about to send a chunk, or has sent it. */
-interface ChunkClaim {
+export interface ChunkClaim {
   readonly chunk: string;
   readonly loadId: string;
   readonly loaded: 0 | 1;
@@ -73,6 +75,7 @@ async function decide(
   const earlier = claims.filter(({ loadId }) => loadId !== load.id);
   const loaded = earlier.find((claim) => claim.loaded);
   const sent = earlier.find(wasSent);
+  const last = earlier.findLast(wasSent);
   const loadTime = claims[0]?.arrivedAt ?? claims.find(wasSent)?.sentAt;
   if (loadTime === undefined) throw new Error(`the ledger has lost the claim on chunk ${chunk.id}`);
   const [token = chunk.id, ...others] = new Set(earlier.filter(wasSent).map(tokenOf));
@@ -84,28 +87,37 @@ async function decide(
     sent: sent !== undefined || unclaimed,
     // Under several tokens it may have been stored several times.
     withdrawn: others.length > 0 || unclaimed ? true : 'unknown',
+    takenBack: claims[0]?.arrivedAt == null ? 'unknown' : false,
     dedup: 'unknown',
   };
   for (;;) {
     const how = nextStep(claimTable, facts);
     if (how === 'look-up-withdrawn') {
       facts = { ...facts, withdrawn: await wasWithdrawn(ledger, chunk) };
+    } else if (how === 'look-up-taken-back') {
+      facts = { ...facts, takenBack: last !== undefined && (await wasTakenBack(ledger, last)) };
     } else if (how === 'look-up-dedup') {
       let dedup = await dedupStateOf(ledger.store, sent?.sentAt ?? '', ledger.retries);
       if (batch && dedup === 'reliable' && !(await isHeldBack(ledger, batch, chunk))) dedup = 'unreliable';
       facts = { ...facts, dedup };
     } else if (how === 'skip') return { how, rows: loaded?.counted ?? 0 };
+    else if (how === 'send' && facts.takenBack === true)
+      return {
+        how,
+        loadTime: claims.find(({ loadId }) => loadId === load.id)?.sentAt ?? loadTime,
+        token: `${chunk.id} ${load.id}`,
+      };
     else return { how, loadTime, ...(batch && { batch }) };
   }
 }
 
-/** Whether a chunk is loaded, and the load that has claimed it last. */
+/** Whether a chunk is loaded, and the last claim on it. */
 export async function stateOf(
   ledger: Ledger,
   chunk: SentChunk,
-): Promise<{ readonly loaded: boolean; readonly last: string | undefined }> {
+): Promise<{ readonly loaded: boolean; readonly last: ChunkClaim | undefined }> {
   const claims = (await claimsFrom(ledger, chunk)).filter((claim) => claim.chunk === chunk.id);
-  return { loaded: claims.some(({ loaded }) => loaded), last: claims.at(-1)?.loadId };
+  return { loaded: claims.some(({ loaded }) => loaded), last: claims.at(-1) };
 }
 
 /**
@@ -195,6 +207,26 @@ const claimsOn = together<{ head: string; chunk: string }, readonly ChunkClaim[]
 async function wasWithdrawn({ store, retries }: Ledger, { id }: SentChunk): Promise<boolean> {
   const query = 'SELECT 1 FROM withdrawn_chunks WHERE chunk = {chunk:String} LIMIT 1';
   return (await retrying(() => select(store, query, { chunk: id }), retries)).length > 0;
+}
+
+/** Whether the load of a claim was unloaded or replaced after all others that began to withdraw the chunk, and nothing came since. */
+async function wasTakenBack({ store, retries }: Ledger, { chunk, loadId }: ChunkClaim): Promise<boolean> {
+  const isUnloaded = `SELECT 1 FROM loads AS l FINAL WHERE load_id = {loadId:String} AND l.state = 'unloaded'
+    AND l.version > (SELECT max(w.at) FROM withdrawn_chunks AS w WHERE chunk = {chunk:String})`;
+  if ((await retrying(() => select(store, isUnloaded, { loadId, chunk }), retries)).length === 0)
+    return false;
+  const events = 'SELECT 1 FROM events WHERE chunk = {chunk:String} LIMIT 1';
+  return (await retrying(() => select(store, events, { chunk }), retries)).length === 0;
+}
+
+/** Whether the load of a claim was unloaded since, or a replacement has begun, which may have taken out what was there. */
+export async function mayBeTakenBack(
+  { store, retries }: Ledger,
+  { loadId, sentAt }: ChunkClaim,
+): Promise<boolean> {
+  const query = `SELECT 1 FROM loads AS l FINAL WHERE (kind = 'replacement' OR l.file = concat('unload of ', {loadId:String}))
+    AND l.version > toDateTime64({sentAt:String}, 6, 'UTC') LIMIT 1`;
+  return (await retrying(() => select(store, query, { loadId, sentAt }), retries)).length > 0;
 }
 
 /** What is not held back any more of a batch cannot be sent again under its token. */

@@ -22,14 +22,21 @@ export interface ClaimFacts {
   readonly sent: boolean;
   /** An earlier load began to withdraw it; it may have sent some of it again, under a token nobody else knows. */
   readonly withdrawn: Observed<boolean>;
+  /** An `unload` or a replacement of the last that claimed it has ended since, and nothing is there of it. */
+  readonly takenBack: Observed<boolean>;
   /** Whether deduplication can still be relied on for what was sent. */
   readonly dedup: Observed<DedupState>;
 }
 
-export const claimTable: Table<ClaimFacts, SendStep | 'skip' | 'look-up-withdrawn' | 'look-up-dedup'> = [
+export const claimTable: Table<
+  ClaimFacts,
+  SendStep | 'skip' | 'look-up-withdrawn' | 'look-up-taken-back' | 'look-up-dedup'
+> = [
   [{ loaded: true }, 'skip'],
   [{ sent: false }, 'send'],
   [{ withdrawn: 'unknown' }, 'look-up-withdrawn'],
+  [{ withdrawn: true, takenBack: 'unknown' }, 'look-up-taken-back'],
+  [{ withdrawn: true, takenBack: true }, 'send'],
   [{ withdrawn: true }, 'hold-back'],
   [{ dedup: 'unknown' }, 'look-up-dedup'],
   [{ dedup: 'unreliable' }, 'hold-back'],
@@ -65,10 +72,13 @@ export interface MendFacts {
   readonly loaded: boolean;
   /** No other load has claimed the chunk since; one that did may have withdrawn it. */
   readonly lastClaimIsOwn: boolean;
+  /** It may have been unloaded since, or replaced: then nobody wants it mended. */
+  readonly takenBack: boolean;
 }
 
 export const mendTable: Table<MendFacts, 'skip' | 'mend' | 'fail'> = [
   [{ loaded: true }, 'skip'],
+  [{ takenBack: true }, 'fail'],
   [{ lastClaimIsOwn: true }, 'mend'],
   [{ lastClaimIsOwn: false }, 'fail'],
 ];

@@ -38,7 +38,7 @@ export async function deliverChunk(
 ): Promise<SentRows & { readonly isHeldBack: boolean }> {
   const { ledger, sender, load, onSent } = delivery;
   const note = async (token: string) => load && noteBatch(ledger, load, chunk, token, claimed.at);
-  const { loadTime, batch } = claim;
+  const { loadTime, batch, token = chunk.id } = claim;
   // What a batch has brought was not counted before.
   const how = batch && sender.counts ? 'hold-back' : claim.how;
   const before = async () => {
@@ -48,7 +48,7 @@ export async function deliverChunk(
     if ((await dedupStateOf(ledger.store, loadTime, ledger.retries)) === 'unreliable')
       throw new NotRepeatable();
   };
-  const sending = { loadTime, loadId: load?.id ?? '', onSent, note, before, first: how === 'send' };
+  const sending = { loadTime, loadId: load?.id ?? '', token, onSent, note, before, first: how === 'send' };
   const send = () =>
     batch && load ? sendBatchAgain(delivery, load, chunk, batch, sending) : sender.send(chunk, sending);
   const sent = how === 'hold-back' ? undefined : await send().catch(notRepeated);

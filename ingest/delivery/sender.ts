@@ -71,6 +71,8 @@ export interface Sending {
   readonly loadTime: string;
   /** The load that its rejected rows belong to; empty in a dry run. */
   readonly loadId: string;
+  /** What keeps it from being stored twice, where it is sent by itself. */
+  readonly token: string;
   /** Nothing of it was sent before: it need not be sent by itself, under its own token. */
   readonly first: boolean;
   /** Called when ClickHouse has it and only has to count it. */
@@ -180,7 +182,7 @@ export class Sender {
           rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
           throw error;
         });
-      const staged = { batch, chunks: [id], token: id, loads: [sending.loadId] };
+      const staged = { batch, chunks: [id], token: sending.token, loads: [sending.loadId] };
       const dedupe = this.#deduped(chunk);
       await storeBatch(store, staged, { before, retries: this.#retries, dedupe });
       return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
@@ -224,7 +226,7 @@ export class Sender {
   async #insert(
     table: 'incoming' | 'incoming_staging' | 'publisher_events',
     { id, source, firstLine, stream }: SendableChunk,
-    { loadTime, loadId, before }: Sending,
+    { loadTime, loadId, token, before }: Sending,
   ): Promise<void> {
     const { store, file, judge } = this.#options;
     const judged = judgeRecords(source, judge);
@@ -253,7 +255,7 @@ export class Sender {
           ...{ chunk: id, loadTime, loadId, file, firstLine },
           ...(table === 'incoming_staging' && { batch: held }),
         },
-        settings: { ...insertSettings(id, loadId ? [loadId] : []), ...source.settings },
+        settings: { ...insertSettings(token, loadId ? [loadId] : []), ...source.settings },
       });
     };
     const { inTurn } = this.#options;

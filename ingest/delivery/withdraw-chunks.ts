@@ -8,9 +8,9 @@ import { forgetRejected } from '../rejects/rejected-rows.ts';
 import { markWithdrawn } from './chunk-outcome.ts';
 import { batchesOf, dropStaged } from './staging.ts';
 
-/** The ledger knows of chunks no more that they are loaded: whoever loads them withdraws what there is of them. */
+/** The ledger knows of chunks no more that they are loaded: whoever loads them mends what there is of them. */
 export async function putInDoubt(ledger: Ledger, load: Load, chunks: readonly string[]): Promise<void> {
-  // In this order a load that comes in between sends them again, under a new token.
+  // In this order a load that comes in between mends them.
   await markWithdrawn(ledger, load, chunks);
   await forgetLoaded(ledger.store, chunks);
 }
@@ -24,7 +24,7 @@ export async function forgetLoaded(store: Store, chunks: readonly string[]): Pro
 
 /**
  * Call it before chunks are withdrawn without `unload` or a replacement: nothing keeps their rows, so no report as of an earlier
- * moment can be told for these months, and none at all until their rollups are repaired.
+ * moment can be told for these months, and none at all until their rollups are rebuilt.
  */
 export async function forgetPast(store: Store, chunks: readonly string[]): Promise<void> {
   const query = `INSERT INTO rewrites (month, began_at)

@@ -196,7 +196,9 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     if (load && held.length > 0) {
       // Not as loaded: who comes after a loader that was killed here sees that something is left to do.
       await load.fail(
-        new Error('some of it was in doubt, and is not mended yet: run the same command again'),
+        new Error(
+          'some of it was in doubt, and waits for other loads, to be mended: if its command has ended, run it again',
+        ),
       );
       await mendChunks(ledger, load, held, options);
       storedAt = performance.now();

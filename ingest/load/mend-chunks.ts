@@ -5,7 +5,7 @@ import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verif
 import { monthsWithin } from '../../clickhouse/months.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { storeBatch } from '../delivery/batches.ts';
-import { stateOf } from '../delivery/chunk-claims.ts';
+import { mayBeTakenBack, stateOf } from '../delivery/chunk-claims.ts';
 import {
   countEvents,
   type DeliveredChunk,
@@ -15,7 +15,7 @@ import {
   storedRows,
 } from '../delivery/chunk-outcome.ts';
 import { mendTable, nextStep } from '../delivery/chunk-states.ts';
-import { heldBy } from '../delivery/staging.ts';
+import { heldBy, stagedCounts } from '../delivery/staging.ts';
 import { forgetPast, putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
@@ -31,11 +31,11 @@ interface MendOptions extends LoadOptions {
 }
 
 /**
- * Mends chunks of which an unknown part has arrived, and marks them as loaded. A load has held them back, and has ended: loads
- * that wait for one of them have to end first. Where everything is there, in the events and in the rollups, that is all.
- * Otherwise what has arrived leaves the events, then, by exchange, the rollups, and the chunk is stored as a new one: reports have
- * it once or not, and never twice. Killed at any point, the next load of the chunk does all of it again.
- * @throws when another load has taken over a chunk, which may be incomplete now
+ * Mends chunks that may have arrived in part, and marks them as loaded. A load has held them back, and has ended: loads
+ * that wait for one of them have to end first. What the load tells of them is what was stored then. Where everything is there, in
+ * the events and in the rollups, that is all. Otherwise what has arrived leaves the events, then, by exchange, the rollups, and the
+ * chunk is stored as a new one: reports have it once or not, and never twice. Killed at any point, the next load of the chunk does all of it again.
+ * @throws when another load has taken over a chunk, or the load was unloaded or replaced meanwhile
  */
 export async function mendChunks(
   ledger: Ledger,
@@ -60,8 +60,8 @@ export async function mendChunks(
       if (await turn.requeueIfLapsed(ledger, since)) await putInDoubt(ledger, turn, idsOf(own));
     };
     // Others may have loaded a chunk while this one slept, and it has deleted some of that, or stored it once more.
-    const forgotten = own.length > 0 ? forgetIfLapsed() : Promise.resolve();
-    await forgotten.finally(() => turn.fail(error));
+    if (own.length > 0) await forgetIfLapsed().catch(() => {});
+    await turn.fail(error);
     throw error;
   }
 }
@@ -72,13 +72,17 @@ async function mend(
   ledger: Ledger,
   load: Load,
   turn: Load,
-  own: readonly DeliveredChunk[],
+  held: readonly DeliveredChunk[],
   { dedupe = false }: MendOptions,
 ): Promise<void> {
   const { store, retries } = ledger;
-  const ids = idsOf(own);
+  const ids = idsOf(held);
   const beforeExchange = () => turn.assertTurnHeld();
   const before = async () => turn.assertTurnHeld();
+  const own = new Map<string, DeliveredChunk>();
+  // All of them before anything is deleted: what was held back for long may have expired.
+  for (const delivered of held)
+    own.set(delivered.chunk.id, await countedAnew(ledger, load, delivered, dedupe));
   let broken = await notWhole(ledger, own, 'with a look at revenue');
   await markWithdrawn(ledger, turn, broken);
   const months = await monthsOf(store, namedChunks(ids));
@@ -92,45 +96,78 @@ async function mend(
       const differing: DayRange[] = [];
       for (const month of months)
         if ((await verifyRollups(store, catalog, month)).differences.length > 0) differing.push(month);
-      if (differing.length > 0)
+      if (differing.length > 0) {
+        turn.assertTurnHeld();
         await rebuildRollups(store, catalog, differing, { allowUnsettledChunks: true, beforeExchange });
-      if (broken.length === 0) break;
-      for (const id of broken) {
-        const token = `${id} ${turn.id} ${attempt}`;
-        const staged = { batch: heldBy(id, load.id), chunks: [id], token, loads: [load.id], isAnew: true };
-        await storeBatch(store, staged, { before, retries, dedupe: dedupe ? id : undefined });
       }
-      broken = await notWhole(ledger, own);
+      if (broken.length === 0) {
+        // What the rollups lacked would pass for confirmed if revenue was confirmed meanwhile.
+        if (differing.length > 0) broken = await notWhole(ledger, own, 'with a look at revenue');
+        if (broken.length === 0) break;
+      } else {
+        for (const id of broken) {
+          const delivered = await countedAnew(ledger, load, own.get(id) as DeliveredChunk, dedupe);
+          own.set(id, delivered);
+          const token = `${id} ${turn.id} ${attempt}`;
+          const staged = { batch: heldBy(id, load.id), chunks: [id], token, loads: [load.id], isAnew: true };
+          await storeBatch(store, staged, { before, retries, dedupe: dedupe ? id : undefined });
+        }
+        broken = await notWhole(ledger, own);
+      }
       if (broken.length > 0 && attempt === mostAttempts)
         throw new Error('ClickHouse does not have all of a chunk: run the same command again');
       await markWithdrawn(ledger, turn, broken);
     }
     await recordDaysChanged(ledger, ids);
-    for (const delivered of own) {
+    for (const delivered of own.values()) {
       // While it was silent another may have taken the chunk over, and would find it loaded by this one.
       turn.assertTurnHeld();
       await markLoaded(ledger, load, delivered);
     }
   });
+  for (const { chunk, rows, duplicates } of held) {
+    const now = own.get(chunk.id) as DeliveredChunk;
+    load.counts.rows += now.rows - rows;
+    load.counts.duplicateRows += now.duplicates - duplicates;
+  }
+}
+
+/**
+ * What would be stored of a chunk now: with `dedupe` others may have stored some of its ids since.
+ * @throws when some of it is not held back any more
+ */
+async function countedAnew(
+  { store, retries }: Ledger,
+  load: Load,
+  { chunk }: DeliveredChunk,
+  dedupe: boolean,
+): Promise<DeliveredChunk> {
+  const { id } = chunk;
+  const counting = () => stagedCounts(store, heldBy(id, load.id), dedupe ? id : undefined);
+  const { rows, rejectedRows, duplicates, leftOut } = await retrying(counting, retries);
+  if (rows + rejectedRows + duplicates + leftOut !== chunk.rows)
+    throw new Error('what was held back of a chunk has expired: run the same command again');
+  return { chunk, rows, rejectedRows, duplicates, leftOut };
 }
 
 /** Those with other events or rejected rows than what is held back, or with revenue that would pass for confirmed. */
 async function notWhole(
   ledger: Ledger,
-  own: readonly DeliveredChunk[],
+  own: ReadonlyMap<string, DeliveredChunk>,
   how?: 'with a look at revenue',
 ): Promise<string[]> {
-  const broken: string[] = [];
-  for (const { chunk, rows, rejectedRows } of own) {
+  const isBroken = async ({ chunk, rows, rejectedRows }: DeliveredChunk) => {
     const { events, listed, confirmed } = await countEvents(ledger, chunk);
     const stored = await retrying(() => storedRows(ledger.store, chunk.id), ledger.retries);
     const isWhole = events === rows && listed === rows && stored.rejectedRows === rejectedRows;
-    if (!isWhole || (how && confirmed)) broken.push(chunk.id);
-  }
-  return broken;
+    return !isWhole || (how !== undefined && confirmed === 1);
+  };
+  const chunks = [...own.values()];
+  const broken = await Promise.all(chunks.map(isBroken));
+  return idsOf(chunks.filter((_, n) => broken[n]));
 }
 
-/** The chunks that no other load has completed meanwhile. @throws when another load has taken over one of them */
+/** The chunks that no other load has completed meanwhile. @throws when they are not those of the load any more */
 async function ownChunks(
   ledger: Ledger,
   load: Load,
@@ -139,11 +176,15 @@ async function ownChunks(
   const own: DeliveredChunk[] = [];
   for (const each of held) {
     const { loaded, last } = await stateOf(ledger, each.chunk);
-    const next = nextStep(mendTable, { loaded, lastClaimIsOwn: last === load.id });
+    const lastClaimIsOwn = last?.loadId === load.id;
+    const takenBack = lastClaimIsOwn && (await mayBeTakenBack(ledger, last));
+    const next = nextStep(mendTable, { loaded, lastClaimIsOwn, takenBack });
     if (next === 'mend') own.push(each);
     if (next === 'fail') {
       throw new Error(
-        'another load has taken over a chunk of this file and did not complete it: run the same command again to complete it',
+        takenBack
+          ? 'the load was unloaded, or something was replaced, before it could be mended: to load it all the same run the same command again'
+          : 'another load has taken over a chunk of this file, and mends it: if that one has failed, too, run the same command again',
       );
     }
   }

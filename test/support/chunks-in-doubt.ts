@@ -10,7 +10,7 @@ export interface ChunksInDoubt {
   /** Three hundred events of three months. */
   events(): EventLine[];
   /** Loads events by a loader that died before it could note what was acknowledged; rollups were rebuilt since. */
-  leaveInDoubt(lines: readonly EventLine[]): Promise<void>;
+  leaveInDoubt(lines: readonly EventLine[], options?: { readonly dedupe?: boolean }): Promise<void>;
   /** Loads events by a loader that died before it could note what was acknowledged, as did the server. */
   leaveInDoubtAtRestart(lines: readonly EventLine[], sentAt?: string): Promise<void>;
   /** What the store has; its rollups must agree. */
@@ -38,8 +38,11 @@ export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
       }),
     );
 
-  async function leaveInDoubt(lines: readonly EventLine[]): Promise<void> {
-    await load(test.store, lines, 40_000);
+  async function leaveInDoubt(
+    lines: readonly EventLine[],
+    options?: { readonly dedupe?: boolean },
+  ): Promise<void> {
+    await load(test.store, lines, 40_000, options);
     await mutate('ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0 WHERE true');
     await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
     // Since then the rollups' memory of chunks does not say any more what they hold.

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
+import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { ndjson } from '../../support/events.ts';
 import { useStore } from '../../support/store.ts';
 import { useUnloads } from '../../support/unloads.ts';
@@ -34,6 +36,44 @@ test('a load is taken back exactly, also where others share its days, and its fi
   await load(wrong);
   expect(await counted()).toEqual({ events: 50, spent: '5' });
 });
+
+test.each([
+  ['sent by themselves', {}],
+  ['counted first', { dedupe: true }],
+])('chunks of an unloaded file, %s, are sent as new ones, beside other loads', async (_, options) => {
+  const path = await file('again.ndjson', ndjson(events(40)));
+  const again = (store: Store) =>
+    loadEvents({ store, input: new LocalFile(path), chunkBytes: 2_000, now: () => new Date(), ...options });
+  for (const round of [1, 2]) {
+    const { loadId = '', rows } = await again(db.store);
+    expect(rows, `round ${round}`).toBe(40);
+    expect(await counted()).toEqual({ events: 40, spent: '4' });
+    expect((await run(['unload', loadId])).code).toBe(0);
+    expect(await counted()).toEqual({ events: 0, spent: '0' });
+  }
+  const mends = "SELECT file FROM loads WHERE kind = 'rebuild' AND position(file, 'in doubt') > 0";
+  // Killed behind its second insert: what it has sent is known under its own token alone.
+  await expect(again(failingAfter(db.store, 2))).rejects.toThrow('killed');
+  expect(await select(db.store, mends)).toEqual([]);
+  expect(await again(db.store)).toMatchObject({ duplicateRows: 0 });
+  expect(await counted()).toEqual({ events: 40, spent: '4' });
+});
+
+/** The store, on which an insert of events fails after it was done. */
+function failingAfter(store: Store, inserts: number): Store {
+  let left = inserts;
+  const failing: Store = Object.create(store);
+  const ending =
+    <Params extends { readonly query: string }, Result>(run: (params: Params) => Promise<Result>) =>
+    async (params: Params) => {
+      const result = await run(params);
+      if (/INSERT INTO incoming /.test(params.query) && --left === 0) throw new Error('killed');
+      return result;
+    };
+  failing.command = ending(store.command.bind(store));
+  failing.exec = ending(store.exec.bind(store)) as Store['exec'];
+  return failing;
+}
 
 test('--dry-run says what would be taken back, of a load and of a replay, and changes nothing', async () => {
   const first = await run(['ingest', 'events', '--json', await file('wrong.ndjson', withRejects(20))]);

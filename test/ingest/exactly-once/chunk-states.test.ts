@@ -13,7 +13,13 @@ const dedups = ['reliable', 'unreliable'] as const;
 const booleans = [true, false];
 
 describe('a chunk that is claimed', () => {
-  const sent: ClaimFacts = { loaded: false, sent: true, withdrawn: false, dedup: 'reliable' };
+  const sent: ClaimFacts = {
+    loaded: false,
+    sent: true,
+    withdrawn: false,
+    takenBack: 'unknown',
+    dedup: 'reliable',
+  };
   test.each<[string, Partial<ClaimFacts>, string]>([
     ['that a load has loaded is skipped', { loaded: true, withdrawn: 'unknown', dedup: 'unknown' }, 'skip'],
     ['that nobody has sent is sent', { sent: false, withdrawn: 'unknown', dedup: 'unknown' }, 'send'],
@@ -23,8 +29,14 @@ describe('a chunk that is claimed', () => {
       'look-up-withdrawn',
     ],
     [
-      'that was withdrawn is held back: who did so used a token that nobody knows',
+      'that was withdrawn may be so because it was unloaded',
       { withdrawn: true, dedup: 'unknown' },
+      'look-up-taken-back',
+    ],
+    ['that was unloaded is sent as a new one', { withdrawn: true, takenBack: true }, 'send'],
+    [
+      'that was withdrawn otherwise is held back: who did so used a token that nobody knows',
+      { withdrawn: true, takenBack: false, dedup: 'unknown' },
       'hold-back',
     ],
     ['that was sent and not withdrawn may have been forgotten', { dedup: 'unknown' }, 'look-up-dedup'],
@@ -80,12 +92,25 @@ describe('a chunk that ClickHouse has acknowledged', () => {
 
 describe('a chunk that was held back', () => {
   test.each<[string, MendFacts, string]>([
-    ['that another load has completed is left alone', { loaded: true, lastClaimIsOwn: false }, 'skip'],
-    ['that is loaded is left alone', { loaded: true, lastClaimIsOwn: true }, 'skip'],
-    ['that nobody has claimed since is mended', { loaded: false, lastClaimIsOwn: true }, 'mend'],
+    [
+      'that another load has completed is left alone',
+      { loaded: true, lastClaimIsOwn: false, takenBack: false },
+      'skip',
+    ],
+    ['that is loaded is left alone', { loaded: true, lastClaimIsOwn: true, takenBack: false }, 'skip'],
+    [
+      'that was unloaded or replaced meanwhile fails the load',
+      { loaded: false, lastClaimIsOwn: true, takenBack: true },
+      'fail',
+    ],
+    [
+      'that nobody has claimed since is mended',
+      { loaded: false, lastClaimIsOwn: true, takenBack: false },
+      'mend',
+    ],
     [
       'that another load has taken over and not completed fails the load',
-      { loaded: false, lastClaimIsOwn: false },
+      { loaded: false, lastClaimIsOwn: false, takenBack: false },
       'fail',
     ],
   ])('%s', (_, facts, step) => expect(nextStep(mendTable, facts)).toBe(step));
@@ -96,7 +121,9 @@ test('every row of the tables decides something', () => {
   const claims = booleans.flatMap((loaded) =>
     booleans.flatMap((sent) =>
       observed.flatMap((withdrawn) =>
-        [...dedups, 'unknown' as const].map((dedup) => ({ loaded, sent, withdrawn, dedup })),
+        observed.flatMap((takenBack) =>
+          [...dedups, 'unknown' as const].map((dedup) => ({ loaded, sent, withdrawn, takenBack, dedup })),
+        ),
       ),
     ),
   );
@@ -104,6 +131,12 @@ test('every row of the tables decides something', () => {
     expect(claims.map((facts) => nextStep(claimTable, facts))).toContain(step);
   }
   expect(() =>
-    nextStep(claimTable.slice(0, 1), { loaded: false, sent: true, withdrawn: true, dedup: 'unreliable' }),
+    nextStep(claimTable.slice(0, 1), {
+      loaded: false,
+      sent: true,
+      withdrawn: true,
+      takenBack: false,
+      dedup: 'unreliable',
+    }),
   ).toThrow(/no step for a chunk/);
 });

@@ -2,6 +2,8 @@ import { expect, it } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { unload } from '../../../ingest/history/unload.ts';
+import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { prune } from '../../../src/cli/store/prune.ts';
 import { useChunksInDoubt } from '../../support/chunks-in-doubt.ts';
 import { event, load } from '../../support/events.ts';
@@ -92,6 +94,88 @@ it('days on which --dedupe leaves out all of a withdrawn chunk are compared, too
     rows: 0,
     duplicateRows: 300,
   });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('an event_id of two such chunks counts once, in what ClickHouse has and in what the load tells', async () => {
+  const lines = events();
+  lines.push(lines[0] as (typeof lines)[0]);
+  await leaveInDoubt(lines, { dedupe: true });
+  await mutate('ALTER TABLE events DELETE WHERE true');
+  expect(await load(test.store, lines, 40_000, { dedupe: true })).toMatchObject({
+    rows: 300,
+    duplicateRows: 1,
+  });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect((await verifyLedger(test.store)).differences).toEqual([]);
+});
+
+it('an event_id that another load has stored while such a chunk waited is left out', async () => {
+  const lines = events();
+  await leaveInDoubt(lines, { dedupe: true });
+  await mutate('ALTER TABLE events DELETE WHERE true');
+  const first = heldAt(test.store, /"kind":"rebuild"/);
+  const waiting = load(first.store, lines, 40_000, { dedupe: true });
+  await first.reached;
+  await load(test.store, lines.slice(100).toReversed(), 40_000, { dedupe: true });
+  first.release();
+  expect(await waiting).toMatchObject({ rows: 100, duplicateRows: 200 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('what was held back and has expired fails the load before anything is deleted', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  await mutate('TRUNCATE TABLE campaigns_device_date');
+  const first = heldAt(test.store, /"kind":"rebuild"/);
+  const waiting = load(first.store, lines, 40_000);
+  await first.reached;
+  await mutate('TRUNCATE TABLE incoming_staging');
+  first.release();
+  await expect(waiting).rejects.toThrow(/has expired: run the same command again/);
+  expect(await withdrawn()).toEqual([]);
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('a load that is unloaded before it was mended is not stored all the same', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  const first = heldAt(test.store, /"kind":"rebuild"/);
+  const waiting = load(first.store, lines, 40_000);
+  await first.reached;
+  const [last] = await select<{ id: string }>(
+    test.store,
+    "SELECT load_id AS id FROM loads FINAL WHERE load_id != 'later' ORDER BY started_at DESC, load_id DESC LIMIT 1",
+  );
+  await unload(test.store, last?.id ?? '', () => new Date());
+  first.release();
+  await expect(waiting).rejects.toThrow(/was unloaded, or something was replaced/);
+  expect(await counted()).toEqual({ events: 0, quantity: 0 });
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300 });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('what is mended does not pass for confirmed by a confirmation that was made while rollups lacked it', async () => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  await mutate('TRUNCATE TABLE campaigns_device_date');
+  const first = heldAt(test.store, /INSERT INTO \w*campaigns_device_date/);
+  const waiting = load(first.store, lines, 40_000);
+  await first.reached;
+  await test.store.command({
+    query:
+      'INSERT INTO confirmations (account_id, day, confirmed_at) SELECT DISTINCT advertiser_id, day, now64(6) FROM events',
+  });
+  const [confirmed] = await select<{ at: string }>(
+    test.store,
+    'SELECT toString(max(c.confirmed_at)) AS at FROM confirmations AS c',
+  );
+  first.release();
+  expect(await waiting).toMatchObject({ rows: 300 });
+  const early =
+    "SELECT toUInt32(count()) AS early FROM events WHERE loaded_at <= toDateTime64({at:String}, 6, 'UTC')";
+  expect(await select(test.store, early, { at: confirmed?.at })).toEqual([{ early: 0 }]);
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });
 
