@@ -8,6 +8,7 @@ import { countEvents } from './chunk-outcome.ts';
 import { nextStep, sentTable } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
 import type { Sender, Sending, SentRows } from './sender.ts';
+import { dropStaged, heldBy } from './staging.ts';
 
 export interface Delivery {
   readonly ledger: Ledger;
@@ -63,13 +64,18 @@ export async function deliverChunk(
     if (next === 'mark-loaded') return { ...sent, isHeldBack: false };
     delivery.rejectLimit?.takeBack(chunk.rows, sent.rejectedRows);
   }
-  for (;;) {
-    const { interruptions } = sender;
-    const held = await sender.holdBack(chunk, sending);
-    if (isBalanced(chunk, held)) return { ...held, isHeldBack: true };
-    if (sender.interruptions === interruptions) throw unbalanced(chunk, held);
-    // An attempt that was given up went on in ClickHouse, beside the next.
-    delivery.rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
+  try {
+    for (;;) {
+      const { interruptions } = sender;
+      const held = await sender.holdBack(chunk, sending);
+      if (isBalanced(chunk, held)) return { ...held, isHeldBack: true };
+      if (sender.interruptions === interruptions) throw unbalanced(chunk, held);
+      // An attempt that was given up went on in ClickHouse, beside the next.
+      delivery.rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
+    }
+  } catch (error) {
+    await dropStaged(ledger.store, [heldBy(chunk.id, sending.loadId)]).catch(() => {});
+    throw error;
   }
 }
 
