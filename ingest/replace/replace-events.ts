@@ -14,6 +14,7 @@ import {
   ofAccount,
   replacedLoads,
   requireReplaceable,
+  requireSettled,
   requireUnpruned,
   type Target,
 } from './target.ts';
@@ -70,6 +71,7 @@ export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> 
     if (meanwhile !== undefined) throw new ReplacedBefore(meanwhile);
     const replaced = await replacedLoads(store, target, load.id);
     const results = await stageFor(options, load.id, replaced);
+    await requireSettled(store, target, replaced, load.id);
     for (const result of results) {
       for (const name of Object.keys(load.counts) as (keyof typeof load.counts)[])
         load.counts[name] += result[name];

@@ -1,3 +1,4 @@
+import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollupPartition } from '../../clickhouse/rollups.ts';
@@ -55,6 +56,35 @@ export async function requireReplaceable(store: Store, target: Target): Promise<
   if (found.state === 'running')
     throw new Error(`load ${load} is still running: replace it when it has ended`);
   return replacementOf(store, load);
+}
+
+/**
+ * Looks for chunks in doubt that hold events of an account on some days: loading them again, or the load that waits to mend them,
+ * would bring back what leaves.
+ * @param replaced see `replacedLoads`
+ * @throws when there is one that does not come with the files
+ */
+export async function requireSettled(
+  store: Store,
+  target: Target,
+  replaced: readonly string[],
+  holder: string,
+): Promise<void> {
+  if ('load' in target) return;
+  const { account, days } = target;
+  const [found] = await select<{ load: string; file: string }>(
+    store,
+    `SELECT load_id AS load, any(l.file) AS file FROM loads AS l WHERE load_id IN (
+       SELECT load_id FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()})
+         AND load_id NOT IN {replaced:Array(String)} AND chunk NOT IN ${heldChunks()}
+         AND (chunk IN (SELECT chunk FROM events WHERE ${ofAccount}) OR chunk IN (SELECT chunk FROM incoming_staging WHERE ${ofAccount})))
+     GROUP BY load_id ORDER BY load_id LIMIT 1`,
+    { replaced, holder, account, ...days },
+  );
+  if (!found) return;
+  throw new Error(
+    `load ${found.load} was interrupted: it is unknown whether all of ${found.file} arrived. Load the file again, or take the load back with adtally unload ${found.load}; then replace. Nothing was changed.`,
+  );
 }
 
 /** Events, as a condition on `events`, with its parameters. */
