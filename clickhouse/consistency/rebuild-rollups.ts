@@ -29,7 +29,7 @@ export interface RebuildStep {
 
 export interface RebuildOptions {
   readonly onStep?: (step: RebuildStep) => void;
-  /** Rebuild even if there are unsettled chunks: a load that sends one again then deletes its events first. */
+  /** Rebuild even if there are unsettled chunks: a load that finds one then compares it with what is there. */
   readonly allowUnsettledChunks?: boolean;
   /** It is a part of a rewrite that the caller has begun, and what differs is what that changes. */
   readonly isRewrite?: boolean;

@@ -17,7 +17,7 @@ export function slots(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** A group that takes longer, because it has to repair something, does not keep others waiting. */
+/** A group that takes longer, because it has to mend something, does not keep others waiting. */
 const longestGroupMs = 5_000;
 
 /** How long a group waits for the senders of the one before: they come again at once, if they send as fast as they can. */

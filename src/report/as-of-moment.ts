@@ -77,7 +77,7 @@ async function stateThen(reader: Reader, plan: Plan, signal: AbortSignal): Promi
   if (state.ahead) throw new InvalidRequest('as_of', 'must not be in the future');
   if (state.open) {
     throw new AsOfTooOld(
-      'what was loaded in these months is being taken back, replaced or repaired, or that was interrupted: no moment can be told until it is completed',
+      'what was loaded in these months is being taken back, replaced or mended, or that was interrupted: no moment can be told until it is completed',
     );
   }
   if (state.until !== '') throw tooOld(state.until);
