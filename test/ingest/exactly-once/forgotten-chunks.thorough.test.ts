@@ -160,7 +160,7 @@ it('what is mended does not pass for confirmed by a confirmation that was made w
   const lines = events();
   await leaveInDoubt(lines);
   await mutate('TRUNCATE TABLE campaigns_device_date');
-  const first = heldAt(test.store, /INSERT INTO \w*campaigns_device_date/);
+  const first = heldAt(test.store, /INSERT INTO rewrites/);
   const waiting = load(first.store, lines, 40_000);
   await first.reached;
   await test.store.command({
