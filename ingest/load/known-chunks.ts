@@ -14,7 +14,7 @@ const chunksFrom = together<string, readonly KnownChunk[]>(async (store, heads) 
     SELECT lower(hex(c.head)) AS first, chunk, toFloat64(max(c.bytes)) AS length,
            toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toFloat64(max(c.rows)) AS counted,
            lower(hex(max(c.content))) AS content
-    FROM load_chunks AS c WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) GROUP BY head, chunk ORDER BY length DESC`;
+    FROM load_chunks AS c WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) GROUP BY head, chunk ORDER BY length DESC, first, chunk`;
   const rows = await select<{
     first: string;
     chunk: string;

@@ -41,6 +41,8 @@ test.each([
   ['sent by themselves', {}],
   ['counted first', { dedupe: true }],
 ])('chunks of an unloaded file, %s, are sent as new ones, beside other loads', async (_, options) => {
+  const mends = "SELECT file FROM loads WHERE kind = 'rebuild' AND position(file, 'in doubt') > 0";
+  const before = await select(db.store, mends);
   const path = await file('again.ndjson', ndjson(events(40)));
   const again = (store: Store) =>
     loadEvents({ store, input: new LocalFile(path), chunkBytes: 2_000, now: () => new Date(), ...options });
@@ -51,10 +53,9 @@ test.each([
     expect((await run(['unload', loadId])).code).toBe(0);
     expect(await counted()).toEqual({ events: 0, spent: '0' });
   }
-  const mends = "SELECT file FROM loads WHERE kind = 'rebuild' AND position(file, 'in doubt') > 0";
   // Killed behind its second insert: what it has sent is known under its own token alone.
   await expect(again(failingAfter(db.store, 2))).rejects.toThrow('killed');
-  expect(await select(db.store, mends)).toEqual([]);
+  expect(await select(db.store, mends)).toEqual(before);
   expect(await again(db.store)).toMatchObject({ duplicateRows: 0 });
   expect(await counted()).toEqual({ events: 40, spent: '4' });
 });

@@ -5,6 +5,8 @@ const list = (value: unknown): readonly string[] => value as readonly string[];
 
 /** Answers of the questions that loads ask, each by its beginning. */
 export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) => readonly object[]])[] = [
+  // Nothing is damaged there.
+  [/^SELECT name FROM system\.detached_parts/, () => []],
   [/^SELECT timezone, cluster, shards FROM settings/, () => [{ timezone: 'UTC', cluster: '', shards: 1 }]],
   [/^SELECT toString\(now64\(6, 'UTC'\)\) AS now/, (server) => [{ now: timeText(server.clock) }]],
   [
@@ -38,17 +40,19 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
   [
     /^SELECT lower\(hex\(c\.head\)\) AS first, chunk, toFloat64\(max\(c\.bytes\)\) AS length/,
     ({ tables }, { params }) =>
-      grouped(tables.ledgerRows(list(params.heads)), ({ head, chunk }) => `${head} ${chunk}`).map((rows) => ({
-        first: rows[0].head,
-        chunk: rows[0].chunk,
-        length: most(rows, 'bytes'),
-        loaded: most(rows, 'loadedAt') >= 0 ? 1 : 0,
-        counted: most(rows, 'rows'),
-        content: rows
-          .map(({ content }) => content)
-          .sort()
-          .at(-1),
-      })),
+      grouped(tables.ledgerRows(list(params.heads)), ({ head, chunk }) => `${head} ${chunk}`)
+        .map((rows) => ({
+          first: rows[0].head,
+          chunk: rows[0].chunk,
+          length: most(rows, 'bytes'),
+          loaded: most(rows, 'loadedAt') >= 0 ? 1 : 0,
+          counted: most(rows, 'rows'),
+          content: rows
+            .map(({ content }) => content)
+            .sort()
+            .at(-1),
+        }))
+        .sort((a, b) => b.length - a.length || (a.first + a.chunk < b.first + b.chunk ? -1 : 1)),
   ],
   [
     /^WITH \(SELECT mapFromArrays/,
