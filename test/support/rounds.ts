@@ -213,8 +213,9 @@ async function pruneOld(ground: Ground, dice: Dice): Promise<string> {
     if (fault === 'engine') await ground.killEngine(dice);
     else send(pruning, 'SIGKILL');
     refuseCrash(await pruning.ended);
-    await retrying(() => select(ground.store, 'SELECT 1'));
   }
+  // The engine may be away: it was killed here or beside the loads before.
+  await retrying(() => select(ground.store, 'SELECT 1'));
   const ended = await start().ended;
   refuseCrash(ended);
   if (ended.code === 0) return `pruned before ${day}${fault === 'none' ? '' : ` (${fault})`}`;
