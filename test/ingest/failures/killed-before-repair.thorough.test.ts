@@ -26,7 +26,7 @@ test('a loader that is killed before it has looked at its rollups does not pass 
 
   const query = `SELECT toString(state) AS state, error FROM loads AS l FINAL WHERE kind = 'events' AND file = {path:String}`;
   expect(await select(db.store, query, { path })).toEqual([
-    { state: 'failed', error: expect.stringContaining('run the same command again') },
+    { state: 'failed', error: expect.stringContaining('waits for other loads, to be mended') },
   ]);
   const loaded = 'SELECT count() AS chunks FROM load_chunks WHERE toUInt64(loaded_at) > 0';
   expect(await select(db.store, loaded)).toEqual([{ chunks: 0 }]);
