@@ -41,7 +41,7 @@ test.each([
   ['sent by themselves', {}],
   ['counted first', { dedupe: true }],
 ])('chunks of an unloaded file, %s, are sent as new ones, beside other loads', async (_, options) => {
-  const mends = "SELECT file FROM loads WHERE kind = 'rebuild' AND position(file, 'in doubt') > 0";
+  const mends = "SELECT load_id FROM loads FINAL WHERE kind = 'rebuild' AND position(file, 'in doubt') > 0";
   const before = await select(db.store, mends);
   const path = await file('again.ndjson', ndjson(events(40)));
   const again = (store: Store) =>
