@@ -18,7 +18,7 @@ const noRestartMs = 200;
 const lateMs = 2_000;
 
 export interface DamageOptions {
-  readonly reader: Reader;
+  readonly reader: Pick<Reader, 'rows'>;
   readonly database: string;
   /** Called once for each part. */
   readonly onFound: (part: DamagedPart) => void;
@@ -53,19 +53,20 @@ export class Damage {
     state: { readonly mayHaveRestarted: boolean; readonly shards: ReadonlySet<number> },
   ): Promise<void> {
     const isLate = performance.now() - since > lateMs;
-    const isKnown = this.#parts.length === 0 && isSame(state.shards, this.#shards);
-    if (isLate || state.mayHaveRestarted || !isKnown) await this.#ask();
+    const mayDiffer = this.hasParts || !isSame(state.shards, this.#shards);
+    if (isLate || state.mayHaveRestarted || mayDiffer) await this.#ask();
     else this.#knownAt = Math.max(this.#knownAt, since);
   }
 
   /** Whether anything was damaged when it was last asked for. */
-  get isKnown(): boolean {
+  get hasParts(): boolean {
     return this.#parts.length > 0;
   }
 
-  /** What is damaged now: ClickHouse finds damage only when it starts. */
+  /** What is damaged now: ClickHouse finds damage only when it starts. What it sets aside later has no rows of its own. */
   async parts(): Promise<readonly DamagedPart[]> {
-    const isOpen = () => performance.now() - this.#knownAt > noRestartMs;
+    const calledAt = performance.now();
+    const isOpen = () => calledAt - this.#knownAt > noRestartMs;
     if (isOpen()) await this.#ask();
     // A shard was skipped.
     if (isOpen()) await this.#ask();
@@ -110,6 +111,8 @@ export class Damage {
         // What is on a shard that is down no report reads.
         settings: { max_threads: 1, priority: 1, log_queries: 0, skip_unavailable_shards: 1 },
       });
+      // Another question that began later has its answer already.
+      if (since < this.#askedAt) return;
       const known = new Set(this.#parts.map(({ table, part }) => `${table} ${part}`));
       const shards = new Set(rows.map(({ shard }) => shard));
       // A shard that was skipped may answer the report: what it last told stands, and it is asked once more.

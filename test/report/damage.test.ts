@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { endpoints, rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
@@ -53,6 +54,46 @@ test('a report is refused before it begins, because a rebuild on the way would t
   rmdirSync(aside);
   expect(found).toEqual([table]);
   reader.close();
+});
+
+/** Of a store that answers when it is told to, at a time that it is told. */
+function slowDamage() {
+  let now = 1_000;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const asked: ((parts: readonly object[]) => void)[] = [];
+  const rows = async <Row>() =>
+    (await new Promise<readonly object[]>((answer) => void asked.push(answer))) as Row[];
+  return {
+    damage: new Damage({ reader: { rows }, database: 'd', onFound: () => {} }),
+    asked,
+    passMs: (ms: number) => {
+      now += ms;
+    },
+  };
+}
+const whole = { table: '', partition: '', part: '', shard: 0 };
+const lost = { table: 'campaigns_date', partition: '202609', part: 'broken-on-start_1', shard: 0 };
+
+test('a store that answers slowly is asked for damaged parts once', async () => {
+  const { damage, asked, passMs } = slowDamage();
+  const parts = damage.parts();
+  passMs(300);
+  asked[0]?.([whole]);
+  await Promise.race([parts, setImmediate()]);
+  expect(asked).toHaveLength(1);
+  expect(await parts).toEqual([]);
+});
+
+test('damage that was found is not forgotten by the answer to an older question', async () => {
+  const { damage, asked, passMs } = slowDamage();
+  const before = damage.parts();
+  passMs(300);
+  const after = damage.parts();
+  asked[1]?.([whole, lost]);
+  expect(await after).toEqual([lost]);
+  asked[0]?.([whole]);
+  expect(await before).toEqual([lost]);
 });
 
 test('what was found damaged before it takes the place of a table does not take it', async () => {

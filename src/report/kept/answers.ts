@@ -97,12 +97,12 @@ export class Answers {
   async find(plan: Plan, format: ReportFormatName): Promise<Found> {
     const { version, damage, maxBytes } = this.#options;
     const asked = { plan, format };
-    // The state of the store does not tell when the ledger or what was taken away changes.
     const bypass = async () => {
-      // A repair that ends before the answer leaves nothing that tells of the damage.
+      // Asked before, too: a repair that ends while the report runs would take away what tells of the damage.
       await damage.requireWhole(questionedBy(plan));
       return this.#ask(asked, 'fwd=bypass');
     };
+    // The state of the store does not tell when the ledger or what was taken away changes.
     if (maxBytes === 0 || plan.past || plan.byLoad) return bypass();
     const key = keyOf(plan, format);
     const current = version.of(plan).then((state) => {
@@ -110,7 +110,7 @@ export class Answers {
       return state;
     });
     current.catch(() => {});
-    const before = this.#memory.has(key) || damage.isKnown ? undefined : version.known(plan);
+    const before = this.#memory.has(key) || damage.hasParts ? undefined : version.known(plan);
     // What nobody has asked begins at once: its rows are of the state known before, or newer.
     if (before && !this.#underWay.has(flightOf(key, before.ofReport(plan)))) {
       return this.#ask(asked, 'fwd=uri-miss', { key, state: before.ofReport(plan), current });
