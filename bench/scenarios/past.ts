@@ -59,7 +59,7 @@ async function loadAndChange(bench: Bench, root: Store, address: Address): Promi
     await writeRows(
       root,
       file,
-      `${which.map(([from, select]) => `SELECT ${select} FROM ${from}`).join(' UNION ALL ')}`,
+      which.map(([from, select]) => `SELECT ${select} FROM ${from}`).join(' UNION ALL '),
     );
     await runLoader(bench.compiled, address, file);
     await rm(file);

@@ -140,3 +140,7 @@ export function describeDamagedPart({ table, partition, part }: DamagedPart): st
   const month = isMonth(partition) ? ` of ${monthName(Number(partition))}` : '';
   return `ClickHouse found part ${part} of ${table}${month} damaged and goes on without it`;
 }
+
+/** The same, with what a person should do. */
+export const adviceOn = (part: DamagedPart): string =>
+  `${describeDamagedPart(part)}: reports that need its rows are refused; adtally verify tells how to mend it`;

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect } from '../../clickhouse/client.ts';
-import { describeDamagedPart } from '../../clickhouse/consistency/damaged-parts.ts';
+import { adviceOn } from '../../clickhouse/consistency/damaged-parts.ts';
 import { appliedMigrations, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { isTransient, retrying } from '../../clickhouse/retry.ts';
@@ -152,11 +152,7 @@ export async function startService(
     const damage = new Damage({
       reader,
       database,
-      onFound: (part) =>
-        log.error(
-          part,
-          `${describeDamagedPart(part)}: reports that need its rows are refused; adtally verify tells how to mend it`,
-        ),
+      onFound: (part) => log.error(part, adviceOn(part)),
     });
     const answers = new Answers({
       reader,

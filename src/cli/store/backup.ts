@@ -1,6 +1,6 @@
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
-import { damagedParts, describeDamagedPart } from '../../../clickhouse/consistency/damaged-parts.ts';
+import { adviceOn, damagedParts } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { pendingMigrations } from '../../../clickhouse/migrate/migrate.ts';
 import { deadAfterMs } from '../../../clickhouse/timings.ts';
@@ -64,7 +64,7 @@ async function backupOlder(store: Store, write: () => Promise<void>): Promise<vo
 /** @throws naming a part that ClickHouse goes on without: a backup would not have it, and nothing would tell */
 async function requireUndamaged(store: Store): Promise<void> {
   const [damaged] = await damagedParts(store);
-  if (damaged) throw new Error(`${describeDamagedPart(damaged)}: adtally verify tells how to mend it`);
+  if (damaged) throw new Error(adviceOn(damaged));
 }
 
 /** What a backup must have to be restored. @throws when ledger, raw events and rollups do not fit together */

@@ -53,7 +53,10 @@ export function addMaintenanceCommands(program: Command): void {
       .option('--to <day>', 'last day, yyyy-mm-dd', day)
       .option('--json', 'print JSON');
   ofDays('verify', 'compare the ledger, the raw events, every rollup and what was closed')
-    .option('--drop-damaged', 'give up damaged parts of what nothing else tells, once it is there again')
+    .option(
+      '--drop-damaged',
+      'also give up damaged parts of tables that nothing is compared with; enter or load their rows again first',
+    )
     .action((flags: RangeFlags & VerifyFlags) => {
       const days = rangeOf(flags);
       return withStore((store) => runVerify(store, days, flags));

@@ -1,4 +1,4 @@
-import { describeDamagedPart } from '../../../clickhouse/consistency/damaged-parts.ts';
+import { adviceOn } from '../../../clickhouse/consistency/damaged-parts.ts';
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { AlertLimits } from '../../config/config.ts';
 import { counted, formatNumber, line } from '../command/command.ts';
@@ -23,10 +23,7 @@ export function nextSteps(
   const { open, disk, size, events, folded_rows, interruptedUnloads, interruptedRewrites, damaged } = data;
   const unloading = interruptedUnloads.reduce((chunks, each) => chunks + each.chunks, 0);
   return [
-    ...damaged.map(
-      (part) =>
-        `${describeDamagedPart(part)}: reports that need its rows are refused; adtally verify tells how to mend it`,
-    ),
+    ...damaged.map(adviceOn),
     ...(disk.free < disk.total * littleSpace
       ? ['make room on the disk: adtally prune --keep MONTHS, or a larger one']
       : []),
