@@ -3,7 +3,7 @@ export const monthOf = (day: string): number => Number(day.slice(0, 7).replace('
 
 /** `2026-10` */
 export const monthName = (month: number): string =>
-  `${Math.floor(month / 100)}-${String(month % 100).padStart(2, '0')}`;
+  `${String(Math.floor(month / 100)).padStart(4, '0')}-${String(month % 100).padStart(2, '0')}`;
 
 /** The months of days, `yyyymm`. */
 export function monthsWithin(ranges: readonly { readonly from: string; readonly to: string }[]): number[] {

@@ -5,7 +5,7 @@ import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
 import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
-import { ofDatabase, requireWholeTable } from './damaged-parts.ts';
+import { damagedParts, describeDamagedPart, ofDatabase, requireWholeTable } from './damaged-parts.ts';
 import { recordDifferences } from './record-changes.ts';
 import {
   dropStaging,
@@ -57,7 +57,8 @@ export class UnsettledChunk extends Error {
  * The new rollup knows no dedup ids of chunks, whatever their month: only the ledger (`load_chunks`) then prevents a
  * chunk from being sent and counted again. A load that finds an unsettled chunk sees that rollups were rebuilt.
  * @throws {UnsettledChunk} when it is unknown whether a chunk with events arrived completely
- * @throws when events of these months are damaged, and no load is taken back or replaced
+ * @throws when events of these months are damaged, and no load is taken back or replaced; or when ClickHouse finds damage
+ * while it runs
  */
 export async function rebuildRollups(
   store: Store,
@@ -67,6 +68,7 @@ export async function rebuildRollups(
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await dropStaging(store);
+  const known = (await damagedParts(store)).map(describeDamagedPart);
   const touched = await touchedMonths(store, all, 'from' in range ? [range] : range);
   if (touched.length === 0) return { months: 0, rollups: all.length };
   const touchedNumbers = touched.map(({ month }) => month);
@@ -91,6 +93,11 @@ export async function rebuildRollups(
     }
     beforeExchange?.();
     await onShards(store, async (shard) => {
+      // What takes the place of the table that tells of it may lack its rows, of a month that is not rebuilt.
+      const found = (await damagedParts(store))
+        .map(describeDamagedPart)
+        .find((each) => !known.includes(each));
+      if (found) throw new Error(`${found}. That was while rollups were rebuilt: run the same command again`);
       for (const { table } of all) await exchangeMonths(shard, table, touched, staging(table));
     });
     // Nobody knows since when the rollups were wrong.

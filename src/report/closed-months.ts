@@ -1,6 +1,6 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { monthOf, monthsWithin } from '../../clickhouse/months.ts';
+import { monthName, monthOf, monthsWithin } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { readSettings } from './compile.ts';
 import { onAllShards, type Plan } from './plan.ts';
@@ -71,7 +71,7 @@ async function closesOf(reader: Reader, plan: Plan): Promise<readonly Close[]> {
 }
 
 function describe(month: number, asOf = 'closed'): string {
-  const name = `${String(month).padStart(6, '0').slice(0, 4)}-${String(month % 100).padStart(2, '0')}`;
+  const name = monthName(month);
   return asOf === 'closed'
     ? `${name} is not closed`
     : `this revision does not have ${name}, or is not of this account`;

@@ -5,13 +5,23 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { endpoints, rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { DamagedFigures, historyTables, tablesOf } from '../../clickhouse/consistency/damaged-parts.ts';
+import {
+  DamagedFigures,
+  damagedParts,
+  historyTables,
+  tablesOf,
+} from '../../clickhouse/consistency/damaged-parts.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { exchangeMonths, newStaging } from '../../clickhouse/consistency/replace-months.ts';
+import { everyDay } from '../../clickhouse/consistency/verify-rollups.ts';
 import { Reader } from '../../clickhouse/reader.ts';
+import { runVerify } from '../../src/cli/store/verify.ts';
+import { planOfThen, type ReportDeps } from '../../src/http/report/handler.ts';
 import { Damage } from '../../src/report/damage.ts';
 import { Answers } from '../../src/report/kept/answers.ts';
 import { StoreVersion } from '../../src/report/kept/store-version.ts';
 import { planReport } from '../../src/report/plan.ts';
+import { event, load } from '../support/events.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -104,6 +114,59 @@ test('what was found damaged before it takes the place of a table does not take 
   await expect(exchangeMonths({ store: db.store }, 'events', [], staging)).rejects.toThrow('is damaged');
   rmdirSync(aside);
   await exchangeMonths({ store: db.store }, 'events', [], staging);
+});
+
+test('a rebuild does not lose what was found damaged while it ran', async () => {
+  await load(db.store, [event({ event_time: '2026-08-01T00:00:00Z' })]);
+  const aside = await asideOf('campaigns_date');
+  const days = { from: '2026-08-01', to: '2026-08-31' };
+  const rebuilt = rebuildRollups(db.store, catalog, days, { beforeExchange: () => mkdirSync(aside) });
+  await expect(rebuilt).rejects.toThrow(
+    /of campaigns_date of 2026-09 damaged .*: run the same command again$/,
+  );
+  expect(await damagedParts(db.store)).toHaveLength(1);
+  // By the second time it is known, and mended.
+  await rebuildRollups(db.store, catalog, days);
+  expect(await damagedParts(db.store)).toEqual([]);
+});
+
+test('what was found damaged while verify ran stays for a verify that no load runs beside', async () => {
+  const aside = await asideOf('campaigns_date');
+  let asked = 0;
+  const store = Object.assign(Object.create(db.store), {
+    query: async (...args: Parameters<typeof db.store.query>) => {
+      const answer = await db.store.query(...args);
+      if (asked++ === 0) mkdirSync(aside);
+      return answer;
+    },
+  });
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  onTestFinished(() => void vi.restoreAllMocks());
+  await runVerify(store, everyDay, {});
+  expect(await damagedParts(db.store)).toHaveLength(1);
+  await runVerify(db.store, everyDay, {});
+  expect(await damagedParts(db.store)).toEqual([]);
+});
+
+test('only where no close tells what a report asks for, what is damaged may be why', async () => {
+  const [endpoint] = endpoints(catalog);
+  if (!endpoint) throw new Error('there is no endpoint');
+  const asked = { options: { as_of: 'closed' }, reads: endpoint.breakdown.dimensions };
+  const plan = planReport(
+    endpoint.breakdown,
+    'a',
+    { start: '0001-01-01', end: '0001-01-31' },
+    undefined,
+    asked,
+  );
+  const ask = (rows: Promise<object[]>, told: Promise<void>) => {
+    const deps: unknown = { reader: { rows: () => rows }, damage: { requireWhole: () => told } };
+    return planOfThen(deps as ReportDeps, plan, new AbortController().signal);
+  };
+  const refused = Promise.reject(new DamagedFigures([lost]));
+  await expect(ask(Promise.resolve([]), refused)).rejects.toThrow(DamagedFigures);
+  await expect(ask(Promise.reject(new Error('busy')), refused)).rejects.toThrow('busy');
+  await expect(ask(Promise.resolve([]), Promise.resolve())).rejects.toThrow('0001-01 is not closed');
 });
 
 test('each table is one that figures are made of, or one that none is', () => {

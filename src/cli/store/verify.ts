@@ -21,7 +21,7 @@ import { endUnload } from './next-steps.ts';
 
 export interface VerifyFlags {
   readonly json?: boolean;
-  /** Also parts of tables that nothing is compared with. */
+  /** Also gives up parts where nothing shows for certain whether rows are missing. */
   readonly dropDamaged?: boolean;
 }
 
@@ -30,17 +30,19 @@ export interface VerifyFlags {
  * agrees without it, so that reports answer again.
  */
 export async function runVerify(store: Store, days: DayRange, flags: VerifyFlags): Promise<void> {
-  if ((await damagedParts(store)).length === 0) return verify(store, days, flags);
+  if ((await damagedParts(store)).length === 0) return verify(store, days, flags, []);
   // What a load is just storing is compared with nothing.
-  return exclusively(store, 'verify', 'what damaged parts had', () => verify(store, days, flags));
+  return exclusively(store, 'verify', 'what damaged parts had', async () =>
+    verify(store, days, flags, await damagedParts(store)),
+  );
 }
 
 async function verify(
   store: Store,
   days: DayRange,
   { json, dropDamaged = false }: VerifyFlags,
+  damaged: readonly DamagedPart[],
 ): Promise<void> {
-  const damaged = await damagedParts(store);
   const ledger = await verifyLedger(store, days);
   const { differences, more } = await verifyRollups(store, catalog, days);
   const keys = config().signing?.publicKeys.map(publicKeyOf);
@@ -92,7 +94,7 @@ async function verify(
   if (found + closes.length + left.length > 0) process.exitCode = 1;
 }
 
-/** By table and month what tells whether a damaged part is missed: what lacks rows itself tells less. */
+/** What shows whether rows of a damaged part are missing, by its table and month. A table that lacks rows itself shows less. */
 async function tellers(
   store: Store,
   damaged: readonly DamagedPart[],
@@ -129,7 +131,7 @@ async function giveUp(store: Store, parts: readonly DamagedPart[]): Promise<void
 function mendingPart(isTold: boolean): string {
   return isTold
     ? 'mend the differences, then run adtally verify without --from and --to'
-    : 'restore a backup; or load or enter again what it may have had, then run adtally verify --drop-damaged without --from and --to';
+    : 'restore a backup; or load or enter again what the part may have had, then run adtally verify --drop-damaged without --from and --to';
 }
 
 function countedDifferences({

@@ -5,7 +5,8 @@ import type { Context, Handler } from 'hono';
 import type { Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
-import { asOf, requireSameThen } from '../../report/as-of-moment.ts';
+import { AsOfTooOld, asOf, requireSameThen } from '../../report/as-of-moment.ts';
+import { MonthNotClosed } from '../../report/closed-months.ts';
 import { rowColumns } from '../../report/columns.ts';
 import { type Damage, questionedBy } from '../../report/damage.ts';
 import type { ReportFormatName } from '../../report/formats.ts';
@@ -144,7 +145,8 @@ export async function planOfThen(
     return await asOf(reader, catalog, today, { signal, inPlace, timeoutSeconds });
   } catch (error) {
     // What is damaged could have told it.
-    await damage.requireWhole(questionedBy(today));
+    if (error instanceof MonthNotClosed || error instanceof AsOfTooOld)
+      await damage.requireWhole(questionedBy(today));
     throw error;
   }
 }

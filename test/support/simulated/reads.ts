@@ -7,6 +7,7 @@ const list = (value: unknown): readonly string[] => value as readonly string[];
 export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) => readonly object[]])[] = [
   // Nothing is damaged there.
   [/^SELECT name FROM system\.detached_parts/, () => []],
+  [/^SELECT DISTINCT table, partition, part FROM/, () => []],
   [/^SELECT timezone, cluster, shards FROM settings/, () => [{ timezone: 'UTC', cluster: '', shards: 1 }]],
   [/^SELECT toString\(now64\(6, 'UTC'\)\) AS now/, (server) => [{ now: timeText(server.clock) }]],
   [
