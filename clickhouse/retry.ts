@@ -84,7 +84,10 @@ export function isTransient(error: Error): boolean {
     const peerEnded = error.type === 'ATTEMPT_TO_READ_AFTER_EOF' && / packet from /.test(error.message);
     return peerEnded || transientTypes.has(error.type ?? '');
   }
-  const code = 'code' in error ? String(error.code) : '';
-  if (transientCodes.has(code) || noServerBehind.test(error.message)) return true;
+  if (isOfConnection(error) || noServerBehind.test(error.message)) return true;
   return /socket hang up|aborted|premature close/i.test(error.message);
 }
+
+/** Whether an error is one of a connection that was not made, or broke. */
+export const isOfConnection = (error: Error): boolean =>
+  'code' in error && transientCodes.has(String(error.code));

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { listSignOuts } from '../../src/accounts/sign-outs.ts';
 import { purposeOf } from '../../src/accounts/tokens.ts';
@@ -75,7 +77,23 @@ describe('usage', () => {
     const help = await adtally('--help');
     expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('ingest') });
     const down = await adtally('token list', { env: { CLICKHOUSE_URL: 'http://127.0.0.1:9' } });
-    expect(down).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^error: .+/) });
+    const stderr = expect.stringMatching(
+      /^error: ClickHouse at http:\/\/127\.0\.0\.1:9 does not answer, .*ECONNREFUSED.*: run the same command again/,
+    );
+    expect(down).toMatchObject({ code: 1, stdout: '', stderr });
+  });
+
+  test('a store that breaks off is named, whatever the command', async () => {
+    const gone = createServer((request) => request.socket.destroy()).listen(0, '127.0.0.1');
+    onTestFinished(() => void gone.close());
+    await once(gone, 'listening');
+    const address = gone.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+    const { code, stderr } = await adtally('token list', { env: { CLICKHOUSE_URL: url } });
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      `error: ClickHouse at ${url} does not answer, or broke off (socket hang up): run the same command again once it answers\n`,
+    );
   });
 });
 

@@ -6,6 +6,7 @@ import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { requireMigrated, requireTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts';
+import { isOfConnection } from '../../../clickhouse/retry.ts';
 import { earlyTimerMs } from '../../../clickhouse/timings.ts';
 import { type Config, loadConfig } from '../../config/config.ts';
 import { openStore } from '../../config/store.ts';
@@ -100,12 +101,24 @@ export async function withReachableStore(work: (store: Store) => Promise<void>):
 export const lackOf = (missing: readonly string[]): string =>
   `${missing.join(' and ')} cannot be reached: what is stored there is missing from this answer. Start ClickHouse there, then run the same command again`;
 
-/** Runs a command's work on ClickHouse as it is, whatever state the database is in, or whether there is one. */
+/**
+ * Runs a command's work on ClickHouse as it is, whatever state the database is in, or whether there is one.
+ * @throws what the work throws; of a connection without a word of its own, with one that names ClickHouse
+ */
 export async function withServer(work: (store: Store) => Promise<void>): Promise<void> {
   const opened = await openStore(config());
   const store = connect(opened.address);
   try {
     await work(store);
+  } catch (cause) {
+    if (!(cause instanceof Error) || !isOfConnection(cause)) throw cause;
+    // The address may hold a password.
+    const { origin } = new URL(opened.address.url);
+    const reason = cause.message || ('code' in cause && cause.code);
+    throw new Error(
+      `ClickHouse at ${origin} does not answer, or broke off (${reason}): run the same command again once it answers`,
+      { cause },
+    );
   } finally {
     await store.close();
     await opened.close();
