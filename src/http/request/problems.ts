@@ -28,7 +28,7 @@ export const problems = {
   },
   file_unreadable: {
     status: 400,
-    when: 'The file to compare, of `/v1/{family}/reconcile`, cannot be read, its columns do not fit, or nothing of it can be compared: `detail` says what, and `field` names the parameter that would say it, such as `columns.event_time`. Single records that cannot be read are no reason; the answer tells them.',
+    when: 'The file to compare, of `/v1/{family}/reconcile`, cannot be read, its columns do not fit, or nothing of it can be compared: `detail` says what, and `field` names the parameter that would settle it, if there is one, such as `columns.event_time`. Single records that cannot be read are no reason; the answer tells them.',
     detail: 'the file: column event_time is missing',
   },
   unauthorized: {
@@ -116,7 +116,7 @@ export const problems = {
   },
   figures_damaged: {
     status: 500,
-    when: 'A part of the tables was damaged when ClickHouse started, and an answer could lack its rows: of the month that `detail` names, or of any. Nothing but the operator mends it: `adtally verify` tells how. Other months answer as always.',
+    when: 'A part of a table was damaged when ClickHouse started, and the answer could lack rows of it. `detail` names the month where it is known; otherwise any month may lack some. Only the operator can mend that: `adtally verify` tells how. Other months answer as always.',
     detail: 'the figures of 2026-09 are damaged: the operator has to run adtally verify',
   },
   report_timeout: {
