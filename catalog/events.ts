@@ -11,7 +11,7 @@ export interface FieldSpec {
   /** Characters; of text only. */
   readonly maxChars?: number;
   /** The least and the greatest; of counts only. */
-  readonly range?: readonly [number, number];
+  readonly range?: readonly [0 | 1, number];
   /** Of a count that events carry: the event type that stands for `quantity` of it. */
   readonly eventType?: string;
 }

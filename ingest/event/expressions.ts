@@ -1,4 +1,4 @@
-import { anyNumber, decimalPlaces, firstOf, identifier, matches } from './sql.ts';
+import { anyNumber, firstOf, hasMorePlaces, identifier, matches } from './sql.ts';
 import type { Rule } from './values.ts';
 
 /** The text of a column of the file, of type String; undefined where the file has no such column. */
@@ -112,7 +112,8 @@ const fewPlaces = '^[+-]?([0-9]+\\.?[0-9]{0,12}|\\.[0-9]{1,12})([eE]\\+?[0-9]{1,
 export function numberOf(text: string, round = false): string {
   const given = `trim(${text})`;
   const decimal = `toDecimal256OrNull(${given}, 12)`;
-  const exact = `${matches(given, anyNumber)}${round ? '' : ` AND ${decimalPlaces(given)} <= 12`}`;
+  const all = `toDecimal256OrNull(${given}, 38)`;
+  const exact = `${matches(given, anyNumber)}${round ? '' : ` AND NOT ${hasMorePlaces(given, all, 12)}`}`;
   return firstOf(
     [
       [`ifNull(abs(${decimal}) >= 1000000000000000, true)`, 'NULL'],

@@ -151,7 +151,7 @@ function compileEvent(
     columnOf,
     columnsOf: (field) => {
       const column = columnOf(field);
-      return column === undefined ? [] : [{ column, when: 'true' }];
+      return column === undefined ? [] : [{ column }];
     },
     textOf: (field, columnText) => {
       const source = sources.get(field);

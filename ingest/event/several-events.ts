@@ -14,8 +14,8 @@ export interface EventMapping {
   readonly textOf: (field: EventField, columnText: ColumnText) => string | undefined;
   /** The one column that a field is read from as it is; undefined for a constant, an expression or nothing. */
   readonly columnOf: (field: EventField) => string | undefined;
-  /** The same, where it may be another one in each event of a record: with the SQL condition under which it is. */
-  readonly columnsOf: (field: EventField) => readonly { readonly column: string; readonly when: string }[];
+  /** The same, where it may be another one in each event of a record: with the SQL condition under which it is; absent: always. */
+  readonly columnsOf: (field: EventField) => readonly { readonly column: string; readonly when?: string }[];
   /** What must hold for the expression of a field to have a result; of computed columns. */
   readonly rulesOf: (field: EventField) => readonly Rule[];
   /** Absent: every record is to be an event. */

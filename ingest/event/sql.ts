@@ -21,14 +21,14 @@ export function firstOf(
   return cases.length === 0 ? otherwise : `multiIf(${cases.flat().join(', ')}, ${otherwise})`;
 }
 
-/** A number as people and programs write it. */
-export const anyNumber = '^[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]{1,3})?$';
+/**
+ * A number as people and programs write it, and no longer than a Decimal256 of 38 places can hold: that has all digits of it,
+ * or is zero where the number is smaller than the last place.
+ */
+export const anyNumber =
+  '^[+-]?([0-9]+(\\.[0-9]{0,38}0*)?|\\.[0-9]{1,38}0*|([0-9]{1,15}(\\.[0-9]{0,18})?|\\.[0-9]{1,18})[eE][+-]?[0-9]{1,3})$';
 
-/** How many decimal places it takes to write the number in a text exactly: 2 for `1.50e-1`, -3 for `7000`. */
-export function decimalPlaces(text: string): string {
-  const digits = `replaceRegexpAll(replaceRegexpOne(${text}, '[eE].*$', ''), '[^0-9]', '')`;
-  const zeros = `length(extract(${digits}, '0*$'))`;
-  const exponent = `toInt32OrZero(extract(${text}, '[eE]([+-]?[0-9]+)$'))`;
-  const fraction = `length(extract(${text}, '\\\\.([0-9]*)'))`;
-  return `if(${matches(digits, '^0*$')}, 0, toInt32(${fraction}) - toInt32(${zeros}) - ${exponent})`;
+/** Whether a number has more decimal places than these, zeros at its end aside; `number` is read from the text with 38 places. */
+export function hasMorePlaces(text: string, number: string, places: number): string {
+  return `(${number} != round(${number}, ${places}) OR ${number} = 0 AND ${matches(text, '^[^eE]*[1-9]')})`;
 }

@@ -1,5 +1,5 @@
 import { eventTypes, type FieldKind, type FieldSpec } from '../../catalog/events.ts';
-import { anyNumber, decimalPlaces, firstOf, matches, quoted } from './sql.ts';
+import { anyNumber, firstOf, hasMorePlaces, matches, quoted } from './sql.ts';
 
 /** What a value and its rules refer to; computed once for each record, in a layer of its own. */
 export interface Computed {
@@ -58,7 +58,6 @@ const millisecondsPattern = '^[0-9]{12,13}$';
 const serialPattern = '^[0-9]{5}([.,][0-9]{1,17})?$';
 /** 12 digits before the point, 6 after it; more places only if they are zeros. */
 const plainMoney = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
-const plainCount = '^[0-9]{1,15}$';
 
 export const truthReason = 'must be true or false';
 const timeReason =
@@ -95,10 +94,9 @@ function valueOfText(
     case 'text':
       return {
         value: text,
-        // Bytes are never fewer than characters.
         rules: [
           {
-            broken: `length(${text}) > ${maxChars} AND lengthUTF8(${text}) > ${maxChars}`,
+            broken: `lengthUTF8(${text}) > ${maxChars}`,
             reason: `must be at most ${maxChars} characters`,
           },
         ],
@@ -182,13 +180,12 @@ export function timeRange(time: string): Rule[] {
 
 /**
  * A number as a pair, its value and which rule it breaks: 0 for none. One that is not written plainly takes many times
- * as long to read, and is read once. Of more than 38 places the rest is cut off, which `places` tells: how many it takes
- * to write the number exactly, less than none for trailing zeros.
- * @param unusual the pair of such a one; `number` is NULL where the text is no number
+ * as long to read, and is read once.
+ * @param unusual the pair of such a one, of its `text` and `number`, which is NULL where the text is no number
  */
 function numberIn(text: string, plain: string, value: string, unusual: string): Computed & { value: string } {
   const number = `if(${matches(text, anyNumber)}, toDecimal256OrNull(${text}, 38), NULL)`;
-  const slow = `arrayMap((number, places) -> ${unusual}, [${number}], [${decimalPlaces(text)}])[1]`;
+  const slow = `arrayMap((text, number) -> ${unusual}, [${text}], [${number}])[1]`;
   const name = `number_of_${text}`;
   const sql = `if(${text} = '' OR ${plain}, (${value}, 0), ${slow})`;
   return { name, sql, value: `tupleElement(${name}, 1)` };
@@ -204,7 +201,7 @@ function moneyOf(text: string, round: boolean): Value {
     text,
     matches(text, plainMoney),
     `toDecimal64OrZero(${text}, 6)`,
-    `(toDecimal64(assumeNotNull(if(${small}, round(number, 6), 0)), 6), multiIf(NOT ${small}, 1, places > 6, 2, 0))`,
+    `(toDecimal64(assumeNotNull(if(${small}, round(number, 6), 0)), 6), multiIf(NOT ${small}, 1, ${hasMorePlaces('text', 'number', 6)}, 2, 0))`,
   );
   return {
     computed: [number],
@@ -227,12 +224,18 @@ export function countReason([min, max]: NonNullable<Range>): string {
   return `must be a whole number from ${min} to ${max}`;
 }
 
+/** Digits that are within the range whatever they are. */
+function plainCount([min, max]: NonNullable<Range>): string {
+  const digits = String(max + 1).length - 1;
+  return min === 0 ? `^[0-9]{1,${digits}}$` : `^[1-9][0-9]{0,${digits - 1}}$`;
+}
+
 function countOf(text: string, range: Range = [0, 0]): Value {
   const [min, max] = range;
-  const whole = `ifNull(number BETWEEN ${min} AND ${max} AND places <= 0, false)`;
+  const whole = `ifNull(number BETWEEN ${min} AND ${max} AND NOT ${hasMorePlaces('text', 'number', 0)}, false)`;
   const number = numberIn(
     text,
-    `${matches(text, plainCount)} AND toUInt64OrZero(${text}) BETWEEN ${min} AND ${max}`,
+    matches(text, plainCount(range)),
     `toUInt64OrZero(${text})`,
     `(toUInt64(assumeNotNull(if(${whole}, number, 0))), toUInt8(NOT ${whole}))`,
   );

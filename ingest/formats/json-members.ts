@@ -89,17 +89,23 @@ export class Member {
   }
 
   /** Whether it is a number that may have more digits than a double holds; as a double it would come out altered. */
-  isLong(text: string): string {
+  get isLong(): string {
+    return `is_long_${this.#n}`;
+  }
+
+  /** The same, where the source computes it once. */
+  get computedLength(): string {
+    const { text } = this;
     // Most long texts are times and ids; JSONType would read the whole record for each of them.
     const manyDigits = `length(${text}) > 15 AND ${matches(text, '^-?[0-9][0-9.eE+-]*$')}`;
     // 999999999999.999999 is read as 1000000000000: as text a rounded number is short again.
     const large = `abs(toFloat64OrZero(${text})) >= 1000000000`;
-    return `length(${text}) > 9 AND (${manyDigits} OR ${large}) AND ${this.call('JSONType')} = 'Double'`;
+    return `length(${text}) > 9 AND (${manyDigits} OR ${large}) AND ${this.call('JSONType')} = 'Double' AS ${this.isLong}`;
   }
 
   /** Whether the digits that were found are not those of the number, but of one of the same name elsewhere. */
   get losesDigits(): string {
-    return `${this.isLong(this.text)} AND toFloat64OrZero(${this.digits}) != ${this.call('JSONExtractFloat')}`;
+    return `${this.isLong} AND toFloat64OrZero(${this.digits}) != ${this.call('JSONExtractFloat')}`;
   }
 }
 

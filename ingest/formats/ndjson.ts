@@ -91,28 +91,33 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
   const names = [...new Set([...mapping.columns, ...headsOf(mapping.columns)])];
   // Counts have no more digits than a double keeps, ids no fractions: only money is worth the second look, and what an
   // expression may make money of.
-  const asTheyAre = eventFields.filter((field) => fieldSpecs[field].kind !== 'money');
-  const exact = new Set(
-    mapping.columns.filter(
-      (name) => !asTheyAre.some((field) => mapping.columnsOf(field).some(({ column }) => column === name)),
-    ),
-  );
+  const isReadBy = (name: string, isMoney: boolean) =>
+    eventFields.some(
+      (field) =>
+        (fieldSpecs[field].kind === 'money') === isMoney &&
+        mapping.columnsOf(field).some(({ column }) => column === name),
+    );
+  const exact = new Set(mapping.columns.filter((name) => !isReadBy(name, false)));
   const columnText: ColumnText = (name) => {
     const member = members.get(name);
     if (!member || !exact.has(name)) return member?.text;
-    return `if(${member.isLong(member.text)}, ${member.digits}, ${member.text})`;
+    return `if(${member.isLong}, ${member.digits}, ${member.text})`;
   };
+  const computed = [...members.values()].flatMap((member) => [
+    ...member.computed,
+    ...(exact.has(member.name) || isReadBy(member.name, true) ? [member.computedLength] : []),
+  ]);
   const places = names.map((name, n) => `indexOf(keys, ${quoted(name)}) AS at_${n}`);
   // Keys are only looked at where there are more of them than were found.
-  const found = ['0', ...names.map((_, n) => `(at_${n} > 0)`)].join(' + ');
+  const missing = `countEqual([${names.map((_, n) => `at_${n}`).join(', ')}]::Array(UInt64), 0)`;
   const known = `(${[...new Set([...names, ...eventFields])].map(quoted).join(', ')})`;
   const unwanted = ignoreUnknown ? `name IN ${known} AND nth > 1` : `name NOT IN ${known} OR nth > 1`;
-  const unknown = `if(length(keys) = ${found}, emptyArrayString(), arrayFilter((name, nth) -> ${unwanted}, keys, arrayEnumerateUniq(keys)))`;
+  const unknown = `if(length(keys) + ${missing} = ${names.length}, emptyArrayString(), arrayFilter((name, nth) -> ${unwanted}, keys, arrayEnumerateUniq(keys)))`;
   return {
     format: framing === 'lines' ? 'LineAsString' : 'RowBinary',
     // A map of all keys takes half the time of a tuple of those that are read, and tells which others there are.
     select: mapping.compute(
-      `SELECT ${['*', `${unknown} AS unknown`, ...[...members.values()].flatMap(({ computed }) => computed)].join(', ')} FROM (
+      `SELECT ${['*', `${unknown} AS unknown`, ...computed].join(', ')} FROM (
       SELECT ${['at_line', 'record', 'keys', 'texts', ...places].join(', ')} FROM (
       SELECT at_line, record, mapKeys(json) AS keys, mapValues(json) AS texts FROM (
       SELECT at_line, record, JSONExtract(record, 'Map(String, String)') AS json FROM (${records(framing)}))))`,
@@ -140,7 +145,9 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
         return member ? [{ member, when }] : [];
       });
       const any = (broken: (member: Member) => string) =>
-        own.map(({ member, when }) => `(${when} AND ${broken(member)})`).join(' OR ');
+        own
+          .map(({ member, when }) => (when ? `(${when} AND ${broken(member)})` : `(${broken(member)})`))
+          .join(' OR ');
       const rules = [...mapping.rulesOf(field)];
       if (own.length > 0 && kind === 'money') {
         rules.push({
