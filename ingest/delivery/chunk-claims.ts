@@ -4,6 +4,7 @@ import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
+import { unloadOf } from '../ledger/load-records.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
 import { dedupStateOf } from './dedup-state.ts';
 import { stagedChunks } from './staging.ts';
@@ -224,9 +225,11 @@ export async function mayBeTakenBack(
   { store, retries }: Ledger,
   { loadId, sentAt }: ChunkClaim,
 ): Promise<boolean> {
-  const query = `SELECT 1 FROM loads AS l FINAL WHERE (kind = 'replacement' OR l.file = concat('unload of ', {loadId:String}))
+  const query = `SELECT 1 FROM loads AS l FINAL WHERE (kind = 'replacement' OR l.file = {unload:String})
     AND l.version > toDateTime64({sentAt:String}, 6, 'UTC') LIMIT 1`;
-  return (await retrying(() => select(store, query, { loadId, sentAt }), retries)).length > 0;
+  return (
+    (await retrying(() => select(store, query, { unload: unloadOf(loadId), sentAt }), retries)).length > 0
+  );
 }
 
 /** What is not held back any more of a batch cannot be sent again under its token. */

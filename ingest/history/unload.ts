@@ -9,7 +9,7 @@ import { openLedger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
-import type { LoadRecord } from '../ledger/load-records.ts';
+import { type LoadRecord, unloadOf } from '../ledger/load-records.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
@@ -59,7 +59,7 @@ export async function unload(
   options: LoadOptions = {},
 ): Promise<Unloaded> {
   if ((await requireUnloadable(store, id, options)).state === 'unloaded') return nothing;
-  const turn = await Load.begin(store, { kind: 'rebuild', file: `unload of ${id}` }, now(), options);
+  const turn = await Load.begin(store, { kind: 'rebuild', file: unloadOf(id) }, now(), options);
   try {
     const { state, replayId } = await requireUnloadable(store, id, options);
     const done = state === 'unloaded' ? nothing : await takeBack(store, id, replayId, turn, options);

@@ -29,6 +29,12 @@ export interface LoadRecord {
   readonly error: string;
 }
 
+/** What the ledger has as the file of the load that takes another one back. */
+export const unloadOf = (load: string): string => `unload of ${load}`;
+
+/** What the ledger has as the file of the load that mends chunks of another one. */
+export const mendOf = (load: string): string => `chunks of load ${load} that were in doubt`;
+
 /** Whether loads of a kind exclude all others, because they exchange rollups. */
 export const isExclusive = (kind: LoadRecord['kind']): boolean =>
   kind === 'rebuild' || kind === 'replacement';

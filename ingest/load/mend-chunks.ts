@@ -19,6 +19,7 @@ import { heldBy, stagedCounts } from '../delivery/staging.ts';
 import { forgetPast, putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { Load, type LoadOptions } from '../ledger/load.ts';
+import { mendOf } from '../ledger/load-records.ts';
 import { monthsOf, namedChunks } from './chunk-months.ts';
 
 /** ClickHouse can die in each of them. */
@@ -45,7 +46,7 @@ export async function mendChunks(
 ): Promise<void> {
   const turn = await Load.begin(
     ledger.store,
-    { kind: 'rebuild', file: `chunks of load ${load.id} that were in doubt` },
+    { kind: 'rebuild', file: mendOf(load.id) },
     options.now(),
     options,
   );

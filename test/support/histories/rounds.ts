@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { select } from '../../../clickhouse/client.ts';
 import { pollFor } from '../../../clickhouse/poll.ts';
 import { retrying } from '../../../clickhouse/retry.ts';
+import { mendOf } from '../../../ingest/ledger/load-records.ts';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { paths } from '../oracle.ts';
 import { Dice } from '../round-files.ts';
@@ -152,8 +153,8 @@ class Round {
       `${asked} answers and ${this.#failed} failed`,
     );
     this.wrong.push(...judge({ changes: this.#changes, answers: this.#answers, trustMs }));
-    const query = `SELECT toUInt32(uniqExact(load_id)) AS loads FROM loads WHERE startsWith(file, 'chunks of load ')`;
-    const [mended] = await select<{ loads: number }>(this.#session.store, query);
+    const query = 'SELECT toUInt32(uniqExact(load_id)) AS loads FROM loads WHERE file LIKE {mend:String}';
+    const [mended] = await select<{ loads: number }>(this.#session.store, query, { mend: mendOf('%') });
     this.told.push(`${mended?.loads} loads mended something until now`);
     for (const [n, follower] of followers.entries()) {
       const path = `/v1/${n ? 'ad_units' : 'campaigns'}/breakdowns/date`;
