@@ -35,6 +35,9 @@ export const unloadOf = (load: string): string => `unload of ${load}`;
 /** What the ledger has as the file of the load that mends chunks of another one. */
 export const mendOf = (load: string): string => `chunks of load ${load} that were in doubt`;
 
+/** How the file of a replacement of a load ends in the ledger. */
+export const replacesLoad = (load: string): string => `--replaces ${load}`;
+
 /** Whether loads of a kind exclude all others, because they exchange rollups. */
 export const isExclusive = (kind: LoadRecord['kind']): boolean =>
   kind === 'rebuild' || kind === 'replacement';

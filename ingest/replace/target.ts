@@ -4,6 +4,7 @@ import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollupPartition } from '../../clickhouse/rollups.ts';
 import { chunksOf } from '../history/unload.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
+import { replacesLoad } from '../ledger/load-records.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
 import { prunedMonthOf } from '../load/chunk-months.ts';
 
@@ -12,7 +13,7 @@ export type Target = { readonly load: string } | { readonly days: DayRange; read
 
 /** As options say it; the ledger has it at the end of the file of a replacement. */
 export function describeTarget(target: Target): string {
-  if ('load' in target) return `--replaces ${target.load}`;
+  if ('load' in target) return replacesLoad(target.load);
   return `--replaces-days ${target.days.from}..${target.days.to} --of ${target.account}`;
 }
 
@@ -78,12 +79,12 @@ export async function requireSettled(
        SELECT load_id FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()})
          AND load_id NOT IN {replaced:Array(String)} AND chunk NOT IN ${heldChunks()}
          AND (chunk IN (SELECT chunk FROM events WHERE ${ofAccount}) OR chunk IN (SELECT chunk FROM incoming_staging WHERE ${ofAccount})))
-     GROUP BY load_id ORDER BY load_id LIMIT 1`,
+     GROUP BY load_id ORDER BY load_id DESC LIMIT 1`,
     { replaced, holder, account, ...days },
   );
   if (!found) return;
   throw new Error(
-    `load ${found.load} was interrupted: it is unknown whether all of ${found.file} arrived. Load the file again, or take the load back with adtally unload ${found.load}; then replace. Nothing was changed.`,
+    `it is unknown whether all of ${found.file} arrived (load ${found.load}). If its command still runs, wait until it has ended; otherwise load the file again, or take the load back with adtally unload ${found.load}. Then replace. Nothing was changed.`,
   );
 }
 

@@ -33,7 +33,9 @@ test('days with a chunk in doubt are not replaced before it is loaded or taken b
       account,
       await file('new.ndjson', at(day)),
     ]);
-  expect((await replace('2026-12-02')).stderr).toContain(`load ${id} was interrupted`);
+  expect((await replace('2026-12-02')).stderr).toContain(
+    `it is unknown whether all of ${doubtful} arrived (load ${id})`,
+  );
   expect((await replace('2026-12-03')).code).toBe(0);
   expect(await counted()).toEqual({ events: 2, spent: '2' });
   await load(doubtful);
