@@ -4,7 +4,7 @@ import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
-import { unloadOf } from '../ledger/load-records.ts';
+import { replacesLoad, unloadOf } from '../ledger/load-records.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
 import { dedupStateOf } from './dedup-state.ts';
 import { stagedChunks } from './staging.ts';
@@ -220,16 +220,16 @@ async function wasTakenBack({ store, retries }: Ledger, { chunk, loadId }: Chunk
   return (await retrying(() => select(store, events, { chunk }), retries)).length === 0;
 }
 
-/** Whether the load of a claim was unloaded since, or a replacement has begun, which may have taken out what was there. */
+/** Whether an `unload` or a replacement of the load of a claim has begun since; it may have taken out what was there. */
 export async function mayBeTakenBack(
   { store, retries }: Ledger,
   { loadId, sentAt }: ChunkClaim,
 ): Promise<boolean> {
-  const query = `SELECT 1 FROM loads AS l FINAL WHERE (kind = 'replacement' OR l.file = {unload:String})
-    AND l.version > toDateTime64({sentAt:String}, 6, 'UTC') LIMIT 1`;
-  return (
-    (await retrying(() => select(store, query, { unload: unloadOf(loadId), sentAt }), retries)).length > 0
-  );
+  const query = `SELECT 1 FROM loads AS l FINAL
+    WHERE (l.file = {unload:String} OR (kind = 'replacement' AND endsWith(l.file, {replacement:String})))
+      AND l.version > toDateTime64({sentAt:String}, 6, 'UTC') LIMIT 1`;
+  const params = { unload: unloadOf(loadId), replacement: ` ${replacesLoad(loadId)}`, sentAt };
+  return (await retrying(() => select(store, query, params), retries)).length > 0;
 }
 
 /** What is not held back any more of a batch cannot be sent again under its token. */

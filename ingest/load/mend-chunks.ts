@@ -184,7 +184,7 @@ async function ownChunks(
     if (next === 'fail') {
       throw new Error(
         takenBack
-          ? 'the load was unloaded, or something was replaced, before it could be mended: to load it all the same run the same command again'
+          ? 'the load was unloaded or replaced before it could be mended: to load it all the same, run the same command again'
           : 'another load has taken over a chunk of this file, and mends it: if that one has failed, too, run the same command again',
       );
     }

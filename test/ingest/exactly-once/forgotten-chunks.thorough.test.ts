@@ -6,8 +6,9 @@ import { unload } from '../../../ingest/history/unload.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { prune } from '../../../src/cli/store/prune.ts';
 import { useChunksInDoubt } from '../../support/chunks-in-doubt.ts';
-import { event, load } from '../../support/events.ts';
+import { type EventLine, event, load, ndjson, withFile } from '../../support/events.ts';
 import { heldAt } from '../../support/held.ts';
+import { replaceBy } from '../../support/replace-suite.ts';
 import { useStore } from '../../support/store.ts';
 
 const test = useStore();
@@ -138,8 +139,8 @@ it('what was held back and has expired fails the load before anything is deleted
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });
 
-it('a load that is unloaded before it was mended is not stored all the same', async () => {
-  const lines = events();
+/** A load of these events that waits before its chunk is mended, and its id. */
+async function waitingToMend(lines: readonly EventLine[]) {
   await leaveInDoubt(lines);
   const first = heldAt(test.store, /"kind":"rebuild"/);
   const waiting = load(first.store, lines, 40_000);
@@ -148,12 +149,52 @@ it('a load that is unloaded before it was mended is not stored all the same', as
     test.store,
     "SELECT load_id AS id FROM loads FINAL WHERE position(error, 'to be mended') > 0",
   );
-  await unload(test.store, last?.id ?? '', () => new Date());
-  first.release();
-  await expect(waiting).rejects.toThrow(/was unloaded, or something was replaced/);
+  return { id: last?.id ?? '', waiting, release: first.release };
+}
+
+const stateOf = (id: string) =>
+  select(test.store, 'SELECT toString(l.state) AS state FROM loads AS l FINAL WHERE load_id = {id:String}', {
+    id,
+  });
+
+it('a load that is unloaded before it was mended is not stored all the same, and stays unloaded', async () => {
+  const lines = events();
+  const { id, waiting, release } = await waitingToMend(lines);
+  await unload(test.store, id, () => new Date());
+  release();
+  await expect(waiting).rejects.toThrow(/the load was unloaded or replaced before it could be mended/);
   expect(await counted()).toEqual({ events: 0, quantity: 0 });
+  expect(await stateOf(id)).toEqual([{ state: 'unloaded' }]);
   expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300 });
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it('a load that is replaced before it was mended is not stored beside what has replaced it', async () => {
+  const { id, waiting, release } = await waitingToMend(events());
+  const others = ndjson([event({ quantity: 7 })]);
+  await withFile('new.ndjson', others, (path) => replaceBy(test.store, { load: id }, path));
+  release();
+  await expect(waiting).rejects.toThrow(/the load was unloaded or replaced before it could be mended/);
+  expect(await counted()).toEqual({ events: 1, quantity: 7 });
+});
+
+it('a load is mended though days of it were to be replaced meanwhile, and days of others were', async () => {
+  const lines = events();
+  const { waiting, release } = await waitingToMend(lines);
+  const replaced = (account: string) => {
+    const target = { account, days: { from: '2026-01-05', to: '2026-01-05' } };
+    const others = [
+      event({ advertiser_id: account, publisher_id: account, event_time: '2026-01-05T00:00:00Z' }),
+    ];
+    return withFile('new.ndjson', ndjson(others), (path) => replaceBy(test.store, target, path));
+  };
+  await expect(replaced('advertiser')).rejects.toThrow(
+    /\(load \S+\)\. If its command still runs, wait until it has ended; otherwise load the file again/,
+  );
+  await replaced('another');
+  release();
+  expect(await waiting).toMatchObject({ rows: 300 });
+  expect(await counted()).toEqual({ events: 301, quantity: 601 });
 });
 
 it('what is mended does not pass for confirmed by a confirmation that was made while rollups lacked it', async () => {
