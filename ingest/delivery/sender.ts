@@ -8,7 +8,7 @@ import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../
 import { type RejectLimit, tooMany } from '../rejects/reject-limit.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
-import { firstRejects, shownRejects, storedRows } from './chunk-outcome.ts';
+import { firstRejects, rejectedAmong, shownRejects, storedRows } from './chunk-outcome.ts';
 import type { OddDays } from './odd-days.ts';
 import {
   dropStaged,
@@ -127,7 +127,7 @@ export class Sender {
     await this.#insert('incoming', chunk, sending);
     if (await this.#inCluster()) await this.#insert('publisher_events', chunk, sending);
     sending.onSent();
-    return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
+    return this.#stored(chunk);
   }
 
   /**
@@ -143,7 +143,7 @@ export class Sender {
     const { store } = this.#options;
     const retries = this.#retries;
     await storeBatch(store, { batch: token, chunks, token, loads: [loadId] }, { before, retries });
-    return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0 };
+    return this.#stored(chunk);
   }
 
   /** With chunks of other loads, in one statement. */
@@ -158,7 +158,7 @@ export class Sender {
       ...{ id, head, bundled, judge, loadTime, loadId, file, note, before, loads },
       retries: this.#retries,
     });
-    return { ...(await this.#stored(chunk)), duplicates: 0, leftOut: 0, batch };
+    return { ...(await this.#stored(chunk)), batch };
   }
 
   /** Judges a chunk first and stores it, or what of it is new, when it is known what is in it. */
@@ -185,7 +185,8 @@ export class Sender {
       const staged = { batch, chunks: [id], token: sending.token, loads: [sending.loadId] };
       const dedupe = this.#deduped(chunk);
       await storeBatch(store, staged, { before, retries: this.#retries, dedupe });
-      return { ...(await this.#stored(chunk)), duplicates: held.duplicates, leftOut: held.leftOut };
+      const { duplicates, leftOut } = held;
+      return this.#stored(chunk, { duplicates, leftOut });
     } finally {
       if (!this.holds) await dropStaged(store, [batch]);
     }
@@ -263,11 +264,16 @@ export class Sender {
     await (inTurn ? inTurn(send) : send());
   }
 
-  /** What ClickHouse has of a chunk: counted, not derived. */
-  async #stored({ id }: SendableChunk): Promise<Omit<SentRows, 'duplicates' | 'leftOut'>> {
+  /** What ClickHouse has of a chunk: counted. Of rejected rows that stay, so many count as its balance needs. */
+  async #stored(
+    { id, rows: records }: Pick<SendableChunk, 'id' | 'rows'>,
+    { duplicates, leftOut } = { duplicates: 0, leftOut: 0 },
+  ): Promise<SentRows> {
     const { store } = this.#options;
     const stored = await retrying(() => storedRows(store, id), this.#retries);
-    if (stored.rejectedRows === 0) return { ...stored, rejects: [] };
-    return { ...stored, rejects: await retrying(() => firstRejects(store, id), this.#retries) };
+    const rejectedRows = rejectedAmong(stored, records - stored.rows - duplicates - leftOut);
+    const sent = { ...stored, rejectedRows, duplicates, leftOut };
+    if (rejectedRows === 0) return { ...sent, rejects: [] };
+    return { ...sent, rejects: await retrying(() => firstRejects(store, id), this.#retries) };
   }
 }

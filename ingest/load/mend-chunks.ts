@@ -12,6 +12,7 @@ import {
   markLoaded,
   markWithdrawn,
   recordDaysChanged,
+  rejectedAmong,
   storedRows,
 } from '../delivery/chunk-outcome.ts';
 import { mendTable, nextStep } from '../delivery/chunk-states.ts';
@@ -160,7 +161,8 @@ async function notWhole(
   const isBroken = async ({ chunk, rows, rejectedRows }: DeliveredChunk) => {
     const { events, listed, confirmed } = await countEvents(ledger, chunk);
     const stored = await retrying(() => storedRows(ledger.store, chunk.id), ledger.retries);
-    const isWhole = events === rows && listed === rows && stored.rejectedRows === rejectedRows;
+    const isWhole =
+      events === rows && listed === rows && rejectedAmong(stored, rejectedRows) === rejectedRows;
     return !isWhole || (how !== undefined && confirmed === 1);
   };
   const chunks = [...own.values()];

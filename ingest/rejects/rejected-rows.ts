@@ -55,10 +55,12 @@ const openRejectsOf = together<string, number>(async (store, chunks) => {
   return chunks.map((chunk) => open.get(chunk) ?? 0);
 });
 
-/** Deletes what was rejected of chunks; not what is being replayed, or was, or is dismissed. */
+/** Condition on `rejected_rows`: being replayed, or replayed, or dismissed. Such a row stays when its chunk comes again. */
+export const stayingRejects = "(replay_id != '' OR dismissed_at != 0)";
+
+/** Deletes what was rejected of chunks, but for what stays. */
 export async function forgetRejected(store: Store, chunks: readonly string[]): Promise<void> {
-  const condition = "replay_id = '' AND dismissed_at = 0";
-  await deleteChunks(store, 'rejected_rows', { chunks, condition });
+  await deleteChunks(store, 'rejected_rows', { chunks, condition: `NOT ${stayingRejects}` });
 }
 
 /** Opens the rejected rows of a replay again, with their corrected fields. Can be repeated. */

@@ -43,7 +43,9 @@ export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
     options?: { readonly dedupe?: boolean },
   ): Promise<void> {
     await load(test.store, lines, 40_000, options);
-    await mutate('ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0 WHERE true');
+    await mutate(
+      'ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0, rejected_rows = 0 WHERE true',
+    );
     await mutate("ALTER TABLE loads UPDATE state = 'failed' WHERE true");
     // Since then the rollups' memory of chunks does not say any more what they hold.
     await test.store.command({

@@ -77,7 +77,7 @@ export function load(
   store: Store,
   events: readonly EventLine[],
   chunkBytes = 1 << 20,
-  { dedupe = false } = {},
+  { dedupe = false, roundMoney = false } = {},
 ): Promise<LoadCounts> {
   return withFile('events.ndjson', ndjson(events), (file) =>
     loadEvents({
@@ -85,6 +85,7 @@ export function load(
       input: new LocalFile(file),
       chunkBytes,
       dedupe,
+      roundMoney,
       now: () => new Date('2026-03-02T00:00:00Z'),
     }),
   );

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Store, select } from '../../../clickhouse/client.ts';
+import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { mendOf } from '../../../ingest/ledger/load-records.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
@@ -140,3 +141,22 @@ test('dismissed rows are not listed or waited for any more, also not after the f
   expect((await run(['rejects', id, '--dismiss'])).stderr).toBe('0 rejected rows dismissed\n');
   expect((await run(['ingest', 'events', path])).code).toBe(0);
 });
+
+test.each([
+  ['sent at once', []],
+  ['counted first', ['--max-rejects', '1']],
+])(
+  'rows that were dismissed count as events when their file comes again with flags that admit them, %s',
+  async (_, flags) => {
+    const lines = events(20).map((line, n) => (n % 5 ? line : { ...line, spend: '0.0000001' }));
+    const path = await file('fine.ndjson', ndjson(lines));
+    const first = await run(['ingest', 'events', '--json', path]);
+    const [id] = JSON.parse(first.stdout).loads;
+    await run(['rejects', id, '--dismiss']);
+    await run(['unload', id]);
+    const again = await run(['ingest', 'events', '--round-money', ...flags, path]);
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('20 events loaded') });
+    expect(await counted()).toMatchObject({ events: 20 });
+    expect((await verifyLedger(db.store)).differences).toEqual([]);
+  },
+);

@@ -98,6 +98,18 @@ it('days on which --dedupe leaves out all of a withdrawn chunk are compared, too
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });
 
+it('rejected rows that were dismissed count as events where a chunk is mended with flags that admit them', async () => {
+  const lines = events().map((line, n) => (n % 100 ? line : { ...line, spend: '0.0000001' }));
+  await leaveInDoubt(lines);
+  await mutate('ALTER TABLE rejected_rows UPDATE dismissed_at = now64(3) WHERE true');
+  expect(await load(test.store, lines, 40_000, { roundMoney: true })).toMatchObject({
+    rows: 300,
+    rejectedRows: 0,
+  });
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+  expect((await verifyLedger(test.store)).differences).toEqual([]);
+});
+
 it('an event_id of two such chunks counts once, in what ClickHouse has and in what the load tells', async () => {
   const lines = events();
   lines.push(lines[0] as (typeof lines)[0]);

@@ -136,7 +136,9 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
       list(params.chunks).flatMap((chunk) => {
         const rows = sum(tables.table('chunk_days').of([chunk]));
         const rejectedRows = tables.rejectedOf([chunk]).length;
-        return rows + rejectedRows > 0 ? [{ chunk, rows, rejectedRows, future: 0, early: 0 }] : [];
+        return rows + rejectedRows > 0
+          ? [{ chunk, rows, rejectedRows, stayingRows: 0, future: 0, early: 0 }]
+          : [];
       }),
   ],
   [
