@@ -69,7 +69,7 @@ export async function recordDaysChanged(
 interface CountedEvents {
   readonly events: number;
   readonly listed: number;
-  /** Revenue was confirmed since the first of them came. */
+  /** Revenue of its accounts and days was confirmed since the first of them came, or of another chunk that is counted with it. */
   readonly confirmed: 0 | 1;
 }
 
@@ -81,10 +81,15 @@ export function countEvents({ store, retries }: Ledger, { id }: SentChunk): Prom
   return retrying(() => countedEvents(store, id), retries);
 }
 
+/** When revenue of chunks was confirmed last. Takes `chunks`. */
+const lastConfirmed = `SELECT max(c.confirmed_at) FROM confirmations AS c WHERE (account_id, day) IN (
+  SELECT arrayJoin([advertiser_id, publisher_id]), day FROM events WHERE chunk IN {chunks:Array(String)}
+    AND day IN (SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)}))`;
+
 const countedEvents = together<string, CountedEvents>(async (store, chunks) => {
   const query = `
     SELECT chunk, toFloat64(sum(c.listed)) AS listed, toFloat64(sum(c.stored)) AS events,
-           toUInt8(listed > 0 AND (SELECT max(c.confirmed_at) FROM confirmations AS c) >= minIf(c.at, c.listed > 0)) AS confirmed FROM (
+           toUInt8(listed > 0 AND (${lastConfirmed}) >= minIf(c.at, c.listed > 0)) AS confirmed FROM (
       SELECT chunk, d.events AS listed, 0 AS stored, d.loaded_at AS at FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
       UNION ALL
       SELECT chunk, 0 AS listed, count() AS stored, max(e.loaded_at) AS at FROM events AS e WHERE chunk IN {chunks:Array(String)}

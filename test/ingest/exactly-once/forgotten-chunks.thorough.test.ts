@@ -4,6 +4,7 @@ import { type Store, select } from '../../../clickhouse/client.ts';
 import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { unload } from '../../../ingest/history/unload.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { confirmDays } from '../../../ingest/lists/confirmations.ts';
 import { prune } from '../../../src/cli/store/prune.ts';
 import { useChunksInDoubt } from '../../support/chunks-in-doubt.ts';
 import { type EventLine, event, load, ndjson, withFile } from '../../support/events.ts';
@@ -229,6 +230,19 @@ it('what is mended does not pass for confirmed by a confirmation that was made w
   const early =
     "SELECT toUInt32(count()) AS early FROM events WHERE loaded_at <= toDateTime64({at:String}, 6, 'UTC')";
   expect(await select(test.store, early, { at: confirmed?.at })).toEqual([{ early: 0 }]);
+  expect(await counted()).toEqual({ events: 300, quantity: 600 });
+});
+
+it.each([
+  ['stays where revenue of another account', 'another', '2026-01-05', false],
+  ['stays where revenue of another day', 'advertiser', '2026-01-06', false],
+  ['is withdrawn where revenue of it', 'publisher', '2026-01-05', true],
+])('a chunk that is all there %s was confirmed since', async (_, account, day, withdraws) => {
+  const lines = events();
+  await leaveInDoubt(lines);
+  await confirmDays(test.store, account, day, day);
+  expect(await load(test.store, lines, 40_000)).toMatchObject({ rows: 300, repeatedRows: 0 });
+  expect((await withdrawn()).length > 0).toBe(withdraws);
   expect(await counted()).toEqual({ events: 300, quantity: 600 });
 });
 
