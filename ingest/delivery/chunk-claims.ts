@@ -216,7 +216,8 @@ async function wasTakenBack({ store, retries }: Ledger, { chunk, loadId }: Chunk
     AND l.version > (SELECT max(w.at) FROM withdrawn_chunks AS w WHERE chunk = {chunk:String})`;
   if ((await retrying(() => select(store, isUnloaded, { loadId, chunk }), retries)).length === 0)
     return false;
-  const events = 'SELECT 1 FROM events WHERE chunk = {chunk:String} LIMIT 1';
+  const events = `SELECT 1 FROM events WHERE chunk = {chunk:String}
+    AND day IN (SELECT day FROM withdrawn_chunks WHERE chunk = {chunk:String}) LIMIT 1`;
   return (await retrying(() => select(store, events, { chunk }), retries)).length === 0;
 }
 
