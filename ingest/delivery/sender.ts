@@ -176,15 +176,14 @@ export class Sender {
         const times = () => stagedTimes(store, batch, this.#options.judge.timezone);
         return { ...held, rejects, sample, hasTimes: await retrying(times, this.#retries) };
       }
-      const before = () =>
-        sending.before().catch((error: unknown) => {
-          // It is not sent, or held back once more.
-          rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
-          throw error;
-        });
       const staged = { batch, chunks: [id], token: sending.token, loads: [sending.loadId] };
       const dedupe = this.#deduped(chunk);
-      await storeBatch(store, staged, { before, retries: this.#retries, dedupe });
+      const { before } = sending;
+      await storeBatch(store, staged, { before, retries: this.#retries, dedupe }).catch((error: unknown) => {
+        // Held back once more, it is counted again.
+        rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
+        throw error;
+      });
       const { duplicates, leftOut } = held;
       return this.#stored(chunk, { duplicates, leftOut });
     } finally {
