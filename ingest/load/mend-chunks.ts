@@ -107,9 +107,9 @@ async function mend(
         if (differing.length > 0) broken = await notWhole(ledger, own, 'with a look at revenue');
         if (broken.length === 0) break;
       } else {
-        for (const id of broken) {
-          const delivered = await countedAnew(ledger, load, own.get(id) as DeliveredChunk, dedupe);
-          own.set(id, delivered);
+        for (const [id, delivered] of own) {
+          if (!broken.includes(id)) continue;
+          own.set(id, await countedAnew(ledger, load, delivered, dedupe));
           const token = `${id} ${turn.id} ${attempt}`;
           const staged = { batch: heldBy(id, load.id), chunks: [id], token, loads: [load.id], isAnew: true };
           await storeBatch(store, staged, { before, retries, dedupe: dedupe ? id : undefined });
@@ -127,10 +127,10 @@ async function mend(
       await markLoaded(ledger, load, delivered);
     }
   });
-  for (const { chunk, rows, duplicates } of held) {
-    const now = own.get(chunk.id) as DeliveredChunk;
-    load.counts.rows += now.rows - rows;
-    load.counts.duplicateRows += now.duplicates - duplicates;
+  for (const delivered of held) {
+    const now = own.get(delivered.chunk.id) ?? delivered;
+    load.counts.rows += now.rows - delivered.rows;
+    load.counts.duplicateRows += now.duplicates - delivered.duplicates;
   }
 }
 
