@@ -10,7 +10,8 @@ type Observed<Fact> = Fact | 'unknown';
  * How a chunk is sent:
  * - `send`: for the first time.
  * - `send-again`: some of it may have arrived in an earlier attempt; ClickHouse leaves out what it has.
- * - `hold-back`: until no other load runs. Then it is compared with what has arrived, and takes its place.
+ * - `hold-back`: it is judged and kept until the loads that began before have ended. Then it is compared with what has arrived,
+ *   and stored anew where they differ.
  */
 export type SendStep = 'send' | 'send-again' | 'hold-back';
 
@@ -22,7 +23,7 @@ export interface ClaimFacts {
   readonly sent: boolean;
   /** An earlier load began to withdraw it; it may have sent some of it again, under a token nobody else knows. */
   readonly withdrawn: Observed<boolean>;
-  /** An `unload` or a replacement of the last that claimed it has ended since, and nothing is there of it. */
+  /** An `unload` or a replacement of the load that claimed it last has ended since, and nothing of it is there. */
   readonly takenBack: Observed<boolean>;
   /** Whether deduplication can still be relied on for what was sent. */
   readonly dedup: Observed<DedupState>;
@@ -67,7 +68,7 @@ export const sentTable: Table<SentFacts, 'mark-loaded' | 'count-events' | 'hold-
   [{ whole: true }, 'mark-loaded'],
 ];
 
-/** What the ledger says of a chunk that was held back, when no load is running any more. */
+/** What the ledger says of a chunk that was held back, when the loads that began before have ended. */
 export interface MendFacts {
   readonly loaded: boolean;
   /** No other load has claimed the chunk since; one that did may have withdrawn it. */

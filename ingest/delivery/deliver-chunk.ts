@@ -74,6 +74,7 @@ export async function deliverChunk(
       delivery.rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
     }
   } catch (error) {
+    // What cannot be dropped expires after a day; the first failure is the one to tell.
     await dropStaged(ledger.store, [heldBy(chunk.id, sending.loadId)]).catch(() => {});
     throw error;
   }

@@ -234,6 +234,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     throw failure;
   } finally {
     await letGo();
+    // What cannot be dropped expires after a day.
     if (load && held.length > 0)
       await dropStaged(
         store,
