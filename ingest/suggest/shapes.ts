@@ -72,6 +72,14 @@ export function dateShape(
   return undefined;
 }
 
+/** Why it is unknown how the days or times among these values are written. */
+export function unknownDates(column: string, values: readonly string[]): string {
+  const unknown = values.filter((value) => !dateShapes.some(({ pattern }) => pattern.test(value)));
+  if (unknown.length === 0)
+    return `${column} is written in several ways, and in none of them more often than in all others`;
+  return `${column} is written in an unknown way in ${unknown.length} of the first ${values.length} records, such as ${JSON.stringify(unknown[0])}`;
+}
+
 /** Whether most of these values are numbers, with signs of a currency or without. */
 export function areNumbers(values: readonly string[]): boolean {
   const given = values.filter((value) => value !== '');

@@ -2,7 +2,7 @@ import { countFields, type EventField, fieldSpecs, isEventField } from '../../ca
 import { parseExpression } from '../mapping/expression.ts';
 import type { Beginning, Layout } from './beginning.ts';
 import { fieldsByName, type KnownExport, type MappingText, plainName, recognise } from './known-exports.ts';
-import { areNumbers, dateShape, numberShape, type Shape } from './shapes.ts';
+import { areNumbers, dateShape, numberShape, type Shape, unknownDates } from './shapes.ts';
 
 export interface Suggestion {
   /** As a mapping file takes it. What nobody but a person can say is in `fill_in`: until then it is refused. */
@@ -76,12 +76,7 @@ function withNamed(suggestion: Suggestion, { columns, rows }: Beginning, named: 
 /** How the values of a column are read as a field. */
 function shapeOf(field: EventField, column: string, values: readonly string[]): Shape {
   const { kind } = fieldSpecs[field];
-  if (field === 'event_time')
-    return (
-      dateShape(column, values) ?? {
-        question: `${column} is written in an unknown way, such as ${values[0]}`,
-      }
-    );
+  if (field === 'event_time') return dateShape(column, values) ?? { question: unknownDates(column, values) };
   return kind === 'count' || kind === 'money' ? numberShape(column, kind, values) : {};
 }
 

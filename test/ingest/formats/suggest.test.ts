@@ -182,6 +182,22 @@ describe('a file of no known platform', () => {
     });
   });
 
+  test.each([
+    [
+      ['2026-09-01', 'next week', 'today'],
+      'day is written in an unknown way in 2 of the first 3 records, such as "next week"',
+    ],
+    [
+      ['2026-09-01', '20260902'],
+      'day is written in several ways, and in none of them more often than in all others',
+    ],
+  ])('a column that is named as the time and cannot be read: %j', async (days, question) => {
+    const text = ['day,clicks', ...days.map((day) => `${day},1`), ''].join('\n');
+    const beginning = await readBeginning(heldInput('theirs', ['csv'], Buffer.from(text)), {});
+    const { mapping } = suggestMapping([], beginning, { event_time: 'day' });
+    expect(mapping.fill_in).toMatchObject({ event_time: question });
+  });
+
   test('another currency than that of the example', async () => {
     const text =
       'Date,Ad unit,Ad requests,Impressions,Clicks,Estimated earnings (USD)\n2026-09-01,a,5,4,1,0.5\n';
