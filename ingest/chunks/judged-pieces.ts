@@ -13,7 +13,7 @@ export interface JudgedPiece extends Required<Omit<ReadStatement, 'query'>> {
   readonly isEvent: string;
 }
 
-/** One statement reads a part that has so much text, or the parts that have it together. */
+/** Parts of text are gathered until they have so much; then one statement reads them. */
 const pieceBytes = 16 << 20;
 
 /** All records of a chunk, those of text a piece at a time. */
@@ -50,6 +50,6 @@ export async function* judgedPieces(
     line += bytes.reduce((lines, each) => lines + linesIn(each).lines, 0);
     [size, bytes] = [0, []];
   }
-  // No record is so short: it is the end of the last line.
+  // One byte is no record, but the line end behind the last one.
   if (size > 1) yield piece(line, bytes);
 }

@@ -14,8 +14,8 @@ interface LookedThrough extends Omit<ReadOptions, 'chunkBytes'> {
 }
 
 /**
- * Finds chunks again where they came from: those whose bytes, and all before them, are still the same. What the reading makes of
- * records does not matter. Reads to the end of the last of them, or to where nothing follows that was ever loaded from there;
+ * Finds chunks again where they came from: those whose bytes, and all before them, are still the same. How `reading` maps
+ * columns does not matter, only where it lets records end. Reads to the end of the last of them, or to where nothing follows that was ever loaded from there;
  * each has its bytes until the next is asked for.
  * @returns each with the names of chunks that it is: several where it was loaded in several ways
  * @throws {InputError} for an input that cannot be read

@@ -101,7 +101,6 @@ export function fieldsByName(all: readonly KnownExport[]): ReadonlyMap<string, R
     fields.set(plainName(column), known.add(field));
   };
   for (const field of eventFields) add(field, field);
-  // Reports of ours.
   for (const { measures } of Object.values(catalog.families))
     for (const [name, { sumOf }] of Object.entries(measures)) add(name, sumOf);
   for (const { mapping } of all) {

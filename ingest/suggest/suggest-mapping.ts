@@ -192,7 +192,7 @@ class Draft {
     const [day, end, ...more] = times;
     const values = day === undefined ? [] : this.#valuesOf(day);
     const ends = end === undefined || more.length > 0 ? [] : this.#valuesOf(end);
-    // The first and the last day of each record. A later record may be of several days: it has none then.
+    // The first and the last day of each record. A later record may span several days; it gets no time and is rejected.
     const isSpan = ends.length > 0 && values.every((value, n) => value === ends[n] && !value.includes(':'));
     if (day === undefined) this.#fillIn.event_time = 'no column holds days or times: give one by --map';
     else if (end !== undefined && !isSpan)
