@@ -41,10 +41,10 @@ export const duckdbEvents = duckdb(
   `(SELECT account_id, day, ${unconfirmedAtOfEvents} FROM events GROUP BY account_id, day)`,
 );
 
-const sumsOfEvents = [
-  ...['impressions', 'conversions', 'referrals'].map((name) => `sum(${name}) AS ${name}`),
-  'sum(spend) AS spent',
-];
+/** Parquet has no integers of 128 bits, which counts of events have. */
+const counts = ['impressions', 'conversions', 'referrals'];
+
+const sumsOfEvents = [...counts.map((name) => `sum(${name}) AS ${name}`), 'sum(spend) AS spent'];
 
 function duckdb(
   name: string,
@@ -129,7 +129,7 @@ function select(
     `${per('conversions')} AS cpa`,
     `${per('referrals')} AS cpc`,
     `${per('impressions', 1000)} AS cpm`,
-    ...['impressions', 'conversions', 'referrals'].map((name) => `coalesce(${name}, 0)::BIGINT AS ${name}`),
+    ...counts.map((name) => `coalesce(${name}, 0)::BIGINT AS ${name}`),
     'spent',
   ];
   const named = (table: string, alias: string, id: string) =>
@@ -167,7 +167,8 @@ async function fill(bench: Bench, { address }: FilledStore, folder: string, file
     await copy(
       'events',
       `SELECT advertiser_id AS account_id, day, campaign_id, creative_id, toString(device) AS device,
-              impressions, conversions, referrals, spend, confirmed, toDateTime64(loaded_at, 6, 'UTC') AS loaded_at
+              ${counts.map((name) => `toInt64(${name}) AS ${name}`).join(', ')}, spend, confirmed,
+              toDateTime64(loaded_at, 6, 'UTC') AS loaded_at
        FROM events WHERE advertiser_id != '' ORDER BY day, advertiser_id`,
     );
     await copy('confirmations', 'SELECT account_id, day, confirmed_at FROM confirmations');
