@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, rm } from 'node:fs/promises';
+import { open, readFile, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -28,7 +28,7 @@ const clients = 100;
 const eventsOfBody = 100;
 /** Events that each of ten servers sends in a second, if it gets its answers in time. */
 const eventsOfServer = 5_000;
-/** What of the file small bodies are cut from. */
+/** Small bodies are cut from so much of the file. */
 const beginningBytes = 128 << 20;
 
 /** Events that are sent over HTTP against the same ones in a file, many clients with small bodies, and reports beside them. */
@@ -170,8 +170,11 @@ async function reportsBeside(bench: Bench, file: string): Promise<Outcome> {
 
 /** Bodies without end, each another: its first record has another device. */
 async function bodiesOf(file: string, events: number): Promise<Generator<Buffer, never>> {
-  // A string holds no whole file.
-  const lines = (await readFile(file)).subarray(0, beginningBytes).toString().split('\n').slice(0, -1);
+  const handle = await open(file);
+  const { buffer, bytesRead } = await handle
+    .read(Buffer.alloc(beginningBytes), 0, beginningBytes, 0)
+    .finally(() => handle.close());
+  const lines = buffer.subarray(0, bytesRead).toString().split('\n').slice(0, -1);
   const all = function* (): Generator<Buffer, never> {
     for (let n = 0; ; n++) {
       const from = (n * events) % Math.max(1, lines.length - events);

@@ -93,7 +93,8 @@ export async function rebuildRollups(
     }
     beforeExchange?.();
     await onShards(store, async (shard) => {
-      // What takes the place of the table that tells of it may lack its rows, of a month that is not rebuilt.
+      // Only the old table tells of a part that was damaged since the copy was filled. Of months that are not rebuilt the copy may
+      // lack the rows of that part.
       const found = (await damagedParts(store))
         .map(describeDamagedPart)
         .find((each) => !known.includes(each));

@@ -6,7 +6,7 @@ import { fileOrder } from '../event/record-place.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
-import { type RejectedRow, stayingRejects } from '../rejects/rejected-rows.ts';
+import { dismissedRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { inFuture, isEarly, type OddDays } from './odd-days.ts';
 
 /** Rejected rows that are read back to be shown; all of them are kept. */
@@ -113,28 +113,31 @@ interface StoredRows extends OddDays {
   readonly rows: number;
   /** Those of any load of the chunk. */
   readonly rejectedRows: number;
-  /** Those of them that stay, also where the last load of the chunk has made events of them. */
-  readonly stayingRows: number;
+  /** Those of them that are dismissed; the last load of the chunk may have made events of them. */
+  readonly dismissedRows: number;
 }
 
-/** How many of the rejected rows of a chunk its last load has rejected, which should be so many. */
+/**
+ * How many of the rejected rows count for the last load of a chunk: all but those dismissed ones that it has made events of.
+ * @param expected how many it should have rejected
+ */
 export const rejectedAmong = (
-  { rejectedRows, stayingRows }: Pick<StoredRows, 'rejectedRows' | 'stayingRows'>,
+  { rejectedRows, dismissedRows }: Pick<StoredRows, 'rejectedRows' | 'dismissedRows'>,
   expected: number,
-): number => Math.min(Math.max(expected, rejectedRows - stayingRows), rejectedRows);
+): number => Math.min(Math.max(expected, rejectedRows - dismissedRows), rejectedRows);
 
 /** What ClickHouse has of a chunk: counted, not derived. */
 export const storedRows = together<string, StoredRows>(async (store, chunks) => {
   const query = `
-    SELECT chunk, toFloat64(sum(c.good)) AS rows, toFloat64(sum(c.bad)) AS rejectedRows, toFloat64(sum(c.staying)) AS stayingRows,
+    SELECT chunk, toFloat64(sum(c.good)) AS rows, toFloat64(sum(c.bad)) AS rejectedRows, toFloat64(sum(c.dismissed)) AS dismissedRows,
            toFloat64(sumIf(c.good, ${inFuture})) AS future, toFloat64(sumIf(c.good, ${isEarly})) AS early FROM (
-      SELECT chunk, day, d.events AS good, 0 AS bad, 0 AS staying FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
+      SELECT chunk, day, d.events AS good, 0 AS bad, 0 AS dismissed FROM chunk_days AS d WHERE chunk IN {chunks:Array(String)}
       UNION ALL
       SELECT chunk, toDate('2000-01-01') AS day, 0 AS good, uniqExact(line) AS bad,
-             uniqExactIf(line, ${stayingRejects}) AS staying FROM rejected_rows WHERE chunk IN {chunks:Array(String)} GROUP BY chunk
+             uniqExactIf(line, ${dismissedRejects}) AS dismissed FROM rejected_rows WHERE chunk IN {chunks:Array(String)} GROUP BY chunk
     ) AS c GROUP BY chunk`;
   const stored = await select<StoredRows & { chunk: string }>(store, query, { chunks });
-  const none = { rows: 0, rejectedRows: 0, stayingRows: 0, future: 0, early: 0 };
+  const none = { rows: 0, rejectedRows: 0, dismissedRows: 0, future: 0, early: 0 };
   return chunks.map((id) => {
     const { chunk: _, ...rows } = stored.find(({ chunk }) => chunk === id) ?? { ...none, chunk: id };
     return rows;

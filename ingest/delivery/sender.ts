@@ -184,8 +184,7 @@ export class Sender {
         rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
         throw error;
       });
-      const { duplicates, leftOut } = held;
-      return this.#stored(chunk, { duplicates, leftOut });
+      return this.#stored(chunk, held);
     } finally {
       if (!this.holds) await dropStaged(store, [batch]);
     }
@@ -263,14 +262,18 @@ export class Sender {
     await (inTurn ? inTurn(send) : send());
   }
 
-  /** What ClickHouse has of a chunk: counted. Of rejected rows that stay, so many count as its balance needs. */
+  /**
+   * What ClickHouse has of a chunk: counted.
+   * @param held what was found when it was judged; absent: it was stored at once, and no record was left out
+   */
   async #stored(
     { id, rows: records }: Pick<SendableChunk, 'id' | 'rows'>,
-    { duplicates, leftOut } = { duplicates: 0, leftOut: 0 },
+    held?: StagedCounts,
   ): Promise<SentRows> {
     const { store } = this.#options;
     const stored = await retrying(() => storedRows(store, id), this.#retries);
-    const rejectedRows = rejectedAmong(stored, records - stored.rows - duplicates - leftOut);
+    const { duplicates, leftOut } = held ?? { duplicates: 0, leftOut: 0 };
+    const rejectedRows = rejectedAmong(stored, held?.rejectedRows ?? records - stored.rows);
     const sent = { ...stored, rejectedRows, duplicates, leftOut };
     if (rejectedRows === 0) return { ...sent, rejects: [] };
     return { ...sent, rejects: await retrying(() => firstRejects(store, id), this.#retries) };

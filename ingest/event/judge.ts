@@ -145,7 +145,7 @@ function columnValue(name: EventField, readings: Readonly<Record<EventField, Rea
 function brokenRules({ whole, own }: Rules, condition: Condition | undefined): string {
   if (whole.length + own.length > 64)
     throw new MappingError('the mapping has too many expressions: 64 things can be said against a record');
-  // Every function of the statement costs some 40 µs of analysis: a sum of as many terms has three for each.
+  // ClickHouse needs some 40 µs to analyse each function of a statement, and a written sum has three for each rule.
   const bits = (rules: readonly FieldRule[], first: number) => {
     if (rules.length === 0) return 'toUInt64(0)';
     const powers = rules.map((_, n) => 2n ** BigInt(first + n));

@@ -14,7 +14,7 @@ export interface EventMapping {
   readonly textOf: (field: EventField, columnText: ColumnText) => string | undefined;
   /** The one column that a field is read from as it is; undefined for a constant, an expression or nothing. */
   readonly columnOf: (field: EventField) => string | undefined;
-  /** The same, where it may be another one in each event of a record: with the SQL condition under which it is; absent: always. */
+  /** The same, where it may be another one in each event of a record. `when`: SQL of when the column is the one; absent: always. */
   readonly columnsOf: (field: EventField) => readonly { readonly column: string; readonly when?: string }[];
   /** What must hold for the expression of a field to have a result; of computed columns. */
   readonly rulesOf: (field: EventField) => readonly Rule[];

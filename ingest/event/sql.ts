@@ -21,14 +21,12 @@ export function firstOf(
   return cases.length === 0 ? otherwise : `multiIf(${cases.flat().join(', ')}, ${otherwise})`;
 }
 
-/**
- * A number as people and programs write it, and no longer than a Decimal256 of 38 places can hold: that has all digits of it,
- * or is zero where the number is smaller than the last place.
- */
+/** A number as people and programs write it; with an exponent up to 33 digits, which the 38 places of a Decimal256 keep. */
 export const anyNumber =
-  '^[+-]?([0-9]+(\\.[0-9]{0,38}0*)?|\\.[0-9]{1,38}0*|([0-9]{1,15}(\\.[0-9]{0,18})?|\\.[0-9]{1,18})[eE][+-]?[0-9]{1,3})$';
+  '^[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+|([0-9]{1,15}(\\.[0-9]{0,18})?|\\.[0-9]{1,18})[eE][+-]?[0-9]{1,3})$';
 
 /** Whether a number has more decimal places than these, zeros at its end aside; `number` is read from the text with 38 places. */
 export function hasMorePlaces(text: string, number: string, places: number): string {
-  return `(${number} != round(${number}, ${places}) OR ${number} = 0 AND ${matches(text, '^[^eE]*[1-9]')})`;
+  const isCut = `${matches(text, '[.][0-9]{38}[0-9]*[1-9]')} OR ${number} = 0 AND ${matches(text, '^[^eE]*[1-9]')}`;
+  return `(${number} != round(${number}, ${places}) OR ${isCut})`;
 }

@@ -4,7 +4,7 @@ import { foldedChunk, isPruned, prunedMonths } from '../../clickhouse/consistenc
 import { type DayRange, daySlices, everyDay } from '../../clickhouse/consistency/verify-rollups.ts';
 import { runningLoads } from '../ledger/load-heartbeat.ts';
 import { defaultTimings } from '../ledger/load-timings.ts';
-import { stayingRejects } from '../rejects/rejected-rows.ts';
+import { dismissedRejects } from '../rejects/rejected-rows.ts';
 
 /** A disagreement of what is stored of a chunk with the ledger. */
 export interface LedgerDifference {
@@ -87,11 +87,11 @@ const chunkQuery = `
   FROM (
     SELECT c.chunk AS chunk, c.load AS load, c.inDoubt AS inDoubt, arrayJoin(arrayFilter(pair -> pair.2 != pair.3, [
       ('events in the list of days', toFloat64(days.events), toFloat64(c.rows)),
-      ('rejected rows', toFloat64(if(c.inDoubt, 0, least(greatest(c.rejected, r.rejected - r.staying), r.rejected))), toFloat64(c.rejected)),
+      ('rejected rows', toFloat64(if(c.inDoubt, 0, least(greatest(c.rejected, r.rejected - r.dismissed), r.rejected))), toFloat64(c.rejected)),
       ('records', toFloat64(c.rows + c.duplicates + c.rejected + c.leftOut), toFloat64(if(c.records = 0 OR c.inDoubt, c.rows + c.duplicates + c.rejected + c.leftOut, c.records)))
     ])) AS difference
     FROM (${claims}) AS c
     LEFT JOIN (SELECT chunk, sum(a.events) AS events FROM chunk_days AS a GROUP BY chunk) AS days ON days.chunk = c.chunk
-    LEFT JOIN (SELECT chunk, uniqExact(line) AS rejected, uniqExactIf(line, ${stayingRejects}) AS staying FROM rejected_rows GROUP BY chunk) AS r ON r.chunk = c.chunk
+    LEFT JOIN (SELECT chunk, uniqExact(line) AS rejected, uniqExactIf(line, ${dismissedRejects}) AS dismissed FROM rejected_rows GROUP BY chunk) AS r ON r.chunk = c.chunk
     WHERE {all:Bool} OR c.chunk IN (SELECT chunk FROM chunk_days WHERE ${onDays})
   ) AS d ${named}`;

@@ -63,6 +63,7 @@ export class Load {
   #heartbeatAt = performance.now();
   #lapsedUntil = Number.NEGATIVE_INFINITY;
   #turnAt = 0;
+  #hasFailed = false;
   #requeue: Promise<void> | undefined;
 
   private constructor(store: Store, description: LoadDescription, now: Date, timings: LoadTimings) {
@@ -111,6 +112,9 @@ export class Load {
 
   /** Records the failure; if ClickHouse is away, the load counts as dead once its last heartbeat is old. */
   async fail(error: unknown): Promise<void> {
+    // It may have been unloaded since it failed, while it waited to be mended.
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
     await this.#stopBeating();
     await this.#record('failed', error instanceof Error ? error.message : String(error)).catch(() => {});
   }

@@ -142,7 +142,6 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const ids: string[] = [];
   const sentIds: string[] = [];
   const stored: { readonly id: string; readonly firstLine: number }[] = [];
-  let waited = false;
   const odd = { future: 0, early: 0, hasTimes: false };
   let storedAt: number | undefined;
   const finishChunk = async (sender: Sender, { chunk, claim, claimed }: ClaimedChunk): Promise<void> => {
@@ -201,7 +200,6 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
           'some of it was in doubt, and waits for other loads, to be mended: if its command has ended, run it again',
         ),
       );
-      waited = true;
       await mendChunks(ledger, load, held, options);
       storedAt = performance.now();
     }
@@ -228,8 +226,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     const takenBack = isReplaced && sentIds.length > 0;
     // Before its turn ends: a load that waits behind it is not to rely on what is taken back.
     const forgotten = load && takenBack ? putInDoubt(ledger, load, sentIds) : Promise.resolve();
-    // One that has waited is recorded as failed already, or was unloaded since.
-    await forgotten.finally(() => waited || load?.fail(failure instanceof Stopped ? failure : error));
+    await forgotten.finally(() => load?.fail(failure instanceof Stopped ? failure : error));
     if (load && takenBack) options.onReplaced?.(load.id);
     throw failure;
   } finally {

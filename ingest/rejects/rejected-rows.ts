@@ -55,12 +55,13 @@ const openRejectsOf = together<string, number>(async (store, chunks) => {
   return chunks.map((chunk) => open.get(chunk) ?? 0);
 });
 
-/** Condition on `rejected_rows`: being replayed, or replayed, or dismissed. Such a row stays when its chunk comes again. */
-export const stayingRejects = "(replay_id != '' OR dismissed_at != 0)";
+/** Condition on `rejected_rows`: dismissed. Such a row stays when its chunk comes again, also where that makes an event of it. */
+export const dismissedRejects = "(replay_id = '' AND dismissed_at != 0)";
 
-/** Deletes what was rejected of chunks, but for what stays. */
+/** Deletes what was rejected of chunks; not what is being replayed, or was, or is dismissed. */
 export async function forgetRejected(store: Store, chunks: readonly string[]): Promise<void> {
-  await deleteChunks(store, 'rejected_rows', { chunks, condition: `NOT ${stayingRejects}` });
+  const condition = "replay_id = '' AND dismissed_at = 0";
+  await deleteChunks(store, 'rejected_rows', { chunks, condition });
 }
 
 /** Opens the rejected rows of a replay again, with their corrected fields. Can be repeated. */

@@ -137,7 +137,7 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
         const rows = sum(tables.table('chunk_days').of([chunk]));
         const rejectedRows = tables.rejectedOf([chunk]).length;
         return rows + rejectedRows > 0
-          ? [{ chunk, rows, rejectedRows, stayingRows: 0, future: 0, early: 0 }]
+          ? [{ chunk, rows, rejectedRows, dismissedRows: 0, future: 0, early: 0 }]
           : [];
       }),
   ],
