@@ -172,23 +172,6 @@ async function revokeIn(
   return ids;
 }
 
-/**
- * When the tokens were restored from a backup, or the files of the store were copied: what was revoked after the backup
- * was taken is valid again. Undefined if they never were. `migrations`, which no migration changes, is then younger than
- * its first row, or the tokens, which were restored alone, than its last.
- */
-export async function restoredAt(store: Store): Promise<Date | undefined> {
-  const [row] = await select<{ restored: number }>(
-    store,
-    `SELECT toUInt32(max(metadata_modification_time)) AS restored FROM system.tables
-     WHERE database = currentDatabase() AND (
-       name = 'migrations' AND metadata_modification_time > (SELECT min(applied_at) + INTERVAL 1 MINUTE FROM migrations)
-       OR name = 'tokens' AND metadata_modification_time > (SELECT max(applied_at) + INTERVAL 1 MINUTE FROM migrations))
-     HAVING restored > 0`,
-  );
-  return row && new Date(row.restored * 1000);
-}
-
 function randomText(length: number): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('');
 }

@@ -1,7 +1,5 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import type { Store } from '../../../clickhouse/client.ts';
-import { restoredAt } from '../../accounts/tokens.ts';
 import {
   createToken,
   limits,
@@ -31,8 +29,7 @@ export function addAccountCommands(program: Command): void {
     ),
   );
   addOperation(token, tokens, ['account'], (given) =>
-    operate(tokens, given, async (list, store) => {
-      await warnOfRestored(store, list);
+    operate(tokens, given, (list) => {
       if (given.json) return print(JSON.stringify(list));
       for (const each of list) print(line(Object.values(each)));
     }),
@@ -66,21 +63,6 @@ export function addAccountCommands(program: Command): void {
     .option('--unknown', 'the currency is not known any more')
     .option('--json', 'list as JSON')
     .action(nameCurrency);
-}
-
-async function warnOfRestored(
-  store: Store,
-  list: readonly { readonly revoked: string | null; readonly created: string }[],
-): Promise<void> {
-  const restored = await restoredAt(store);
-  const valid = list.filter(
-    ({ revoked, created }) => !revoked && restored && Date.parse(created) <= +restored,
-  );
-  if (restored && valid.length > 0) {
-    say(
-      `warning: the tokens were restored from a backup, or copied, at ${restored.toISOString()}: a token that was revoked after the backup was taken is valid again; revoke it again`,
-    );
-  }
 }
 
 /** `limit`: sets an account's own limit, takes it back, or lists those that are set. */

@@ -76,11 +76,11 @@ interface OperateOptions {
 export async function operate<Shape extends z.ZodObject, Answer>(
   operation: Operation<Shape, Answer> | FileOperation<Shape, Answer>,
   { json: _, ...given }: Given,
-  tell: (answer: Answer, store: Store) => void | Promise<void>,
+  tell: (answer: Answer) => void | Promise<void>,
   { mayBeNew = false, file }: OperateOptions = {},
 ): Promise<void> {
   const input = judged(operation, fromWords(operation, given));
-  const work = async (store: Store) => tell(await performIn(store, operation, input, file), store);
+  const work = async (store: Store) => tell(await performIn(store, operation, input, file));
   if (operation.answer === undefined) await withReachableStore(work);
   else await withStore(work, { mayBeNew });
 }

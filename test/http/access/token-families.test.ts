@@ -1,5 +1,5 @@
 import { beforeAll, expect, test, vi } from 'vitest';
-import { createToken, listTokens, restoredAt, revokeTokens } from '../../../src/accounts/tokens.ts';
+import { createToken, listTokens, revokeTokens } from '../../../src/accounts/tokens.ts';
 import { openLog } from '../../../src/observe/log.ts';
 import { event, load } from '../../support/events.ts';
 import { paths } from '../../support/oracle.ts';
@@ -87,17 +87,4 @@ test('the command makes and lists them, and says that a token without end has no
   expect((await adtally('list', 'acme')).stdout).toMatch(/\tcampaigns\treport\n$/);
   expect((await adtally('create', 'acme', '--family', 'sites')).code).toBe(2);
   expect((await adtally('create', 'acme', '--expires', '2099-01-01')).stderr).toBe('');
-});
-
-test('a restored store is known as one, also when a migration has changed its tokens since', async () => {
-  await db.store.command({ query: "ALTER TABLE tokens MODIFY COMMENT 'made up'" });
-  const later = { version: 9000, name: '9000_made_up', checksum: '' };
-  await db.store.insert({ table: 'migrations', values: [later], format: 'JSONEachRow' });
-  expect(await restoredAt(db.store)).toBeUndefined();
-  // What was applied before the backup is older than the tables of a restored store.
-  await db.store.command({
-    query: 'ALTER TABLE migrations UPDATE applied_at = applied_at - INTERVAL 1 HOUR WHERE version < 9000',
-    clickhouse_settings: { mutations_sync: '2' },
-  });
-  expect(Number(await restoredAt(db.store))).toBeGreaterThan(Date.now() - 3_600_000);
 });

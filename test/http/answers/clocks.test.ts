@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest';
 import { requestLimits } from '../../../src/accounts/own-settings.ts';
-import {
-  createToken,
-  hashToken,
-  listTokens,
-  newToken,
-  restoredAt,
-  revokeTokens,
-} from '../../../src/accounts/tokens.ts';
+import { createToken, hashToken, listTokens, newToken, revokeTokens } from '../../../src/accounts/tokens.ts';
 import { heldAt } from '../../support/held.ts';
 import { environmentOf, useCommands } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
@@ -30,11 +23,6 @@ async function statusWith(token: string): Promise<number> {
   });
   await response.arrayBuffer();
   return response.status;
-}
-
-/** The begin of a second, in milliseconds. */
-function secondsAgo(seconds: number): number {
-  return (Math.floor(Date.now() / 1000) - seconds) * 1000;
 }
 
 /** A token as a node would have stored it whose clock is ahead. */
@@ -139,29 +127,18 @@ test('the command revokes by id, by the token itself, from standard input, and f
   }
 });
 
-test('a restored backup revives no revoked token without a word', async () => {
+test('a token that a restored backup has revived is revoked again', async () => {
   const token = await createToken(db.store, { account: 'restored', label: '' });
-  await db.store.command({
-    query: 'ALTER TABLE migrations UPDATE applied_at = applied_at - INTERVAL 1 HOUR WHERE true',
-    clickhouse_settings: { mutations_sync: '2' },
-  });
   const backup = `File('tokens-${db.address.database}')`;
   await db.store.command({ query: `BACKUP TABLE tokens TO ${backup}` });
   await revokeTokens(db.store, { account: 'restored' });
   await expect.poll(() => statusWith(token), within5s).toBe(401);
   await db.store.command({ query: 'DROP TABLE tokens SYNC' });
-  // Until now it is only `migrations` that is younger than its rows. Times of tables are whole seconds.
-  const isBefore = async () => Number(await restoredAt(db.store)) < secondsAgo(1);
-  await expect.poll(isBefore, within5s).toBe(true);
-  const dropped = secondsAgo(0);
   await db.store.command({ query: `RESTORE TABLE tokens FROM ${backup}` });
   await expect.poll(() => statusWith(token), { timeout: 10_000, interval: 100 }).toBe(200);
-  expect(Number(await restoredAt(db.store))).toBeGreaterThanOrEqual(dropped);
   const listed = await adtally(['list', 'restored', '--json']);
-  expect(listed.stderr).toMatch(/^warning: the tokens were restored from a backup/);
   expect(JSON.parse(listed.stdout)).toMatchObject([{ account: 'restored', revoked: null }]);
 
   expect(await adtally(['revoke', token])).toMatchObject({ code: 0 });
-  expect(await adtally(['list', 'restored'])).toMatchObject({ code: 0, stderr: '' });
   await expect.poll(() => statusWith(token), within5s).toBe(401);
 });
