@@ -69,6 +69,7 @@ test('a newer version looks at a store of an older one, and changes nothing', as
     'token list',
     'limit',
     'prune --keep 3y',
+    `backup ${join(folder, 'newer.tar.zst')}`,
   ]) {
     const { code, stderr } = await run(newer, ...command.split(' '));
     expect({ command, code, stderr }).toEqual({ command, code: 1, stderr: `error: ${lacks}\n` });
@@ -80,11 +81,9 @@ test('a newer version looks at a store of an older one, and changes nothing', as
 });
 
 test('a backup before the update is of the older version, which restores it', async () => {
-  const before = await everything();
   const backup = join(folder, 'older.tar.zst');
-  const { code, stderr } = await run(newer, 'backup', backup);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('of an older version') });
-  expect(await everything()).toEqual(before);
+  const done = await run(current, 'backup', backup);
+  expect(done.code, done.stderr).toBe(0);
   expect((await run(newer, 'migrate')).stderr).toContain('applied 9000_made_up');
   for (const command of [['loads'], ['serve'], ['ingest', 'events', join(folder, 'events.ndjson')]]) {
     const { code, stderr } = await run(current, ...command);

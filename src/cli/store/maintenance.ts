@@ -83,7 +83,7 @@ function addDayTwoCommands(program: Command): void {
       '<to>',
       'a file (.tar.zst, .tar.gz, .tar) or folder; of a ClickHouse server also s3://BUCKET/PATH',
     )
-    .action((to: string) => withServer((store) => backup(store, to)));
+    .action((to: string) => withStore((store) => backup(store, to)));
   program
     .command('restore')
     .description('bring a backup back, migrate it to this version and verify it')
