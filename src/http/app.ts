@@ -56,6 +56,7 @@ import { requestBody, requireJson } from './report/request-body.ts';
 import { type Caller, noteCaller } from './request/caller-address.ts';
 import type { HttpEnv } from './request/env.ts';
 import type { Refusal } from './request/login.ts';
+import { onPath, otherMethods } from './request/on-path.ts';
 import { Problem, problemResponse, problems, statusOf, storeUnavailable } from './request/problems.ts';
 import { withAnswerHeaders } from './server/answer-headers.ts';
 import { health, type OperatorDeps, operator } from './server/health.ts';
@@ -152,9 +153,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   app.route('/', recipientRoutes({ ...deps, ...deps.recipients, body }));
   const ofOperator = deps.operator ? ['/readyz', '/metrics'] : [];
   for (const path of ['/', '/app', '/healthz', ...ofOperator, '/openapi.json', '/docs']) {
-    app.all(path, () => {
-      throw new Problem('method_not_allowed', 'this path takes GET', { headers: { Allow: 'GET, HEAD' } });
-    });
+    app.all(path, otherMethods('GET, HEAD'));
   }
   const asked = [
     ...endpoints(deps.catalog).map((endpoint) => ({
@@ -182,14 +181,8 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     })),
   ];
   for (const { path, family, answer, takes } of all) {
-    app.use(path, (c, next) => {
-      c.set('endpoint', path);
-      c.set('family', family);
-      return next();
-    });
-    app.post(path, requireHttp11, forReports, limited, ...takes, answer);
-    app.all(path, () => {
-      throw new Problem('method_not_allowed', undefined, { headers: { Allow: 'POST' } });
+    onPath(app, path, { allow: 'POST', family }, () => {
+      app.post(path, requireHttp11, forReports, limited, ...takes, answer);
     });
   }
   if (deps.ownSchedules) {

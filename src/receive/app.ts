@@ -17,6 +17,7 @@ import { docs } from '../http/docs/routes.ts';
 import { type Caller, noteCaller } from '../http/request/caller-address.ts';
 import type { HttpEnv } from '../http/request/env.ts';
 import type { Refusal } from '../http/request/login.ts';
+import { onPath } from '../http/request/on-path.ts';
 import { Problem, problemResponse, problems, statusOf } from '../http/request/problems.ts';
 import { formatOfBody, isDamage } from '../http/request/sent-file.ts';
 import { withAnswerHeaders } from '../http/server/answer-headers.ts';
@@ -81,33 +82,28 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
     '/',
     docs({ heading: 'Events and operations over HTTP', describe: receiveDocument, brand: deps.brand }),
   );
-  app.use(eventsPath, (c, next) => {
-    c.set('endpoint', eventsPath);
-    return next();
-  });
-  app.post(eventsPath, authenticated(deps.accounts), async (c) => {
-    const sender = c.get('account');
-    const format = formatOfBody(c.req.header('content-type'));
-    const key = keyOf(c.req.header('idempotency-key'));
-    requireReady();
-    if (deps.isOverfull()) throw tooManyBodies();
-    const mapping = await deps.mappings.named(c.req.query('mapping'));
-    const place = deps.room.enter(sender);
-    try {
-      const bytes = await readBody(c.env, place);
-      const received = await deps.loader.load({ bytes, format, mapping, sender, key });
-      const { load, accepted, rejected, duplicates } = received;
-      c.set('received', { load, accepted, rejected, duplicates, body_bytes: bytes.length });
-      for (const [outcome, events] of Object.entries({ accepted, rejected, duplicates })) {
-        deps.events.inc({ outcome }, events);
+  onPath(app, eventsPath, { allow: 'POST' }, () => {
+    app.post(eventsPath, authenticated(deps.accounts), async (c) => {
+      const sender = c.get('account');
+      const format = formatOfBody(c.req.header('content-type'));
+      const key = keyOf(c.req.header('idempotency-key'));
+      requireReady();
+      if (deps.isOverfull()) throw tooManyBodies();
+      const mapping = await deps.mappings.named(c.req.query('mapping'));
+      const place = deps.room.enter(sender);
+      try {
+        const bytes = await readBody(c.env, place);
+        const received = await deps.loader.load({ bytes, format, mapping, sender, key });
+        const { load, accepted, rejected, duplicates } = received;
+        c.set('received', { load, accepted, rejected, duplicates, body_bytes: bytes.length });
+        for (const [outcome, events] of Object.entries({ accepted, rejected, duplicates })) {
+          deps.events.inc({ outcome }, events);
+        }
+        return c.json(received);
+      } finally {
+        place.leave();
       }
-      return c.json(received);
-    } finally {
-      place.leave();
-    }
-  });
-  app.all(eventsPath, () => {
-    throw new Problem('method_not_allowed', 'events are sent with POST', { headers: { Allow: 'POST' } });
+    });
   });
   const watch = <T>(work: Promise<T>) => deps.loader.watch(work);
   app.route(

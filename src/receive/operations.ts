@@ -9,7 +9,7 @@ import type { Links } from '../accounts/links.ts';
 import { requireJson } from '../http/report/request-body.ts';
 import type { Room } from '../http/request/body-room.ts';
 import type { HttpEnv } from '../http/request/env.ts';
-import { Problem } from '../http/request/problems.ts';
+import { onPath } from '../http/request/on-path.ts';
 import { formatOfBody } from '../http/request/sent-file.ts';
 import { type FileOperation, type Operation, perform, Rows } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';
@@ -44,16 +44,11 @@ export function operationRoutes(deps: OperationDeps): Hono<HttpEnv> {
   for (const operation of operations) {
     const path = pathOf(operation);
     const method = methodOf(operation);
-    app.use(path, (c, next) => {
-      c.set('endpoint', path);
-      return next();
-    });
     const takesJson = method === 'POST' && !('file' in operation);
-    app.on(method, path, deps.authenticated, ...(takesJson ? [requireJson] : []), (c) =>
-      answer(c, operation, deps),
-    );
-    app.all(path, () => {
-      throw new Problem('method_not_allowed', `this path takes ${method}`, { headers: { Allow: method } });
+    onPath(app, path, { allow: method }, () => {
+      app.on(method, path, deps.authenticated, ...(takesJson ? [requireJson] : []), (c) =>
+        answer(c, operation, deps),
+      );
     });
   }
   return app;

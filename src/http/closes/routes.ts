@@ -4,6 +4,7 @@ import { publicKeyOf } from '../../close/signature.ts';
 import type { SigningKeys } from '../../config/signing.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
+import { onPath, otherMethods } from '../request/on-path.ts';
 import { Problem } from '../request/problems.ts';
 import type { ClosesDeps } from './listed.ts';
 
@@ -26,30 +27,24 @@ export function manifestRoutes(deps: ManifestDeps): Hono<HttpEnv> {
   app.get(keysPath, (c) =>
     c.body(set, 200, { 'content-type': 'application/jwk-set+json', 'Cache-Control': 'no-cache' }),
   );
+  app.all(keysPath, otherMethods('GET, HEAD'));
   // It has both families, so a token of one does not open it.
-  app.use(manifestPath, (c, next) => {
-    c.set('endpoint', manifestPath);
-    return next();
-  });
-  app.get(manifestPath, authenticated, limited, async (c) => {
-    const account = c.get('account');
-    const signal = callerOf(c);
-    const slot = await gate.enter(account, 'small', signal);
-    try {
-      const whose = { account, routing: routingOf(account) };
-      const revision = c.req.param('revision') ?? '';
-      const questioned = { days: [], tables: ['closes', 'placements'] };
-      const text = await damage.whole(questioned, () => accountManifest(reader, whose, revision, signal));
-      if (text === undefined) throw new Problem('not_found', 'this account has no close of this name');
-      return c.body(text, 200, { 'content-type': 'application/x-ndjson' });
-    } finally {
-      slot.leave();
-    }
-  });
-  for (const path of [keysPath, manifestPath]) {
-    app.all(path, () => {
-      throw new Problem('method_not_allowed', 'this path takes GET', { headers: { Allow: 'GET, HEAD' } });
+  onPath(app, manifestPath, { allow: 'GET, HEAD' }, () => {
+    app.get(manifestPath, authenticated, limited, async (c) => {
+      const account = c.get('account');
+      const signal = callerOf(c);
+      const slot = await gate.enter(account, 'small', signal);
+      try {
+        const whose = { account, routing: routingOf(account) };
+        const revision = c.req.param('revision') ?? '';
+        const questioned = { days: [], tables: ['closes', 'placements'] };
+        const text = await damage.whole(questioned, () => accountManifest(reader, whose, revision, signal));
+        if (text === undefined) throw new Problem('not_found', 'this account has no close of this name');
+        return c.body(text, 200, { 'content-type': 'application/x-ndjson' });
+      } finally {
+        slot.leave();
+      }
     });
-  }
+  });
   return app;
 }

@@ -5,6 +5,7 @@ import { InvalidRequest } from '../../report/invalid-request.ts';
 import { RequestReader } from '../../report/request.ts';
 import { requireJson } from '../report/request-body.ts';
 import type { HttpEnv } from '../request/env.ts';
+import { onPath } from '../request/on-path.ts';
 import { Problem } from '../request/problems.ts';
 import { linkOf } from './link-of.ts';
 import { parametersOf } from './parameters.ts';
@@ -28,21 +29,9 @@ export function linkRoutes(deps: LinkDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   for (const { path, endpoint } of exportedReports(deps.catalog)) {
     const from = linkPath(path);
-    app.use(from, (c, next) => {
-      c.set('endpoint', from);
-      c.set('family', endpoint.breakdown.family);
-      return next();
-    });
-    app.post(
-      from,
-      authenticated,
-      limited,
-      requireJson,
-      body,
-      makeLink(deps, path, new RequestReader(deps.catalog, endpoint.breakdown)),
-    );
-    app.all(from, () => {
-      throw new Problem('method_not_allowed', 'a link is made by POST', { headers: { Allow: 'POST' } });
+    const answer = makeLink(deps, path, new RequestReader(deps.catalog, endpoint.breakdown));
+    onPath(app, from, { allow: 'POST', family: endpoint.breakdown.family }, () => {
+      app.post(from, authenticated, limited, requireJson, body, answer);
     });
   }
   return app;

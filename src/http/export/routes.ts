@@ -1,7 +1,7 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { ReportDeps } from '../report/handler.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { Problem } from '../request/problems.ts';
+import { onPath } from '../request/on-path.ts';
 import { requireHttp11 } from '../server/http-version.ts';
 import { exportReport } from './export-report.ts';
 import { exportedReports } from './paths.ts';
@@ -18,16 +18,8 @@ export function exportRoutes(deps: ExportDeps): Hono<HttpEnv> {
   for (const exported of exportedReports(deps.catalog)) {
     const { path, endpoint } = exported;
     const { conditional, answer } = exportReport(deps, exported);
-    app.use(path, (c, next) => {
-      c.set('endpoint', path);
-      c.set('family', endpoint.breakdown.family);
-      return next();
-    });
-    app.get(path, requireHttp11, authenticated, conditional, limited, answer);
-    app.all(path, () => {
-      throw new Problem('method_not_allowed', 'an export takes GET', {
-        headers: { Allow: 'GET, HEAD' },
-      });
+    onPath(app, path, { allow: 'GET, HEAD', family: endpoint.breakdown.family }, () => {
+      app.get(path, requireHttp11, authenticated, conditional, limited, answer);
     });
   }
   return app;

@@ -9,7 +9,7 @@ import { chosen, created, turnedTo } from '../../schedules/turned.ts';
 import { anyFamily } from '../access/authentication.ts';
 import { requireJson } from '../report/request-body.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { Problem } from '../request/problems.ts';
+import { onPath } from '../request/on-path.ts';
 
 export interface OwnScheduleDeps {
   readonly schedules: OwnSchedules;
@@ -41,25 +41,22 @@ export const ownPath = (name: string): string => `/v1/schedule/${name}`;
 export function ownScheduleRoutes(deps: OwnScheduleDeps): Hono<HttpEnv> {
   const { schedules, authenticated, limited, body, log } = deps;
   const app = new Hono<HttpEnv>();
-  for (const name of Object.keys(ownOperations)) {
-    app.use(ownPath(name), (c, next) => {
-      c.set('endpoint', ownPath(name));
-      c.set('family', anyFamily);
-      return next();
-    });
-  }
-  app.get(ownPath('list'), authenticated, limited, async (c) =>
-    c.json({ result: await schedules.list(ownerOf(c)) }),
-  );
+  onPath(app, ownPath('list'), { allow: 'GET', family: anyFamily }, () => {
+    app.get(ownPath('list'), authenticated, limited, async (c) =>
+      c.json({ result: await schedules.list(ownerOf(c)) }),
+    );
+  });
   const changing = (
     name: keyof typeof ownOperations,
     work: (owner: Owner, given: unknown) => Promise<object>,
   ) => {
-    app.post(ownPath(name), authenticated, limited, requireJson, body, async (c) => {
-      const owner = ownerOf(c);
-      const result = await work(owner, parsed(c.get('body')));
-      log.info({ request: c.get('requestId'), ...owner, ...result }, `schedule ${name}`);
-      return c.json({ result });
+    onPath(app, ownPath(name), { allow: 'POST', family: anyFamily }, () => {
+      app.post(ownPath(name), authenticated, limited, requireJson, body, async (c) => {
+        const owner = ownerOf(c);
+        const result = await work(owner, parsed(c.get('body')));
+        log.info({ request: c.get('requestId'), ...owner, ...result }, `schedule ${name}`);
+        return c.json({ result });
+      });
     });
   };
   changing('create', (owner, given) => schedules.create(owner, judged({ input: newSchedule }, given)));
@@ -67,12 +64,6 @@ export function ownScheduleRoutes(deps: OwnScheduleDeps): Hono<HttpEnv> {
     changing(name as keyof typeof states, (owner, given) =>
       schedules.turn(owner, judged({ input: chosen }, given).schedule, state),
     );
-  }
-  for (const name of Object.keys(ownOperations)) {
-    const method = name === 'list' ? 'GET' : 'POST';
-    app.all(ownPath(name), () => {
-      throw new Problem('method_not_allowed', `this path takes ${method}`, { headers: { Allow: method } });
-    });
   }
   return app;
 }

@@ -10,7 +10,7 @@ import type { Limiter } from '../access/limiter.ts';
 import { tooMany } from '../access/rate-limit.ts';
 import { networkOf } from '../request/caller-address.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { Problem } from '../request/problems.ts';
+import { otherMethods } from '../request/on-path.ts';
 
 type Note = (schedule: string, recipient: string) => Promise<void>;
 
@@ -64,11 +64,7 @@ export function recipientRoutes({ links, body, failures, unsubscribe, agree }: R
       await note(who.schedule, who.recipient);
       return c.html(said(who.language, (words) => textsOf(words, who.schedule).done(who.recipient)));
     });
-    app.all(path, () => {
-      throw new Problem('method_not_allowed', 'this path takes GET and POST', {
-        headers: { Allow: 'GET, HEAD, POST' },
-      });
-    });
+    app.all(path, otherMethods('GET, HEAD, POST'));
   };
   route(unsubscribePath, unsubscribe, ({ page, ofAccount }, schedule) => {
     const account = accountOfOwn(schedule);

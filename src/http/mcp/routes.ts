@@ -6,7 +6,7 @@ import { anyFamily } from '../access/authentication.ts';
 import { requireJson } from '../report/request-body.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { Problem } from '../request/problems.ts';
+import { onPath } from '../request/on-path.ts';
 import { askOwnService } from './own-service.ts';
 
 export interface McpDeps {
@@ -29,36 +29,30 @@ const path = '/mcp';
 export function mcpRoutes(deps: McpDeps): Hono<HttpEnv> {
   const { catalog, version, ownUrl, onError } = deps;
   const app = new Hono<HttpEnv>();
-  app.use(path, (c, next) => {
-    c.set('endpoint', path);
-    c.set('family', anyFamily);
-    return next();
-  });
-  app.post(path, deps.authenticated, deps.limited, requireJson, deps.body, async (c) => {
-    const authorization = c.req.header('authorization') ?? '';
-    // A call that is cancelled by another message of its batch is never answered.
-    if (c.get('body').trimStart().startsWith('[')) {
-      throw new InvalidRequest(
-        undefined,
-        'the body must be one message; the protocol has no batches since 2025-06-18',
+  onPath(app, path, { allow: 'POST', family: anyFamily }, () => {
+    app.post(path, deps.authenticated, deps.limited, requireJson, deps.body, async (c) => {
+      const authorization = c.req.header('authorization') ?? '';
+      // A call that is cancelled by another message of its batch is never answered.
+      if (c.get('body').trimStart().startsWith('[')) {
+        throw new InvalidRequest(
+          undefined,
+          'the body must be one message; the protocol has no batches since 2025-06-18',
+        );
+      }
+      const signal = callerOf(c);
+      // Loaded when somebody uses it.
+      const { answerMcp } = await import('./answer.ts');
+      const init = { method: 'POST', headers: c.req.header(), body: c.get('body'), signal };
+      const ask = (asked: string, body: object) =>
+        askOwnService(ownUrl(), asked, body, { authorization, signal });
+      const { status, text, type } = await answerMcp(
+        new Request(c.req.url, init),
+        { catalog, version, ask },
+        onError,
       );
-    }
-    const signal = callerOf(c);
-    // Loaded when somebody uses it.
-    const { answerMcp } = await import('./answer.ts');
-    const init = { method: 'POST', headers: c.req.header(), body: c.get('body'), signal };
-    const ask = (asked: string, body: object) =>
-      askOwnService(ownUrl(), asked, body, { authorization, signal });
-    const { status, text, type } = await answerMcp(
-      new Request(c.req.url, init),
-      { catalog, version, ask },
-      onError,
-    );
-    if (type) c.header('content-type', type);
-    return c.body(text, status as ContentfulStatusCode);
-  });
-  app.all(path, () => {
-    throw new Problem('method_not_allowed', 'this path takes POST', { headers: { Allow: 'POST' } });
+      if (type) c.header('content-type', type);
+      return c.body(text, status as ContentfulStatusCode);
+    });
   });
   return app;
 }

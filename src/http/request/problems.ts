@@ -44,7 +44,7 @@ export const problems = {
   method_not_allowed: {
     status: 405,
     when: 'The path takes another method; `Allow` says which.',
-    detail: 'this endpoint takes POST',
+    detail: 'this path takes POST',
   },
   not_acceptable: {
     status: 406,

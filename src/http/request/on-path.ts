@@ -1,0 +1,33 @@
+import type { Handler, Hono } from 'hono';
+import type { HttpEnv } from './env.ts';
+import { Problem } from './problems.ts';
+
+/** What a path takes, and whose reports it opens: a login token of another family is refused. */
+export interface PathRules {
+  /** As `Allow` has it. */
+  readonly allow: string;
+  readonly family?: string;
+}
+
+/** Names a path for logs, metrics and logins, adds its routes, and refuses all other methods. */
+export function onPath(
+  app: Hono<HttpEnv>,
+  path: string,
+  { allow, family }: PathRules,
+  addRoutes: () => void,
+): void {
+  app.use(path, (c, next) => {
+    c.set('endpoint', path);
+    c.set('family', family);
+    return next();
+  });
+  addRoutes();
+  app.all(path, otherMethods(allow));
+}
+
+/** Refuses what comes by a method that the routes before it do not take. */
+export function otherMethods(allow: string): Handler<HttpEnv> {
+  return function otherMethodsHandler() {
+    throw new Problem('method_not_allowed', `this path takes ${allow}`, { headers: { Allow: allow } });
+  };
+}
