@@ -2,11 +2,11 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import { accountManifest } from '../../close/account-closes.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import type { SigningKeys } from '../../config/signing.ts';
-import { callerOf } from '../request/caller.ts';
+import { inPlace } from '../report/in-place.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { onPath, otherMethods } from '../request/on-path.ts';
 import { Problem } from '../request/problems.ts';
-import type { ClosesDeps } from './listed.ts';
+import { type ClosesDeps, closesPlace } from './listed.ts';
 
 export interface ManifestDeps extends ClosesDeps {
   readonly authenticated: MiddlewareHandler<HttpEnv>;
@@ -20,7 +20,7 @@ const manifestPath = '/v1/closes/:revision/manifest';
 
 /** What a close of the account says of itself, and the keys that sign it. */
 export function manifestRoutes(deps: ManifestDeps): Hono<HttpEnv> {
-  const { damage, reader, gate, routingOf, authenticated, limited, signing } = deps;
+  const { reader, routingOf, authenticated, limited, signing } = deps;
   const keys = (signing?.publicKeys ?? []).map(publicKeyOf);
   const set = JSON.stringify({ keys: keys.map((key) => ({ ...key, use: 'sig', alg: 'EdDSA' })) });
   const app = new Hono<HttpEnv>();
@@ -32,18 +32,12 @@ export function manifestRoutes(deps: ManifestDeps): Hono<HttpEnv> {
   onPath(app, manifestPath, { allow: 'GET, HEAD' }, () => {
     app.get(manifestPath, authenticated, limited, async (c) => {
       const account = c.get('account');
-      const signal = callerOf(c);
-      const slot = await gate.enter(account, 'small', signal);
-      try {
-        const whose = { account, routing: routingOf(account) };
-        const revision = c.req.param('revision') ?? '';
-        const questioned = { days: [], tables: ['closes', 'placements'] };
-        const text = await damage.whole(questioned, () => accountManifest(reader, whose, revision, signal));
-        if (text === undefined) throw new Problem('not_found', 'this account has no close of this name');
-        return c.body(text, 200, { 'content-type': 'application/x-ndjson' });
-      } finally {
-        slot.leave();
-      }
+      const revision = c.req.param('revision') ?? '';
+      const text = await inPlace(deps, c, closesPlace, (signal) =>
+        accountManifest(reader, { account, routing: routingOf(account) }, revision, signal),
+      );
+      if (text === undefined) throw new Problem('not_found', 'this account has no close of this name');
+      return c.body(text, 200, { 'content-type': 'application/x-ndjson' });
     });
   });
   return app;

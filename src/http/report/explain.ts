@@ -7,10 +7,10 @@ import { compileExplanation, differs } from '../../report/explain/compile-explan
 import { explainBody, explainedRow } from '../../report/explain/explain-request.ts';
 import { parseBody } from '../../report/request.ts';
 import { schedulingSettings } from '../../report/stream.ts';
-import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { Problem } from '../request/problems.ts';
 import type { ReportDeps } from './handler.ts';
+import { inPlace, type Place } from './in-place.ts';
 import { requireJsonAccepted } from './negotiation.ts';
 
 /**
@@ -25,16 +25,13 @@ export type ExplainDeps = Pick<
 >;
 
 /** Answers which loads a row of a family is made of. */
-export function explanationOf(
-  { catalog, damage, reader, gate, routingOf, timeoutSeconds }: ExplainDeps,
-  family: string,
-): Handler<HttpEnv> {
+export function explanationOf(deps: ExplainDeps, family: string): Handler<HttpEnv> {
+  const { catalog, reader, routingOf, timeoutSeconds } = deps;
   const schema = explainBody(catalog, family);
   return async function explanationHandler(c) {
     requireJsonAccepted(c);
     const fields = parseBody(schema, c.get('body'));
     const account = c.get('account');
-    const signal = callerOf(c);
     const explained = explainedRow(catalog, family, account, fields, routingOf(account));
     const { query, params, settings } = compileExplanation(catalog, explained);
     const statement = {
@@ -48,15 +45,11 @@ export function explanationOf(
       },
     };
     // It reads events, which are many more than the rows of a report.
-    const slot = await gate.enter(account, 'large', signal);
-    try {
-      const ask = async () => text(await reader.stream(statement, { signal }));
-      const questioned = questionedBy(explained.plan, historyTables);
-      const answer = await damage.whole(questioned, () => askedAgain(ask, signal));
-      return c.body(answer, 200, { 'content-type': 'application/json', Vary: 'Accept' });
-    } finally {
-      slot.leave();
-    }
+    const place: Place = { size: 'large', questioned: questionedBy(explained.plan, historyTables) };
+    const answer = await inPlace(deps, c, place, (signal) =>
+      askedAgain(async () => text(await reader.stream(statement, { signal })), signal),
+    );
+    return c.body(answer, 200, { 'content-type': 'application/json', Vary: 'Accept' });
   };
 }
 
