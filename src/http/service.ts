@@ -16,7 +16,7 @@ import { ReportOutcomes } from '../observe/report-outcomes.ts';
 import { type FigureTimes, StoreFigures } from '../observe/store-figures.ts';
 import { openTraces } from '../observe/traces.ts';
 import { defaultHoldBackMs } from '../report/changes/changed-until.ts';
-import { Changes } from '../report/changes/changes.ts';
+import { changesSince } from '../report/changes/changes.ts';
 import { Damage } from '../report/damage.ts';
 import { Answers } from '../report/kept/answers.ts';
 import { StoreVersion } from '../report/kept/store-version.ts';
@@ -171,6 +171,7 @@ export async function startService(
     const metrics = measure(readiness, gate, answers, redis);
     measureStore(metrics, lastLoad, figures);
     const forOperator = { readiness, metrics };
+    const forChanges = { reader, store, catalog, holdBackMs: defaultHoldBackMs + config.answerTrustMs };
     let ownUrl = '';
     const app = createApp({
       ...(config.adminPort === undefined && { operator: forOperator }),
@@ -179,12 +180,7 @@ export async function startService(
       catalog,
       answers,
       damage,
-      changes: new Changes({
-        reader,
-        store,
-        catalog,
-        holdBackMs: defaultHoldBackMs + config.answerTrustMs,
-      }),
+      changesSince: (question, signal) => changesSince(forChanges, question, signal),
       accounts,
       links: linksOf(config),
       signing: config.signing,

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { Reader } from '../../clickhouse/reader.ts';
-import { Changes, type ChangesAnswer } from '../../src/report/changes/changes.ts';
+import { type ChangesAnswer, changesSince } from '../../src/report/changes/changes.ts';
 import type { TestService } from './service.ts';
 import type { TestStore } from './store.ts';
 
@@ -33,7 +33,8 @@ export function useChanges(service: TestService, db: TestStore): AskedChanges {
     const reader = new Reader(db.address, 30_000);
     const routing = undefined;
     try {
-      return await new Changes({ reader, store: db.store, catalog, holdBackMs }).since(
+      return await changesSince(
+        { reader, store: db.store, catalog, holdBackMs },
         { family, account, since, routing },
         new AbortController().signal,
       );

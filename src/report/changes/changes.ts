@@ -44,31 +44,25 @@ export interface ChangesQuestion {
   readonly routing: ShardRouting | undefined;
 }
 
-/** Which days changed. Who asks again with `changed_until` misses none, and may see one again that changed just before. */
-export class Changes {
-  readonly #options: ChangesOptions;
-
-  constructor(options: ChangesOptions) {
-    this.#options = options;
-  }
-
-  /** @throws when ClickHouse, or a shard of it, cannot be asked */
-  async since(
-    { family, account, since, routing }: ChangesQuestion,
-    signal: AbortSignal,
-  ): Promise<ChangesAnswer> {
-    const { store, catalog, holdBackMs, reader } = this.#options;
-    const known = await knownUntil(store, catalog, { account, family }, holdBackMs);
-    const breakdown = { family, dimensions: [], day: true };
-    const range = { start: everyDay.first, end: everyDay.last };
-    const plan = planReport(breakdown, account, range, routing);
-    const days = compileChangedDays(plan, microsecondsOf(since));
-    return {
-      changed_until: rfc3339(known.changedUntil),
-      names_changed_at: known.namesChangedAt === '' ? null : rfc3339(known.namesChangedAt),
-      days: await reader.rows<ChangedDay>(days, { signal }),
-    };
-  }
+/**
+ * Which days changed. Who asks again with `changed_until` misses none, and may see one again that changed just before.
+ * @throws when ClickHouse, or a shard of it, cannot be asked
+ */
+export async function changesSince(
+  { reader, store, catalog, holdBackMs }: ChangesOptions,
+  { family, account, since, routing }: ChangesQuestion,
+  signal: AbortSignal,
+): Promise<ChangesAnswer> {
+  const known = await knownUntil(store, catalog, { account, family }, holdBackMs);
+  const breakdown = { family, dimensions: [], day: true };
+  const range = { start: everyDay.first, end: everyDay.last };
+  const plan = planReport(breakdown, account, range, routing);
+  const days = compileChangedDays(plan, microsecondsOf(since));
+  return {
+    changed_until: rfc3339(known.changedUntil),
+    names_changed_at: known.namesChangedAt === '' ? null : rfc3339(known.namesChangedAt),
+    days: await reader.rows<ChangedDay>(days, { signal }),
+  };
 }
 
 /** @param time `yyyy-mm-dd hh:mm:ss.ffffff` */
