@@ -41,7 +41,7 @@ export function mcpRoutes(deps: McpDeps): Hono<HttpEnv> {
       }
       const signal = callerOf(c);
       // Loaded when somebody uses it.
-      const { answerMcp } = await import('./answer.ts');
+      const { answerMcp } = await import('./tools.ts');
       const init = { method: 'POST', headers: c.req.header(), body: c.get('body'), signal };
       const ask = (asked: string, body: object) =>
         askOwnService(ownUrl(), asked, body, { authorization, signal });

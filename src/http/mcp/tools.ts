@@ -1,4 +1,4 @@
-import { type CallToolResult, McpServer } from '@modelcontextprotocol/server';
+import { type CallToolResult, createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import * as z from 'zod';
 import { changesPath, type Endpoint, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
@@ -21,8 +21,25 @@ export interface ToolsDeps {
 
 const readOnly = { readOnlyHint: true, openWorldHint: false, idempotentHint: true };
 
+/** Answers one message of the protocol; a faulty message gets an error of the protocol. */
+export async function answerMcp(
+  request: Request,
+  deps: ToolsDeps,
+  onError: (error: unknown) => void,
+): Promise<{ status: number; text: string; type: string | null }> {
+  // Nothing of a server outlives its request, and nothing is subscribed to.
+  const handler = createMcpHandler(() => toolsServer(deps), { maxSubscriptions: 0, onerror: onError });
+  try {
+    const response = await handler.fetch(request);
+    const { status, headers } = response;
+    return { status, text: await response.text(), type: headers.get('content-type') };
+  } finally {
+    await handler.close();
+  }
+}
+
 /** What a model can ask: which reports there are, one of them, and which days changed. */
-export function toolsServer({ catalog, version, ask }: ToolsDeps): McpServer {
+function toolsServer({ catalog, version, ask }: ToolsDeps): McpServer {
   const reports = reportsOf(catalog);
   const server = new McpServer({ name: 'adtally', version }, { instructions });
   server.registerTool(
