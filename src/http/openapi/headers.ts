@@ -81,7 +81,7 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
       example: 'start_time=Date, end_time=Date, campaign=String, cpa=Money',
     },
     'Adtally-Unconfirmed-Revenue-Dates': {
-      description: `\`unconfirmed_revenue_dates\`, a list of RFC 9651; neighbouring days as one interval of ISO 8601. Where the list would be too long for a header, in an interval with the parameter \`;partly\` only some days are unconfirmed; JSON names them. ${notInJson}`,
+      description: `\`unconfirmed_revenue_dates\`, a list of RFC 9651; neighbouring days as one interval of ISO 8601. Where the list would be too long for a header, it is one interval with the parameter \`;partly\`: only some of its days are unconfirmed, and JSON names them. ${notInJson}`,
       example: '"2026-10-14", "2026-10-30/2026-10-31"',
     },
     'Adtally-Row-Count': {

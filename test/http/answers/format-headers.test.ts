@@ -129,16 +129,11 @@ test('intervals hold exactly the days they were made of, in as few runs as there
   }
 });
 
-test('a list of days that is too long for a header loses none: it has intervals that are marked as partly', () => {
+test('a list of days that is too long for a header loses none: it is one interval that is marked as partly', () => {
   const days = Array.from({ length: 3_000 }, (_, n) => dayAt(14_000 + 2 * n));
   const fits = days.slice(0, 800);
   expect(unconfirmedDates(fits)).toBe(fits.map((day) => `"${day}"`).join(', '));
-  const header = unconfirmedDates(days);
-  expect(header.length).toBeLessThan(12_000);
-  const members = header.split(', ').map((member) => /^"(.{10}\/.{10})";partly$/.exec(member)?.[1] ?? member);
-  const covered = members.flatMap(expand);
-  expect(days.filter((day) => !covered.includes(day))).toEqual([]);
-  expect(covered.length).toBe(2 * days.length - members.length);
+  expect(unconfirmedDates(days)).toBe(`"${days[0]}/${days.at(-1)}";partly`);
 });
 
 describe('the caller chooses the format', () => {
