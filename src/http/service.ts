@@ -5,6 +5,7 @@ import { connect } from '../../clickhouse/client.ts';
 import { adviceOn } from '../../clickhouse/consistency/damaged-parts.ts';
 import { appliedMigrations, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
+import type { Refreshed } from '../../clickhouse/refreshed.ts';
 import { isTransient, retrying } from '../../clickhouse/retry.ts';
 import { linksOf } from '../accounts/links.ts';
 import type { Config } from '../config/config.ts';
@@ -32,7 +33,7 @@ import { reachable } from './mcp/own-service.ts';
 import { AccountPlacements } from './report/account-placements.ts';
 import type { PaceRules } from './report/gate/pace.ts';
 import { ReportGate } from './report/gate/report-gate.ts';
-import { LastLoad } from './report/last-load.ts';
+import { lastLoadOf } from './report/last-load.ts';
 import { callersBehind } from './request/caller-address.ts';
 import { storeUnavailable } from './request/problems.ts';
 import { createOperatorApp, Readiness } from './server/health.ts';
@@ -95,7 +96,7 @@ export async function startService(
   const signIn =
     config.signIn &&
     signInOf(config.signIn, { store, openWriter, onError: warnOf('sign-outs everywhere not refreshed') });
-  const lastLoad = new LastLoad({ store, onError: warnOf('time of the last load not refreshed') });
+  const lastLoad = lastLoadOf(store, warnOf('time of the last load not refreshed'));
   const placements = new AccountPlacements({
     store,
     onError: warnOf('placements not refreshed: reports read all shards'),
@@ -210,7 +211,7 @@ export async function startService(
         if (!timestamp) throw storeUnavailable();
         return timestamp(new Date());
       },
-      lastLoad: () => lastLoad.finishedAt,
+      lastLoad: () => lastLoad.value,
     });
     // What fails is logged, and tried again.
     await redis?.connect().catch(() => undefined);
@@ -260,12 +261,12 @@ function measure(
   return metrics;
 }
 
-function measureStore(metrics: Metrics, lastLoad: LastLoad, figures: StoreFigures): void {
+function measureStore(metrics: Metrics, lastLoad: Refreshed<Date | undefined>, figures: StoreFigures): void {
   figures.addTo(metrics);
   metrics.gauge(
     'adtally_last_load_timestamp_seconds',
     'When the last load ended, since 1970.',
-    () => (lastLoad.finishedAt?.getTime() ?? Number.NaN) / 1000,
+    () => (lastLoad.value?.getTime() ?? Number.NaN) / 1000,
   );
   metrics.gauge('process_resident_memory_bytes', 'Memory of this process.', () => process.memoryUsage.rss());
   metrics.info('adtally_build_info', 'What runs here; always 1.', {

@@ -1,35 +1,13 @@
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { Refreshed } from '../../../clickhouse/refreshed.ts';
 
-export interface LastLoadOptions {
-  readonly store: Store;
-  readonly onError: (error: unknown) => void;
-}
-
-/** The end of the last load, at most two seconds behind. */
-export class LastLoad {
-  readonly #finishedAt: Refreshed<Date | undefined>;
-
-  constructor({ store, onError }: LastLoadOptions) {
-    this.#finishedAt = new Refreshed(() => readLastLoad(store, this.#finishedAt.value), {
-      everyMs: 2_000,
-      onError,
-    });
-  }
-
-  /** @throws when ClickHouse cannot be read */
-  start(): Promise<void> {
-    return this.#finishedAt.start();
-  }
-
-  stop(): void {
-    this.#finishedAt.stop();
-  }
-
-  /** Undefined while no load has finished. */
-  get finishedAt(): Date | undefined {
-    return this.#finishedAt.value;
-  }
+/** The end of the last load, at most two seconds behind; undefined while no load has finished. */
+export function lastLoadOf(store: Store, onError: (error: unknown) => void): Refreshed<Date | undefined> {
+  const finishedAt: Refreshed<Date | undefined> = new Refreshed(() => readLastLoad(store, finishedAt.value), {
+    everyMs: 2_000,
+    onError,
+  });
+  return finishedAt;
 }
 
 /** @param known the end that was read last: only loads recorded since then can have a later end, and an index finds them */
