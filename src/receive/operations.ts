@@ -14,7 +14,7 @@ import { formatOfBody } from '../http/request/sent-file.ts';
 import { type FileOperation, type Operation, perform, Rows } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';
 import { fromWords } from '../operations/values.ts';
-import { InvalidRequest, judged } from '../report/invalid-request.ts';
+import { judged, parsedJson } from '../report/invalid-request.ts';
 import { readBody } from './body.ts';
 
 export interface OperationDeps {
@@ -68,7 +68,7 @@ async function answer(
   try {
     const format = 'file' in operation ? formatOfBody(c.req.header('content-type')) : undefined;
     const body = methodOf(operation) === 'POST' ? await readBody(c.env, place) : undefined;
-    const input = judged(operation, format || !body ? parameters : parsed(body));
+    const input = judged(operation, format || !body ? parameters : parsedJson(body.toString()));
     const file = format &&
       body && { input: heldInput(`the body of ${who}`, formats[format].endings.slice(0, 1), body) };
     const done = await watch(perform(operation, context, input, file));
@@ -88,14 +88,6 @@ function parametersOf(c: Context<HttpEnv>, { input }: Operation | FileOperation)
       return [name, isList || values.length > 1 ? values : values[0]];
     }),
   );
-}
-
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString());
-  } catch {
-    throw new InvalidRequest(undefined, 'the body is not valid JSON');
-  }
 }
 
 /** The rows, once there is a first one: until then a failure can still be told. */

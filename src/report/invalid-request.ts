@@ -11,6 +11,15 @@ export class InvalidRequest extends Error {
   }
 }
 
+/** What a body of JSON has. @throws {InvalidRequest} when it is not JSON */
+export function parsedJson(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
+  try {
+    return JSON.parse(text, reviver);
+  } catch {
+    throw new InvalidRequest(undefined, 'the body is not valid JSON');
+  }
+}
+
 /** What was given for an input, as its schema has it. @throws {InvalidRequest} naming the first wrong field */
 export function judged<Shape extends z.ZodObject>(
   { input }: { readonly input: Shape },

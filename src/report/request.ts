@@ -5,7 +5,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { microsecondsOf } from './changed-since.ts';
 import { type DateRange, daysIn, periodsBefore } from './days.ts';
 import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
-import { InvalidRequest } from './invalid-request.ts';
+import { InvalidRequest, parsedJson } from './invalid-request.ts';
 import { meant } from './near-miss.ts';
 import { closePattern, day, inverted, optionFields } from './option-schema.ts';
 import type { ReportOptions } from './options.ts';
@@ -116,13 +116,7 @@ export function parseBody<Fields>(schema: z.ZodType<Fields>, body: string): Fiel
 }
 
 /** A field that is null is not given. */
-function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body, (_, value) => value ?? undefined);
-  } catch {
-    throw new InvalidRequest(undefined, 'the body is not valid JSON');
-  }
-}
+const jsonOf = (body: string): unknown => parsedJson(body, (_, value) => value ?? undefined);
 
 function refuseMistyped(names: readonly string[], fields: unknown): void {
   const optional = names.filter((name) => !required.includes(name));

@@ -1,7 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import * as z from 'zod';
-import { InvalidRequest, judged } from '../../report/invalid-request.ts';
+import { judged, parsedJson } from '../../report/invalid-request.ts';
 import { newSchedule } from '../../schedules/new-schedule.ts';
 import type { Owner, OwnSchedules } from '../../schedules/own.ts';
 import { ownListed } from '../../schedules/told.ts';
@@ -53,7 +53,7 @@ export function ownScheduleRoutes(deps: OwnScheduleDeps): Hono<HttpEnv> {
     onPath(app, ownPath(name), { allow: 'POST', family: anyFamily }, () => {
       app.post(ownPath(name), authenticated, limited, requireJson, body, async (c) => {
         const owner = ownerOf(c);
-        const result = await work(owner, parsed(c.get('body')));
+        const result = await work(owner, parsedJson(c.get('body')));
         log.info({ request: c.get('requestId'), ...owner, ...result }, `schedule ${name}`);
         return c.json({ result });
       });
@@ -76,12 +76,4 @@ function ownerOf(c: Context<HttpEnv>): Owner {
     c.get('person'),
   ];
   return { account, family, token, person };
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    throw new InvalidRequest(undefined, 'the body is not valid JSON');
-  }
 }
