@@ -1,3 +1,4 @@
+import { loadOfChunk } from '../../clickhouse/came-between.ts';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { foldedChunk, isPruned, prunedMonths } from '../../clickhouse/consistency/fold-events.ts';
@@ -54,7 +55,7 @@ const settled = `chunk != '' AND chunk NOT IN (SELECT chunk FROM (${chunksInDoub
 
 /** The chunks with the load that loaded them, or, if none has, the last that tried. */
 const claims = `
-  SELECT chunk, max(tuple(toUInt64(c.loaded_at) > 0, c.sent_at, c.load_id)).3 AS load, toUInt64(max(c.loaded_at)) = 0 AS inDoubt,
+  SELECT chunk, ${loadOfChunk} AS load, toUInt64(max(c.loaded_at)) = 0 AS inDoubt,
     max(c.records) AS records, max(c.rows) AS rows, max(c.rejected_rows) AS rejected, max(c.duplicate_rows) AS duplicates,
     max(c.left_out_rows) AS leftOut
   FROM load_chunks AS c WHERE ${settled} GROUP BY chunk`;

@@ -1,4 +1,5 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
+import { loadOfChunk } from '../../../clickhouse/came-between.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import { ownedOn } from '../../report/from-clause.ts';
 import type { Clock } from './clocks.ts';
@@ -48,7 +49,7 @@ export const eventsRead = (compared: Compared): string =>
 
 /** SQL: of each chunk of these events the load that loaded it, or the last that tried. */
 export const loadOfChunks = (compared: Compared): string =>
-  `SELECT toString(c.chunk) AS chunk, max(tuple(toUInt64(c.loaded_at) > 0, c.sent_at, c.load_id)).3 AS load FROM load_chunks AS c
+  `SELECT toString(c.chunk) AS chunk, ${loadOfChunk} AS load FROM load_chunks AS c
    WHERE chunk IN (SELECT toString(e.chunk) FROM events AS e WHERE ${eventsRead(compared)}) GROUP BY chunk`;
 
 /** The tables and parameters of what reads as the model does. */
