@@ -16,6 +16,11 @@ export function daysBetween(first: string, second: string): number {
   return (Date.parse(second) - Date.parse(first)) / dayMs;
 }
 
+/** The day so many days later, or earlier if they are negative. What comes out is no day where its year has not four digits. */
+export function addDays(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
+}
+
 /** Days by the name that tells how they lie before a range; undefined if they begin before the year 0. */
 export const periodsBefore = {
   /** As many days, right before. */
@@ -58,8 +63,8 @@ function rangeOf(start: string | undefined, days: number): DateRange | undefined
   return start && end ? { start, end } : undefined;
 }
 
-/** Undefined beyond four digits of a year. */
+/** As `addDays`; undefined beyond four digits of a year. */
 function plusDays(day: string, days: number): string | undefined {
-  const text = new Date(Date.parse(day) + days * dayMs).toISOString();
-  return /^\d{4}-/.test(text) ? text.slice(0, 10) : undefined;
+  const text = addDays(day, days);
+  return /^\d{4}-/.test(text) ? text : undefined;
 }

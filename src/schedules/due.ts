@@ -1,4 +1,4 @@
-import type { DateRange } from '../report/days.ts';
+import { addDays, type DateRange } from '../report/days.ts';
 
 /** How often a report is sent, and on which days: every day, on Mondays, or on the first of a month. */
 export const frequencies = ['day', 'week', 'month'] as const;
@@ -29,7 +29,6 @@ export interface Due {
   readonly at: Date;
 }
 
-const dayMs = 86_400_000;
 /** What was missed for longer is not sent any more, but for the last one. */
 const missedDays = 14;
 const mostDays = 31;
@@ -39,7 +38,7 @@ export function dueUntil({ every, at, since }: Timing, now: Date, timezone: stri
   const today = localTime(now, timezone).slice(0, 10);
   const found: Due[] = [];
   for (let back = 0; back <= mostDays && (back <= missedDays || found.length === 0); back++) {
-    const day = plusDays(today, -back);
+    const day = addDays(today, -back);
     if (!isDueOn(every, day)) continue;
     const due = { day, at: instantOf(`${day}T${at}`, timezone) };
     if (due.at > now) continue;
@@ -51,14 +50,14 @@ export function dueUntil({ every, at, since }: Timing, now: Date, timezone: stri
 
 /** The days of the report that is due on a day. Month to date goes to the day before, so on the first it is the last month. */
 export function daysOf(period: Period, day: string): DateRange {
-  const yesterday = plusDays(day, -1);
+  const yesterday = addDays(day, -1);
   if (period === 'yesterday') return { start: yesterday, end: yesterday };
   if (period === 'month_to_date') return { start: firstOfMonth(yesterday), end: yesterday };
   if (period === 'last_week') {
-    const monday = plusDays(day, -weekday(day));
-    return { start: plusDays(monday, -7), end: plusDays(monday, -1) };
+    const monday = addDays(day, -weekday(day));
+    return { start: addDays(monday, -7), end: addDays(monday, -1) };
   }
-  const end = plusDays(firstOfMonth(day), -1);
+  const end = addDays(firstOfMonth(day), -1);
   return { start: firstOfMonth(end), end };
 }
 
@@ -76,8 +75,6 @@ function instantOf(local: string, timezone: string): Date {
   return new Date(near + wanted - shown(near));
 }
 
-const plusDays = (day: string, days: number) =>
-  new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
 const firstOfMonth = (day: string) => `${day.slice(0, 8)}01`;
 /** From Monday, which is 0. */
 const weekday = (day: string) => (new Date(day).getUTCDay() + 6) % 7;

@@ -1,3 +1,5 @@
+import { addDays } from '../../report/days.ts';
+
 /** Days as `yyyy-mm-dd`, first and last. */
 export interface DayRange {
   readonly start: string;
@@ -5,10 +7,6 @@ export interface DayRange {
 }
 
 const dayMs = 86_400_000;
-
-export function addDays(day: string, days: number): string {
-  return new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
-}
 
 /** Whether the text is a day of the calendar. */
 export function isDay(text: string): boolean {

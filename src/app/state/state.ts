@@ -1,6 +1,6 @@
-import { daysIn, type PeriodBefore, periodNames, periodsBefore } from '../../report/days.ts';
+import { addDays, daysIn, type PeriodBefore, periodNames, periodsBefore } from '../../report/days.ts';
 import { dimensionsOf, families, idsOf, mainMetric, metricsOf, partOf, textFields } from './fields.ts';
-import { addDays, type DayRange, isDay, isPreset, type Preset, presets } from './ranges.ts';
+import { type DayRange, isDay, isPreset, type Preset, presets } from './ranges.ts';
 
 export const grains = ['total', 'day', 'week', 'month'] as const;
 export type Grain = (typeof grains)[number];

@@ -3,6 +3,7 @@ import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Store } from '../../../clickhouse/client.ts';
+import { addDays } from '../../report/days.ts';
 import { allSynced } from '../command/synced.ts';
 
 /** A made-up network: two advertisers, two publishers, and what they own. Ids derive from names. */
@@ -87,8 +88,7 @@ async function writeEvents(store: Store, file: string, options: SampleOptions): 
 }
 
 function lists({ lastDay, days }: SampleOptions): Record<string, string[][]> {
-  const dayBefore = (n: number) => new Date(Date.parse(lastDay) - n * 86_400_000).toISOString().slice(0, 10);
-  const confirmed = Array.from({ length: days - unconfirmedDays }, (_, n) => dayBefore(days - 1 - n));
+  const confirmed = Array.from({ length: days - unconfirmedDays }, (_, n) => addDays(lastDay, n + 1 - days));
   return {
     campaigns: [
       ['account_id', 'campaign_id', 'name'],

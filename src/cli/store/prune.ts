@@ -19,6 +19,7 @@ import { monthName } from '../../../clickhouse/months.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
 import { requireSettings } from '../../../clickhouse/settings.ts';
 import type { Load } from '../../../ingest/ledger/load.ts';
+import { addDays } from '../../report/days.ts';
 import { counted, formatNumber, say, untilReportsShowIt } from '../command/command.ts';
 import { formatBytes } from './describe-status.ts';
 import { exclusively } from './exclusively.ts';
@@ -57,7 +58,7 @@ export function months(text: string): number {
 export async function prune(store: Store, flags: PruneFlags, now: Date): Promise<void> {
   const { timezone } = await requireSettings(store);
   const first = firstKept(now, timezone, flags.keep);
-  const until = dayBefore(first);
+  const until = addDays(first, -1);
   if (flags.dryRun) {
     if (!flags.anyway) await requireClosed(store, until, flags.reports);
     return flags.reports ? tellDrop(store, first) : tellFold(store, first);
@@ -79,7 +80,7 @@ export async function prune(store: Store, flags: PruneFlags, now: Date): Promise
 }
 
 async function fold(store: Store, first: string, load: Load): Promise<string> {
-  const until = dayBefore(first);
+  const until = addDays(first, -1);
   const planned = await countFolded(store, catalog, until);
   const before = sum(await partitionsBefore(store, ['events'], first), 'bytes');
   await foldEvents(store, catalog, until, { beforeExchange: () => load.assertTurnHeld() });
@@ -88,7 +89,7 @@ async function fold(store: Store, first: string, load: Load): Promise<string> {
 }
 
 async function tellFold(store: Store, first: string): Promise<void> {
-  const planned = await countFolded(store, catalog, dayBefore(first));
+  const planned = await countFolded(store, catalog, addDays(first, -1));
   const bytes = sum(await partitionsBefore(store, ['events'], first), 'bytes');
   say(`${describeFold(planned, first, 'would be folded')}; ${formatBytes(bytes)} now`);
 }
@@ -192,10 +193,6 @@ function firstKept(now: Date, timeZone: string, keep: number): string {
   const [year = 0, month = 0] = today.split('-').map(Number);
   const time = Date.UTC(year, month - 1 - keep, 1);
   return new Date(Math.max(time, Date.parse('1970-02-01'))).toISOString().slice(0, 10);
-}
-
-function dayBefore(day: string): string {
-  return new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10);
 }
 
 async function partitionsBefore(

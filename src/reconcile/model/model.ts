@@ -1,6 +1,7 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { loadOfChunk } from '../../../clickhouse/came-between.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
+import { addDays } from '../../report/days.ts';
 import { ownedOn } from '../../report/from-clause.ts';
 import type { Clock } from './clocks.ts';
 import {
@@ -54,14 +55,12 @@ export const loadOfChunks = (compared: Compared): string =>
 
 /** The tables and parameters of what reads as the model does. */
 export function modelReading(compared: Compared, model: Model) {
-  const beside = (day: string, days: number) =>
-    new Date(Date.parse(day) + days * 86_400_000).toISOString().slice(0, 10);
   const { clock, until = '', conversionsUntil = '' } = model;
   return {
     reads: { events: familyOf(compared.catalog, compared.family).owner },
     params: {
-      events_first: beside(compared.first, -1),
-      events_last: beside(compared.last, 1),
+      events_first: addDays(compared.first, -1),
+      events_last: addDays(compared.last, 1),
       switches: `[${clock?.switches.join(',') ?? ''}]`,
       offsets: `[${clock?.offsets.join(',') ?? ''}]`,
       until,
