@@ -4,7 +4,7 @@ import type { Reader } from '../../clickhouse/reader.ts';
 import { time } from '../report/changed-since.ts';
 import { ownSettings } from '../report/compile.ts';
 import { rfc3339 } from '../report/day-changed.ts';
-import { day, inverted } from '../report/option-schema.ts';
+import { day, inOrder, inverted } from '../report/option-schema.ts';
 import type { ShardRouting } from '../report/plan.ts';
 import type { Month } from './month.ts';
 
@@ -25,7 +25,7 @@ export const closesBody = z
     },
   )
   .describe('The months that these days are of. Other fields are refused.')
-  .refine(({ start_time, end_time }) => start_time <= end_time, inverted);
+  .refine(inOrder, inverted);
 
 const revision = z.string().regex(/^[0-9a-f]{64}$/);
 export const closesAnswer = z.strictObject({

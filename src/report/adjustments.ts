@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Breakdown, familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { closeNamed, day, inverted, optionFields } from './option-schema.ts';
+import { closeNamed, day, inOrder, inverted, optionFields } from './option-schema.ts';
 import { optionsOf, type ReportRequest, rangeOf } from './request.ts';
 
 /** The rows of the finest breakdown by day, which is what a close keeps. */
@@ -34,7 +34,7 @@ export function adjustmentsBody(catalog: Catalog, family: string) {
       error: ({ code }) => (code === 'unrecognized_keys' ? known : 'the body must be a JSON object'),
     })
     .describe('Days of closed months. Other fields are refused.')
-    .refine(({ start_time, end_time }) => start_time <= end_time, inverted);
+    .refine(inOrder, inverted);
 }
 
 export type AdjustmentsFields = z.infer<ReturnType<typeof adjustmentsBody>>;

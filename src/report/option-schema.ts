@@ -15,7 +15,8 @@ export const day = z.iso.date({
   error: ({ input }) => (input === undefined ? 'is required' : 'must be a date that exists, as yyyy-mm-dd'),
 });
 
-const inOrder = ({ start_time, end_time }: { start_time: string; end_time: string }) =>
+/** The rule between the two days of a range; a request that breaks it is told what `inverted` says. */
+export const inOrder = ({ start_time, end_time }: { start_time: string; end_time: string }) =>
   start_time <= end_time;
 export const inverted = { path: ['end_time'], error: 'must not be before start_time' };
 

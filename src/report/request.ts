@@ -7,7 +7,7 @@ import { type DateRange, daysIn, periodsBefore } from './days.ts';
 import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
 import { InvalidRequest, parsedJson } from './invalid-request.ts';
 import { meant } from './near-miss.ts';
-import { closePattern, day, inverted, optionFields } from './option-schema.ts';
+import { closePattern, day, inOrder, inverted, optionFields } from './option-schema.ts';
 import type { ReportOptions } from './options.ts';
 import { everyDay } from './plan.ts';
 
@@ -31,7 +31,7 @@ export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
     .describe(
       'A range of days, and what else is asked for. Unknown fields are ignored; one that is nearly the name of an optional field is refused. A field that is `null` is not given.',
     )
-    .refine(({ start_time, end_time }) => start_time <= end_time, { ...inverted, abort: true })
+    .refine(inOrder, { ...inverted, abort: true })
     .superRefine(
       ({ order_by = [], compare_to, changed_since, time_grain, as_of, ...range }, { addIssue }) => {
         if (changed_since !== undefined && as_of !== undefined) {

@@ -3,7 +3,7 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { groupingDimensions } from '../columns.ts';
 import { dimensionsRead } from '../fields.ts';
-import { day, inverted, optionFields } from '../option-schema.ts';
+import { day, inOrder, inverted, optionFields } from '../option-schema.ts';
 import { type Plan, planReport, type ShardRouting } from '../plan.ts';
 
 /** The row of a report that is asked about. */
@@ -53,7 +53,7 @@ export function explainBody(catalog: Catalog, family: string) {
       },
     )
     .describe('A row of a report: its days, its ids and the filters of the report. Other fields are refused.')
-    .refine(({ start_time, end_time }) => start_time <= end_time, inverted);
+    .refine(inOrder, inverted);
 }
 
 export type ExplainFields = z.infer<ReturnType<typeof explainBody>>;
