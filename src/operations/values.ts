@@ -45,7 +45,7 @@ export function fromWords(
   return Object.fromEntries(
     Object.entries(words).map(([name, word]) => {
       const isOther = typeof word === 'string' && input.shape[name]?.safeParse(word).success === false;
-      return [name, isOther && /^([1-9]\d{0,14}|true|false)$/.test(word) ? JSON.parse(word) : word];
+      return [name, isOther && /^([1-9]\d{0,14}|true|false|null)$/.test(word) ? JSON.parse(word) : word];
     }),
   );
 }

@@ -67,7 +67,7 @@ test('a newer version looks at a store of an older one, and changes nothing', as
     'verify',
     'rebuild',
     'token list',
-    'limit',
+    'limit list',
     'prune --keep 3y',
     `backup ${join(folder, 'newer.tar.zst')}`,
   ]) {

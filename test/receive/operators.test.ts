@@ -344,7 +344,7 @@ test('what the command line changes is in the audit log, too, and the command li
   const since = new Date().toISOString();
   const made = await run(['token', 'create', 'shell', '--expires', '2099-01-01'], env);
   expect(made.code, made.stderr).toBe(0);
-  expect((await run(['limit', 'shell', '--requests', '9'], env)).code).toBe(0);
+  expect((await run(['limit', 'set', 'shell', '9'], env)).code).toBe(0);
   expect((await run(['confirm', 'shell', '--from', '2026-03-01', '--to', '2026-03-01'], env)).code).toBe(0);
   const { stdout } = await run(['audit', '--json', '--since', since], env);
   const who = expect.stringMatching(new RegExp(`^${userInfo().username}@.`));

@@ -111,9 +111,14 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
     ['adtally token revoke --person 8c1f…', 'the sessions of a person who signed in without a token'],
   ],
   limit: [
-    ['adtally limit acme --requests 600', 'of each window'],
-    ['adtally limit acme --default', 'as all others'],
+    ['adtally limit set acme 600', 'of each window'],
+    ['adtally limit list', 'the accounts that have a limit of their own'],
   ],
+  'limit set': [
+    ['adtally limit set acme 600', 'of each window'],
+    ['adtally limit set acme null', 'as all others'],
+  ],
+  'limit list': [['adtally limit list --json', 'the accounts that have a limit of their own']],
   schedule: [
     [
       'adtally schedule create acme campaigns/device anna@example.com --every week',
@@ -148,9 +153,14 @@ export const examples: Readonly<Record<string, readonly (readonly [line: string,
     ],
   ],
   currency: [
-    ['adtally currency acme EUR', 'reports say so; amounts stay as they are'],
-    ['adtally currency acme --unknown', 'nothing is said any more'],
+    ['adtally currency set acme EUR', 'reports say so; amounts stay as they are'],
+    ['adtally currency list', 'the accounts whose currency is known'],
   ],
+  'currency set': [
+    ['adtally currency set acme EUR', 'reports say so; amounts stay as they are'],
+    ['adtally currency set acme null', 'nothing is said any more'],
+  ],
+  'currency list': [['adtally currency list --json', 'the accounts whose currency is known']],
   migrate: [
     ['CLICKHOUSE_URL=http://clickhouse:8123 adtally migrate', 'after an update, before the services'],
   ],

@@ -30,7 +30,11 @@ export function addOperation(
 ): Command {
   const command = parent.command(name.split(' ').at(-1) ?? '').description(summary);
   const { properties = {}, required = [] } = z.toJSONSchema(input, { io: 'input' });
-  const fieldOf = (field: string): z.core.JSONSchema.BaseSchema => Object(properties[field]);
+  // A field that may be null has its description in the first of its alternatives.
+  const fieldOf = (field: string): z.core.JSONSchema.BaseSchema => {
+    const schema = Object(properties[field]);
+    return { ...schema.anyOf?.[0], ...schema };
+  };
   for (const field of named) {
     const { type, description } = fieldOf(field);
     const word = `${field}${type === 'array' ? '...' : ''}`;

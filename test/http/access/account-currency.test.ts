@@ -58,13 +58,15 @@ test('the currency is said beside amounts, converts none, and is forgotten again
 
 test('the command sets, lists and takes away currencies, and refuses what is no code', async () => {
   const currency = (...args: string[]) => commands.run(['currency', ...args], environmentOf(db.address));
-  expect(await currency('by-command', 'JPY')).toMatchObject({ code: 0, stdout: '' });
-  expect(await currency('by-command')).toMatchObject({ code: 0, stdout: 'by-command\tJPY\n' });
-  expect(JSON.parse((await currency('--json')).stdout)).toEqual([{ account: 'by-command', currency: 'JPY' }]);
-  expect(await currency('by-command', '--unknown')).toMatchObject({ code: 0 });
-  expect(await currency('--json')).toMatchObject({ code: 0, stdout: '[]\n' });
-  const wrong = [['a', 'eur'], ['a', 'Euro'], ['a', 'EUR', '--unknown'], ['--unknown']];
-  for (const ended of await Promise.all(wrong.map((args) => currency(...args)))) {
+  expect(await currency('set', 'by-command', 'JPY')).toMatchObject({ code: 0, stdout: '' });
+  expect(await currency('list', 'by-command')).toMatchObject({ code: 0, stdout: 'by-command\tJPY\n' });
+  expect(JSON.parse((await currency('list', '--json')).stdout)).toEqual([
+    { account: 'by-command', currency: 'JPY' },
+  ]);
+  expect(await currency('set', 'by-command', 'null')).toMatchObject({ code: 0 });
+  expect(await currency('list', '--json')).toMatchObject({ code: 0, stdout: '[]\n' });
+  const wrong = [['a', 'eur'], ['a', 'Euro'], ['a', 'EUR', 'null'], ['a'], []];
+  for (const ended of await Promise.all(wrong.map((args) => currency('set', ...args)))) {
     expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^error: /) });
   }
   await expect(currencies.set(db.store, 'a', 'euro')).rejects.toThrow(/violated/);

@@ -85,17 +85,16 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
 
 test('the command sets, lists and takes away limits, and says what is wrong with an argument', async () => {
   const limit = (...args: string[]) => commands.run(['limit', ...args], environmentOf(db.address));
-  expect(await limit('by-command', '--requests', '500')).toMatchObject({ code: 0, stdout: '' });
-  expect(await limit('by-command')).toMatchObject({ code: 0, stdout: 'by-command\t500\n' });
-  expect(JSON.parse((await limit('--json')).stdout)).toContainEqual({ account: 'by-command', requests: 500 });
-  expect(await limit('by-command', '--default')).toMatchObject({ code: 0 });
-  expect(await limit('by-command', '--json')).toMatchObject({ code: 0, stdout: '[]\n' });
-  const wrong = [
-    ['--requests', '5'],
-    ['a', '--requests', '0'],
-    ['a', '--requests', '5', '--default'],
-  ];
-  for (const ended of await Promise.all(wrong.map((args) => limit(...args)))) {
+  expect(await limit('set', 'by-command', '500')).toMatchObject({ code: 0, stdout: '' });
+  expect(await limit('list', 'by-command')).toMatchObject({ code: 0, stdout: 'by-command\t500\n' });
+  expect(JSON.parse((await limit('list', '--json')).stdout)).toContainEqual({
+    account: 'by-command',
+    requests: 500,
+  });
+  expect(await limit('set', 'by-command', 'null')).toMatchObject({ code: 0 });
+  expect(await limit('list', 'by-command', '--json')).toMatchObject({ code: 0, stdout: '[]\n' });
+  const wrong = [['5'], ['a', '0'], ['a', '5', 'null'], ['a', 'none'], ['', '5'], []];
+  for (const ended of await Promise.all(wrong.map((args) => limit('set', ...args)))) {
     expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^error: /) });
   }
   await expect(requestLimits.set(db.store, 'none', 0)).rejects.toThrow(/violated/);

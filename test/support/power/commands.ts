@@ -30,8 +30,8 @@ export function poweredCommands(ground: Ground, at: string): Record<string, Powe
     backup: { args: ['backup', join(at, 'b.tar.zst')] },
     restore: { args: ['restore', ground.backup, '--replace'] },
     token: { args: ['token', 'create', 'both', '--label', 'another'] },
-    limit: { args: ['limit', 'both', '--requests', '77'] },
-    currency: { args: ['currency', 'both', 'EUR'] },
+    limit: { args: ['limit', 'set', 'both', '77'] },
+    currency: { args: ['currency', 'set', 'both', 'EUR'] },
   };
 }
 
