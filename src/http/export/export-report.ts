@@ -13,16 +13,12 @@ import { reportHeaders } from '../report/headers.ts';
 import { acceptedCoding } from '../report/negotiation.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { Problem } from '../request/problems.ts';
 import { fieldsOf } from './parameters.ts';
 import type { ExportedReport } from './paths.ts';
 
 /** What answers the requests for one report in one format. */
 export interface Exporting {
-  /**
-   * Answers 304 when the caller has the data already, and 412 when `If-Match` names tags: the tags of exports are weak,
-   * and no weak tag fulfils it (RFC 9110 §13.1.1). All other requests are passed on.
-   */
+  /** Answers 304 when the caller has the data already. All other requests are passed on. */
   readonly conditional: MiddlewareHandler<HttpEnv>;
   readonly answer: Handler<HttpEnv>;
 }
@@ -53,16 +49,12 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
 
   return {
     conditional: async function conditionalMiddleware(c, next) {
-      const ifMatch = c.req.header('if-match')?.trim() ?? '*';
       const ifNoneMatch = c.req.header('if-none-match');
-      const isConditional = ifMatch !== '*' || ifNoneMatch !== undefined;
-      const asked = isConditional ? attempt(() => requestOf(c, requests)) : undefined;
+      if (ifNoneMatch === undefined) return next();
+      const asked = attempt(() => requestOf(c, requests));
       if (!asked) return next();
-      if (ifMatch !== '*') throw new Problem('precondition_failed');
       const { version } = await look(c, asked);
-      if (ifNoneMatch === undefined || version === undefined || !isMatched(ifNoneMatch, version)) {
-        return next();
-      }
+      if (version === undefined || !isMatched(ifNoneMatch, version)) return next();
       return c.body(null, 304, exportHeaders({ version }));
     },
     answer: async function exportHandler(c, next) {

@@ -27,11 +27,7 @@ import { jsonSchema, schemaRef } from './schemas.ts';
 
 const security: Operation['security'] = [{ [bearerLogin]: [] }, { [basicLogin]: [] }];
 const exportHeaders = [...reportHeaders, 'ETag'];
-const exportProblems = [
-  ...reportProblems.filter((code) => code !== 'body_too_large'),
-  'not_found',
-  'precondition_failed',
-] as const;
+const exportProblems = [...reportProblems.filter((code) => code !== 'body_too_large'), 'not_found'] as const;
 
 /** Every report as a file by GET, and links to it. The sixteen are told in two paths for each family. */
 export function exportPaths(catalog: Catalog, family: string): [string, PathItem][] {

@@ -65,20 +65,15 @@ export const rowsContent = (more: (format: ReportFormatName) => object = () => (
 type Codes = typeof problemCodes;
 const without = (codes: Codes, ...left: Codes): Codes => codes.filter((code) => !left.includes(code));
 
-/** The problems of an endpoint of the contract; the others arise at other paths or with a method that HTTP does not know. */
-export const reportProblems = without(
-  problemCodes,
-  'not_found',
-  'method_unknown',
-  'not_ready',
-  'precondition_failed',
-  'file_unreadable',
-);
+/** The problems of an endpoint of the contract; the others arise at other paths. */
+export const reportProblems = without(problemCodes, 'not_found', 'not_ready', 'file_unreadable');
 
 /** Those of comparisons with a file. */
 export const fileProblems = without(
   problemCodes,
-  ...(['not_found', 'method_unknown', 'not_ready', 'precondition_failed', 'month_not_closed'] as const),
+  'not_found',
+  'not_ready',
+  'month_not_closed',
   'as_of_too_old',
 );
 
@@ -111,10 +106,9 @@ const headersByStatus: Readonly<Record<number, readonly string[]>> = {
 
 /** A response for each status that a problem can have, under the names that they have among the components. */
 export function problemResponses(): Record<string, ResponseObject> {
-  const codes = problemCodes.filter((code) => code !== 'method_unknown');
   return Object.fromEntries(
-    [...new Set(codes.map(statusOf))].map((status) => {
-      const ofStatus = codes.filter((code) => statusOf(code) === status);
+    [...new Set(problemCodes.map(statusOf))].map((status) => {
+      const ofStatus = problemCodes.filter((code) => statusOf(code) === status);
       const examples = ofStatus.map((code) => [
         code,
         { summary: problems[code].when, value: problemExample(code) },

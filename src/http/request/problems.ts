@@ -23,8 +23,8 @@ export const problems = {
   },
   malformed_message: {
     status: 400,
-    when: 'The message is not valid HTTP/1.1. The connection is closed.',
-    detail: 'the message is not valid HTTP/1.1',
+    when: 'The message is not valid HTTP/1.1, or its method or target is none that the service knows. The connection is closed.',
+    detail: 'the message is not valid HTTP/1.1, or its method or target is not known',
   },
   file_unreadable: {
     status: 400,
@@ -55,12 +55,6 @@ export const problems = {
     status: 408,
     when: 'The headers took longer than 10 s to arrive, or the whole request longer than 30 s. The connection is closed.',
     detail: 'the request did not arrive in time',
-  },
-  precondition_failed: {
-    status: 412,
-    when: '`If-Match` names tags. Those of exports are weak, which `If-Match` never takes: `If-None-Match` tells whether the data has changed.',
-    detail:
-      'the tags of exports are weak, and If-Match needs a strong one; If-None-Match tells whether the data has changed',
   },
   month_not_closed: {
     status: 409,
@@ -128,11 +122,6 @@ export const problems = {
     status: 500,
     when: 'ClickHouse cannot be reached, hangs or has too much to do. `Retry-After` says when to try again.',
     detail: 'the store cannot answer now; try again in 5 s',
-  },
-  method_unknown: {
-    status: 501,
-    when: 'HTTP has no such method, or Node.js does not know it. The connection is closed.',
-    detail: 'there is no such method',
   },
   not_ready: {
     status: 503,

@@ -6,7 +6,7 @@ import { ConfigError } from '../../config/config.ts';
 import { throttledErrorLog } from '../../observe/log.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { type ConnectionLimits, Connections } from './connections.ts';
-import { refuseAsterisk, refuseMalformed, responseToFailure } from './malformed.ts';
+import { refuseMalformed, responseToFailure } from './malformed.ts';
 
 /**
  * A request is two dates: a caller that needs longer than this to send one is stalling. Idle connections outlast the
@@ -61,7 +61,7 @@ export function listen(
   const errorHandler = responseToFailure((err, request) => log.error({ err, request }, 'request failed'));
   // Node.js itself would read the rest of a body for as long as a request may take.
   const options = { hostname: host, errorHandler, autoCleanupIncoming: false };
-  const serve = refuseAsterisk(getRequestListener(app.fetch, options));
+  const serve = getRequestListener(app.fetch, options);
   const connections = new Connections(server, { ...limits, onFull, onFlood }, serve);
   refuseMalformed(server, connections);
   // A service may ignore an expectation that it does not know (RFC 9110 §10.1.1).

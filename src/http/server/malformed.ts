@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestError } from '@hono/node-server';
 import { Problem, problemBody, statusOf } from '../request/problems.ts';
@@ -15,10 +15,9 @@ const failed = new Problem(
   'internal_error',
   'the request failed; the request id finds the reason in the log',
 );
-const allowed = { headers: { Allow: 'GET, HEAD, POST' } };
-const noTunnel = new Problem('method_not_allowed', 'this service is no proxy', allowed);
-const noOptions = new Problem('method_not_allowed', 'this service takes no OPTIONS', allowed);
-const unknownMethod = new Problem('method_unknown');
+const noTunnel = new Problem('method_not_allowed', 'this service is no proxy', {
+  headers: { Allow: 'GET, HEAD, POST' },
+});
 
 /** How long the service reads the rest of such a message; a caller that is slow on purpose gains no more time. */
 const lingerMs = 5_000;
@@ -57,38 +56,10 @@ export function refuseMalformed(server: Server, connections: Connections): void 
       linger(socket, lingerMs);
     });
   };
-  server.on('clientError', (error: ParserError, socket: Socket) => refuse(socket, refusalOf(error)));
+  server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) =>
+    refuse(socket, refusals[code] ?? malformed),
+  );
   server.on('connect', (_, socket: Socket) => refuse(socket, noTunnel));
-}
-
-/** Hands requests on; `OPTIONS *` asks for no path, so no route can answer it (RFC 9110 §9.3.7). */
-export function refuseAsterisk(listener: (incoming: IncomingMessage, outgoing: ServerResponse) => unknown) {
-  return function serve(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    if (incoming.method !== 'OPTIONS' || incoming.url !== '*') return void listener(incoming, outgoing);
-    const { status, body, headers } = answer(noOptions);
-    outgoing.writeHead(status, headers).end(body);
-  };
-}
-
-/** The line of a request, from somewhere in its method on. */
-const requestLine = /[!#$%&'*+.^_`|~\w-]+ [!-~]+ HTTP\/1\.\d\r?\n/y;
-
-/** The problem of a refused message: 501 if it would be a request with a method that Node.js knows (RFC 9110 §9.1). */
-function refusalOf({ code = '', rawPacket, bytesParsed = 0 }: ParserError): Problem {
-  if (code !== 'HPE_INVALID_METHOD' || !rawPacket) return refusals[code] ?? malformed;
-  // The parser stops at the first byte that no method has there, or one byte further.
-  const from = Math.max(0, bytesParsed - 1);
-  const text = rawPacket.toString('latin1', from, from + 20_000);
-  const isUnknown = [0, 1].some((at) => {
-    requestLine.lastIndex = at;
-    return requestLine.test(text);
-  });
-  return isUnknown ? unknownMethod : malformed;
-}
-
-interface ParserError extends NodeJS.ErrnoException {
-  readonly rawPacket?: Buffer;
-  readonly bytesParsed?: number;
 }
 
 /** An answer as it goes over the wire. */

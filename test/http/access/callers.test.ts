@@ -37,10 +37,10 @@ test.each<[string, string[], string | undefined, number]>([
 test.each([
   ['without Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
   ['to be a proxy', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n', 405],
-  ['for the options of all paths', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405],
-  ['with a method that nobody knows', 'FOO /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 501],
-  ['with a method in small letters', 'post /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 501],
-  ['with more than a method', 'POSTS /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 501],
+  ['for the options of all paths', 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400],
+  ['with a method that nobody knows', 'FOO /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+  ['with a method in small letters', 'post /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 400],
+  ['with more than a method', 'POSTS /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 400],
   ['with a malformed method', 'F(O /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 400],
   ['without a method', ' /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 400],
 ])('a request %s is answered, too', async (_, request, status) => {
@@ -52,7 +52,7 @@ test.each([
 
 test.each([
   ['what is no HTTP', '\0\r\n\r\n', 400],
-  ['a method that nobody knows', 'FOO /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 501],
+  ['a method that nobody knows', 'FOO /v1/campaigns HTTP/1.1\r\nHost: x\r\n\r\n', 400],
   ['a request to be a proxy', 'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org\r\n\r\n', 405],
 ])('%s is refused after the requests before it are answered', async (_, refused, status) => {
   const answer = await exchange(`${message()}${message([], '{}')}${message()}${refused}`);
