@@ -33,15 +33,13 @@ export interface MailSettings {
   readonly serviceUrl: string;
 }
 
-interface MailValues {
-  readonly SMTP_URL?: string | undefined;
-  readonly MAIL_FROM?: string | undefined;
-  readonly SERVICE_URL?: string | undefined;
-  readonly PORT: number;
-}
-
 /** The values of the variables, frozen. */
-export function mailConfig({ SMTP_URL, MAIL_FROM, SERVICE_URL, PORT }: MailValues): MailSettings {
+export function mailConfig({
+  SMTP_URL,
+  MAIL_FROM,
+  SERVICE_URL,
+  PORT,
+}: z.output<z.ZodObject<typeof mailVariables>> & { readonly PORT: number }): MailSettings {
   return Object.freeze({
     ...(SMTP_URL && { smtpUrl: SMTP_URL }),
     ...(MAIL_FROM && { from: MAIL_FROM }),

@@ -28,15 +28,8 @@ export interface PageSettings {
   readonly signIn?: Pick<SignInSettings, 'issuer' | 'publicUrl'>;
 }
 
-interface PageValues {
-  readonly BRAND_NAME: string;
-  readonly BRAND_COLOR?: string | undefined;
-  readonly BRAND_LOGO?: string | undefined;
-  readonly FRAME_ANCESTORS: readonly string[];
-}
-
 /** The values of the variables, frozen. */
-export function pageConfig(values: PageValues): PageSettings {
+export function pageConfig(values: z.output<z.ZodObject<typeof pageVariables>>): PageSettings {
   const brand: Branding = {
     name: values.BRAND_NAME,
     ...(values.BRAND_COLOR && { colour: values.BRAND_COLOR }),

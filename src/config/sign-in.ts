@@ -39,17 +39,10 @@ export interface SignInSettings {
   readonly scope: string;
 }
 
-interface SignInValues {
-  readonly PUBLIC_URL?: string | undefined;
-  readonly OIDC_ISSUER?: string | undefined;
-  readonly OIDC_CLIENT_ID?: string | undefined;
-  readonly OIDC_CLIENT_SECRET?: string | undefined;
-  readonly OIDC_ACCOUNTS_CLAIM: string;
-  readonly OIDC_SCOPE: string;
-}
-
 /** The values of the variables, frozen; undefined without a provider. */
-export function signInConfig(values: SignInValues): SignInSettings | 'incomplete' | undefined {
+export function signInConfig(
+  values: z.output<z.ZodObject<typeof signInVariables>>,
+): SignInSettings | 'incomplete' | undefined {
   const { PUBLIC_URL: publicUrl, OIDC_ISSUER: issuer } = values;
   const { OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = values;
   if (!issuer) return undefined;
