@@ -21,7 +21,9 @@ export const heartbeatMs = 3_000;
 /** A load that has been silent for this long counts as dead. */
 export const deadAfterMs = 5 * heartbeatMs;
 /** A load that has been silent for this long has to find out whether others took it for dead. */
-export const lapsedAfterMs = (deadAfter: number): number => (deadAfter * 2) / 3;
+export const lapsedAfterMs = (deadAfterMs * 2) / 3;
+/** A load that waits for another one looks this often whether it has ended. */
+export const loadPollMs = 250;
 
 /** Longest time after which a server reads a dictionary of names again: its `LIFETIME` in the schema. */
 const dictionaryLifetimeSeconds = 60;

@@ -3,7 +3,6 @@ import { catalog } from '../../catalog/catalog.ts';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { runningLoads, stateColumn } from '../ledger/load-heartbeat.ts';
-import { defaultTimings } from '../ledger/load-timings.ts';
 import { openRejects } from '../rejects/rejected-rows.ts';
 
 /** What is open in a store: it waits for a person, or for the same command again. */
@@ -54,9 +53,7 @@ export async function unconfirmedDays(store: Store): Promise<UnconfirmedDays> {
 
 /** @throws when ClickHouse does not tell */
 export async function askFigure(store: Store, statement: string): Promise<number> {
-  const [row] = await select<{ figure: number }>(store, statement, {
-    deadAfterMs: defaultTimings.deadAfterMs,
-  });
+  const [row] = await select<{ figure: number }>(store, statement);
   if (!row) throw new Error('ClickHouse did not count');
   return row.figure;
 }
@@ -86,7 +83,7 @@ export async function loadsOf(store: Store, day: string, timezone: string): Prom
        toFloat64(sum(l.rejected_rows)) AS rejected_rows, toFloat64(sum(l.bytes)) AS bytes,
        (SELECT if(max(e.finished_at) > 0, toString(toDateTime(max(e.finished_at), 'UTC')), '') FROM loads AS e WHERE kind != 'rebuild') AS last_ended
      FROM loads AS l FINAL WHERE kind != 'rebuild' AND ${sinceDay} AND toDate(started_at, {timezone:String}) = {day:Date}`,
-    { day, timezone, deadAfterMs: defaultTimings.deadAfterMs },
+    { day, timezone },
   );
   if (!row) throw new Error('ClickHouse did not count the loads');
   return row;

@@ -1,6 +1,5 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { fresh } from '../ledger/load-heartbeat.ts';
-import { defaultTimings } from '../ledger/load-timings.ts';
 
 /**
  * The months, `yyyymm`, whose reports were being changed when that was interrupted: no moment of them is told before another
@@ -12,7 +11,6 @@ export async function interruptedRewrites(store: Store): Promise<number[]> {
     `SELECT DISTINCT month FROM rewrites AS r FINAL WHERE month > 0 AND r.ended_at = 0
        AND (SELECT count() FROM loads AS l FINAL WHERE state = 'running' AND kind IN ('rebuild', 'replacement') AND ${fresh}) = 0
      ORDER BY month`,
-    { deadAfterMs: defaultTimings.deadAfterMs },
   );
   return found.map(({ month }) => month);
 }

@@ -2,7 +2,6 @@ import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { unloadOf } from '../ledger/load-records.ts';
-import { defaultTimings } from '../ledger/load-timings.ts';
 
 /** A load that an `unload` has begun to take back; the same command completes it. */
 export interface InterruptedUnload {
@@ -21,7 +20,7 @@ export async function interruptedUnloads(store: Store): Promise<InterruptedUnloa
     `SELECT DISTINCT substring(l.file, length({unload:String}) + 1) AS load FROM loads AS l FINAL
      WHERE l.state IN ('running', 'failed') AND kind = 'rebuild' AND startsWith(l.file, {unload:String})
        AND ${stateColumn} IN ('dead', 'failed')`,
-    { deadAfterMs: defaultTimings.deadAfterMs, unload: unloadOf('') },
+    { unload: unloadOf('') },
   );
   if (interrupted.length === 0) return [];
   const claimed = `load_id IN {loads:Array(String)}

@@ -6,7 +6,6 @@ import { select } from '../../clickhouse/client.ts';
 import { eventIn, fileOrder, lineIn } from '../event/record-place.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
-import { defaultTimings } from '../ledger/load-timings.ts';
 import { ofLoads, openRejects } from '../rejects/rejected-rows.ts';
 
 /** The format of a list; ClickHouse writes it, whatever its length. */
@@ -35,7 +34,6 @@ export function writeLoads(
   out: NodeJS.WritableStream,
   format: ListFormat,
   max: number,
-  { deadAfterMs } = defaultTimings,
 ): Promise<void> {
   return writeList(
     store,
@@ -46,7 +44,7 @@ export function writeLoads(
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, first_day, last_day, days, error
      FROM (SELECT * FROM loads FINAL WHERE ${listed}) AS l LEFT JOIN (${days}) AS d ON d.load_id = l.load_id
      ORDER BY l.load_id DESC LIMIT {max:UInt32}`,
-    { max, deadAfterMs },
+    { max },
     format,
   );
 }
@@ -79,7 +77,7 @@ export async function writeLoad(
                 WHERE day IN touched AND event_id != '' AND event_id IN (SELECT event_id FROM events WHERE ${ofLoad})
                 GROUP BY event_id, day HAVING count() > 1)) AS repeated_ids
      FROM loads AS l FINAL WHERE l.load_id = {load:String}`,
-    { load, loads: [load], deadAfterMs: defaultTimings.deadAfterMs },
+    { load, loads: [load] },
     json ? 'json' : 'table',
     json ? 'JSONEachRow' : 'Vertical',
   );

@@ -3,7 +3,6 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { changedAt } from '../../clickhouse/rollups.ts';
 import { fresh, stateColumn } from '../ledger/load-heartbeat.ts';
-import { defaultTimings } from '../ledger/load-timings.ts';
 
 /** Files whose loads fail. */
 export interface FailingFiles {
@@ -34,7 +33,7 @@ export async function failingFiles(store: Store, now: Date): Promise<FailingFile
        FROM (SELECT load_id, file, error, ${stateColumn} AS now_state FROM loads AS l FINAL
              WHERE load_id >= {since:String} AND kind != 'rebuild') AS l
        GROUP BY name HAVING failures > 0)`,
-    { since: since.toISOString().replace(/\D/g, '').slice(0, 14), deadAfterMs: defaultTimings.deadAfterMs },
+    { since: since.toISOString().replace(/\D/g, '').slice(0, 14) },
   );
   if (!row) throw new Error('ClickHouse did not tell which loads fail');
   return row;
@@ -54,7 +53,6 @@ export async function longestLoad(store: Store): Promise<LongestLoad> {
     `SELECT toFloat64(greatest(0, max(age))) AS seconds, argMax(load_id, age) AS load, argMax(name, age) AS file
      FROM (SELECT load_id, l.file AS name, dateDiff('second', l.started_at, now64(3)) AS age
            FROM loads AS l FINAL WHERE l.state = 'running' AND ${fresh})`,
-    { deadAfterMs: defaultTimings.deadAfterMs },
   );
   if (!row) throw new Error('ClickHouse did not tell what is loading');
   return row;

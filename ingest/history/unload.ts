@@ -6,11 +6,10 @@ import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthsWithin } from '../../clickhouse/months.ts';
 import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
-import { Load, type LoadOptions } from '../ledger/load.ts';
+import { Load, type WaitOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { type LoadRecord, unloadOf } from '../ledger/load-records.ts';
-import { defaultTimings } from '../ledger/load-timings.ts';
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
 import { keepPastEvents } from './past-events.ts';
@@ -56,12 +55,12 @@ export async function unload(
   store: Store,
   id: string,
   now: () => Date,
-  options: LoadOptions = {},
+  options: WaitOptions = {},
 ): Promise<Unloaded> {
-  if ((await requireUnloadable(store, id, options)).state === 'unloaded') return nothing;
+  if ((await requireUnloadable(store, id)).state === 'unloaded') return nothing;
   const turn = await Load.begin(store, { kind: 'rebuild', file: unloadOf(id) }, now(), options);
   try {
-    const { state, replayId } = await requireUnloadable(store, id, options);
+    const { state, replayId } = await requireUnloadable(store, id);
     const done = state === 'unloaded' ? nothing : await takeBack(store, id, replayId, turn, options);
     await turn.finish();
     return done;
@@ -72,8 +71,8 @@ export async function unload(
 }
 
 /** What `unload` would take back now; changes nothing. @throws as `unload` does */
-export async function previewUnload(store: Store, id: string, options: LoadOptions = {}): Promise<Unloaded> {
-  const { state, replayId } = await requireUnloadable(store, id, options);
+export async function previewUnload(store: Store, id: string): Promise<Unloaded> {
+  const { state, replayId } = await requireUnloadable(store, id);
   return state === 'unloaded' ? nothing : (await find(store, id, replayId)).found;
 }
 
@@ -119,7 +118,7 @@ async function takeBack(
   id: string,
   replayId: string,
   turn: Load,
-  options: LoadOptions,
+  options: WaitOptions,
 ): Promise<Unloaded> {
   const ledger = openLedger(store, options);
   const { found, loads, chunks, months } = await find(store, id, replayId);
@@ -174,13 +173,12 @@ async function loadsOfReplay(store: Store, replayId: string): Promise<string[]> 
   return (await select<{ id: string }>(store, query, { replayId })).map(({ id }) => id);
 }
 
-async function requireUnloadable(store: Store, id: string, options: LoadOptions): Promise<LoadState> {
-  const { deadAfterMs } = options.timings ?? defaultTimings;
+async function requireUnloadable(store: Store, id: string): Promise<LoadState> {
   const [found] = await select<LoadState>(
     store,
     `SELECT toString(kind) AS kind, ${stateColumn} AS state, replay_id AS replayId
      FROM loads AS l FINAL WHERE load_id = {id:String}`,
-    { id, deadAfterMs },
+    { id },
   );
   if (!found) throw new LoadRefused(`there is no load ${id}; adtally loads lists them`);
   if (found.kind === 'rebuild')

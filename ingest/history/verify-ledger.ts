@@ -4,7 +4,6 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { foldedChunk, isPruned, prunedMonths } from '../../clickhouse/consistency/fold-events.ts';
 import { type DayRange, daySlices, everyDay } from '../../clickhouse/consistency/verify-rollups.ts';
 import { runningLoads } from '../ledger/load-heartbeat.ts';
-import { defaultTimings } from '../ledger/load-timings.ts';
 import { dismissedRejects } from '../rejects/rejected-rows.ts';
 
 /** A disagreement of what is stored of a chunk with the ledger. */
@@ -33,12 +32,11 @@ const maxDifferences = 1000;
 export async function verifyLedger(
   store: Store,
   range: DayRange = everyDay,
-  { deadAfterMs } = defaultTimings,
 ): Promise<{ readonly differences: readonly LedgerDifference[]; readonly more: boolean }> {
   const differences: LedgerDifference[] = [];
   const compare = async (query: string, params: Record<string, unknown>) => {
     const limit = maxDifferences - differences.length + 1;
-    differences.push(...(await select<LedgerDifference>(store, query, { ...params, deadAfterMs, limit })));
+    differences.push(...(await select<LedgerDifference>(store, query, { ...params, limit })));
   };
   await compare(chunkQuery, { ...range, all: range === everyDay });
   for (const slice of await daySlices(store, ['events', 'chunk_days'], range)) {

@@ -1,9 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import { together } from './batch-calls.ts';
-import type { Load, LoadOptions } from './load.ts';
-import { defaultTimings, type LoadTimings } from './load-timings.ts';
-import type { WaitOptions } from './wait-until.ts';
+import type { Load, WaitOptions } from './load.ts';
 
 export interface SentChunk {
   /** Its name everywhere: a sha256, hex, of its content, of all that is before it in the input, and of how it is read. */
@@ -25,18 +23,17 @@ export interface SentChunk {
 export interface Ledger extends WaitOptions {
   readonly store: Store;
   readonly retries: RetryOptions;
-  readonly timings: LoadTimings;
 }
 
-export interface LedgerOptions extends LoadOptions {
+export interface LedgerOptions extends WaitOptions {
   /** Called when ClickHouse does not answer and is tried again. */
   readonly onRetry?: (error: Error) => void;
 }
 
 /** @param options its signal ends all waiting, also for a ClickHouse that does not answer, with an AbortError */
 export function openLedger(store: Store, options: LedgerOptions = {}): Ledger {
-  const { onRetry, onWait, signal, timings = defaultTimings } = options;
-  return { store, timings, retries: { onRetry, signal }, onWait, signal };
+  const { onRetry, onWait, signal } = options;
+  return { store, retries: { onRetry, signal }, onWait, signal };
 }
 
 /** Now, or after all that the ledger has of these chunks, should the clock have been set back. */

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
+import { deadAfterMs } from '../../clickhouse/timings.ts';
 
-/** Where a load runs, and whether its last heartbeat is recent. */
+/** Where a load runs. */
 export interface LoadHeartbeat {
   readonly host: string;
   readonly pid: number;
-  readonly heartbeatIsFresh: 0 | 1;
 }
 
-/** Whether a load of `loads AS l` has shown lately that it runs. Takes `deadAfterMs`. */
-export const fresh = 'l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})';
+/** Whether a load of `loads AS l` has shown lately that it runs. */
+export const fresh = `l.version > now64(6) - toIntervalMillisecond(${deadAfterMs})`;
 
-/** Ids of the loads that may be sending events: their last heartbeat is recent. Takes `deadAfterMs`. */
+/** Ids of the loads that may be sending events: their last heartbeat is recent. */
 export const runningLoads = `SELECT load_id FROM loads AS l FINAL WHERE state = 'running' AND kind != 'rebuild' AND ${fresh}`;
 
-/** The state of a load of `loads AS l`; one whose heartbeats have stopped will not continue. Takes `deadAfterMs`. */
+/** The state of a load of `loads AS l`; one whose heartbeats have stopped will not continue. */
 export const stateColumn = `if(l.state = 'running' AND NOT ${fresh}, 'dead', toString(l.state))`;
 
 /**
@@ -41,9 +41,8 @@ function readMachine(): string {
   }
 }
 
-/** Whether a load recorded as running still is: its heartbeat is fresh and, on this machine, its process exists. */
-export function isAlive({ host, pid, heartbeatIsFresh }: LoadHeartbeat): boolean {
-  if (!heartbeatIsFresh) return false;
+/** Whether a load with a fresh heartbeat still runs: a load on this machine does while its process exists. */
+export function isAlive({ host, pid }: LoadHeartbeat): boolean {
   if (host !== machine() || pid === process.pid) return true;
   try {
     process.kill(pid, 0);

@@ -1,6 +1,6 @@
 import { insertData, select } from '../../clickhouse/client.ts';
 import { together } from './batch-calls.ts';
-import type { LoadHeartbeat } from './load-heartbeat.ts';
+import { fresh, type LoadHeartbeat } from './load-heartbeat.ts';
 
 /** One row of `loads`. */
 export interface LoadRecord {
@@ -68,29 +68,14 @@ export interface RunningLoad extends LoadHeartbeat, Pick<LoadRecord, 'id' | 'kin
   readonly turn: string;
 }
 
-/** The loads whose last heartbeat is younger than so many milliseconds, in the order of their turns. */
-export const loadsRunning = together<number, readonly RunningLoad[]>(async (store, deadAfterMs) => {
+/** The loads whose last heartbeat is recent, in the order of their turns. Loads that ask together get one list. */
+export const loadsRunning = together<undefined, readonly RunningLoad[]>(async (store, asked) => {
   const query = `
     SELECT load_id AS id, toString(max(l.turn)) AS turn, any(l.kind) AS kind, any(l.dedupe) AS dedupe,
-           argMax(l.lock, l.version) AS lock, any(l.host) AS host, any(l.pid) AS pid,
-           toUnixTimestamp64Milli(now64(3)) - toUnixTimestamp64Milli(max(l.version)) AS silentMs
-    FROM loads AS l WHERE l.version > now64(6) - toIntervalMillisecond({deadAfterMs:UInt32})
+           argMax(l.lock, l.version) AS lock, any(l.host) AS host, any(l.pid) AS pid
+    FROM loads AS l WHERE ${fresh}
     GROUP BY load_id HAVING argMax(l.state, l.version) = 'running'
     ORDER BY max(l.turn), load_id`;
-  const settings = { output_format_json_quote_64bit_integers: 0 } as const;
-  const params = { deadAfterMs: Math.max(...deadAfterMs) };
-  const loads = await select<Omit<RunningLoad, 'heartbeatIsFresh'> & { silentMs: number }>(
-    store,
-    query,
-    params,
-    settings,
-  );
-  // One list for each deadline: otherwise a hundred loads that ask together would get a hundred copies.
-  const alive = new Map(
-    [...new Set(deadAfterMs)].map((ms) => [
-      ms,
-      loads.filter(({ silentMs }) => silentMs < ms).map((l) => ({ ...l, heartbeatIsFresh: 1 as const })),
-    ]),
-  );
-  return deadAfterMs.map((ms) => alive.get(ms) ?? []);
+  const loads = await select<RunningLoad>(store, query);
+  return asked.map(() => loads);
 });

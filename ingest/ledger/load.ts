@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Store } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { lapsedAfterMs } from '../../clickhouse/timings.ts';
+import { heartbeatMs, lapsedAfterMs, loadPollMs } from '../../clickhouse/timings.ts';
 import { isAlive, machine, userName } from './load-heartbeat.ts';
 import { isExclusive, type LoadRecord, loadsRunning, type RunningLoad, recordLoad } from './load-records.ts';
-import { defaultTimings, type LoadTimings } from './load-timings.ts';
 import { loadsAtWork } from './loads-at-work.ts';
 import { type WaitOptions, waitUntil } from './wait-until.ts';
+
+export type { WaitOptions };
 
 /** What a load has done so far. */
 export interface LoadCounts {
@@ -39,18 +40,12 @@ export interface LoadDescription {
   readonly counts?: LoadCounts;
 }
 
-export interface LoadOptions extends WaitOptions {
-  /** Absent: those of production. */
-  readonly timings?: LoadTimings;
-}
-
 /** One row of the load history, kept current while the load runs. */
 export class Load {
   readonly id: string;
   readonly counts: LoadCounts;
   readonly #store: Store;
   readonly #description: LoadDescription;
-  readonly #timings: LoadTimings;
   readonly #startedAt: Date;
   #lock: string;
   #replayId = '';
@@ -66,7 +61,7 @@ export class Load {
   #hasFailed = false;
   #requeue: Promise<void> | undefined;
 
-  private constructor(store: Store, description: LoadDescription, now: Date, timings: LoadTimings) {
+  private constructor(store: Store, description: LoadDescription, now: Date) {
     // Ids begin with the time, to the millisecond, so that they sort by it.
     const time = now.toISOString().replace(/\D/g, '');
     this.id = `${time.slice(0, 14)}-${time.slice(14)}${randomBytes(3).toString('hex')}`;
@@ -74,7 +69,6 @@ export class Load {
     this.#description = description;
     this.#lock = description.lock ?? '';
     this.counts = description.counts ?? noCounts();
-    this.#timings = timings;
     this.#startedAt = now;
   }
 
@@ -87,15 +81,15 @@ export class Load {
     store: Store,
     description: LoadDescription,
     now: Date,
-    options: LoadOptions = {},
+    options: WaitOptions = {},
   ): Promise<Load> {
-    const load = new Load(store, description, now, options.timings ?? defaultTimings);
+    const load = new Load(store, description, now);
     try {
       const running = await load.#takeTurn();
       load.#heartbeat = setInterval(() => {
         // A missed heartbeat only makes the load look dead; its next statement reports the failure.
         load.#beating = load.#record('running').catch(() => {});
-      }, load.#timings.heartbeatMs);
+      }, heartbeatMs);
       load.#heartbeat.unref();
       await load.#waitForTurn(running, options);
     } catch (error) {
@@ -128,10 +122,7 @@ export class Load {
 
   /** Whether others may have counted this load as dead, and gone ahead, since a time by `performance.now()`. */
   heartbeatLapsedSince(time: number): boolean {
-    return (
-      this.#lapsedUntil > time ||
-      performance.now() - this.#heartbeatAt > lapsedAfterMs(this.#timings.deadAfterMs)
-    );
+    return this.#lapsedUntil > time || performance.now() - this.#heartbeatAt > lapsedAfterMs;
   }
 
   /** Goes behind the loads of the same lock that have begun before, under a new turn. */
@@ -160,7 +151,7 @@ export class Load {
   assertTurnHeld(): void {
     if (!this.heartbeatLapsedSince(this.#turnAt)) return;
     throw new Error(
-      `load ${this.id} could not record a heartbeat for more than ${lapsedAfterMs(this.#timings.deadAfterMs) / 1000} s, and other loads may have gone ahead: run the same command again`,
+      `load ${this.id} could not record a heartbeat for more than ${lapsedAfterMs / 1000} s, and other loads may have gone ahead: run the same command again`,
     );
   }
 
@@ -190,14 +181,14 @@ export class Load {
   }
 
   #running(signal?: AbortSignal): Promise<readonly RunningLoad[]> {
-    return retrying(() => loadsRunning(this.#store, this.#timings.deadAfterMs), { signal });
+    return retrying(() => loadsRunning(this.#store, undefined), { signal });
   }
 
   async #waitForTurn(running: readonly RunningLoad[], options: WaitOptions): Promise<void> {
     const seen = [running];
     const { signal } = options;
     const blockedBy = async () => this.#blockedBy(seen.pop() ?? (await this.#running(signal)), signal);
-    await waitUntil(blockedBy, { ...options, pollMs: this.#timings.pollMs });
+    await waitUntil(blockedBy, { ...options, pollMs: loadPollMs });
   }
 
   /** A load that has to end before this one goes on. */
@@ -257,7 +248,7 @@ export class Load {
       ...this.counts,
     });
     const now = performance.now();
-    if (now - this.#heartbeatAt > lapsedAfterMs(this.#timings.deadAfterMs)) this.#lapsedUntil = now;
+    if (now - this.#heartbeatAt > lapsedAfterMs) this.#lapsedUntil = now;
     this.#heartbeatAt = now;
   }
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
+import { loadPollMs } from '../../clickhouse/timings.ts';
 import { type LedgerOptions, openLedger, storeTime } from '../ledger/ledger.ts';
 import { runningLoads } from '../ledger/load-heartbeat.ts';
 import { loadsAtWork } from '../ledger/loads-at-work.ts';
@@ -22,17 +23,15 @@ export interface ConfirmationTime {
  */
 export async function confirmationTime(store: Store, options: LedgerOptions = {}): Promise<ConfirmationTime> {
   const ledger = openLedger(store, options);
-  const { pollMs, deadAfterMs } = ledger.timings;
   for (;;) {
     const now = await storeTime(ledger);
     const atWork = [...(await retrying(() => loadsAtWork(store), ledger.retries)).keys()];
     const [oldest] = await select<{ load: string; noted: 0 | 1; time: string }>(store, oldestInFlight, {
-      deadAfterMs,
       atWork,
     });
     if (!oldest) return { time: now };
     if (oldest.noted) return { time: oldest.time < now ? oldest.time : now, running: oldest.load };
-    await delay(pollMs, undefined, { signal: options.signal });
+    await delay(loadPollMs, undefined, { signal: options.signal });
   }
 }
 

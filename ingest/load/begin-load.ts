@@ -1,10 +1,10 @@
 import type { Store } from '../../clickhouse/client.ts';
 import type { OpenInput } from '../chunks/sendable-chunk.ts';
 import { type Input, sizeOf } from '../input/input.ts';
-import { Load, type LoadCounts, type LoadOptions } from '../ledger/load.ts';
+import { Load, type LoadCounts, type WaitOptions } from '../ledger/load.ts';
 import { loadFailure, Stopped } from '../ledger/load-error.ts';
 
-interface BeginOptions extends LoadOptions {
+interface BeginOptions extends WaitOptions {
   readonly store: Store;
   readonly input: Input;
   readonly dedupe?: boolean;

@@ -17,7 +17,6 @@ import { looksAt } from '../input/one-version.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { loadFailure, Stopped } from '../ledger/load-error.ts';
-import type { LoadTimings } from '../ledger/load-timings.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { beginLoad } from './begin-load.ts';
@@ -70,8 +69,6 @@ export interface EventLoadOptions extends ChunkSize {
   readonly load?: Load;
   /** Called when another load has to end first. */
   readonly onWait?: (other: string) => void;
-  /** Absent: those of production. */
-  readonly timings?: LoadTimings;
   /** Called when ClickHouse does not answer and is tried again. */
   readonly onRetry?: (error: Error) => void;
   /** Called with the load that has sent something of an input which was replaced while it was read. */

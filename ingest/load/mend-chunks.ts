@@ -19,14 +19,14 @@ import { mendTable, nextStep } from '../delivery/chunk-states.ts';
 import { heldBy, stagedCounts } from '../delivery/staging.ts';
 import { forgetPast, putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { Load, type LoadOptions } from '../ledger/load.ts';
+import { Load, type WaitOptions } from '../ledger/load.ts';
 import { mendOf } from '../ledger/load-records.ts';
 import { monthsOf, namedChunks } from './chunk-months.ts';
 
 /** ClickHouse can die in each of them. */
 const mostAttempts = 5;
 
-interface MendOptions extends LoadOptions {
+interface MendOptions extends WaitOptions {
   readonly now: () => Date;
   /** Events whose id is present are left out. */
   readonly dedupe?: boolean;

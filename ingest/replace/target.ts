@@ -5,7 +5,6 @@ import { rollupPartition } from '../../clickhouse/rollups.ts';
 import { chunksOf } from '../history/unload.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { replacesLoad } from '../ledger/load-records.ts';
-import { defaultTimings } from '../ledger/load-timings.ts';
 import { prunedMonthOf } from '../load/chunk-months.ts';
 
 /** What new events take the place of: a load, or what any load has brought of an account on some days. */
@@ -49,7 +48,7 @@ export async function requireReplaceable(store: Store, target: Target): Promise<
   const [found] = await select<{ kind: string; state: string }>(
     store,
     `SELECT toString(kind) AS kind, ${stateColumn} AS state FROM loads AS l FINAL WHERE load_id = {load:String}`,
-    { load, deadAfterMs: defaultTimings.deadAfterMs },
+    { load },
   );
   if (!found) throw new Error(`there is no load ${load}; adtally loads lists them`);
   if (found.kind !== 'events' && found.kind !== 'replacement')

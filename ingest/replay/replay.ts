@@ -7,7 +7,7 @@ import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { plainReading } from '../event/reading.ts';
 import type { Input } from '../input/input.ts';
 import { LocalFile } from '../input/local-file.ts';
-import { Load, type LoadOptions } from '../ledger/load.ts';
+import { Load, type WaitOptions } from '../ledger/load.ts';
 import { loadEvents } from '../load/load-events.ts';
 import { ofLoads, openRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { faultsOfRows, linesOf } from './judge-corrections.ts';
@@ -56,7 +56,7 @@ export async function replay(
   }
 }
 
-export interface ReplayOptions extends LoadOptions {
+export interface ReplayOptions extends WaitOptions {
   /** Rows whose event_id is present on their days are not loaded. */
   readonly dedupe?: boolean;
 }

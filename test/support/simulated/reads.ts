@@ -1,3 +1,4 @@
+import { deadAfterMs } from '../../../clickhouse/timings.ts';
 import type { Asked, State } from './state.ts';
 import { type LedgerRow, timeOf, timeText } from './tables.ts';
 
@@ -12,16 +13,15 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
   [/^SELECT toString\(now64\(6, 'UTC'\)\) AS now/, (server) => [{ now: timeText(server.clock) }]],
   [
     /^SELECT load_id AS id, toString\(max\(l\.turn\)\)/,
-    (server, { params }) => {
-      const after = server.clock - Number(params.deadAfterMs) * 1000;
+    (server) => {
+      const after = server.clock - deadAfterMs * 1000;
       const running = server.latestLoads().filter((load) => load.version > after && load.state === 'running');
       const turns = (id: string) =>
         server.tables.loads.filter((load) => load.id === id && load.version > after).map(({ turn }) => turn);
       return running
-        .map(({ id, kind, dedupe, lock, version, ...place }) => ({
+        .map(({ id, kind, dedupe, lock, ...place }) => ({
           ...{ id, turn: timeText(Math.max(...turns(id))), kind, dedupe, lock },
           ...server.whereOf(id, place),
-          silentMs: Math.floor(server.clock / 1000) - Math.floor(version / 1000),
         }))
         .sort((a, b) => (a.turn < b.turn || (a.turn === b.turn && a.id < b.id) ? -1 : 1));
     },

@@ -6,8 +6,8 @@ import type { Answer, Statement } from './state.ts';
 type Fields = [string, unknown][];
 
 const times = /\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}/g;
-/** What differs by nature: where a load runs, how long ago, and why a row was rejected. */
-const apart = ['host', 'pid', 'silentMs', 'faults', '1'];
+/** What differs by nature: where a load runs, and why a row was rejected. */
+const apart = ['host', 'pid', 'faults', '1'];
 
 /**
  * Sends the statements of a simulated round to a real engine, in the order in which they were done.
