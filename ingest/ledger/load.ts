@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { heartbeatMs, lapsedAfterMs, loadPollMs } from '../../clickhouse/timings.ts';
 import { isAlive, machine, userName } from './load-heartbeat.ts';
 import { isExclusive, type LoadRecord, loadsRunning, type RunningLoad, recordLoad } from './load-records.ts';
 import { loadsAtWork } from './loads-at-work.ts';
-import { type WaitOptions, waitUntil } from './wait-until.ts';
-
-export type { WaitOptions };
 
 /** What a load has done so far. */
 export interface LoadCounts {
@@ -38,6 +36,14 @@ export interface LoadDescription {
   readonly lock?: string;
   /** Where it counts what it does; absent: in counts of its own. */
   readonly counts?: LoadCounts;
+}
+
+/** How a load waits for other loads. */
+export interface WaitOptions {
+  /** Called once, when a load has to wait, with the id of the other load. */
+  readonly onWait?: (other: string) => void;
+  /** Ends the waiting, with an AbortError. */
+  readonly signal?: AbortSignal;
 }
 
 /** One row of the load history, kept current while the load runs. */
@@ -184,11 +190,14 @@ export class Load {
     return retrying(() => loadsRunning(this.#store, undefined), { signal });
   }
 
-  async #waitForTurn(running: readonly RunningLoad[], options: WaitOptions): Promise<void> {
-    const seen = [running];
-    const { signal } = options;
-    const blockedBy = async () => this.#blockedBy(seen.pop() ?? (await this.#running(signal)), signal);
-    await waitUntil(blockedBy, { ...options, pollMs: loadPollMs });
+  /** @param running the loads that run now. @throws an AbortError after the signal */
+  async #waitForTurn(running: readonly RunningLoad[], { onWait, signal }: WaitOptions): Promise<void> {
+    let other = await this.#blockedBy(running, signal);
+    if (other !== undefined) onWait?.(other);
+    while (other !== undefined) {
+      await delay(loadPollMs, undefined, { signal });
+      other = await this.#blockedBy(await this.#running(signal), signal);
+    }
   }
 
   /** A load that has to end before this one goes on. */
