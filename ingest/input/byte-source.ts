@@ -10,7 +10,7 @@ import {
 import type { Input, InputReader } from './input.ts';
 import { fileError, InputError } from './input-error.ts';
 import { beginsWithArray, type RecordsPath, recordsOfArray, refuseObjectOfLines } from './json-records.ts';
-import { piecesOf, readerOf } from './pieces.ts';
+import { headBytes, piecesOf, readerOf } from './pieces.ts';
 import { crToLf, toUtf8 } from './text.ts';
 import { unpack } from './unpack.ts';
 
@@ -34,9 +34,6 @@ export interface TextReading {
   /** Is shown what is read, and nothing at the end. */
   readonly onText?: (bytes: Buffer) => void;
 }
-
-/** What is looked at to see what a file is. The first line must end within it for CR line ends to be seen. */
-const headBytes = 64 << 10;
 
 /**
  * The text of an input: unpacked, in UTF-8 without a byte order mark, with lines that end with LF or CRLF. What it is

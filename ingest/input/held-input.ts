@@ -1,11 +1,8 @@
 import type { Input } from './input.ts';
-
-/** What is looked at to see what an input is: more of it need not be shown at once. */
-const headBytes = 64 << 10;
+import { readerOfBytes } from './pieces.ts';
 
 /** What is in memory already. */
 export function heldInput(name: string, endings: readonly string[], whole: Buffer): Input {
-  const fill = (target: Buffer, start: number) => whole.copy(target, 0, start);
   return {
     name,
     endings,
@@ -13,19 +10,8 @@ export function heldInput(name: string, endings: readonly string[], whole: Buffe
     size: () => whole.length,
     readFrom: async (start) => {
       const rest = whole.subarray(start);
-      let at = start;
-      const read = async (target: Buffer) => {
-        const bytes = fill(target, at);
-        at += bytes;
-        return bytes;
-      };
-      return {
-        ...(rest.length <= headBytes && { whole: rest }),
-        size: rest.length,
-        read,
-        close: async () => {},
-      };
+      return readerOfBytes(rest, rest.length);
     },
-    readRange: async (target, start) => fill(target, start),
+    readRange: async (target, start) => whole.copy(target, 0, start),
   };
 }

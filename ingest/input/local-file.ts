@@ -4,12 +4,11 @@ import { Socket } from 'node:net';
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Input, InputReader } from './input.ts';
+import { headBytes, readerOfBytes } from './pieces.ts';
 import { readerOfStream } from './standard-input.ts';
 
 /** Larger reads are no faster. */
 const maxReadBytes = 8 << 20;
-/** To wait for each of several calls takes longer than what they do for a file of this size. */
-const smallFileBytes = 64 << 10;
 
 /** A file of this machine, or a named pipe. */
 export class LocalFile implements Input {
@@ -38,15 +37,10 @@ export class LocalFile implements Input {
     // Use stat rather than open: opening and closing a pipe would break its writer.
     const found = statSync(this.name);
     if (!found.isFile()) return readerOfStream(openStream(this.name, found.isFIFO()), signal);
-    if (found.size <= smallFileBytes) {
+    // To wait for each of several calls takes longer than what they do for a file of this size.
+    if (found.size <= headBytes) {
       const whole = readFileSync(this.name).subarray(start);
-      let unread = whole;
-      const read = async (target: Buffer) => {
-        const length = unread.copy(target);
-        unread = unread.subarray(length);
-        return length;
-      };
-      return { whole, size: whole.length, read, close: async () => {} };
+      return readerOfBytes(whole, whole.length);
     }
     const handle = await open(this.name);
     let at = start;

@@ -1,6 +1,27 @@
 import type { InputReader } from './input.ts';
 
 const pieceBytes = 256 << 10;
+/**
+ * What is looked at to see what an input is: the first line must end within it for CR line ends to be seen. All of an input
+ * of this size is shown at once.
+ */
+export const headBytes = 64 << 10;
+
+/** Reads what is in memory. @param size absent: the text is held until it is sent */
+export function readerOfBytes(bytes: Buffer, size?: number): InputReader {
+  let unread = bytes;
+  const read = async (target: Buffer) => {
+    const length = unread.copy(target);
+    unread = unread.subarray(length);
+    return length;
+  };
+  return {
+    ...(bytes.length <= headBytes && { whole: bytes }),
+    ...(size !== undefined && { size }),
+    read,
+    close: async () => {},
+  };
+}
 
 /** Reads pieces as they come. @param close lets go of what they are made from */
 export function readerOf(pieces: AsyncIterable<Buffer>, close: () => Promise<void>): InputReader {

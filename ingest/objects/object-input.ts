@@ -1,12 +1,10 @@
 import type { Input, InputReader } from '../input/input.ts';
-import { readerOf } from '../input/pieces.ts';
+import { readerOf, readerOfBytes } from '../input/pieces.ts';
 import type { Bucket } from './bucket.ts';
 import type { ObjectVersion } from './service.ts';
 
 /** All of an object of at most this size is asked for at once. */
 const smallBytes = 4 << 20;
-/** What is shown to the reader as a whole, as of a small file. */
-const wholeBytes = 64 << 10;
 /** The end of a larger one is asked for at once: it holds the footer of most Parquet files. */
 const tailBytes = 1 << 20;
 
@@ -43,16 +41,7 @@ export class ObjectInput implements Input {
 
   /** Its reader has no size: so text is held until it is sent, and comes over the network once. */
   async readFrom(start: number, signal?: AbortSignal): Promise<InputReader> {
-    if (this.#object.size <= smallBytes) {
-      const small = (await this.#piece(0, signal)).subarray(start);
-      let unread = small;
-      const read = async (target: Buffer) => {
-        const length = unread.copy(target);
-        unread = unread.subarray(length);
-        return length;
-      };
-      return { ...(small.length <= wholeBytes && { whole: small }), read, close: async () => {} };
-    }
+    if (this.#object.size <= smallBytes) return readerOfBytes((await this.#piece(0, signal)).subarray(start));
     const stop = new AbortController();
     const own = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal;
     return readerOf(this.#bucket.bytes(this.#object, start, this.#object.size, own), async () =>

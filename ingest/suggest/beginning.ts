@@ -6,6 +6,7 @@ import { openBytes, type TextReading } from '../input/byte-source.ts';
 import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
+import { headBytes } from '../input/pieces.ts';
 
 /** Members of a mapping that say how a file is written. */
 export interface Layout {
@@ -26,7 +27,6 @@ export interface Beginning {
   readonly sample: Input;
 }
 
-const headBytes = 64 << 10;
 const sampleRecords = 3;
 /** What is looked at of a file that has more: anybody may have written it. */
 const mostColumns = 500;
