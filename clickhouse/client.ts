@@ -113,6 +113,13 @@ export async function select<Row>(
   return result.json<Row>();
 }
 
+/** Now, by the clock of the store: `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. @param digits of the fraction of the second */
+export async function storeTime(store: Store, digits: 6 | 9 = 6): Promise<string> {
+  const [row] = await select<{ now: string }>(store, `SELECT toString(now64(${digits}, 'UTC')) AS now`);
+  if (!row) throw new Error('ClickHouse did not tell its time');
+  return row.now;
+}
+
 /** Data, and the statement that reads them. */
 export interface DataInsert {
   /** Table and columns. */

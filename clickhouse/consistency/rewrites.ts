@@ -1,4 +1,4 @@
-import { type Store, select } from '../client.ts';
+import { type Store, storeTime } from '../client.ts';
 
 /**
  * Does what changes months of reports otherwise than by events that come, and records from when until when, so that
@@ -20,17 +20,16 @@ export async function rewriting<Result>(
 
 /** @returns its time, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC */
 export async function beginRewrite(store: Store, months: readonly number[]): Promise<string> {
-  const [row] = await select<{ now: string }>(store, "SELECT toString(now64(6, 'UTC')) AS now");
-  if (!row) throw new Error('ClickHouse did not tell its time');
+  const beganAt = await storeTime(store);
   if (months.length > 0) {
     await store.command({
       query: `INSERT INTO rewrites (month, began_at)
         SELECT arrayJoin({months:Array(UInt32)}), toDateTime64({beganAt:String}, 6, 'UTC')`,
-      query_params: { months, beganAt: row.now },
+      query_params: { months, beganAt },
       clickhouse_settings: { wait_end_of_query: 1 },
     });
   }
-  return row.now;
+  return beganAt;
 }
 
 /** Ends a rewrite, and those of its months that were interrupted. @param isLost SQL: whether the past before is lost, too */

@@ -13,19 +13,12 @@ export interface FollowedFile extends FoundFile {
   readonly load: string;
   /** Milliseconds since 1970. */
   readonly modifiedAt: number;
-  /** See `timeOfStore`. */
+  /** See `storeTime`. */
   readonly lookedAt: string;
 }
 
 /** So many names are asked for at a time, at most. */
 const namesAtOnce = 10_000;
-
-/** Now, by the clock of the store: `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
-export async function timeOfStore(store: Store): Promise<string> {
-  const [row] = await select<{ now: string }>(store, "SELECT toString(now64(6, 'UTC')) AS now");
-  if (!row) throw new Error('ClickHouse did not tell the time');
-  return row.now;
-}
 
 /** Notes that all of a file is loaded. */
 export const noteFollowed = together<FollowedFile, void>(async (store, files) => {

@@ -1,4 +1,4 @@
-import { type Store, select } from '../../clickhouse/client.ts';
+import type { Store } from '../../clickhouse/client.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import { together } from './batch-calls.ts';
 import type { Load, WaitOptions } from './load.ts';
@@ -106,12 +106,4 @@ function recorder(time?: 'sent_at' | 'loaded_at') {
     });
     return records.map(() => undefined);
   });
-}
-
-/** The time of ClickHouse, `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
-export async function storeTime({ store, retries }: Ledger): Promise<string> {
-  const query = "SELECT toString(now64(6, 'UTC')) AS now";
-  const [row] = await retrying(() => select<{ now: string }>(store, query), retries);
-  if (!row) throw new Error('ClickHouse did not tell its time');
-  return row.now;
 }

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select, storeTime } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { loadPollMs } from '../../clickhouse/timings.ts';
-import { type LedgerOptions, openLedger, storeTime } from '../ledger/ledger.ts';
+import { type LedgerOptions, openLedger } from '../ledger/ledger.ts';
 import { runningLoads } from '../ledger/load-heartbeat.ts';
 import { loadsAtWork } from '../ledger/loads-at-work.ts';
 
@@ -24,7 +24,7 @@ export interface ConfirmationTime {
 export async function confirmationTime(store: Store, options: LedgerOptions = {}): Promise<ConfirmationTime> {
   const ledger = openLedger(store, options);
   for (;;) {
-    const now = await storeTime(ledger);
+    const now = await retrying(() => storeTime(store), ledger.retries);
     const atWork = [...(await retrying(() => loadsAtWork(store), ledger.retries)).keys()];
     const [oldest] = await select<{ load: string; noted: 0 | 1; time: string }>(store, oldestInFlight, {
       atWork,

@@ -1,6 +1,6 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { ClickHouseError } from '@clickhouse/client';
-import { insertData, type Store, select } from '../../clickhouse/client.ts';
+import { insertData, type Store, storeTime } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import {
   everyCopyOf,
@@ -121,7 +121,7 @@ export async function loadLookupList(
   let rows: number;
   // Confirmations are stored with their account, names on every node.
   const target = list.dictionary ? await insertTargetOnAllNodes(store, list.table) : list.table;
-  const version = list.dictionary ? await versionNow(store) : '';
+  const version = list.dictionary ? await storeTime(store, 9) : '';
   const confirmed = list.dictionary ? '' : (confirmedAt ?? (await confirmationTime(store)).time);
   const nodes = await nodeTables(store, list.table);
   const stored = { source: await everyCopyOf(store, list.table), copies: nodes.length || 1 };
@@ -165,10 +165,4 @@ export async function loadLookupList(
     await recordShownConfirmations(store, confirmed);
   }
   return lines;
-}
-
-async function versionNow(store: Store): Promise<string> {
-  const [row] = await select<{ now: string }>(store, "SELECT toString(now64(9, 'UTC')) AS now");
-  if (!row) throw new Error('ClickHouse did not tell its time');
-  return row.now;
 }

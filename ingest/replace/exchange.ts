@@ -1,6 +1,6 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { eventColumns } from '../../catalog/events.ts';
-import { select } from '../../clickhouse/client.ts';
+import { select, storeTime } from '../../clickhouse/client.ts';
 import { onShards, type Shard } from '../../clickhouse/cluster/on-nodes.ts';
 import { shardingKey } from '../../clickhouse/cluster/sharding-key.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
@@ -12,13 +12,14 @@ import {
 } from '../../clickhouse/consistency/replace-months.ts';
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import { monthsWithin } from '../../clickhouse/months.ts';
+import { retrying } from '../../clickhouse/retry.ts';
 import { rollupPartition } from '../../clickhouse/rollups.ts';
 import { type DeliveredChunk, markLoaded, storedRows } from '../delivery/chunk-outcome.ts';
 import { heldBy } from '../delivery/staging.ts';
 import { forgetLoaded, stopSending } from '../delivery/withdraw-chunks.ts';
 import { keepPastEvents } from '../history/past-events.ts';
 import { chunksOf } from '../history/unload.ts';
-import { type Ledger, recordChunk, storeTime } from '../ledger/ledger.ts';
+import { type Ledger, recordChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { monthsOf } from '../load/chunk-months.ts';
 import { dismissRejects } from '../rejects/rejected-rows.ts';
@@ -115,7 +116,7 @@ async function claim(ledger: Ledger, load: Load, held: readonly DeliveredChunk[]
     await forgetLoaded(store, chunks);
     await stopSending(store, chunks);
   }
-  return storeTime(ledger);
+  return retrying(() => storeTime(store), ledger.retries);
 }
 
 const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');

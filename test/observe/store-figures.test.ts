@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
-import { noteLook, timeOfStore } from '../../ingest/ledger/followed-files.ts';
+import { storeTime } from '../../clickhouse/client.ts';
+import { noteLook } from '../../ingest/ledger/followed-files.ts';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -11,7 +12,7 @@ beforeAll(async () => {
     event({ campaign_id: '' }),
     event({ campaign_id: '' }),
   ]);
-  await noteLook(db.store, { places: 's3://bucket/*.gz', everyMs: 1_000 }, await timeOfStore(db.store));
+  await noteLook(db.store, { places: 's3://bucket/*.gz', everyMs: 1_000 }, await storeTime(db.store));
 });
 const service = useService(db, { ALERT_LOAD_HOURS: '0', ALERT_NO_EVENTS_HOURS: '2' });
 

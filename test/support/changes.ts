@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { select } from '../../clickhouse/client.ts';
+import { select, storeTime } from '../../clickhouse/client.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { type ChangesAnswer, changesSince } from '../../src/report/changes/changes.ts';
 import type { TestService } from './service.ts';
@@ -45,10 +45,7 @@ export function useChanges(service: TestService, db: TestStore): AskedChanges {
   return {
     changes,
     listed: async (...asked) => (await changes(...asked)).days.map(({ day }) => day),
-    storeTime: async () => {
-      const [row] = await select<{ now: string }>(db.store, "SELECT toString(now64(6, 'UTC')) AS now");
-      return `${row?.now.replace(' ', 'T')}Z`;
-    },
+    storeTime: async () => `${(await storeTime(db.store)).replace(' ', 'T')}Z`,
     loadsOf: async () => {
       const query = "SELECT load_id AS id FROM loads FINAL WHERE kind = 'events' ORDER BY turn";
       return (await select<{ id: string }>(db.store, query)).map(({ id }) => id);

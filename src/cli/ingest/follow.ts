@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Store } from '../../../clickhouse/client.ts';
+import { type Store, storeTime } from '../../../clickhouse/client.ts';
 import type { Input } from '../../../ingest/input/input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import {
@@ -7,7 +7,6 @@ import {
   noteFollowed,
   noteLook,
   notFollowed,
-  timeOfStore,
 } from '../../../ingest/ledger/followed-files.ts';
 import { usage } from '../command/arguments.ts';
 import { say } from '../command/command.ts';
@@ -59,7 +58,7 @@ export async function follow(follower: Follower): Promise<void> {
   let notedAt = Number.NEGATIVE_INFINITY;
   for (let look = 0; !signal.aborted; look++) {
     try {
-      const lookedAt = await timeOfStore(store);
+      const lookedAt = await storeTime(store);
       const found = (await follower.find()).flatMap(lookAt).sort((a, b) => (a.name < b.name ? -1 : 1));
       const fresh = await notFollowed(store, follower, found);
       if (look === 0) say(`looking for files every ${everyMs / 1000} s; Ctrl-C ends it`);
