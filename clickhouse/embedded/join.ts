@@ -14,8 +14,6 @@ export interface EmbeddedLease {
   readonly address: Server;
   /** The server and the user who reads what reports read. */
   readonly reporter: Server;
-  /** Of the native protocol; 0 when it does not listen for it. */
-  readonly tcpPort: number;
   /** The engine process at the time of the lease; a restart changes it. */
   readonly pid: number;
   /** Resolves if the supervisor goes away while the lease is held. */
@@ -58,7 +56,7 @@ async function greetingOn(socket: Socket, dataDir: string, secret: string): Prom
   return isProof(proof, proofOf(secret, 'supervisor', nonces, text)) ? parseGreeting(text) : undefined;
 }
 
-function leaseOn(socket: Socket, { url, tcpPort, pid }: Greeting, { passwords }: Access): EmbeddedLease {
+function leaseOn(socket: Socket, { url, pid }: Greeting, { passwords }: Access): EmbeddedLease {
   let released = false;
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => resolve());
@@ -72,7 +70,6 @@ function leaseOn(socket: Socket, { url, tcpPort, pid }: Greeting, { passwords }:
     url,
     address: { url, user: 'adtally', password: passwords.adtally },
     reporter: { url, user: 'reporter', password: passwords.reporter },
-    tcpPort,
     pid,
     lost,
     release() {

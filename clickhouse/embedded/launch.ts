@@ -47,11 +47,10 @@ export interface EngineOptions {
   readonly databases: readonly string[];
   /**
    * Whether it listens for the native protocol, too. Any local process can then end the engine by a login that fails
-   * (tried: the exception leaves the thread of the connection), though none gets in.
+   * (tried: the exception leaves the thread of the connection), though none gets in. One that does not shares its port,
+   * so that `guardPort` may keep it.
    */
   readonly native: boolean;
-  /** Whether `guardPort` may keep its port, for which it has to share it. */
-  readonly guarded?: boolean;
   /** Has to be named embedded.xml; the files in embedded.d/ beside it are merged into it. */
   readonly configFile?: string;
 }
@@ -68,7 +67,7 @@ export function launchEngine(dataDir: string, options: EngineOptions): Engine {
     // Not as arguments, which every user of the machine sees.
     variables: {
       ...accessVariables(options.access, options.databases),
-      SHARED_PORT: options.guarded ? '1' : '0',
+      SHARED_PORT: options.native ? '0' : '1',
     },
   });
   if (child.pid === undefined) throw new Error('the ClickHouse process could not be started');

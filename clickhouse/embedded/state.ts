@@ -14,8 +14,7 @@ import * as z from 'zod';
 import { accessSchema } from './access.ts';
 
 const port = z.int().min(1).max(65_535);
-/** A `tcpPort` of 0: it does not listen for the native protocol. */
-const server = { url: z.url(), tcpPort: z.int().min(0).max(65_535), pid: z.int().positive() };
+const server = { url: z.url(), pid: z.int().positive() };
 
 const stateSchema = accessSchema.extend({ ...server, leasePort: port });
 const greetingSchema = z.object({ ...server, dataDir: z.string(), supervisorPid: z.int().positive() });

@@ -91,7 +91,7 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
 
 function launch(dataDir: string, ports: Ports): Engine {
   const databases = [...new Set([database ?? '', ...storedDatabases(dataDir)])];
-  return launchEngine(dataDir, { ports, access, databases, native: false, guarded: true });
+  return launchEngine(dataDir, { ports, access, databases, native: false });
 }
 
 /** Without it the engine is as good, but for the moment after a crash. */
@@ -100,7 +100,7 @@ async function guardHttpPort({ http }: Ports): Promise<void> {
 }
 
 function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): void {
-  const server = { url: `http://127.0.0.1:${ports.http}`, tcpPort: ports.tcp, pid };
+  const server = { url: `http://127.0.0.1:${ports.http}`, pid };
   writeState(dataDir, { ...server, leasePort: leases.port, ...access });
   leases.greet({ ...server, dataDir, supervisorPid: process.pid });
   log(dataDir, `ClickHouse, process ${pid}, serves ${server.url}`);

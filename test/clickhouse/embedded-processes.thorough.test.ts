@@ -35,7 +35,7 @@ afterEach(async () => {
 
 test('the engine runs while it is held and leaves neither process nor file', async () => {
   const lease = await acquire();
-  expect(state()).toMatchObject({ url: lease.url, tcpPort: lease.tcpPort, pid: lease.pid });
+  expect(state()).toMatchObject({ url: lease.url, pid: lease.pid });
   expect(statSync(stateFile()).mode & 0o777).toBe(0o600);
   expect(await query(lease, 'SELECT 1')).toBe('1');
   const supervisor = parentOf(lease.pid);
@@ -98,7 +98,7 @@ test('a killed holder does not keep the engine, and what it wrote is there on th
 
 test('a clickhouse.json left by a crash is replaced', async () => {
   await (await acquire()).release();
-  leave({ url: 'http://127.0.0.1:9', tcpPort: 9, pid: 2 ** 22, leasePort: 9 });
+  leave({ url: 'http://127.0.0.1:9', pid: 2 ** 22, leasePort: 9 });
   const lease = await acquire();
   expect(state()).toMatchObject({ url: lease.url, pid: lease.pid });
   await lease.release();
@@ -113,7 +113,7 @@ test('a clickhouse.json whose lease port and http port belong to others by now i
   await once(stranger, 'listening');
   try {
     const { port } = stranger.address() as AddressInfo;
-    const stale = { url: `http://127.0.0.1:${port}`, tcpPort: port, pid: process.pid, leasePort: port };
+    const stale = { url: `http://127.0.0.1:${port}`, pid: process.pid, leasePort: port };
     leave(stale);
     const lease = await acquire();
     expect(lease.url).not.toBe(stale.url);
@@ -137,7 +137,7 @@ test('a killed engine is back at the same address', async () => {
   process.kill(lease.pid, 'SIGKILL');
   await until(() => state().pid !== lease.pid);
   expect(await query(lease, 'SELECT 1')).toBe('1');
-  expect(state()).toMatchObject({ url: lease.url, tcpPort: lease.tcpPort });
+  expect(state()).toMatchObject({ url: lease.url });
 
   const joined = await acquire();
   expect(joined.pid).toBe(state().pid);
@@ -203,7 +203,7 @@ async function query({ address }: { address: Server }, sql: string): Promise<str
 }
 
 /** A clickhouse.json as a crash leaves it. */
-function leave(server: { url: string; tcpPort: number; pid: number; leasePort: number }): void {
+function leave(server: { url: string; pid: number; leasePort: number }): void {
   writeFileSync(stateFile(), JSON.stringify({ ...server, ...newAccess() }), { mode: 0o600 });
 }
 
@@ -211,7 +211,7 @@ function stateFile(): string {
   return join(dataDir, 'clickhouse.json');
 }
 
-function state(): { url: string; tcpPort: number; pid: number; leasePort: number } {
+function state(): { url: string; pid: number; leasePort: number } {
   return JSON.parse(readFileSync(stateFile(), 'utf8'));
 }
 
