@@ -4,7 +4,7 @@ import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { fileOrder } from '../event/record-place.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
+import { type ChunkBalance, type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { dismissedRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { inFuture, isEarly, type OddDays } from './odd-days.ts';
@@ -13,12 +13,8 @@ import { inFuture, isEarly, type OddDays } from './odd-days.ts';
 export const shownRejects = 10;
 
 /** A chunk that ClickHouse has acknowledged, and what became of its records. */
-export interface DeliveredChunk {
+export interface DeliveredChunk extends ChunkBalance {
   readonly chunk: SentChunk;
-  readonly rows: number;
-  readonly rejectedRows: number;
-  readonly duplicates: number;
-  readonly leftOut: number;
 }
 
 /** Records that a chunk is loaded, with its balance. */

@@ -5,6 +5,7 @@ import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
+import type { ChunkBalance } from '../ledger/ledger.ts';
 import { type RejectLimit, tooMany } from '../rejects/reject-limit.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
@@ -47,14 +48,7 @@ export interface Hold {
 type InTurn = (send: () => Promise<void>) => Promise<void>;
 
 /** What became of the records of a chunk. */
-export interface SentRows extends OddDays {
-  /** Events stored. */
-  readonly rows: number;
-  readonly rejectedRows: number;
-  /** Events left out because their event_id was present. */
-  readonly duplicates: number;
-  /** Records that the condition of the mapping left out. */
-  readonly leftOut: number;
+export interface SentRows extends ChunkBalance, OddDays {
   /** The first rejected rows, in the order of the file. */
   readonly rejects: readonly RejectedRow[];
   /** Of a dry run: the first events as a table. */

@@ -5,18 +5,12 @@ import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
 import { fileOrder, lineIn } from '../event/record-place.ts';
+import type { ChunkBalance } from '../ledger/ledger.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { hasTime, inFuture, isEarly, type OddDays } from './odd-days.ts';
 
-/** What is held back of a batch, which is one chunk or several. */
-export interface StagedCounts extends OddDays {
-  /** Events that would be stored. */
-  readonly rows: number;
-  readonly rejectedRows: number;
-  /** Events whose event_id is present on their day, or appears earlier in the batch. */
-  readonly duplicates: number;
-  readonly leftOut: number;
-}
+/** What is held back of a batch, which is one chunk or several: its events would be stored. */
+export interface StagedCounts extends ChunkBalance, OddDays {}
 
 const held = 'batch = {batch:String}';
 const isEvent = '(empty(faults) AND NOT left_out)';

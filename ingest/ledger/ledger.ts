@@ -55,13 +55,20 @@ export async function recordChunk(
   await retrying(() => recordChunks[time](store, record), retries);
 }
 
-interface ChunkOutcome {
-  /** The token under which it is sent with other chunks. */
-  readonly batch: string;
+/** What becomes of the records of a chunk. */
+export interface ChunkBalance {
+  /** Events stored. */
   readonly rows: number;
   readonly rejectedRows: number;
+  /** Events left out because their event_id was present on their day, or came earlier. */
   readonly duplicates: number;
+  /** Records that the condition of a mapping left out. */
   readonly leftOut: number;
+}
+
+interface ChunkOutcome extends ChunkBalance {
+  /** The token under which it is sent with other chunks. */
+  readonly batch: string;
 }
 
 const recordChunks = { claimed: recorder(), sent_at: recorder('sent_at'), loaded_at: recorder('loaded_at') };
