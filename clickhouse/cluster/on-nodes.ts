@@ -1,4 +1,5 @@
 import { type Address, connect, type Store, select } from '../client.ts';
+import { quoted } from '../quoted.ts';
 import { isTransient } from '../retry.ts';
 import { type ClusterNode, type Layout, layoutOf } from './layout.ts';
 
@@ -149,8 +150,4 @@ export function remoteTable(
   const name = address.url.startsWith('https:') ? 'remoteSecure' : 'remote';
   const hosts = nodes.map(({ host }) => host).join(separator);
   return `${name}(${[hosts, database, table, address.user, address.password].map(quoted).join(', ')})`;
-}
-
-function quoted(text: string): string {
-  return `'${text.replace(/['\\]/g, '\\$&')}'`;
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { pollFor } from '../poll.ts';
+import { quoted } from '../quoted.ts';
 import { type Access, accessVariables } from './access.ts';
 import { spawnModule } from './spawn.ts';
 import { logFile, readIfExists, replaceFile } from './state.ts';
@@ -140,10 +141,6 @@ function persistSystemDatabase(store: string): void {
   mkdirSync(join(store, 'metadata'), { recursive: true });
   if (readIfExists(file)) return;
   replaceFile(file, "ATTACH DATABASE system UUID '5d3c1a9e-6f0b-4c7d-9a51-ad7a11700001'\nENGINE = Atomic\n");
-}
-
-function quoted(text: string): string {
-  return `'${text.replace(/[\\']/g, '\\$&')}'`;
 }
 
 function tailOf(child: ChildProcess): Promise<string> {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Address, connect, type Store, select } from '../client.ts';
+import { quoted } from '../quoted.ts';
 import { besideOf, restoreMark } from '../restoring.ts';
 import { dictionaryStatements, statementsForNode } from './migration-files.ts';
 
@@ -117,8 +118,4 @@ async function isThere(server: Store, database: string, name: string): Promise<b
     { database, name },
   );
   return found.length > 0;
-}
-
-function quoted(text: string): string {
-  return `'${text.replace(/[\\']/g, '\\$&')}'`;
 }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { insertData, type Store } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { BundledRecords } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../event/judge.ts';
 import { lineBits, lineIn } from '../event/record-place.ts';
 import type { RecordSource } from '../event/record-source.ts';
-import { quoted } from '../event/sql.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { dropStaged, publish, type StagedBatch, sendStaged } from './staging.ts';
 

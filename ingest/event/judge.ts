@@ -6,13 +6,13 @@ import {
   eventTypeOf,
   fieldSpecs,
 } from '../../catalog/events.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import type { Condition } from './expressions.ts';
 import { MappingError } from './mapping.ts';
 import { lineBits } from './record-place.ts';
 import type { RecordSource } from './record-source.ts';
 import { sideRules } from './rules.ts';
 import { eventNumber } from './several-events.ts';
-import { quoted } from './sql.ts';
 import { readTyped, type TypedKind, typedFor } from './typed-values.ts';
 import { type Reading, type ReadingOptions, type Rule, readNothing, readText } from './values.ts';
 

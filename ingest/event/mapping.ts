@@ -1,4 +1,5 @@
 import { type EventField, eventFields } from '../../catalog/events.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import {
   type CheckedExpression,
   type ColumnText,
@@ -8,7 +9,6 @@ import {
 } from './expressions.ts';
 import { type EventMapping, numberedEvents, severalEvents } from './several-events.ts';
 import { suggestion } from './similar-names.ts';
-import { quoted } from './sql.ts';
 import type { SheetDates } from './values.ts';
 
 /** Which column, constant or expression each field of an event is read from. */

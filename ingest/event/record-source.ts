@@ -1,8 +1,8 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
 import type { EventField } from '../../catalog/events.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import type { ColumnText, Condition } from './expressions.ts';
 import type { Mapping } from './mapping.ts';
-import { quoted } from './sql.ts';
 import type { TypedKind } from './typed-values.ts';
 import type { Rule } from './values.ts';
 

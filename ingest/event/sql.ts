@@ -1,7 +1,4 @@
-/** A SQL string literal. */
-export function quoted(text: string): string {
-  return `'${text.replace(/[\\']/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t')}'`;
-}
+import { quoted } from '../../clickhouse/quoted.ts';
 
 /** A name of a column as SQL. */
 export function identifier(name: string): string {

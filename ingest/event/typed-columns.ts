@@ -1,9 +1,10 @@
 import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import { InputError } from '../input/input-error.ts';
 import type { ColumnText } from './expressions.ts';
 import type { Mapping } from './mapping.ts';
 import { mapped, type RecordSource, sentAs } from './record-source.ts';
-import { identifier, quoted } from './sql.ts';
+import { identifier } from './sql.ts';
 import { type TypedKind, typedFor } from './typed-values.ts';
 
 export interface TypedColumn {

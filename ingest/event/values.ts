@@ -1,5 +1,6 @@
 import { eventTypes, type FieldKind, type FieldSpec } from '../../catalog/events.ts';
-import { anyNumber, firstOf, hasMorePlaces, matches, quoted } from './sql.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
+import { anyNumber, firstOf, hasMorePlaces, matches } from './sql.ts';
 
 /** What a value and its rules refer to; computed once for each record, in a layer of its own. */
 export interface Computed {

@@ -1,4 +1,5 @@
-import { matches, quoted } from '../event/sql.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
+import { matches } from '../event/sql.ts';
 import type { CellRules } from './cells.ts';
 
 /** A cell behind blanks: in quotes, in which a backslash may stand before a quote, in brackets, or without either. */

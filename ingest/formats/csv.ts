@@ -1,7 +1,8 @@
 import { parse as parseCsv } from 'csv-parse/sync';
+import { quoted } from '../../clickhouse/quoted.ts';
 import { openText } from '../chunks/text-chunks.ts';
 import { blanks } from '../event/reading.ts';
-import { matches, quoted } from '../event/sql.ts';
+import { matches } from '../event/sql.ts';
 import { InputError } from '../input/input-error.ts';
 import { blankCells, blankCellsOf } from './blank-cells.ts';
 import { type CellRules, cellsReader } from './cells.ts';

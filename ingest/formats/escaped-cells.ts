@@ -1,4 +1,4 @@
-import { quoted } from '../event/sql.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import type { CellRules } from './cells.ts';
 
 /**

@@ -1,4 +1,5 @@
-import { matches, quoted } from '../event/sql.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
+import { matches } from '../event/sql.ts';
 
 /** Names in `a.b.0.c` that lead to a value, one in the other; a number is a place in a list. None where there is no dot. */
 function pathOf(name: string): readonly string[] {

@@ -1,4 +1,5 @@
 import { eventFields, fieldSpecs } from '../../catalog/events.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import type { Framing } from '../chunks/framed-records.ts';
 import type { OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
 import { openText } from '../chunks/text-chunks.ts';
@@ -6,7 +7,7 @@ import type { ColumnText } from '../event/expressions.ts';
 import { type Mapping, MappingError } from '../event/mapping.ts';
 import { mapped, type RecordSource } from '../event/record-source.ts';
 import { suggestion } from '../event/similar-names.ts';
-import { matches, quoted } from '../event/sql.ts';
+import { matches } from '../event/sql.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 import { type Members, membersOf } from '../input/json-records.ts';

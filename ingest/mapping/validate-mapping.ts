@@ -1,6 +1,7 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { type EventField, fieldSpecs } from '../../catalog/events.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import type { CheckedExpression } from '../event/expressions.ts';
 import {
   type EventSpec,
@@ -9,7 +10,6 @@ import {
   type ValidEvent,
   type ValidMapping,
 } from '../event/mapping.ts';
-import { quoted } from '../event/sql.ts';
 import { readText } from '../event/values.ts';
 import { checkCondition, checkExpression } from './check-expression.ts';
 

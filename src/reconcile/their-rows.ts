@@ -1,11 +1,11 @@
 import { buffer } from 'node:stream/consumers';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import type { Reads } from '../../clickhouse/reader.ts';
 import { type JudgedPiece, judgedPieces } from '../../ingest/chunks/judged-pieces.ts';
 import type { JudgeOptions } from '../../ingest/event/judge.ts';
 import type { FileReading } from '../../ingest/event/reading.ts';
-import { quoted } from '../../ingest/event/sql.ts';
 import { type FormatName, formatOf } from '../../ingest/formats/formats.ts';
 import type { Input } from '../../ingest/input/input.ts';
 import { describeRejected, type RejectedRow } from '../../ingest/rejects/rejected-rows.ts';

@@ -1,3 +1,4 @@
+import { quoted } from '../../../clickhouse/quoted.ts';
 import { usage } from '../command/arguments.ts';
 
 export interface S3Target {
@@ -29,8 +30,4 @@ function addressOf(place: string, env: NodeJS.ProcessEnv): string | undefined {
   if (endpoint) return `${endpoint.replace(/\/$/, '')}/${bucket}/${path}`;
   const region = env.AWS_REGION ?? env.AWS_DEFAULT_REGION;
   return `https://${bucket}.s3${region ? `.${region}` : ''}.amazonaws.com/${path}`;
-}
-
-function quoted(text: string): string {
-  return `'${text.replace(/[\\']/g, '\\$&')}'`;
 }
