@@ -93,7 +93,7 @@ async function loadSmallFiles() {
   const before = process.cpuUsage();
   await loadFiles(inputs, {
     store: own,
-    readingOf: (file) => plainReading(file, false),
+    readingOf: plainReading,
     now: () => new Date(),
   });
   const { user, system } = process.cpuUsage(before);

@@ -48,8 +48,8 @@ export interface FileReading extends InputIdentity {
 }
 
 /** Columns are fields of the same name. */
-export function plainReading(file: string, ignoreUnknown: boolean): FileReading {
-  return mappedReading(file, { ...defaultMapping, ignoreUnknown });
+export function plainReading(file: string): FileReading {
+  return mappedReading(file, defaultMapping);
 }
 
 /** Columns become fields as the mapping says. */

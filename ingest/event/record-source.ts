@@ -1,8 +1,7 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
 import type { EventField } from '../../catalog/events.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
-import type { ColumnText, Condition } from './expressions.ts';
-import type { Mapping } from './mapping.ts';
+import type { Condition } from './expressions.ts';
 import type { TypedKind } from './typed-values.ts';
 import type { Rule } from './values.ts';
 
@@ -39,8 +38,3 @@ export interface RecordSource {
 
 /** What stands for the bytes of an INSERT in its SELECT. */
 export const sentAs = (structure: string): string => `input(${quoted(structure)})`;
-
-/** What names the fields of a record, and how the text of each comes to be. */
-export function mapped(mapping: Mapping, columnText: ColumnText) {
-  return (field: EventField) => mapping.textOf(field, columnText);
-}

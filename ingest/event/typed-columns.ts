@@ -3,7 +3,7 @@ import { quoted } from '../../clickhouse/quoted.ts';
 import { InputError } from '../input/input-error.ts';
 import type { ColumnText } from './expressions.ts';
 import type { Mapping } from './mapping.ts';
-import { mapped, type RecordSource, sentAs } from './record-source.ts';
+import { type RecordSource, sentAs } from './record-source.ts';
 import { identifier } from './sql.ts';
 import { type TypedKind, typedFor } from './typed-values.ts';
 
@@ -89,7 +89,7 @@ export function typedColumns(
       columnText,
     ),
     structure,
-    textOf: mapped(mapping, fieldText),
+    textOf: (field) => mapping.textOf(field, fieldText),
     typedOf: (field, kind) => {
       const found = column(mapping.columnOf(field));
       return found?.kind === kind ? found.sql : undefined;

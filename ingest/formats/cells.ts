@@ -1,7 +1,7 @@
 import type { Framing } from '../chunks/framed-records.ts';
 import type { ColumnText } from '../event/expressions.ts';
 import type { FileReading } from '../event/reading.ts';
-import { mapped, type RecordSource } from '../event/record-source.ts';
+import type { RecordSource } from '../event/record-source.ts';
 import type { Rule } from '../event/values.ts';
 import { InputError } from '../input/input-error.ts';
 import { records, structureOf, unreadable } from './text-records.ts';
@@ -39,7 +39,7 @@ export function cellsReader(
       columnText,
     ),
     structure: structureOf(framing),
-    textOf: mapped(mapping, columnText),
+    textOf: (field) => mapping.textOf(field, columnText),
     typedOf: () => undefined,
     rules: [
       ...unreadable,

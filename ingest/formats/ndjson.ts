@@ -5,7 +5,7 @@ import type { OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
 import { openText } from '../chunks/text-chunks.ts';
 import type { ColumnText } from '../event/expressions.ts';
 import { type Mapping, MappingError } from '../event/mapping.ts';
-import { mapped, type RecordSource } from '../event/record-source.ts';
+import type { RecordSource } from '../event/record-source.ts';
 import { suggestion } from '../event/similar-names.ts';
 import { matches } from '../event/sql.ts';
 import type { Input } from '../input/input.ts';
@@ -125,7 +125,7 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       columnText,
     ),
     structure: structureOf(framing),
-    textOf: mapped(mapping, columnText),
+    textOf: (field) => mapping.textOf(field, columnText),
     typedOf: () => undefined,
     rules: [
       // What is not UTF-8, or holds a NUL, is not JSON either.

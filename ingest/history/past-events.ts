@@ -10,10 +10,14 @@ const columns = ['day', ...eventColumns.filter((name) => !/^event_/.test(name)),
   ', ',
 );
 
-export interface LeavingEvents {
-  /** SQL, a condition on `events`. @param inDatabase prefix of tables of the whole store, for a statement on a shard */
+/** Events, as a condition on `events`, with its parameters. */
+export interface Leaving {
+  /** @param inDatabase prefix of tables of the whole store, for a statement that runs on a shard */
   readonly sql: (inDatabase?: string) => string;
   readonly params: Readonly<Record<string, unknown>>;
+}
+
+interface LeavingEvents extends Leaving {
   /** `yyyymm` */
   readonly months: readonly number[];
   /** Others come in their place; absent: they are taken back. */

@@ -5,11 +5,12 @@ import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthsWithin } from '../../clickhouse/months.ts';
 import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
+import { inRuns } from '../ledger/delete-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { Load, type WaitOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
-import { type LoadRecord, unloadOf } from '../ledger/load-records.ts';
+import { type LoadRecord, markUnloaded, unloadOf } from '../ledger/load-records.ts';
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
 import { keepPastEvents } from './past-events.ts';
@@ -41,8 +42,6 @@ const nothing: Unloaded = {
   rejectedRows: 0,
   reopenedRows: 0,
 };
-/** Their names go with the address of a request. */
-const chunksAtOnce = 500;
 
 /**
  * Takes a load back: events, rollups, open rejected rows, and what the ledger knows of its chunks, so that the same
@@ -80,7 +79,7 @@ interface Found {
   readonly found: Unloaded;
   /** All that sent it. */
   readonly loads: readonly string[];
-  readonly chunks: readonly { readonly chunk: string }[];
+  readonly chunks: readonly string[];
   readonly months: readonly DayRange[];
 }
 
@@ -103,7 +102,9 @@ async function find(store: Store, id: string, replayId: string): Promise<Found> 
     { ...own.params, replayId },
   );
   if (!counted) throw new Error('ClickHouse did not count what there is of the load');
-  const chunks = await select<{ chunk: string }>(store, `SELECT chunk FROM ${own.sql}`, own.params);
+  const chunks = (await select<{ chunk: string }>(store, `SELECT chunk FROM ${own.sql}`, own.params)).map(
+    ({ chunk }) => chunk,
+  );
   const named = months.map(({ from }) => from.slice(0, 7));
   return {
     found: { before: false, ...counted, chunks: chunks.length, months: named },
@@ -131,12 +132,11 @@ async function takeBack(
   await rewriting(store, numbers, async (leftAt) => {
     turn.assertTurnHeld();
     await keepPastEvents(store, leaving, leftAt);
-    for (let first = 0; first < chunks.length; first += chunksAtOnce) {
-      const some = chunks.slice(first, first + chunksAtOnce).map(({ chunk }) => chunk);
+    await inRuns(chunks, async (some) => {
       turn.assertTurnHeld();
       await putInDoubt(ledger, turn, some);
       await withdrawChunks(store, some);
-    }
+    });
     if (replayId !== '') await reopenRejects(store, replayId);
     await rebuildRollups(store, catalog, months, {
       allowUnsettledChunks: true,
@@ -144,11 +144,7 @@ async function takeBack(
       beforeExchange: () => turn.assertTurnHeld(),
     });
   });
-  await store.command({
-    query: `INSERT INTO loads (* EXCEPT version)
-            SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id = {id:String}`,
-    query_params: { id },
-  });
+  await markUnloaded(store, [id]);
   return found;
 }
 

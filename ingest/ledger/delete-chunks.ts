@@ -5,6 +5,19 @@ import { retrying } from '../../clickhouse/retry.ts';
 /** ClickHouse occasionally drops a mutation. After this many failures in a row the cause is something else. */
 const maxMutations = 20;
 
+/** Names of chunks that go with one statement. */
+const chunksAtOnce = 500;
+
+/** Does something with chunks, as many at a time as one statement takes. */
+export async function inRuns(
+  chunks: readonly string[],
+  work: (some: readonly string[]) => Promise<void>,
+): Promise<void> {
+  for (let first = 0; first < chunks.length; first += chunksAtOnce) {
+    await work(chunks.slice(first, first + chunksAtOnce));
+  }
+}
+
 /** Which rows of some chunks: a further condition in SQL, and its parameters. */
 export interface RowsOfChunks {
   readonly chunks: readonly string[];

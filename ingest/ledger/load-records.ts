@@ -1,4 +1,4 @@
-import { insertData, select } from '../../clickhouse/client.ts';
+import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { together } from './batch-calls.ts';
 import { fresh, type LoadHeartbeat } from './load-heartbeat.ts';
 
@@ -61,6 +61,15 @@ export const recordLoad = together<LoadRecord, void>(async (store, records) => {
   });
   return records.map(() => undefined);
 });
+
+/** Records that loads are taken back. */
+export async function markUnloaded(store: Store, loads: readonly string[]): Promise<void> {
+  await store.command({
+    query: `INSERT INTO loads (* EXCEPT version)
+            SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id IN {loads:Array(String)}`,
+    query_params: { loads },
+  });
+}
 
 /** A load recorded as running. */
 export interface RunningLoad extends LoadHeartbeat, Pick<LoadRecord, 'id' | 'kind' | 'dedupe' | 'lock'> {

@@ -31,7 +31,7 @@ export async function alreadyLoaded(
   let opened: OpenInput | undefined;
   try {
     opened = await formatOf(input, options.format).open(input, {
-      reading: options.reading ?? plainReading(input.name, options.ignoreUnknown ?? false),
+      reading: options.reading ?? plainReading(input.name),
       onBytes: (bytes) => {
         counts.bytes += bytes;
       },

@@ -40,7 +40,6 @@ export interface EventLoadOptions extends ChunkSize {
   readonly input: Input;
   /** Absent: by the name of the input. */
   readonly format?: FormatName;
-  readonly ignoreUnknown?: boolean;
   /** How columns become fields; absent: by their names. */
   readonly reading?: FileReading;
   /** IANA zone of times that name none; absent: UTC. */
@@ -115,7 +114,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const readLedger = openLedger(store, { ...options, signal: readSignal });
   const inSlot = atMost(parallel, readSignal);
 
-  const reading = options.reading ?? plainReading(file, options.ignoreUnknown ?? false);
+  const reading = options.reading ?? plainReading(file);
   const opening = () =>
     format.open(input, {
       reading,

@@ -17,17 +17,16 @@ import { rollupPartition } from '../../clickhouse/rollups.ts';
 import { type DeliveredChunk, markLoaded, storedRows } from '../delivery/chunk-outcome.ts';
 import { heldBy } from '../delivery/staging.ts';
 import { forgetLoaded, stopSending } from '../delivery/withdraw-chunks.ts';
-import { keepPastEvents } from '../history/past-events.ts';
+import { keepPastEvents, type Leaving } from '../history/past-events.ts';
 import { chunksOf } from '../history/unload.ts';
+import { inRuns } from '../ledger/delete-chunks.ts';
 import { type Ledger, recordChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
+import { markUnloaded } from '../ledger/load-records.ts';
 import { monthsOf } from '../load/chunk-months.ts';
 import { dismissRejects } from '../rejects/rejected-rows.ts';
 import { relistDays } from './relist-days.ts';
-import { heldChunks, isHeldEvent, type Leaving, leavingEvents, monthsIn, type Target } from './target.ts';
-
-/** Names of chunks that go with one statement. */
-const chunksAtOnce = 500;
+import { heldChunks, isHeldEvent, leavingEvents, monthsIn, type Target } from './target.ts';
 
 export interface Replacement {
   readonly target: Target;
@@ -87,11 +86,7 @@ async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement)
       );
   }
   await Promise.all(held.map((delivered) => markLoaded(ledger, load, delivered)));
-  await store.command({
-    query: `INSERT INTO loads (* EXCEPT version)
-            SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id IN {replaced:Array(String)}`,
-    query_params: { replaced },
-  });
+  await markUnloaded(store, replaced);
 }
 
 /**
@@ -111,11 +106,11 @@ async function claim(ledger: Ledger, load: Load, held: readonly DeliveredChunk[]
       SELECT chunk, day, {holder:String} FROM chunk_days WHERE chunk IN ${heldChunks()}`,
     query_params: { holder: load.id },
   });
-  for (let first = 0; first < held.length; first += chunksAtOnce) {
-    const chunks = held.slice(first, first + chunksAtOnce).map(({ chunk }) => chunk.id);
+  const ids = held.map(({ chunk }) => chunk.id);
+  await inRuns(ids, async (chunks) => {
     await forgetLoaded(store, chunks);
     await stopSending(store, chunks);
-  }
+  });
   return retrying(() => storeTime(store), ledger.retries);
 }
 

@@ -2,10 +2,9 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { fillSettings } from '../../clickhouse/consistency/replace-months.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { chunksOf } from '../history/unload.ts';
-import { changeChunks, deleteChunks } from '../ledger/delete-chunks.ts';
+import { changeChunks, deleteChunks, inRuns } from '../ledger/delete-chunks.ts';
 import type { Target } from './target.ts';
 
-const chunksAtOnce = 500;
 const inReach = 'day BETWEEN {from:Date} AND {to:Date}';
 
 /**
@@ -38,8 +37,8 @@ export async function relistDays(
        ) AS b GROUP BY chunk, day HAVING stored != listed)`,
     { ...params, ...reach },
   );
-  for (let first = 0; first < differing.length; first += chunksAtOnce) {
-    const chunks = differing.slice(first, first + chunksAtOnce).map(({ chunk }) => chunk);
+  const differ = differing.map(({ chunk }) => chunk);
+  await inRuns(differ, async (chunks) => {
     await recount(store, chunks, reach);
     await deleteChunks(store, 'chunk_days', { chunks, condition: inReach, params: { ...reach } });
     await store.command({
@@ -49,7 +48,7 @@ export async function relistDays(
       query_params: { ...reach, chunks },
       clickhouse_settings: { ...fillSettings, wait_end_of_query: 1 },
     });
-  }
+  });
 }
 
 /** Before the days of the chunks are listed anew: where this is interrupted, they still differ. */

@@ -2,6 +2,7 @@ import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollupPartition } from '../../clickhouse/rollups.ts';
+import type { Leaving } from '../history/past-events.ts';
 import { chunksOf } from '../history/unload.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { replacesLoad } from '../ledger/load-records.ts';
@@ -85,13 +86,6 @@ export async function requireSettled(
   throw new Error(
     `it is unknown whether all of ${found.file} arrived (load ${found.load}). If its command still runs, wait until it has ended; otherwise load the file again, or take the load back with adtally unload ${found.load}. Then replace. Nothing was changed.`,
   );
-}
-
-/** Events, as a condition on `events`, with its parameters. */
-export interface Leaving {
-  /** @param inDatabase prefix of tables of the whole store, for a statement that runs on a shard */
-  readonly sql: (inDatabase?: string) => string;
-  readonly params: Readonly<Record<string, unknown>>;
 }
 
 /** What a load holds back: its chunks, as SQL that can stand behind IN. Takes `holder`. */

@@ -1,6 +1,7 @@
 import { type Amount, countFields } from '../../catalog/events.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { isHeldEvent, type Leaving } from './target.ts';
+import type { Leaving } from '../history/past-events.ts';
+import { isHeldEvent } from './target.ts';
 
 /** How a sum moves. Values are exact, as text. */
 export interface Change {

@@ -152,7 +152,7 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
     const file = join(folder, 'replay.ndjson');
     await writeFile(file, linesOf(rows.map(({ fields }) => fields)));
     // Equal rows of another replay are other events.
-    const reading = { ...plainReading(file, false), salt: `replay ${id}` };
+    const reading = { ...plainReading(file), salt: `replay ${id}` };
     const dedupe = isDeduped(id);
     const loaded = await loadEvents({
       store,

@@ -38,7 +38,7 @@ export async function cutCsv(
     query: 'CREATE OR REPLACE TABLE cells (line UInt32, cells Array(String)) ENGINE = Memory',
   });
   const { chunks, close } = await csv.open(new LocalFile(file), {
-    reading: { ...plainReading(file, false), delimiter, header: false, mappingOf: sameNames },
+    reading: { ...plainReading(file), delimiter, header: false, mappingOf: sameNames },
     ...{ chunkBytes, pieceBytes },
     onBytes: () => {},
   });

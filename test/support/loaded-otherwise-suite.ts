@@ -19,6 +19,7 @@ export function loadedOtherwise(db: TestStore): void {
     return found?.spent;
   };
   const unknown = '--ignore-unknown';
+  const ignoring = mappedReading('e.csv', { ...defaultMapping, ignoreUnknown: true });
   const byCost = ['--set', 'spend=7', unknown];
   const refused = (id: string) =>
     new RegExp(
@@ -54,7 +55,7 @@ export function loadedOtherwise(db: TestStore): void {
     });
 
     test('in a file that has grown', async () => {
-      const first = await load('e.csv', table(row(1), row(2)), { ignoreUnknown: true });
+      const first = await load('e.csv', table(row(1), row(2)), { reading: ignoring });
       const grown = await loader.file('grown.csv', table(row(1), row(2), row(3)));
       expect((await loader.ingest(...byCost, grown)).stderr).toMatch(refused(first.loadId ?? ''));
     });
@@ -87,7 +88,7 @@ export function loadedOtherwise(db: TestStore): void {
 
   test('what of a load is rejected waits; what nothing was stored of does not', async () => {
     const bad = table(row(1, 'much'));
-    const first = await load('e.csv', bad, { ignoreUnknown: true });
+    const first = await load('e.csv', bad, { reading: ignoring });
     const path = await loader.file('e.csv', bad);
     expect((await loader.ingest(...byCost, path)).stderr).toMatch(refused(first.loadId ?? ''));
     expect((await loader.run(['rejects', first.loadId ?? '', '--dismiss'])).code).toBe(0);

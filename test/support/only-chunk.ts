@@ -9,7 +9,7 @@ export async function onlyChunk(path: string, pieceBytes = 4 << 20): Promise<Sen
   const input = new LocalFile(path);
   const opened = await formatOf(input).open(input, {
     ...{ chunkBytes: 64 << 20, pieceBytes },
-    reading: plainReading(path, false),
+    reading: plainReading(path),
     onBytes: () => {},
   });
   onTestFinished(() => opened.close());

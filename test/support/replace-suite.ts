@@ -16,7 +16,7 @@ import { failingAt, type Unloads } from './unloads.ts';
 /** Loads a file in the place of a target. */
 export function replaceBy(store: Store, target: Target, path: string): Promise<Replaced> {
   const now = () => new Date();
-  const common = { store, now, dryRun: true, readingOf: (file: string) => plainReading(file, false) };
+  const common = { store, now, dryRun: true, readingOf: plainReading };
   return replaceEvents({
     ...{ store, target, now, files: path, dryRun: false, onTotals: () => {} },
     stage: (hold) =>

@@ -120,7 +120,7 @@ export async function compare(
     return await withFile('theirs.csv', `${[header, ...lines].join('\n')}\n`, async (file) => {
       const report = await readTheirs(reader, catalog, 'campaigns', {
         input: new LocalFile(file),
-        reading: plainReading(file, false),
+        reading: plainReading(file),
         judge: { reportTimezone: timezone, timezone, roundMoney: false, requireEventId: false },
       });
       const routing = await routingOf(db.store);

@@ -24,9 +24,8 @@ const loadWith = async (
   options: Pick<FileLoadOptions, 'store' | 'rejectLimit'>,
   paths: readonly string[],
 ) => {
-  const readingOf = (name: string) => plainReading(name, false);
   const inputs = paths.map((path) => new LocalFile(path));
-  const results = await loadFiles(inputs, { ...options, readingOf, now: () => new Date() });
+  const results = await loadFiles(inputs, { ...options, readingOf: plainReading, now: () => new Date() });
   return results.map(({ rows, repeatedRows, rejectedRows }) => ({ rows, repeatedRows, rejectedRows }));
 };
 

@@ -94,7 +94,7 @@ describe('rejected rows', () => {
         foo: 1,
       });
     const loaded = await load('u.ndjson', [line('a', 'impression'), line('b', 'click')].join('\n'), {
-      ignoreUnknown: true,
+      reading: mappedReading('u.ndjson', { ...defaultMapping, ignoreUnknown: true }),
     });
     expect(loaded).toMatchObject({ rows: 1, rejectedRows: 1 });
     const out = new PassThrough();
