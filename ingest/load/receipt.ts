@@ -1,7 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
-import { fileOrder } from '../event/record-place.ts';
+import { firstRejects } from '../delivery/chunk-outcome.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
+import { describeRejected } from '../rejects/rejected-rows.ts';
 import type { ChunkPlace } from './load-events.ts';
 
 /** What the ledger says of a chunk that is loaded. */
@@ -32,9 +32,6 @@ export const loadedChunk = together<ChunkPlace, LoadedChunk | undefined>(async (
 });
 
 /** The first rejected rows of a chunk in words: `line 7: quantity must be …`. */
-export async function firstReasons(store: Store, { id, unit }: ChunkPlace, most: number): Promise<string[]> {
-  const query = `SELECT toFloat64(line) AS line, faults FROM rejected_rows AS r FINAL
-    WHERE chunk = {chunk:String} ORDER BY ${fileOrder('r.line')} LIMIT {most:UInt32}`;
-  const rows = await select<RejectedRow>(store, query, { chunk: id, most });
-  return rows.map((row) => describeRejected('', unit, row).trim());
+export async function firstReasons(store: Store, { id, unit }: ChunkPlace): Promise<string[]> {
+  return (await firstRejects(store, id)).map((row) => describeRejected('', unit, row).trim());
 }

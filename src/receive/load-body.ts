@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
+import { shownRejects } from '../../ingest/delivery/chunk-outcome.ts';
 import type { ValidMapping } from '../../ingest/event/mapping.ts';
 import { mappedReading } from '../../ingest/event/reading.ts';
 import type { Format } from '../../ingest/formats/format.ts';
@@ -63,7 +64,6 @@ export interface BodyLoaderOptions {
 const smallAtOnce = 256;
 /** They share the statements to the ledger; what they hold is bounded by the room. */
 const largeAtOnce = 8;
-const mostReasons = 10;
 
 /** Loads bodies as files are loaded: a body is an input that is in memory. */
 export class BodyLoader {
@@ -170,7 +170,7 @@ export class BodyLoader {
     const faulty = places.filter(({ id }) =>
       chunks.some(({ chunk, rejectedRows }) => chunk === id && rejectedRows > 0),
     );
-    const reasons = await Promise.all(faulty.map((place) => firstReasons(store, place, mostReasons)));
+    const reasons = await Promise.all(faulty.map((place) => firstReasons(store, place)));
     const last = chunks.reduce<LoadedChunk | undefined>(
       (latest, each) => (latest && latest.loadedAt > each.loadedAt ? latest : each),
       undefined,
@@ -181,7 +181,7 @@ export class BodyLoader {
       accepted,
       rejected: sum(chunks, 'rejectedRows'),
       duplicates: sum(chunks, 'rows') - accepted,
-      reasons: reasons.flat().slice(0, mostReasons),
+      reasons: reasons.flat().slice(0, shownRejects),
       visible_at: new Date((last?.loadedAt ?? Date.now()) + answerTrustMs).toISOString(),
     };
   }
