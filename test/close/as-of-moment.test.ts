@@ -4,7 +4,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
-import { interruptedRewrites } from '../../ingest/history/interrupted-rewrites.ts';
+import { interruptedRewrites } from '../../ingest/history/interrupted.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import type { Input } from '../../ingest/input/input.ts';
 import { readerOf } from '../../ingest/input/pieces.ts';

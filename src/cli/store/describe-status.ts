@@ -7,7 +7,7 @@ import type {
   StoreSize,
   UnconfirmedDays,
 } from '../../../ingest/history/figures.ts';
-import type { InterruptedUnload } from '../../../ingest/history/interrupted-unloads.ts';
+import type { InterruptedUnload } from '../../../ingest/history/interrupted.ts';
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
 import type { FailingFiles, LongestLoad } from '../../../ingest/history/troubled-loads.ts';
 import type { LatelyFollowed } from '../../../ingest/ledger/followed-files.ts';

@@ -18,8 +18,7 @@ import {
   storeSize,
   unconfirmedDays,
 } from '../../../ingest/history/figures.ts';
-import { interruptedRewrites } from '../../../ingest/history/interrupted-rewrites.ts';
-import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
+import { interruptedRewrites, interruptedUnloads } from '../../../ingest/history/interrupted.ts';
 import { judgeDay } from '../../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
 import { latelyFollowed } from '../../../ingest/ledger/followed-files.ts';

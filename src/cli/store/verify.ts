@@ -10,7 +10,7 @@ import {
 import { beginRewrite, endRewrite } from '../../../clickhouse/consistency/rewrites.ts';
 import { type DayRange, everyDay, verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
-import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
+import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';

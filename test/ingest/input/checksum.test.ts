@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checksumOf } from '../../../ingest/chunks/checksum.ts';
+import { checksumOf } from '../../../ingest/chunks/take-chunk.ts';
 import { testSeed as seed, seededRandom } from '../../support/random.ts';
 
 test(`other bytes have another checksum, and the same bytes the same (seed ${seed})`, () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { askFigure, loadsOf, openWork } from '../../../ingest/history/figures.ts';
-import { interruptedUnloads } from '../../../ingest/history/interrupted-unloads.ts';
+import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
 import { confirmationTime } from '../../../ingest/lists/confirmation-time.ts';
 import { event, load, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';

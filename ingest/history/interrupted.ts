@@ -1,6 +1,6 @@
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { stateColumn } from '../ledger/load-heartbeat.ts';
+import { fresh, stateColumn } from '../ledger/load-heartbeat.ts';
 import { unloadOf } from '../ledger/load-records.ts';
 
 /** A load that an `unload` has begun to take back; the same command completes it. */
@@ -32,4 +32,18 @@ export async function interruptedUnloads(store: Store): Promise<InterruptedUnloa
      GROUP BY load ORDER BY load`,
     { loads: interrupted.map(({ load }) => load) },
   );
+}
+
+/**
+ * The months, `yyyymm`, whose reports were being changed when that was interrupted: no moment of them is told before another
+ * change of them ends. While one may be under way there is nothing to say.
+ */
+export async function interruptedRewrites(store: Store): Promise<number[]> {
+  const found = await select<{ month: number }>(
+    store,
+    `SELECT DISTINCT month FROM rewrites AS r FINAL WHERE month > 0 AND r.ended_at = 0
+       AND (SELECT count() FROM loads AS l FINAL WHERE state = 'running' AND kind IN ('rebuild', 'replacement') AND ${fresh}) = 0
+     ORDER BY month`,
+  );
+  return found.map(({ month }) => month);
 }
