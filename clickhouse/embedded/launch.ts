@@ -22,14 +22,9 @@ export class StoreLocked extends Error {
   override readonly name = 'StoreLocked';
 }
 
-/** A requested port is in use by another process. */
-export class PortTaken extends Error {
-  override readonly name = 'PortTaken';
-}
-
 export interface Engine {
   readonly pid: number;
-  /** Resolves when its ports listen; rejects with StoreLocked, PortTaken or Error if it ends before. */
+  /** Resolves when its ports listen; rejects with StoreLocked or another Error if it ends before. */
   readonly ready: Promise<Ports>;
   /** Resolves, and never rejects, with how the process ended. */
   readonly exited: Promise<string>;
@@ -156,6 +151,5 @@ function tailOf(child: ChildProcess): Promise<string> {
 
 function startFailure(stderr: string): Error {
   if (stderr.includes('Cannot lock file')) return new StoreLocked(stderr);
-  if (stderr.includes('Address already in use')) return new PortTaken(stderr);
   return new Error(`ClickHouse exited before it was ready: ${stderr}`);
 }

@@ -2,23 +2,20 @@
  * The supervisor process: `supervisor DATA_DIR DATABASE` owns one engine, restarts it when it dies and stops it when the
  * last lease ends. Exit codes: 0 stopped, 1 failed, 75 another engine uses the store.
  */
-import { once } from 'node:events';
 import { appendFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { newAccess } from './access.ts';
-import { type Engine, launchEngine, type Ports, PortTaken, StoreLocked } from './launch.ts';
+import { type Engine, launchEngine, type Ports, StoreLocked } from './launch.ts';
 import { Leases } from './leases.ts';
 import { guardPort } from './port-guard.ts';
 import { storeLockedExitCode } from './spawn.ts';
-import { logFile, readState, removeState, storedDatabases, writeState } from './state.ts';
+import { logFile, removeState, storedDatabases, writeState } from './state.ts';
 
 const shortLifeMs = 10_000;
 /** Engines in a row that ended soon after their start: from the third on there is a pause, at the tenth we give up. */
 const shortLivesBeforePause = 3;
 const maxShortLives = 10;
 const pauseMs = 1_000;
-const anyPorts: Ports = { http: 0, tcp: 0 };
 
 const [dataDir, database] = process.argv.slice(2);
 if (dataDir === undefined || database === undefined) {
@@ -45,7 +42,7 @@ try {
 
 /** Runs engines, one after the other on the same ports, until `stopping`. @throws when it gives up */
 async function supervise(dataDir: string, leases: Leases, stopping: Promise<string>): Promise<void> {
-  let ports = await lastPorts(dataDir);
+  let ports: Ports = { http: 0, tcp: 0 };
   let engine = launch(dataDir, ports);
   let served = false;
   let shortLives = 0;
@@ -68,9 +65,8 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
       if (!served) await guardHttpPort(ports);
       served = true;
       announce(dataDir, leases, engine.pid, ports);
-    } else if (served || start instanceof PortTaken) {
+    } else if (served) {
       log(dataDir, start.message);
-      if (!served) ports = anyPorts;
     } else {
       throw start;
     }
@@ -104,28 +100,6 @@ function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): v
   writeState(dataDir, { ...server, leasePort: leases.port, ...access });
   leases.greet({ ...server, dataDir, supervisorPid: process.pid });
   log(dataDir, `ClickHouse, process ${pid}, serves ${server.url}`);
-}
-
-/**
- * The ports of a server that was not stopped cleanly, unless somebody has taken them: its holders, who do not know the
- * new passwords, learn at once that it is gone.
- */
-async function lastPorts(dataDir: string): Promise<Ports> {
-  const last = readState(dataDir);
-  if (last === undefined) return anyPorts;
-  const http = Number(new URL(last.url).port);
-  // An engine takes a second or more to find that out.
-  return (await isFree(http)) ? { http, tcp: 0 } : anyPorts;
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1');
-  const free = await once(server, 'listening').then(
-    () => true,
-    () => false,
-  );
-  server.close();
-  return free;
 }
 
 // Opened by name each time, because the engine rotates the same file.
