@@ -1,6 +1,6 @@
 import { changesTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { chunksInDoubt } from '../chunks-in-doubt.ts';
+import { chunkInDoubt, chunksInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
@@ -213,16 +213,7 @@ export async function requireNoUnsettledChunk(
 ): Promise<void> {
   const has = (table: string) =>
     `c.chunk IN (SELECT chunk FROM ${table} WHERE day BETWEEN {from:Date} AND {to:Date} AND chunk IN (SELECT chunk FROM (${chunksInDoubt()})))`;
-  const [found] = await select<{ chunk: string; load: string; file: string }>(
-    store,
-    `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
-     FROM (SELECT chunk, load_id FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()})) AS c
-     LEFT JOIN (SELECT load_id, file FROM loads WHERE load_id IN (SELECT load_id FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()}))) AS l
-       ON l.load_id = c.load_id
-     WHERE ${has('events')} OR ${has('chunk_days')}
-     GROUP BY c.chunk ORDER BY load LIMIT 1`,
-    { ...range },
-  );
+  const found = await chunkInDoubt(store, `${has('events')} OR ${has('chunk_days')}`, { ...range });
   if (!found) return;
   throw new UnsettledChunk(
     `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again, which completes the chunk, or take it back with adtally unload ${found.load}; then ${before}. The other way round, its events could be counted twice.`,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { chunksInDoubt } from '../chunks-in-doubt.ts';
+import { chunkInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { ClusterError, type Layout, layoutOf, shardCount } from '../cluster/layout.ts';
 import { insertTargetOnAllNodes, onNodes, reloadDictionary } from '../cluster/on-nodes.ts';
@@ -126,14 +126,7 @@ async function requireCluster(store: Store): Promise<Layout> {
 }
 
 async function requireNoUnsettledChunk(store: Store): Promise<void> {
-  const [found] = await select<{ chunk: string; load: string; file: string }>(
-    store,
-    `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
-     FROM (SELECT chunk, load_id, sent_at FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()})) AS c
-     LEFT JOIN (SELECT load_id, file FROM loads WHERE load_id IN (SELECT load_id FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()}))) AS l
-       ON l.load_id = c.load_id
-     GROUP BY c.chunk HAVING toUInt64(max(c.sent_at)) > 0 LIMIT 1`,
-  );
+  const found = await chunkInDoubt(store, 'toUInt64(c.sent_at) > 0');
   if (!found) return;
   throw new ClusterError(
     `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again first, which completes the chunk: sent to another shard, its events would be counted twice.`,
