@@ -19,7 +19,7 @@ let files = 0;
 
 /** What a load could not record while ClickHouse was away; it would otherwise be waited for until it counts as dead. */
 const ended = `INSERT INTO loads (* EXCEPT version)
-  SELECT * EXCEPT version REPLACE ('failed' AS state) FROM loads FINAL WHERE state = 'running'`;
+  SELECT * EXCEPT version REPLACE ('failed' AS state) FROM loads AS l FINAL WHERE l.state = 'running'`;
 
 /** A load of ten events that is about to send a statement to a ClickHouse that has just gone away. */
 async function loadAtClosedGate(statement: RegExp, dedupe: boolean) {
