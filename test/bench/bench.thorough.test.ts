@@ -5,10 +5,9 @@ import { expect, inject, it } from 'vitest';
 import { z } from 'zod';
 import { startProcess } from '../support/process.ts';
 
-// A peer that cannot be installed here is left out; the others need what the tests need.
+// Peers may have to be installed first; the others need what the tests need.
 const scenarios = [
   'edge',
-  'peers',
   'mix',
   'reports',
   'options',
