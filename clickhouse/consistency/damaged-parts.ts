@@ -5,6 +5,7 @@ import { layoutOf, localDatabase } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
 import { monthName, monthOf } from '../months.ts';
 import { namesTables } from '../names-tables.ts';
+import { quoted } from '../quoted.ts';
 import { rollups } from '../rollups.ts';
 
 /** A part that ClickHouse found damaged when it started, and set aside: its rows are in no answer. */
@@ -102,7 +103,7 @@ export async function dropDamagedParts(store: Store, parts: readonly DamagedPart
       parts.some((given) => given.table === each.table && given.part === each.part),
     )) {
       await server.command({
-        query: `ALTER TABLE {database:Identifier}.{table:Identifier} DROP DETACHED PART '${part.replace(/['\\]/g, '\\$&')}'`,
+        query: `ALTER TABLE {database:Identifier}.{table:Identifier} DROP DETACHED PART ${quoted(part)}`,
         query_params: { database, table },
         clickhouse_settings: { allow_drop_detached: 1 },
       });

@@ -43,8 +43,8 @@ export interface EngineOptions {
   readonly databases: readonly string[];
   /**
    * Whether it listens for the native protocol, too. Any local process can then end the engine by a login that fails
-   * (tried: the exception leaves the thread of the connection), though none gets in. One that does not shares its port,
-   * so that `guardPort` may keep it.
+   * (tried: the exception leaves the thread of the connection), though none gets in. An engine that does not listen for it
+   * shares its HTTP port with others, so that `guardPort` may keep that port after a crash.
    */
   readonly native: boolean;
   /** Has to be named embedded.xml; the files in embedded.d/ beside it are merged into it. */

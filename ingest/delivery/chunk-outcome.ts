@@ -65,7 +65,10 @@ export async function recordDaysChanged(
 interface CountedEvents {
   readonly events: number;
   readonly listed: number;
-  /** Revenue of its accounts and days was confirmed since the first of them came, or of another chunk that is counted with it. */
+  /**
+   * Revenue of one of its accounts and days was confirmed since the first of its events came. Chunks that are counted in one
+   * statement share their accounts and days, so it may be 1 because of another chunk, and is never 0 in spite of its own.
+   */
   readonly confirmed: 0 | 1;
 }
 

@@ -18,7 +18,10 @@ export function firstOf(
   return cases.length === 0 ? otherwise : `multiIf(${cases.flat().join(', ')}, ${otherwise})`;
 }
 
-/** A number as people and programs write it; with an exponent up to 33 digits, which the 38 places of a Decimal256 keep. */
+/**
+ * A number as people and programs write it. With an exponent it has up to 33 digits: so none that matters to money, of six
+ * decimal places, is cut off behind the 38 of a Decimal256.
+ */
 export const anyNumber =
   '^[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+|([0-9]{1,15}(\\.[0-9]{0,18})?|\\.[0-9]{1,18})[eE][+-]?[0-9]{1,3})$';
 

@@ -89,13 +89,13 @@ export class Member {
       : `if(${this.#at} > 0, ${found(this.name)}, ${found(inner)})`;
   }
 
-  /** Whether it is a number that may have more digits than a double holds; as a double it would come out altered. */
+  /** Whether it is a number that may have more digits than a double holds; as a double it would come out altered. Needs `computedIsLong`. */
   get isLong(): string {
     return `is_long_${this.#n}`;
   }
 
-  /** The same, where the source computes it once. */
-  get computedLength(): string {
+  /** SQL that computes `isLong`, once for each record. */
+  get computedIsLong(): string {
     const { text } = this;
     // Most long texts are times and ids; JSONType would read the whole record for each of them.
     const manyDigits = `length(${text}) > 15 AND ${matches(text, '^-?[0-9][0-9.eE+-]*$')}`;

@@ -106,7 +106,7 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
   };
   const computed = [...members.values()].flatMap((member) => [
     ...member.computed,
-    ...(exact.has(member.name) || isReadBy(member.name, true) ? [member.computedLength] : []),
+    ...(exact.has(member.name) || isReadBy(member.name, true) ? [member.computedIsLong] : []),
   ]);
   const places = names.map((name, n) => `indexOf(keys, ${quoted(name)}) AS at_${n}`);
   // Keys are only looked at where there are more of them than were found.

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readlinkSync, statfsSync, statSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, symlink } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { quoted } from '../../../clickhouse/quoted.ts';
 import { usage } from '../command/arguments.ts';
 import { config } from '../command/command.ts';
 import { allSynced, synced } from '../command/synced.ts';
@@ -42,7 +43,7 @@ export function archiveToWrite(place: string): Archive {
   if (!existsSync(dirname(path))) throw usage(`${path}: there is no folder ${dirname(path)}`);
   const link = `adtally-to-${randomBytes(6).toString('hex')}`;
   return {
-    target: `File('${link}/${basename(path).replace(/[\\']/g, '\\$&')}')`,
+    target: `File(${quoted(`${link}/${basename(path)}`)})`,
     name: path,
     outside: { path, link },
   };

@@ -10,7 +10,7 @@ import type { Limiter } from '../access/limiter.ts';
 import { tooMany } from '../access/rate-limit.ts';
 import { networkOf } from '../request/caller-address.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { otherMethods } from '../request/on-path.ts';
+import { onPath } from '../request/on-path.ts';
 
 type Note = (schedule: string, recipient: string) => Promise<void>;
 
@@ -47,24 +47,24 @@ export function recipientRoutes({ links, body, failures, unsubscribe, agree }: R
   };
   const route = (path: string, note: Note, textsOf: (words: WordsOfLocale, schedule: string) => Texts) => {
     app.use(path, secured, async (c, next) => {
-      c.set('endpoint', path);
       c.header('cache-control', 'no-store');
       await next();
     });
-    app.get(path, async (c) => {
-      const who = await whoOf(c);
-      if (!who) return unknown(c);
-      const { ask, button } = textsOf(wordsOf(who.language), who.schedule);
-      const form = `<form method="post"><button>${button}</button></form>`;
-      return c.html(said(who.language, () => ask(who.recipient), form));
+    onPath(app, path, { allow: 'GET, HEAD, POST' }, () => {
+      app.get(path, async (c) => {
+        const who = await whoOf(c);
+        if (!who) return unknown(c);
+        const { ask, button } = textsOf(wordsOf(who.language), who.schedule);
+        const form = `<form method="post"><button>${button}</button></form>`;
+        return c.html(said(who.language, () => ask(who.recipient), form));
+      });
+      app.post(path, body, async (c) => {
+        const who = await whoOf(c);
+        if (!who) return unknown(c);
+        await note(who.schedule, who.recipient);
+        return c.html(said(who.language, (words) => textsOf(words, who.schedule).done(who.recipient)));
+      });
     });
-    app.post(path, body, async (c) => {
-      const who = await whoOf(c);
-      if (!who) return unknown(c);
-      await note(who.schedule, who.recipient);
-      return c.html(said(who.language, (words) => textsOf(words, who.schedule).done(who.recipient)));
-    });
-    app.all(path, otherMethods('GET, HEAD, POST'));
   };
   route(unsubscribePath, unsubscribe, ({ page, ofAccount }, schedule) => {
     const account = accountOfOwn(schedule);

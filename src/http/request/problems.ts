@@ -23,8 +23,8 @@ export const problems = {
   },
   malformed_message: {
     status: 400,
-    when: 'The message is not valid HTTP/1.1, or its method or target is none that the service knows. The connection is closed.',
-    detail: 'the message is not valid HTTP/1.1, or its method or target is not known',
+    when: 'The message is not valid HTTP/1.1; also one whose method Node.js does not know, or whose target is no path, as in `OPTIONS *`. The connection is closed.',
+    detail: 'the message is not valid HTTP/1.1, or its method or target cannot be read',
   },
   file_unreadable: {
     status: 400,
