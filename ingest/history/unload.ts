@@ -14,6 +14,7 @@ import { type LoadRecord, markUnloaded, unloadOf } from '../ledger/load-records.
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
 import { keepPastEvents } from './past-events.ts';
+import { requireNotReplayed } from './replayed-rows.ts';
 
 /** What is there of a load to be taken back. */
 export interface Unloaded {
@@ -48,7 +49,8 @@ const nothing: Unloaded = {
  * file can be loaded again. Only chunks that this load has loaded, or has left in doubt; what it found loaded already
  * belongs to another load. Waits for all running loads; others wait for it. Killed at any point, it can be repeated;
  * so can the load: the ledger says first of all that nothing of it is loaded.
- * @throws when no such load can be taken back, and, before it changes anything, when events of it have been pruned
+ * @throws when no such load can be taken back, and, before it changes anything, when events of it have been pruned or rows of it
+ * replayed
  */
 export async function unload(
   store: Store,
@@ -83,7 +85,7 @@ interface Found {
   readonly months: readonly DayRange[];
 }
 
-/** @throws when events of the load were pruned */
+/** @throws when events of the load were pruned, or rows that it rejected were replayed */
 async function find(store: Store, id: string, replayId: string): Promise<Found> {
   const loads = replayId === '' ? [id] : await loadsOfReplay(store, replayId);
   const own = chunksOf(loads);
@@ -94,6 +96,7 @@ async function find(store: Store, id: string, replayId: string): Promise<Found> 
       `load ${id} cannot be taken back: adtally prune has folded or dropped its events of ${pruned}, and no other command can tell them from those of other loads. Nothing was changed. A backup from before the prune still has them (adtally restore).`,
     );
   }
+  await requireNotReplayed(store, own, `load ${id} cannot be taken back`);
   const [counted] = await select<{ events: number; rejectedRows: number; reopenedRows: number }>(
     store,
     `SELECT (SELECT toFloat64(sum(d.events)) FROM chunk_days AS d WHERE chunk IN ${own.sql}) AS events,

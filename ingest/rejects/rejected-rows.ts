@@ -66,28 +66,19 @@ export async function forgetRejected(store: Store, chunks: readonly string[]): P
 
 /** Opens the rejected rows of a replay again, with their corrected fields. Can be repeated. */
 export async function reopenRejects(store: Store, replayId: string): Promise<void> {
-  const ofReplay = 'replay_id = {id:String}';
+  const condition = 'replay_id = {id:String}';
   const params = { id: replayId };
-  const ownChunks = `SELECT DISTINCT chunk FROM rejected_rows WHERE ${ofReplay}`;
-  const rows = await select<{ chunk: string; loaded: 0 | 1 }>(
-    store,
-    `SELECT chunk, chunk IN (
-         SELECT chunk FROM load_chunks WHERE chunk IN (${ownChunks}) AND toUInt64(loaded_at) > 0) AS loaded
-     FROM (${ownChunks})`,
-    params,
-  );
+  const query = `SELECT DISTINCT chunk FROM rejected_rows WHERE ${condition}`;
+  const chunks = (await select<{ chunk: string }>(store, query, params)).map(({ chunk }) => chunk);
+  if (chunks.length === 0) return;
   await store.command({
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields)
-            SELECT chunk, line, load_id, file, faults, raw, fields FROM rejected_rows FINAL WHERE ${ofReplay}`,
+            SELECT chunk, line, load_id, file, faults, raw, fields FROM rejected_rows FINAL WHERE ${condition}`,
     query_params: params,
     clickhouse_settings: { wait_end_of_query: 1 },
   });
   // Older versions must not come back when an open one is deleted.
-  const chunks = rows.map(({ chunk }) => chunk);
-  if (chunks.length > 0) await deleteChunks(store, 'rejected_rows', { chunks, condition: ofReplay, params });
-  // Rows of chunks that have been taken back themselves are not open any more.
-  const gone = rows.filter(({ loaded }) => !loaded).map(({ chunk }) => chunk);
-  if (gone.length > 0) await forgetRejected(store, gone);
+  await deleteChunks(store, 'rejected_rows', { chunks, condition, params });
 }
 
 /**

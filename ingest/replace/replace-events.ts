@@ -3,12 +3,15 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { requireWholeTable } from '../../clickhouse/consistency/damaged-parts.ts';
 import type { Hold } from '../delivery/sender.ts';
 import { dropStaged, heldBy } from '../delivery/staging.ts';
+import { requireNotReplayed } from '../history/replayed-rows.ts';
+import { chunksOf } from '../history/unload.ts';
 import { type LedgerOptions, openLedger } from '../ledger/ledger.ts';
 import { Load } from '../ledger/load.ts';
 import type { LoadResult } from '../load/load-events.ts';
 import { exchange } from './exchange.ts';
 import {
   describeTarget,
+  heldChunks,
   isHeldEvent,
   leavingEvents,
   ofAccount,
@@ -114,6 +117,9 @@ async function stageFor(
     throw new Error('the files have no events: nothing was changed. adtally unload takes a load back');
   await requireOfAccount(store, target, holder);
   await requireUnpruned(store, target, replaced, holder);
+  const whole = chunksOf(replaced);
+  const chunks = { sql: `(${whole.sql} UNION ALL ${heldChunks()})`, params: { ...whole.params, holder } };
+  await requireNotReplayed(store, chunks, describeTarget(target));
   const changes = await compareTotals(store, leavingEvents(target, replaced, holder));
   onTotals(changes);
   const tooFar = changes.find(({ percent }) => Math.abs(percent) > maxChangePercent);

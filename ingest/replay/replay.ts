@@ -96,6 +96,7 @@ async function replayOnce(
     return undefined;
   }
   if (unfinished !== undefined) {
+    await turn.replays(unfinished);
     await finishReplay(store, unfinished, turn, now);
     return undefined;
   }
@@ -118,6 +119,8 @@ async function replayOnce(
   let duplicates = 0;
   if (good.length > 0) {
     const id = replayName(dedupe);
+    // First of all, so that whoever finds its rows finds its load.
+    await turn.replays(id);
     await recordCorrections(store, load, id, good);
     duplicates = await finishReplay(store, id, turn, now);
   } else await turn.finish();
@@ -145,7 +148,6 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
      WHERE replay_id = {id:String} ORDER BY chunk, line`,
     { id },
   );
-  await turn.replays(id);
   const folder = await mkdtemp(join(tmpdir(), 'adtally-replay-'));
   let duplicates: number;
   try {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { monthName } from '../../clickhouse/months.ts';
 import { unload } from '../../ingest/history/unload.ts';
@@ -125,6 +126,7 @@ export async function pastRound(
           return loadFile(await fileOf(made(step.seed)));
         case 'unload': {
           const load = pick(step.of);
+          if (load) await unloadReplays(db.store, load.id);
           if (load) await unload(db.store, load.id, now);
           return;
         }
@@ -135,6 +137,7 @@ export async function pastRound(
         }
         case 'replace': {
           const load = pick(step.of);
+          if (load) await unloadReplays(db.store, load.id);
           if (load) await replaceBy(db.store, { load: load.id }, await fileOf(made(step.seed)));
           return;
         }
@@ -212,6 +215,14 @@ export async function pastRound(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** A load is taken back or replaced after its replays. */
+async function unloadReplays(store: Store, load: string): Promise<void> {
+  const query =
+    "SELECT load_id AS id FROM loads FINAL WHERE kind = 'replay' AND file = {file:String} ORDER BY id DESC";
+  for (const { id } of await select<{ id: string }>(store, query, { file: `replay of ${load}` }))
+    await unload(store, id, now);
 }
 
 /** What the loader and the commands refuse, rightly. */

@@ -112,6 +112,40 @@ nothing was changed; 1 chunk with events of 2026-03, 2026-04 would be forgotten\
   expect((await run(['unload', 'nowhere', '--dry-run'])).code).toBe(1);
 });
 
+test('a load whose rejected rows were replayed is taken back or replaced after its replay, so that none counts twice', async () => {
+  const path = await file(
+    'money.ndjson',
+    ndjson(events(20).map((line) => ({ ...line, spend: '0.1000000001' }))),
+  );
+  const id = await load(path);
+  const corrected = (await run(['rejects', id, '--json'])).stdout.replaceAll('0.1000000001', '0.1');
+  expect((await run(['replay', id, await file('corrected.ndjson', corrected)])).code).toBe(0);
+  const query = "SELECT max(load_id) AS replay FROM loads WHERE kind = 'replay'";
+  const [{ replay } = { replay: '' }] = await select<{ replay: string }>(db.store, query);
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+
+  const whole = await file('whole.ndjson', ndjson(events(20)));
+  const ofDays = ['--replaces-days', '2026-03-01..2026-04-30', '--of', loads.account];
+  for (const args of [
+    ['unload', id],
+    ['unload', id, '--dry-run'],
+    ['ingest', 'events', whole, '--replaces', id],
+    ['ingest', 'events', path, '--round-money', ...ofDays],
+  ]) {
+    const { code, stderr } = await run(args);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toContain(
+      `20 rejected rows were replayed by load ${replay}. Take that load back first (adtally unload ${replay})`,
+    );
+  }
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+
+  expect((await run(['unload', replay])).stderr).toContain('20 rejected rows open again');
+  expect((await run(['unload', id])).stderr).toContain('20 open rejected rows deleted');
+  expect((await run(['ingest', 'events', path, '--round-money'])).code).toBe(0);
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+});
+
 test.each([
   ['nowhere', /there is no load nowhere/],
   ['a rebuild', /is no load of events/],

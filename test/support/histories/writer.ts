@@ -215,7 +215,9 @@ export class Writers {
     const { session, folder } = this.#ground;
     const prefix = join(folder, `${book.account.replaceAll('/', '-')}-${book.versions[version]?.name}.`);
     const query = `SELECT load_id AS load FROM loads FINAL
-      WHERE startsWith(file, {prefix:String}) AND kind != 'rebuild' AND state != 'unloaded' ORDER BY turn`;
+      WHERE (startsWith(file, {prefix:String}) AND kind != 'rebuild'
+          OR file IN (SELECT concat('replay of ', load_id) FROM loads WHERE startsWith(file, {prefix:String})))
+        AND state != 'unloaded' ORDER BY turn`;
     const rows = await retrying(() => select<{ load: string }>(session.store, query, { prefix }));
     return rows.map(({ load }) => load);
   }
