@@ -314,12 +314,24 @@ test('rejected rows are listed, corrected and replayed, and a load is taken back
   expect((await ask(`/v1/replay?load=${load}`, corrected)).json).toMatchObject({ replayed: 0, skipped: 1 });
   expect((await ask(`/v1/rejects?load=${load}`)).text).toBe('');
 
+  const impressions = async () => {
+    const { rows } = await service.report('/v1/campaigns', 'wrong', '2026-03-01', '2026-03-31');
+    return rows.map((row) => row.impressions);
+  };
+  expect(await impressions()).toEqual([4]);
+  const refused = await ask('/v1/unload', { body: { load } });
+  expect(refused.json.detail).toContain('1 rejected row was replayed by load ');
+  const [, replay = ''] = /adtally unload (\S+)\)/.exec(refused.json.detail) ?? [];
   const taken = { before: false, events: 1, months: ['2026-03'] };
-  expect((await ask(`/v1/unload/preview?load=${load}`)).json).toMatchObject(taken);
-  expect((await ask('/v1/unload', { body: { load } })).json).toMatchObject(taken);
-  expect((await ask('/v1/unload', { body: { load } })).json).toMatchObject({ before: true });
-  const { rows } = await service.report('/v1/campaigns', 'wrong', '2026-03-01', '2026-03-31');
-  expect(rows).toMatchObject([{ impressions: 3 }]);
+  for (const [id, rows] of [
+    [replay, { rejected_rows: 0, reopened_rows: 1 }],
+    [load, { rejected_rows: 1, reopened_rows: 0 }],
+  ] as const) {
+    expect((await ask(`/v1/unload/preview?load=${id}`)).json).toMatchObject({ ...taken, ...rows });
+    expect((await ask('/v1/unload', { body: { load: id } })).json).toMatchObject({ ...taken, ...rows });
+    expect((await ask('/v1/unload', { body: { load: id } })).json).toMatchObject({ before: true });
+  }
+  expect(await impressions()).toEqual([]);
 });
 
 test('an operation whose caller leaves goes on to its end', async () => {
