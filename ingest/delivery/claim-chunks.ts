@@ -1,4 +1,4 @@
-import { knownAs, type SendableChunk } from '../chunks/sendable-chunk.ts';
+import { type KnownChunk, knownAs, type SendableChunk } from '../chunks/sendable-chunk.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { type Claim, claimChunk } from './chunk-claims.ts';
@@ -20,6 +20,7 @@ export interface ClaimedChunk {
  * @param unchanged looks whether the input still is what was read of it
  * @param again also bytes that were loaded before and read in another way
  * @param hold given where the chunks take the place of what is loaded, themselves included
+ * @param judged what the command has judged before, by its head
  * @param key of the input; other bytes under it are refused
  * @throws {InputError} for such bytes otherwise, {InputChanged} where the input is another one by now
  */
@@ -34,12 +35,14 @@ export async function* claimChunks(
     unchanged,
     again = false,
     hold,
+    judged,
   }: {
     readonly file: string;
     readonly key?: string | undefined;
     readonly unchanged: () => Promise<void>;
     readonly again?: boolean;
     readonly hold?: Hold | undefined;
+    readonly judged?: ReadonlyMap<string, readonly KnownChunk[]> | undefined;
   },
 ): AsyncGenerator<ClaimedChunk> {
   for await (const chunk of chunks) {
@@ -48,7 +51,9 @@ export async function* claimChunks(
     if (!again) await refuseLoadedOtherwise(ledger, file, chunk, hold?.replaced);
     // Another load may have loaded what the input has become since this one has read it: then these bytes are a part of that.
     if (!knownAs(chunk) && chunk.candidates.some(({ matches }) => !matches)) await unchanged();
-    yield { chunk, claimed, claim: hold ? firstClaim : await claimOf(ledger, load, chunk) };
+    const before = judged?.get(chunk.head)?.find(({ id }) => id === chunk.id)?.loadedRows;
+    if (before !== undefined) yield { chunk, claimed, claim: { how: 'skip', rows: before } };
+    else yield { chunk, claimed, claim: hold ? firstClaim : await claimOf(ledger, load, chunk) };
   }
 }
 

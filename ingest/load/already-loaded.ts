@@ -12,10 +12,16 @@ import { type ChunkPlace, type EventLoadOptions, type LoadResult, placeOf } from
 
 const notLoaded = new Error('some of it is not loaded');
 
+export interface KnownFile {
+  /** See `OpenInput`; undefined where it cannot be read. */
+  readonly begins: string | undefined;
+  /** Absent where some of it may be new, where it is empty, or cannot be read: loading it tells. */
+  readonly loaded: LoadResult | undefined;
+}
+
 /**
- * What is known of a file without anything new: nothing has to be done then, and it needs no load. Its content is read
- * and each of its chunks asked for; neither name nor time of the file matters. Undefined where some of it may be new, where
- * the file is empty, or cannot be read: loading it tells.
+ * What is known of a file: where it has nothing new, nothing has to be done, and it needs no load. Its content is read
+ * and each of its chunks asked for; neither name nor time of the file matters.
  * @param options of an input with a size
  * @param unreadable what is done with an input that cannot be read; absent: it is unknown
  * @throws {LoadError} when ClickHouse fails, {@link Stopped} after a signal
@@ -23,12 +29,13 @@ const notLoaded = new Error('some of it is not loaded');
 export async function alreadyLoaded(
   options: EventLoadOptions,
   unreadable: (error: InputError) => void = () => {},
-): Promise<LoadResult | undefined> {
+): Promise<KnownFile> {
   const { store, input, signal } = options;
   const ledger = openLedger(store, options);
   const counts = noCounts();
   const places: ChunkPlace[] = [];
   let opened: OpenInput | undefined;
+  const isNew = (): KnownFile => ({ begins: opened?.begins, loaded: undefined });
   try {
     opened = await formatOf(input, options.format).open(input, {
       reading: options.reading ?? plainReading(input.name),
@@ -47,21 +54,21 @@ export async function alreadyLoaded(
       chunk.release();
       if (options.reading?.key !== undefined) refuseOtherBytes(input.name, chunk);
       const loadedRows = knownAs(chunk)?.loadedRows;
-      if (loadedRows === undefined) return undefined;
+      if (loadedRows === undefined) return isNew();
       places.push(placeOf(chunk));
       counts.repeatedRows += loadedRows;
       counts.chunks++;
     }
-    if (places.length === 0) return undefined;
+    if (places.length === 0) return isNew();
     const ids = places.map(({ id }) => id);
     const openRejects = await countOpenRejects(store, ids);
     options.onProgress?.(counts);
-    return { ...counts, openRejects, places };
+    return { begins: opened.begins, loaded: { ...counts, openRejects, places } };
   } catch (error) {
-    if (error === notLoaded) return undefined;
+    if (error === notLoaded) return isNew();
     if (error instanceof InputError) {
       unreadable(error);
-      return undefined;
+      return isNew();
     }
     throw loadFailure(error, input.name, signal);
   } finally {

@@ -1,5 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
-import type { SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { KnownChunk, SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type Batch, settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
@@ -35,6 +35,9 @@ export interface ChunkSize {
   readonly chunkBytes?: number | undefined;
 }
 
+/** Chunks that a command has judged, and not stored, by their heads: the ledger does not know them. */
+export type JudgedChunks = ReadonlyMap<string, readonly KnownChunk[]>;
+
 export interface EventLoadOptions extends ChunkSize {
   readonly store: Store;
   readonly input: Input;
@@ -54,6 +57,8 @@ export interface EventLoadOptions extends ChunkSize {
   /** Everything is checked and nothing stored. */
   readonly dryRun?: boolean;
   readonly hold?: Hold;
+  /** Of a dry run: what came before this input. What it has in common with that counts as loaded. */
+  readonly judged?: JudgedChunks;
   readonly rejectLimit?: RejectLimit;
   readonly now: () => Date;
   /** Ends the load after the chunks in flight, and all waiting at once, also for a ClickHouse that does not answer. */
@@ -91,8 +96,8 @@ export interface LoadResult extends Readonly<LoadCounts> {
   readonly storedAt?: number;
   /** How the ledger finds its chunks. */
   readonly places: readonly ChunkPlace[];
-  /** What was held back; absent where it was stored, or let go of. */
-  readonly held?: readonly DeliveredChunk[];
+  /** What a dry run has judged, and holds back where it is told to; absent where it was stored. */
+  readonly judged?: readonly DeliveredChunk[];
 }
 
 /**
@@ -128,7 +133,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
   const unchanged = looksAt(input);
   const { load, opened, failure } = await beginLoad(opening, options, counts);
 
-  /** To be mended, or to take the place of others. */
+  /** To be mended, or what a dry run has judged. */
   const held: DeliveredChunk[] = [];
   const batches: Batch[] = [];
   // Batches that cannot be dropped in spite of retries expire after a day.
@@ -152,7 +157,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
         deliverChunk({ ledger, sender, load, rejectLimit, onSent }, chunk, claim, claimed),
       );
       storedAt = performance.now();
-      if (sent.isHeldBack || sender.holds) held.push(deliveredOf(chunk, sent));
+      if (sent.isHeldBack || !load) held.push(deliveredOf(chunk, sent));
       else if (load) {
         const interrupted =
           sender.interruptions > claimed.interruptions || load.heartbeatLapsedSince(claimed.at);
@@ -183,7 +188,11 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
     if (!opened || failure) throw failure;
     const judge = await judgeOptions(options);
     const sender = new Sender({ ...options, file, judge });
-    const chunks = opened.chunks((head) => knownChunks(readLedger, head));
+    const chunks = opened.chunks(async (head) =>
+      [...(options.judged?.get(head) ?? []), ...(await knownChunks(readLedger, head))].sort(
+        (a, b) => b.bytes - a.bytes,
+      ),
+    );
     const more = { ...options, file, key: reading.key, unchanged };
     const claims = claimChunks(chunks, readLedger, load, sender, more);
     // One more than are sent: it waits with its claim, or has been sent and is looked after.
@@ -214,7 +223,7 @@ export async function loadEvents(options: EventLoadOptions): Promise<LoadResult>
       places,
       ...(storedAt !== undefined && { storedAt }),
       ...(load && { loadId: load.id }),
-      ...(options.hold && { held }),
+      ...(!load && { judged: held }),
     };
   } catch (error) {
     const failure = loadFailure(error, file, signal);

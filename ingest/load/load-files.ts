@@ -1,3 +1,4 @@
+import type { KnownChunk } from '../chunks/sendable-chunk.ts';
 import { MappingError } from '../event/mapping.ts';
 import type { FileReading } from '../event/reading.ts';
 import { type Input, sizeOf } from '../input/input.ts';
@@ -5,12 +6,17 @@ import { InputError } from '../input/input-error.ts';
 import { inOneVersion } from '../input/one-version.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { Stopped } from '../ledger/load-error.ts';
-import { alreadyLoaded } from './already-loaded.ts';
-import { type EventLoadOptions, type LoadResult, loadEvents, senders } from './load-events.ts';
+import { alreadyLoaded, type KnownFile } from './already-loaded.ts';
+import {
+  type EventLoadOptions,
+  type LoadResult,
+  loadEvents,
+  senders,
+} from './load-events.ts';
 import { inParallel } from './parallel.ts';
 
 export interface FileLoadOptions
-  extends Omit<EventLoadOptions, 'input' | 'reading' | 'load' | 'loads' | 'inTurn'> {
+  extends Omit<EventLoadOptions, 'input' | 'reading' | 'load' | 'loads' | 'inTurn' | 'judged'> {
   readonly readingOf: (file: string) => FileReading;
   /** Called for each input when the ledger says of all of it that it is loaded, also where it was so before. */
   readonly onLoaded?: (input: Input, result: LoadResult) => Promise<void>;
@@ -34,7 +40,8 @@ const bytesAtOnce = 80 << 20;
 /**
  * Loads files one after another and stops at the first that fails. A file without anything new makes no load. Small
  * files that follow each other are loaded many at a time, each as a load of its own: what a load costs besides its events
- * is a dozen small statements, which they make together. Not with options that go by the order of all events.
+ * is a dozen small statements, which they make together. Those that begin alike, such as one file at several ages, follow each
+ * other, so that each has what the one before lacks. Not with options that go by the order of all events.
  * @returns the result of each file
  */
 export async function loadFiles(
@@ -57,28 +64,31 @@ export async function loadFiles(
       options.onRetry?.(error);
     },
   });
+  const judged = new Map<string, KnownChunk[]>();
   const settle = async (n: number, input: Input, result: LoadResult): Promise<void> => {
+    for (const { chunk, rows } of result.judged ?? [])
+      judged.set(chunk.head, [...(judged.get(chunk.head) ?? []), { ...chunk, loadedRows: rows }]);
     await options.onLoaded?.(input, result);
     results[n] = result;
   };
   const each = async (
-    numbers: Iterable<number>,
+    runs: Iterable<readonly number[]>,
     atOnce: number,
     work: (n: number, input: Input) => Promise<void>,
   ) => {
     const all = async function* () {
-      for (const n of numbers) {
-        const input = inputs[n];
-        if (input) yield { n, input };
-      }
+      yield* runs;
     };
     const { onFailed } = options;
-    const one = async ({ n, input }: { n: number; input: Input }) => {
-      try {
-        await work(n, input);
-      } catch (error) {
-        if (!onFailed || !comesOfInput(error)) throw error;
-        onFailed(input, error);
+    const one = async (run: readonly number[]) => {
+      for (const n of run) {
+        const input = inputs[n] as Input;
+        try {
+          await work(n, input);
+        } catch (error) {
+          if (!onFailed || !comesOfInput(error)) throw error;
+          onFailed(input, error);
+        }
       }
     };
     await inParallel(all(), atOnce, one, new AbortController(), signal);
@@ -93,32 +103,45 @@ export async function loadFiles(
     // A large one by itself.
     if (next === from) next++;
     const numbers = Array.from({ length: next - from }, (_, n) => from + n);
-    const left = new Set(numbers);
+    const singly = (left: readonly number[]) => left.map((n) => [n]);
+    const known = new Map<number, KnownFile>();
     const largest = Math.max(...sizes.slice(from, next).map((size = 0) => size), 1);
     const fitting = Math.ceil(bytesAtOnce / largest);
     // What has no size cannot be read twice.
     if (!dryRun && sizes[from] !== undefined) {
-      await each(numbers, Math.min(fitting, mostReadAtOnce), async (n, input) => {
-        const loaded = await alreadyLoaded(optionsOf(input));
-        if (!loaded) return;
-        left.delete(n);
-        await settle(n, input, loaded);
+      await each(singly(numbers), Math.min(fitting, mostReadAtOnce), async (n, input) => {
+        const found = await alreadyLoaded(optionsOf(input));
+        known.set(n, found);
+        if (found.loaded) await settle(n, input, found.loaded);
       });
     }
+    const left = numbers.filter((n) => !known.get(n)?.loaded);
     const alone = dedupe || dryRun || rejectLimit || next - from === 1;
-    const atOnce = alone ? 1 : Math.max(1, Math.min(left.size, smallFilesAtOnce, fitting));
+    const runs = alone ? singly(left) : alike(left, (n) => known.get(n)?.begins || n);
+    const atOnce = alone ? 1 : Math.max(1, Math.min(left.length, smallFilesAtOnce, fitting));
     let loads = 0;
     const shared = { inTurn: (send: Send) => inTurn(store, send), loads: () => loads };
-    await each(left, atOnce, async (n, input) => {
+    await each(runs, atOnce, async (n, input) => {
       const load = (own: EventLoadOptions) => {
         loads++;
         return loadEvents(own).finally(() => loads--);
       };
-      const own = { ...optionsOf(input), ...(atOnce > 1 && shared) };
+      const own = { ...optionsOf(input), ...(atOnce > 1 && shared), ...(dryRun && { judged }) };
       await settle(n, input, await loadWhole(own, load, options.takeBack));
     });
   }
   return results.filter((result) => result !== undefined);
+}
+
+/** Numbers in runs that have the same key; each run, and the first of all runs, in their order. */
+function alike(numbers: readonly number[], keyOf: (n: number) => string | number): number[][] {
+  const runs = new Map<string | number, number[]>();
+  for (const n of numbers) {
+    const run = runs.get(keyOf(n));
+    if (run) run.push(n);
+    else runs.set(keyOf(n), [n]);
+  }
+  return [...runs.values()];
 }
 
 /** What was sent of an input that was replaced meanwhile is taken back: it would count beside the new version. */

@@ -79,7 +79,7 @@ export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> 
       for (const name of Object.keys(load.counts) as (keyof typeof load.counts)[])
         load.counts[name] += result[name];
     }
-    const held = results.flatMap((result) => result.held ?? []);
+    const held = results.flatMap((result) => result.judged ?? []);
     await exchange(openLedger(store, options), load, { target, replaced, held }).catch((cause: unknown) => {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`${reason}: run the same command again, which completes the replacement`, { cause });
@@ -107,9 +107,9 @@ async function stageFor(
   replaced: readonly string[],
 ): Promise<readonly LoadResult[]> {
   const { store, target, stage, maxChangePercent = Number.POSITIVE_INFINITY, onTotals } = options;
-  const results = eachChunkOnce(await stage({ load: holder, replaced }));
+  const results = await stage({ load: holder, replaced });
   const held = new Set(
-    results.flatMap((result) => result.held ?? []).map(({ chunk }) => heldBy(chunk.id, holder)),
+    results.flatMap((result) => result.judged ?? []).map(({ chunk }) => heldBy(chunk.id, holder)),
   );
   // Of an object that was replaced while it was read.
   await letGo(store, holder, held);
@@ -129,27 +129,6 @@ async function stageFor(
     );
   }
   return results;
-}
-
-/** What several of the files have in common comes with the first of them. */
-function eachChunkOnce(results: readonly LoadResult[]): LoadResult[] {
-  const seen = new Set<string>();
-  return results.map(({ held: all = [], ...result }) => {
-    const held = all.filter(({ chunk }) => !seen.has(chunk.id));
-    const again = all.filter(({ chunk }) => seen.has(chunk.id));
-    for (const { chunk } of held) seen.add(chunk.id);
-    const sum = (count: 'rows' | 'rejectedRows' | 'leftOut') =>
-      again.reduce((total, each) => total + each[count], 0);
-    return {
-      ...result,
-      held,
-      rows: result.rows - sum('rows'),
-      repeatedRows: result.repeatedRows + sum('rows'),
-      rejectedRows: result.rejectedRows - sum('rejectedRows'),
-      openRejects: result.openRejects - sum('rejectedRows'),
-      leftOutRows: result.leftOutRows - sum('leftOut'),
-    };
-  });
 }
 
 /** @throws when events come that the target would not take back */

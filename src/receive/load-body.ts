@@ -120,10 +120,10 @@ export class BodyLoader {
 
   /** @param leave called where another load of what begins alike has to end first, which may take long */
   async #loaded(options: EventLoadOptions, bundled: boolean, leave: () => void): Promise<LoadResult> {
-    const before = await alreadyLoaded(options, (error) => {
+    const { loaded } = await alreadyLoaded(options, (error) => {
       throw error;
     });
-    if (before) return before;
+    if (loaded) return loaded;
     let counts = bundled;
     if (counts) this.#bundled++;
     const end = () => {

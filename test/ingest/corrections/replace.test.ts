@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
@@ -96,6 +97,24 @@ test('the same file, read through another mapping, takes the place of what it wa
   expect((await replace('--map', 'spend=cost', path)).stderr).toContain('already loaded as load');
   await replaced('--replaces', wrong, '--map', 'spend=cost', path);
   expect(await sound()).toEqual([10, '5']);
+});
+
+test('copies of one file at several ages, in one command, count each event once: in a dry run, loaded, and in the place of others', async () => {
+  const lines = events(6);
+  const texts = lines.map((_, n) => ndjson(lines.slice(0, n + 1)));
+  // Those that come first are slower to read.
+  const copies = await Promise.all(
+    texts.map((text, n) => (n < 3 ? file(`h${n}.ndjson.gz`, gzipSync(text)) : file(`h${n}.ndjson`, text))),
+  );
+  const dry = JSON.parse((await replace(...copies, '--dry-run')).stdout);
+  expect(dry).toMatchObject({ rows: 6, repeated_rows: 15 });
+  expect((await run(['ingest', 'events', ...copies])).code).toBe(0);
+  expect(await sound()).toEqual([6, '0.6']);
+
+  const old = await load(await file('old.ndjson', ndjson(events(3, { campaign_id: 'old' }))));
+  const { stdout } = await replace(...copies, '--replaces', old);
+  expect(JSON.parse(stdout)).toMatchObject({ rows: 6, repeated_rows: 15 });
+  expect(await sound()).toEqual([6, '0.6']);
 });
 
 test('days of an account are replaced, whichever loads brought them, on both sides of an event', async () => {

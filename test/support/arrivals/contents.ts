@@ -64,9 +64,9 @@ export class Content {
   async isLoaded(store: Store, version = Math.max(this.shown, 0)): Promise<boolean> {
     const input = heldInput('content', [this.format], this.bytesOf(version));
     const reading = mappedReading('content', defaultMapping, () => {});
-    const loaded = (await alreadyLoaded({ store, input, reading, now: () => new Date() })) !== undefined;
+    const { loaded } = await alreadyLoaded({ store, input, reading, now: () => new Date() });
     if (loaded) this.settled = Math.max(this.settled, version);
-    return loaded;
+    return loaded !== undefined;
   }
 
   /** Nothing shows it any more: what the ledger has of it counts, whole versions alone. */
