@@ -133,11 +133,7 @@ export async function noteBatch(
   token: string,
   since: number,
 ): Promise<void> {
-  let noted: number;
-  do {
-    noted = performance.now();
-    await recordChunk(ledger, load, chunk, 'claimed', { batch: token });
-  } while (await load.requeueIfLapsed(ledger, noted));
+  await recordChunk(ledger, load, chunk, 'claimed', { batch: token });
   await requireOwn(ledger, load, chunk, since);
 }
 

@@ -136,9 +136,9 @@ export const storedRows = together<string, StoredRows>(async (store, chunks) => 
              uniqExactIf(line, ${dismissedRejects}) AS dismissed FROM rejected_rows WHERE chunk IN {chunks:Array(String)} GROUP BY chunk
     ) AS c GROUP BY chunk`;
   const stored = await select<StoredRows & { chunk: string }>(store, query, { chunks });
-  const none = { rows: 0, rejectedRows: 0, dismissedRows: 0, future: 0, early: 0 };
+  const none = { chunk: '', rows: 0, rejectedRows: 0, dismissedRows: 0, future: 0, early: 0 };
   return chunks.map((id) => {
-    const { chunk: _, ...rows } = stored.find(({ chunk }) => chunk === id) ?? { ...none, chunk: id };
+    const { chunk: _, ...rows } = stored.find(({ chunk }) => chunk === id) ?? none;
     return rows;
   });
 });

@@ -115,9 +115,8 @@ export class Sender {
   async send(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
     if (this.counts || chunk.source.condition) return this.#sendHeldBack(chunk, sending);
     const { loads } = this.#options;
-    if (sending.first && loads && chunk.bundled) {
-      return this.#sendTogether({ ...chunk, bundled: chunk.bundled }, sending, loads);
-    }
+    const { bundled } = chunk;
+    if (sending.first && loads && bundled) return this.#sendTogether(chunk, bundled, sending, loads);
     await this.#insert('incoming', chunk, sending);
     if (await this.#inCluster()) await this.#insert('publisher_events', chunk, sending);
     sending.onSent();
@@ -142,12 +141,13 @@ export class Sender {
 
   /** With chunks of other loads, in one statement. */
   async #sendTogether(
-    chunk: SendableChunk & Pick<BatchedChunk, 'bundled'>,
+    chunk: SendableChunk,
+    bundled: BatchedChunk['bundled'],
     { loadTime, loadId, note, before }: Sending,
     loads: () => number,
   ): Promise<SentRows> {
     const { store, judge, file } = this.#options;
-    const { id, head, bundled } = chunk;
+    const { id, head } = chunk;
     const batch = await sendTogether(store, {
       ...{ id, head, bundled, judge, loadTime, loadId, file, note, before, loads },
       retries: this.#retries,

@@ -43,12 +43,12 @@ function readMachine(): string {
 
 /** Whether a load with a fresh heartbeat still runs: a load on this machine does while its process exists. */
 export function isAlive({ host, pid }: LoadHeartbeat): boolean {
-  if (host !== machine() || pid === process.pid) return true;
+  if (host !== machine()) return true;
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
 
@@ -65,6 +65,6 @@ function readUserName(): string {
   try {
     return userInfo().username;
   } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
+    return `uid ${process.getuid?.()}`;
   }
 }

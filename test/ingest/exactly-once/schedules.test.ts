@@ -5,6 +5,7 @@ import type { FaultKind } from '../../support/simulated/connection.ts';
 import { crashesAtEveryStep } from '../../support/simulated/every-step.ts';
 import { type Loader, runSchedule, type Schedule } from '../../support/simulated/rounds.ts';
 import { schedules } from '../../support/simulated/schedules.ts';
+import type { Program } from '../../support/simulated/server.ts';
 import { simulateTime } from '../../support/simulated/time.ts';
 
 let undo = () => {};
@@ -147,6 +148,49 @@ test.each([
     expect(steps.slice(0, 3)).toEqual(['stored', 'stored', 'forgotten']);
   },
 );
+
+test('what the engine has forgotten since a chunk was sent first is not relied on, whoever has claimed the chunk since', async () => {
+  // Behind the insert, and behind the claim on what the first has sent.
+  const sent = { ...loader(0, 'alone', 16, 'killed behind it', 0), isHere: true };
+  const claims = { ...loader(25_000, 'alone', 10, 'killed behind it', 0), isHere: true };
+  const round = { seed: 0, wayMs: 1, forgetsAt: 1_000, loaders: [sent, claims] };
+  const { ends, wrong } = await runSchedule(round);
+  expect(ends).toEqual(['killed', 'killed']);
+  expect(wrong).toEqual([]);
+});
+
+/** Runs two loaders, the second from 1 s on, and tells when each of them has stored something, in seconds. */
+async function storing(first: Loader) {
+  const second: Loader = { startsAt: 1_000, sends: first.sends, isHere: false, runs: 1, faults: [] };
+  const seconds = new Map<Program, number[]>();
+  const round = { seed: 0, wayMs: 1, loaders: [first, second] };
+  const { ends, wrong } = await runSchedule(round, ({ query }, _, now, program) => {
+    const own = seconds.get(program) ?? [];
+    seconds.set(program, own);
+    if (query.startsWith('INSERT INTO incoming (')) own.push(Math.round(now / 1_000));
+  });
+  expect(wrong).toEqual([]);
+  return { ends, seconds: [...seconds.values()].slice(0, 2) };
+}
+
+test('a load that takes long is waited for as long as it shows that it runs', async () => {
+  const slow = loader(0, 'counted', 17, 'late', 40_000);
+  expect(await storing(slow)).toEqual({ ends: ['loaded', 'loaded'], seconds: [[0, 40], []] });
+});
+
+test('a load that was silent, and has shown since that it runs, stores nothing that another has taken over', async () => {
+  const silent: Loader = {
+    ...{ startsAt: 0, sends: 'counted', isHere: false, runs: 1 },
+    faults: [
+      { at: 17, kind: 'late', ms: 40_000 },
+      { at: 20, kind: 'paused behind it', ms: 16_000 },
+    ],
+  };
+  expect(await storing(silent)).toEqual({
+    ends: ['loaded', expect.stringContaining('another load has gone on with what it was at')],
+    seconds: [[0], [15, 15]],
+  });
+});
 
 test('two chunks of a batch that are sent again at once take nothing from each other', async () => {
   const killed = { ...loader(0, 'together', 27, 'killed before it', 0), isHere: true };
