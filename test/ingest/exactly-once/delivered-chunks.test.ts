@@ -1,0 +1,97 @@
+import { expect, test, vi } from 'vitest';
+import type { SendableChunk } from '../../../ingest/chunks/sendable-chunk.ts';
+import type { SendableClaim } from '../../../ingest/delivery/chunk-claims.ts';
+import { deliverChunk } from '../../../ingest/delivery/deliver-chunk.ts';
+import type { Sender, SentRows } from '../../../ingest/delivery/sender.ts';
+import { openLedger } from '../../../ingest/ledger/ledger.ts';
+import type { Load } from '../../../ingest/ledger/load.ts';
+import { LoadError } from '../../../ingest/ledger/load-error.ts';
+import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
+
+// What becomes of a chunk by what is sent of it. The ledger is not asked: here it has no store.
+const chunk = { id: 'chunk', unit: 'line', firstLine: 4, rows: 10 } as SendableChunk;
+const first: SendableClaim = { how: 'send', loadTime: '2026-03-01 00:00:00.000000' };
+const load = {
+  id: 'load',
+  heartbeatLapsedSince: () => false,
+  requeueIfLapsed: async () => false,
+} as unknown as Load;
+const none = { rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0, future: 0, early: 0, rejects: [] };
+const all: SentRows = { ...none, rows: 4, rejectedRows: 3, duplicates: 2, leftOut: 1 };
+
+function delivery(answers: Partial<Pick<Sender, 'send' | 'holdBack' | 'counts'>>, isDryRun = false) {
+  const sender = {
+    interruptions: 0,
+    counts: false,
+    holds: false,
+    send: vi.fn(),
+    holdBack: vi.fn(),
+    ...answers,
+  };
+  const rejectLimit = new RejectLimit({ rows: 5 });
+  const takeBack = vi.spyOn(rejectLimit, 'takeBack');
+  const deliver = (claim: SendableClaim = first) =>
+    deliverChunk(
+      {
+        ...{
+          ledger: openLedger({} as Parameters<typeof openLedger>[0]),
+          load: isDryRun ? undefined : load,
+          rejectLimit,
+          onSent: () => {},
+        },
+        sender: sender as unknown as Sender,
+      },
+      chunk,
+      claim,
+      { interruptions: 0, at: 0 },
+    );
+  return { sender, takeBack, deliver };
+}
+
+test('a chunk is sent when each of its records is an event, a duplicate, rejected or left out', async () => {
+  const { sender, deliver } = delivery({ send: async () => all });
+  expect(await deliver()).toEqual({ ...all, isHeldBack: false });
+  expect(sender.holdBack).not.toHaveBeenCalled();
+});
+
+test('a chunk whose records are not all accounted for does not count as loaded, and what is there is told', async () => {
+  const { deliver } = delivery({ send: async () => ({ ...all, rows: 3 }) });
+  await expect(deliver()).rejects.toThrow(LoadError);
+  await expect(deliver()).rejects.toThrow(
+    /from line 4 has 10 records, but .* has 3 events and 3 rejected rows of it, beside 2 duplicates, and left out 1\. .*chunk chunk$/,
+  );
+  const { deliver: another } = delivery({ send: async () => ({ ...none, rows: 3 }) });
+  await expect(another()).rejects.toThrow(/has 3 events and 0 rejected rows of it\. It/);
+  // A dry run stores nothing.
+  const { deliver: tried } = delivery({ send: async () => ({ ...all, rows: 3 }) }, true);
+  expect(await tried()).toMatchObject({ rows: 3, isHeldBack: false });
+});
+
+test('a failure to send a chunk is told, and is no reason to hold it back', async () => {
+  const { sender, deliver } = delivery({ send: () => Promise.reject(new Error('refused')) });
+  await expect(deliver()).rejects.toThrow('refused');
+  expect(sender.holdBack).not.toHaveBeenCalled();
+});
+
+test('where rows count for a limit, a chunk of a batch is counted before it is stored again', async () => {
+  const { sender, deliver } = delivery({ counts: true, holdBack: async () => all });
+  expect(await deliver({ ...first, how: 'send-again', batch: 'batch' })).toMatchObject({ isHeldBack: true });
+  expect(sender.send).not.toHaveBeenCalled();
+});
+
+test('what is held back is judged again where an interrupted attempt went on beside it, and fails where none did', async () => {
+  const again: SendableClaim = { ...first, how: 'hold-back' };
+  const twice = { ...all, rows: 8, rejectedRows: 6 };
+  const { deliver } = delivery({ holdBack: async () => twice });
+  await expect(deliver(again)).rejects.toThrow('has 8 events');
+
+  const holdBack = vi
+    .fn(async () => all)
+    .mockImplementationOnce(async () => {
+      interrupted.sender.interruptions++;
+      return twice;
+    });
+  const interrupted = delivery({ holdBack });
+  expect(await interrupted.deliver(again)).toEqual({ ...all, isHeldBack: true });
+  expect(interrupted.takeBack.mock.calls).toEqual([[10, 6]]);
+});
