@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { transformSync } from 'esbuild';
 import type * as Embedded from '../../clickhouse/embedded/embedded.ts';
 import type * as LocalCluster from '../../clickhouse/embedded/local-cluster.ts';
 import { writeBundles } from '../../src/cli/write-bundles.ts';
@@ -57,6 +59,18 @@ export async function compile(mode: string): Promise<{ remove(): Promise<void> }
   }
   process.env[variable] = folder;
   return { remove };
+}
+
+/**
+ * Of a module: makes it another one in what is compiled, for the commands that are started from now on.
+ * @param path of its source, from the checkout
+ * @throws before the setup of a run has compiled it
+ */
+export function compileAs(path: string, source: string): void {
+  const folder = process.env[variable];
+  if (!folder) throw new Error(`nothing is compiled in which ${path} could be another module`);
+  const named = source.replaceAll(/((?:from|import) ?\(?'\.[^']*)\.ts'/g, "$1.js'");
+  writeFileSync(join(folder, path.replace(/\.ts$/, '.js')), transformSync(named, { loader: 'ts' }).code);
 }
 
 /** The arguments with which Node starts a module of the checkout, named without its ending. */
