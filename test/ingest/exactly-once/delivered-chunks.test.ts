@@ -19,7 +19,10 @@ const load = {
 const none = { rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0, future: 0, early: 0, rejects: [] };
 const all: SentRows = { ...none, rows: 4, rejectedRows: 3, duplicates: 2, leftOut: 1 };
 
-function delivery(answers: Partial<Pick<Sender, 'send' | 'holdBack' | 'counts'>>, isDryRun = false) {
+function delivery(
+  answers: Partial<Pick<Sender, 'send' | 'holdBack' | 'counts'>>,
+  of: { readonly load?: Load; readonly store?: object } = { load },
+) {
   const sender = {
     interruptions: 0,
     counts: false,
@@ -34,8 +37,8 @@ function delivery(answers: Partial<Pick<Sender, 'send' | 'holdBack' | 'counts'>>
     deliverChunk(
       {
         ...{
-          ledger: openLedger({} as Parameters<typeof openLedger>[0]),
-          load: isDryRun ? undefined : load,
+          ledger: openLedger((of.store ?? {}) as Parameters<typeof openLedger>[0]),
+          load: of.load,
           rejectLimit,
           onSent: () => {},
         },
@@ -63,8 +66,23 @@ test('a chunk whose records are not all accounted for does not count as loaded, 
   const { deliver: another } = delivery({ send: async () => ({ ...none, rows: 3 }) });
   await expect(another()).rejects.toThrow(/has 3 events and 0 rejected rows of it\. It/);
   // A dry run stores nothing.
-  const { deliver: tried } = delivery({ send: async () => ({ ...all, rows: 3 }) }, true);
+  const { deliver: tried } = delivery({ send: async () => ({ ...all, rows: 3 }) }, {});
   expect(await tried()).toMatchObject({ rows: 3, isHeldBack: false });
+});
+
+test.each([
+  ['was interrupted', 1, false],
+  ['was taken for dead', 0, true],
+])('what the engine may have forgotten is held back where the load %s meanwhile', async (_, more, lapsed) => {
+  const silent = { ...load, heartbeatLapsedSince: () => lapsed } as unknown as Load;
+  const store = { query: async () => ({ json: async () => [{ forgotten: 1 }] }) };
+  const send = vi.fn(async () => {
+    disturbed.sender.interruptions += more;
+    return all;
+  });
+  const disturbed = delivery({ send, holdBack: async () => all }, { load: silent, store });
+  expect(await disturbed.deliver()).toMatchObject({ isHeldBack: true });
+  expect(disturbed.takeBack.mock.calls).toEqual([[10, 3]]);
 });
 
 test('a failure to send a chunk is told, and is no reason to hold it back', async () => {
