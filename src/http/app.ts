@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
 import {
   adjustmentsPath,
@@ -124,7 +123,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const body = requestBody(maxBodyBytes);
   const reports = { ...deps, onBroken, onFound };
 
-  app.use(requestId(), withAnswerHeaders);
+  app.use(withAnswerHeaders);
   app.use(noteCaller(deps.callerOf));
   app.use(observe(log, metrics, deps.outcomes, deps.traces));
   app.use(requirePlainMessage, requirePlainPath);

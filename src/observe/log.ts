@@ -4,7 +4,16 @@ import pino, { type DestinationStream, type LevelWithSilent, type Logger } from 
 export function openLog(level: LevelWithSilent, destination: DestinationStream): Logger {
   // An error of ioredis carries the command that failed; that of a login has the password.
   const redact = { paths: ['err.command'], remove: true };
-  return pino({ level, redact, timestamp: false, mixin: () => ({ time: Date.now() }) }, destination);
+  return pino(
+    {
+      level,
+      redact,
+      timestamp: false,
+      mixin: () => ({ time: Date.now() }),
+      mixinMergeStrategy: (line, now) => ('time' in line ? line : Object.assign(now, line)),
+    },
+    destination,
+  );
 }
 
 /** Writes the lines of a turn of the event loop in one go, and those of the last turn when the process ends. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { requestId } from 'hono/request-id';
 import type { Logger } from 'pino';
 import type { Counter } from 'prom-client';
 import { isTransient } from '../../clickhouse/retry.ts';
@@ -72,7 +71,7 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
   const requireReady = () => {
     if (deps.isStopping() || readiness.finding !== 'ready') throw storeBusy();
   };
-  app.use(requestId(), withAnswerHeaders);
+  app.use(withAnswerHeaders);
   app.use(noteCaller(deps.callerOf));
   app.use(observe(log, metrics, undefined, deps.traces));
   app.use(requirePlainMessage, requirePlainPath);

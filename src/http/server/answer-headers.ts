@@ -1,8 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
 import type { MiddlewareHandler } from 'hono';
 
 /** Headers of every answer: no cache on the way keeps it, and no browser guesses another content type. */
 export const answerHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
+
+/** What a caller may call a request; others get an id from the service. */
+const callersId = /^[\w=-]{1,255}$/;
 
 /**
  * Gives every answer these headers, and the id of its request; a route may say otherwise. They are set on the response of
@@ -12,8 +16,11 @@ export const withAnswerHeaders: MiddlewareHandler<{
   Bindings: HttpBindings;
   Variables: { requestId: string };
 }> = (c, next) => {
-  const { outgoing } = c.env;
+  const { incoming, outgoing } = c.env;
+  const given = incoming.headers['x-request-id'];
+  const id = typeof given === 'string' && callersId.test(given) ? given : randomUUID();
+  c.set('requestId', id);
   for (const [name, value] of Object.entries(answerHeaders)) outgoing.setHeader(name, value);
-  outgoing.setHeader('X-Request-Id', c.get('requestId'));
+  outgoing.setHeader('X-Request-Id', id);
   return next();
 };

@@ -52,8 +52,10 @@ export function observe(
         },
         failed: status >= 500 || !complete,
       });
+      const time = Date.now();
+      const rows = report && complete ? await rowsOf(report) : undefined;
       const line = {
-        time: Date.now(),
+        time,
         request: c.get('requestId'),
         address: c.get('address'),
         account: c.get('account'),
@@ -66,9 +68,10 @@ export function observe(
         complete,
         ...c.get('received'),
         ...report,
+        rows,
         duration_ms: Math.round(seconds * 1000),
       };
-      log.info({ ...line, rows: report && complete ? await rowsOf(report) : undefined }, 'answered');
+      log.info(line, 'answered');
     });
     return next();
   };
