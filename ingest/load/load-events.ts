@@ -107,15 +107,28 @@ export interface LoadResult extends Readonly<LoadCounts> {
  * {@link Stopped} after a signal
  */
 export async function loadEvents(options: EventLoadOptions): Promise<LoadResult> {
+  const { signal } = options;
+  const stopReading = new AbortController();
+  // AbortSignal.any takes thirty times as long, and leaves something at a signal that lives as long as a service.
+  const stop = () => stopReading.abort(signal?.reason);
+  if (signal?.aborted) stop();
+  signal?.addEventListener('abort', stop);
+  try {
+    return await loadChunks(options, stopReading);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** @param stopReading ends the reading of chunks that will not be sent any more */
+async function loadChunks(options: EventLoadOptions, stopReading: AbortController): Promise<LoadResult> {
   const { store, input, dedupe = false, rejectLimit, signal } = options;
   const { name: file } = input;
   const format = formatOf(input, options.format);
   const counts = options.load?.counts ?? noCounts();
   const ledger = openLedger(store, options);
   const parallel = dedupe ? 1 : senders;
-  // Ends the reading of chunks that will not be sent any more.
-  const stopReading = new AbortController();
-  const readSignal = signal ? AbortSignal.any([signal, stopReading.signal]) : stopReading.signal;
+  const readSignal = stopReading.signal;
   const readLedger = openLedger(store, { ...options, signal: readSignal });
   const inSlot = atMost(parallel, readSignal);
 

