@@ -7,12 +7,7 @@ import { inOneVersion } from '../input/one-version.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { Stopped } from '../ledger/load-error.ts';
 import { alreadyLoaded, type KnownFile } from './already-loaded.ts';
-import {
-  type EventLoadOptions,
-  type LoadResult,
-  loadEvents,
-  senders,
-} from './load-events.ts';
+import { type EventLoadOptions, type LoadResult, loadEvents, senders } from './load-events.ts';
 import { inParallel } from './parallel.ts';
 
 export interface FileLoadOptions
