@@ -52,6 +52,16 @@ async function load(path: string, ...flags: string[]): Promise<void> {
   expect(code, stderr).toBe(0);
 }
 
+test('of a row that no event adds to it says so, and shows no empty table', async () => {
+  await load(await file('events.ndjson', lines(2).join('')));
+  const none = ['explain', own.account, 'campaign_id=zzz', ...days];
+  const stderr = 'no event of these days adds to such a row\n';
+  expect(await run(none)).toMatchObject({ code: 0, stdout: '', stderr });
+  const asJson = await run([...none, '--json']);
+  expect(asJson).toMatchObject({ code: 0, stderr });
+  expect(JSON.parse(asJson.stdout)).toMatchObject({ result: { parts: [] }, lines: [] });
+});
+
 test('each chunk is found again in its file, and there the records of the row', async () => {
   const path = await file('events.ndjson', `\n${lines(300).join('')}`);
   await loadEvents({ store: db.store, input: new LocalFile(path), chunkBytes: 20_000, now });

@@ -13,7 +13,7 @@ import { questionedBy } from '../../report/damage.ts';
 import { compileExplanation, differs } from '../../report/explain/compile-explanation.ts';
 import { explainedRow, rowKeys } from '../../report/explain/explain-request.ts';
 import { accountId, day, requireRange, usage } from '../command/arguments.ts';
-import { config, line, print, withStore } from '../command/command.ts';
+import { config, line, print, say, withStore } from '../command/command.ts';
 import { addMappingOptions } from '../command/mapping-options.ts';
 import { type ChunkPlace, describeLines, explainedLines } from './explained-lines.ts';
 
@@ -80,11 +80,13 @@ async function explainRow(
     await requireWholeStore(store, questioned);
     const answer = (await text(await reader.stream(explained))).trimEnd();
     await requireWholeStore(store, questioned);
-    if (!json) print(await tableOf(reader, family, answer));
+    const parts = partsOf(answer);
+    if (parts.length === 0) say('no event of these days adds to such a row');
+    else if (!json) print(await tableOf(reader, family, answer));
     const { format, movedTo, allFiles } = flags;
     const maxBytes = allFiles ? Number.POSITIVE_INFINITY : 1 << 30;
     const looked = { mapping, ...(format && { format }), ...(movedTo && { movedTo }), maxBytes };
-    const lines = await explainedLines(store, reader, asked, placesIn(answer), looked);
+    const lines = await explainedLines(store, reader, asked, placesIn(parts), looked);
     // The figures stay as ClickHouse wrote them: they may have more digits than a number of JavaScript.
     if (json) print(`${answer.slice(0, -1)},"lines":${JSON.stringify(lines)}}`);
     else for (const told of describeLines(lines)) print(line([told]));
@@ -135,10 +137,13 @@ async function tableOf(reader: Reader, family: string, answer: string): Promise<
   return (await text(table)).trimEnd();
 }
 
+function partsOf(answer: string): readonly Part[] {
+  return (JSON.parse(answer) as { result: { parts: readonly Part[] } }).result.parts;
+}
+
 /** Where the chunks of an answer are; of several parts of a chunk, which have other reasons, one. */
-function placesIn(answer: string): ChunkPlace[] {
-  const { result } = JSON.parse(answer) as { result: { parts: readonly Part[] } };
-  const places = result.parts.flatMap(({ kind, chunk, file }) =>
+function placesIn(parts: readonly Part[]): ChunkPlace[] {
+  const places = parts.flatMap(({ kind, chunk, file }) =>
     kind !== 'replay' && chunk && file ? [[chunk, { chunk, file }] as const] : [],
   );
   return [...new Map(places).values()];
