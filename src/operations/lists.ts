@@ -63,7 +63,7 @@ const days = z
     from: eventDay('first day, yyyy-mm-dd'),
     to: eventDay('last day, yyyy-mm-dd'),
   })
-  .refine(({ from, to }) => from <= to, { path: ['to'], message: 'must not be before from' });
+  .refine(({ from, to }) => from <= to, { path: ['to'], message: 'must not be before the first day' });
 const accountConfirmed = confirmed.extend({
   known: z.boolean().describe('Whether there is any event of the account. If not, its id may be misspelled.'),
 });

@@ -44,7 +44,7 @@ describe('usage', () => {
     ['ingest events x --parallel=3', /unknown option '--parallel=3'/],
     ['ingest events x --format xml', /--format/],
     ['confirm acme --from 2026-02-01 --to 2026-02-30', /--to/],
-    ['confirm acme --from 2026-02-02 --to 2026-02-01', /--to/],
+    ['confirm acme --from 2026-02-02 --to 2026-02-01', /--to must not be before the first day/],
     ['confirm acme --to 2026-02-01', /--from/],
     ['confirm acme --from 1970-12-31 --to 1971-01-01', /--from.*from 1971-01-01 to 2149-06-04/s],
     ['verify --from 2026-02-02 --to 2026-02-01', /--to/],

@@ -28,7 +28,7 @@ const list = async () => JSON.parse((await run('schedule', 'list', '--json')).st
 
 test.each([
   [['campaigns/country', 'anna@example.com', '--every', 'day'], /report must be one of campaigns, /],
-  [['campaigns', 'anna', '--every', 'day'], /to\.0 must be a mail address/],
+  [['campaigns', 'anna', '--every', 'day'], /^error: to "anna" must be a mail address$/m],
   [['campaigns', 'anna@example.com'], /--every is required/],
   [['campaigns', 'anna@example.com', '--every', 'day', '--at', '24:00'], /--at must be a time of day/],
   [['campaigns', 'anna@example.com', '--every', 'day', '--body', '[1]'], /--body must be a JSON object/],

@@ -59,10 +59,17 @@ export function addOperation(
     const formats = fieldOf('format').enum ?? [];
     const format = csv ? 'csv' : !json ? 'table' : formats.includes('json') ? 'json' : 'ndjson';
     const chosen = formats.length > 0 ? { format } : { json };
-    await act({ ...options, ...Object.fromEntries(words), ...chosen }).catch((error: unknown) => {
-      const field = error instanceof InvalidRequest ? (error.field ?? '') : '';
-      const isOption = field in properties && !named.includes(field);
-      throw isOption && error instanceof Error ? usage(`--${error.message}`) : error;
+    const given: Given = { ...options, ...Object.fromEntries(words), ...chosen };
+    await act(given).catch((error: unknown) => {
+      if (!(error instanceof InvalidRequest) || error.field === undefined) throw error;
+      const [field = '', place] = error.field.split('.');
+      if (!(field in properties)) throw error;
+      const list = given[field];
+      const what =
+        place !== undefined && Array.isArray(list)
+          ? `${field} ${JSON.stringify(list[Number(place)])}`
+          : error.field;
+      throw usage(`${named.includes(field) ? '' : '--'}${what}${error.message.slice(error.field.length)}`);
     });
   });
 }
