@@ -1,5 +1,6 @@
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
+import { optionHint } from '../input/option-hint.ts';
 import { type Counted, isLineEnd, linesIn, newline, recordsIn, trimEnd } from './count-records.ts';
 import { maxQuotedBytes, scanRecords } from './csv/records.ts';
 import { ReadMemory } from './read-memory.ts';
@@ -183,7 +184,7 @@ export class LineReader {
 
   #endless(what: 'line' | 'record'): InputError {
     return new InputError(
-      `${this.#options.file} line ${this.line}: no ${what} end within ${maxLineBytes >> 20} MiB; is the file one event a line? --records names the array of a JSON object`,
+      `${this.#options.file} line ${this.line}: no ${what} end within ${maxLineBytes >> 20} MiB; is the file one event a line?${optionHint('records', 'names the array of a JSON object')}`,
     );
   }
 

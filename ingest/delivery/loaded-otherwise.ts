@@ -2,6 +2,7 @@ import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { knownAs, type SendableChunk } from '../chunks/sendable-chunk.ts';
 import { InputError } from '../input/input-error.ts';
+import { hint } from '../input/option-hint.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openRejects } from '../rejects/rejected-rows.ts';
 
@@ -47,6 +48,6 @@ export async function refuseLoadedOtherwise(
   )?.loadId;
   if (load === undefined) return;
   throw new LoadedOtherwise(
-    `${file}: what begins at ${chunk.unit} ${chunk.firstLine} was already loaded as load ${load}, but read in another way (mapping, time zone or delimiter), and would count twice. Take that load back first (adtally unload ${load}), or load it all the same with --again`,
+    `${file}: what begins at ${chunk.unit} ${chunk.firstLine} was already loaded as load ${load}, but read in another way (mapping, time zone or delimiter), and would count twice. Take that load back first (adtally unload ${load}), or let it count twice${hint('--again', 'an Idempotency-Key', 'loads it all the same')}`,
   );
 }

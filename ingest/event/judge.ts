@@ -7,6 +7,7 @@ import {
   fieldSpecs,
 } from '../../catalog/events.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
+import { optionHint } from '../input/option-hint.ts';
 import type { Condition } from './expressions.ts';
 import { MappingError } from './mapping.ts';
 import { lineBits } from './record-place.ts';
@@ -27,7 +28,7 @@ interface FieldRule extends Rule {
 }
 
 /** Said of a member that no event has. */
-export const unknownField = 'is not a field of an event; --ignore-unknown leaves it out';
+export const unknownField = `is not a field of an event${optionHint('ignore_unknown', 'leaves it out', true)}`;
 
 /** Columns of `incoming` that a judged record has. */
 export const judgedColumns = [
@@ -171,7 +172,13 @@ function rulesOf(
   const required: FieldRule[] = [
     { field: 'event_time', broken: `NOT ${readings.event_time.given}`, reason: 'is required' },
     ...(requireEventId
-      ? [{ field: 'event_id' as const, broken: "t_event_id = ''", reason: 'is required with --dedupe' }]
+      ? [
+          {
+            field: 'event_id' as const,
+            broken: "t_event_id = ''",
+            reason: 'is required where duplicates are skipped',
+          },
+        ]
       : []),
   ];
   const own = eventFields.flatMap((field) =>

@@ -1,5 +1,6 @@
 import { countFields, type EventField, eventFields, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { InputError } from '../input/input-error.ts';
+import { optionHint } from '../input/option-hint.ts';
 import {
   compileMapping,
   defaultMapping,
@@ -165,7 +166,7 @@ function requireKnown(file: string, unknown: readonly string[]): void {
       ? `column ${unknown[0]} is not a field of an event`
       : `columns ${unknown.join(', ')} are not fields of an event`;
   throw new InputError(
-    `${file}: ${what}; there are ${eventFields.join(', ')}. --ignore-unknown leaves ${unknown.length === 1 ? 'it' : 'them'} out`,
+    `${file}: ${what}; there are ${eventFields.join(', ')}${optionHint('ignore_unknown', `leaves ${unknown.length === 1 ? 'it' : 'them'} out`, true)}`,
   );
 }
 

@@ -1,6 +1,7 @@
 import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
 import { InputError } from '../input/input-error.ts';
+import { optionHint } from '../input/option-hint.ts';
 import type { ColumnText } from './expressions.ts';
 import type { Mapping } from './mapping.ts';
 import { type RecordSource, sentAs } from './record-source.ts';
@@ -42,7 +43,7 @@ export function readColumns(file: string, schema: readonly SchemaColumn[], mappi
     return [{ name, ...column.read }];
   });
   if (columns.length > 0) return columns;
-  throw new InputError(`${file}: no field is read from any of its columns; name one with --map`);
+  throw new InputError(`${file}: no field is read from any of its columns${optionHint('map', 'names one')}`);
 }
 
 /** Formats with a schema: values of the file's own types, and text of every other. Parameter: `firstLine`. */

@@ -1,5 +1,6 @@
 import { eventTypes, type FieldKind, type FieldSpec } from '../../catalog/events.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
+import { optionHint } from '../input/option-hint.ts';
 import { anyNumber, firstOf, hasMorePlaces, matches } from './sql.ts';
 
 /** What a value and its rules refer to; computed once for each record, in a layer of its own. */
@@ -61,8 +62,7 @@ const serialPattern = '^[0-9]{5}([.,][0-9]{1,17})?$';
 const plainMoney = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
 
 export const truthReason = 'must be true or false';
-const timeReason =
-  'must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970 (--dates excel reads serial dates)';
+const timeReason = `must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970${optionHint('dates', 'reads serial dates', 'excel')}`;
 
 /** Reads the text of a field; `text` is a SQL expression of type String, empty where the record has no text. */
 export function readText(spec: FieldSpec, text: string, options: ReadingOptions): Reading {
@@ -214,7 +214,12 @@ function moneyOf(text: string, round: boolean): Value {
       },
       ...(round
         ? []
-        : [{ broken: breaks(number, 2), reason: 'has more than 6 decimal places; --round-money rounds it' }]),
+        : [
+            {
+              broken: breaks(number, 2),
+              reason: `has more than 6 decimal places${optionHint('round_money', 'rounds it', true)}`,
+            },
+          ]),
     ],
   };
 }

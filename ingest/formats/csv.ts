@@ -59,7 +59,7 @@ function firstCells(file: string, line: string, delimiter: string, escapes: bool
   try {
     return (parseCsv(line, { delimiter, relax_quotes: true }) as string[][])[0] ?? [];
   } catch (cause) {
-    throw new InputError(`${file}: the first line is not CSV; is --format right?`, { cause });
+    throw new InputError(`${file}: the first line is not CSV; is the format right?`, { cause });
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Framing } from '../chunks/framed-records.ts';
 import { sentAs } from '../event/record-source.ts';
 import type { Rule } from '../event/values.ts';
+import { optionHint } from '../input/option-hint.ts';
 
 /** What records of text are read as. */
 export const structureOf = (framing: Framing): string =>
@@ -18,8 +19,7 @@ export function records(framing: Framing): string {
 export const unreadable: readonly Rule[] = [
   {
     broken: 'NOT isValidUTF8(record)',
-    reason:
-      'the record is not valid UTF-8; if the file is encoded in another way, unload this load, then name it by --encoding',
+    reason: `the record is not valid UTF-8${optionHint('encoding', 'names another encoding: unload this load first')}`,
   },
   { broken: "position(record, '\\0') > 0", reason: 'the record holds a NUL byte' },
 ];

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Compression } from './compression.ts';
 import { InputError } from './input-error.ts';
+import { hint, optionHint } from './option-hint.ts';
 
 /** How text is encoded; `bomBytes` are to be left out. */
 export interface TextEncoding {
@@ -8,12 +9,14 @@ export interface TextEncoding {
   readonly bomBytes: number;
 }
 
+const readBy = (format: string, mediaType: string) =>
+  hint(`--format ${format}`, `content-type ${mediaType}`, 'reads it');
 const saveAsCsv = 'save the sheet as "CSV UTF-8"';
 
 /** First bytes of files that hold no text, and what to do with such a file. */
 const binaryFiles: readonly (readonly [start: string, advice: string])[] = [
-  ['PAR1', 'it is a Parquet file; name it .parquet or pass --format parquet (it cannot be standard input)'],
-  ['Obj\x01', 'it is an Avro file; name it .avro or pass --format avro'],
+  ['PAR1', `it is a Parquet file${readBy('parquet', 'application/vnd.apache.parquet')}`],
+  ['Obj\x01', `it is an Avro file${readBy('avro', 'application/avro')}`],
   ['PARE', 'it is an encrypted Parquet file; write it without encryption'],
   ['PK\x03\x04', 'it is a zip archive; unpack it first'],
   ['\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1', `it is an Excel workbook; ${saveAsCsv}`],
@@ -83,7 +86,7 @@ export function requireUtf8(head: Buffer): void {
     new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true });
   } catch {
     throw new InputError(
-      'the text is not UTF-8. --encoding names what it is, such as windows-1252; of events --encoding utf-8 rejects only the records that are not UTF-8',
+      `the text is not UTF-8: save it as UTF-8${optionHint('encoding', 'names what it is, such as windows-1252; of events utf-8 rejects only the records that are not UTF-8')}`,
     );
   }
 }

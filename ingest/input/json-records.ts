@@ -1,4 +1,5 @@
 import { InputError } from './input-error.ts';
+import { optionHint } from './option-hint.ts';
 
 /** Names of members, one in the other, that lead to an array of records; none: the text is the array. */
 export type RecordsPath = readonly string[];
@@ -162,7 +163,7 @@ class ArrayCutter {
     }
     if (byte !== openObject) {
       throw new InputError(
-        `--records ${this.#path.join('.')}: the file is ${byte === openArray ? 'an array itself; leave it out' : 'no JSON object'}`,
+        `records ${this.#path.join('.')}: the file is ${byte === openArray ? 'an array itself; leave it out' : 'no JSON object'}`,
       );
     }
     [this.#place, this.#depth, this.#found, this.#names, this.#name] = ['before', 1, 0, [], 'next'];
@@ -216,7 +217,7 @@ class ArrayCutter {
 
   #notFound(what: string): InputError {
     const names = this.#names.length > 0 ? `; the members there are ${this.#names.join(', ')}` : '';
-    return new InputError(`--records ${this.#path.join('.')}: ${what}${names}`);
+    return new InputError(`records ${this.#path.join('.')}: ${what}${names}`);
   }
 
   #emptyElement(): InputError {
@@ -241,7 +242,7 @@ export function refuseObjectOfLines(head: Buffer): void {
   if (depth === 0 || head[end] !== lineFeed || (next === openObject && last !== openArray)) return;
   const [array] = arrays.length > 0 ? arrays : firstObject(head, false).arrays;
   throw new InputError(
-    `the first line is no whole record. ${array === undefined ? 'Write one record a line' : `Name the array that holds the records: --records ${array}`}`,
+    `the first line is no whole record. Write one record a line${array === undefined ? '' : optionHint('records', 'reads the elements of that array', array)}`,
   );
 }
 

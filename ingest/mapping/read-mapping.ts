@@ -6,6 +6,7 @@ import { type EventSpec, type FieldSource, MappingError, type MappingSpec } from
 import { blanks } from '../event/reading.ts';
 import { type SheetDates, sheetDates } from '../event/values.ts';
 import { fileError } from '../input/input-error.ts';
+import type { HintedOption } from '../input/option-hint.ts';
 import { encodingNamed, noEncoding } from '../input/text.ts';
 
 /** A mapping that is in no file. */
@@ -74,7 +75,7 @@ const mappingFile = z.strictObject({
   ignore_unknown: flag.optional(),
   round_money: flag.optional(),
   fill_in: z.record(z.string(), text, 'must be an object of fields and questions').optional(),
-});
+} satisfies Record<HintedOption, z.ZodType> & Record<string, z.ZodType>);
 const members = Object.keys(mappingFile.shape);
 
 /**

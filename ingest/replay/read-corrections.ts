@@ -50,7 +50,7 @@ export async function readCorrections(input: Input): Promise<Correction[]> {
     });
   } catch (cause) {
     throw new InputError(
-      `${input.name}: is not a corrected export; adtally rejects LOAD --csv writes one: correct its event columns, keep chunk and line`,
+      `${input.name}: is not a corrected export; "rejects" writes one as CSV or NDJSON: correct its event columns, keep chunk and line`,
       { cause },
     );
   }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { requireLoad, writeLoad, writeLoads, writeRejects } from '../../ingest/history/load-history.ts';
 import { previewUnload, unload as takeBack, type Unloaded } from '../../ingest/history/unload.ts';
+import { withoutHints } from '../../ingest/input/option-hint.ts';
 import { describeRejected, dismissRejects } from '../../ingest/rejects/rejected-rows.ts';
 import { replay as replayRows } from '../../ingest/replay/replay.ts';
 import { writeAudit } from './audit.ts';
@@ -124,7 +125,9 @@ export const replay: FileOperation<typeof corrected, z.infer<typeof replayed>> =
       () => new Date(),
       options,
     );
-    const reasons = faulty.slice(0, mostReasons).map((row) => describeRejected(load, 'line', row));
+    const reasons = faulty
+      .slice(0, mostReasons)
+      .map((row) => withoutHints(describeRejected(load, 'line', row)));
     return { load: loadId, replayed, duplicates, faulty: faulty.length, skipped, reasons };
   },
   recordedAnswer: ({ reasons: _, ...counts }) => counts,

@@ -7,6 +7,7 @@ import { isTransient } from '../../clickhouse/retry.ts';
 import { KeyReused, LoadedOtherwise } from '../../ingest/delivery/loaded-otherwise.ts';
 import { MappingError } from '../../ingest/event/mapping.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
+import { forSenders, withoutHints } from '../../ingest/input/option-hint.ts';
 import { LoadError, LoadRefused, Stopped } from '../../ingest/ledger/load-error.ts';
 import type { Branding } from '../config/branding.ts';
 import { ConfigError } from '../config/config.ts';
@@ -113,7 +114,9 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
   app.onError((error, c) => {
     // The caller has left; nobody would read an answer.
     if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
-    const problem = asProblem(error, c.get('refused'));
+    // Operations read no mappings.
+    const adviceFor = c.req.path === eventsPath ? forSenders : withoutHints;
+    const problem = asProblem(error, adviceFor, c.get('refused'));
     const status = statusOf(problem.code);
     if (status === 429) metrics.limited.inc({ code: problem.code });
     if (status >= 500) log.error({ err: error, request: c.get('requestId') }, 'request failed');
@@ -132,7 +135,7 @@ function storeBusy(): Problem {
   return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' } });
 }
 
-function asProblem(error: unknown, refused?: Refusal): Problem {
+function asProblem(error: unknown, adviceFor: (message: string) => string, refused?: Refusal): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException) {
     const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
@@ -150,9 +153,9 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   }
   if (error instanceof ConfigError) return new Problem('not_found', 'this service makes no links');
   if (error instanceof KeyReused) return new Problem('idempotency_key_reused', error.message);
-  if (error instanceof LoadedOtherwise) return new Problem('loaded_otherwise', error.message);
+  if (error instanceof LoadedOtherwise) return new Problem('loaded_otherwise', adviceFor(error.message));
   if (error instanceof MappingError || error instanceof InputError) {
-    return new Problem('events_unreadable', error.message);
+    return new Problem('events_unreadable', adviceFor(error.message));
   }
   const cause = error instanceof LoadError ? error.cause : error;
   if (error instanceof Stopped || (cause instanceof Error && isTransient(cause))) return storeBusy();

@@ -9,6 +9,7 @@ import { mappedReading } from '../../ingest/event/reading.ts';
 import type { Format } from '../../ingest/formats/format.ts';
 import { type FormatName, formats } from '../../ingest/formats/formats.ts';
 import { heldInput } from '../../ingest/input/held-input.ts';
+import { forSenders } from '../../ingest/input/option-hint.ts';
 import { alreadyLoaded } from '../../ingest/load/already-loaded.ts';
 import {
   type EventLoadOptions,
@@ -181,7 +182,7 @@ export class BodyLoader {
       accepted,
       rejected: sum(chunks, 'rejectedRows'),
       duplicates: sum(chunks, 'rows') - accepted,
-      reasons: reasons.flat().slice(0, shownRejects),
+      reasons: reasons.flat().slice(0, shownRejects).map(forSenders),
       visible_at: new Date((last?.loadedAt ?? Date.now()) + answerTrustMs).toISOString(),
     };
   }

@@ -52,7 +52,7 @@ describe('a row that is no event is named with its file, line, field and reason'
     [{ event_id: 'x'.repeat(65) }, 'event_id', /64/],
     [{ event_time: '2026-02-30T00:00:00Z' }, 'event_time', /exists/],
     [{ event_time: 17723664 }, 'event_time', /date-time/],
-    [{ spend: '1.0000001' }, 'spend', /more than 6 decimal places; --round-money/],
+    [{ spend: '1.0000001' }, 'spend', /more than 6 decimal places \(--round-money/],
     [{ campaign_id: undefined }, 'campaign_id', /required beside advertiser_id/],
     [{ device: 'd'.repeat(33) }, 'device', /32/],
     [{ confirmed: 'maybe' }, 'confirmed', /true or false/],

@@ -91,6 +91,16 @@ test('a file has the same outcome as with the command, and a record that cannot 
   });
 });
 
+test('what is said against a record names no option of a command', async () => {
+  const { unreadable } = await compared(
+    'acme',
+    'day,campaign_id,impressions,spend\n2026-03-01,c1,7,1.5\n2026-03-02,c1,7,0.0000001\n',
+  );
+  expect(unreadable.first).toEqual([
+    'the file line 3: spend has more than 6 decimal places, not "0.0000001"',
+  ]);
+});
+
 test('an account sees its own numbers and names alone, whatever the file says', async () => {
   const theirs =
     'day,advertiser_id,campaign_id,impressions\n2026-03-01,acme,c1,7\n2026-03-02,acme,A secret,8\n';
@@ -326,7 +336,7 @@ describe('a request is refused', () => {
       await refused('acme', new Blob([Buffer.from('day,campaign_id,größe\n2026-03-01,c1,1\n', 'latin1')])),
     ).toEqual({
       ...{ status: 400, code: 'file_unreadable' },
-      detail: 'the file: the text is not UTF-8: save the file as UTF-8',
+      detail: 'the file: the text is not UTF-8: save it as UTF-8',
     });
   });
 

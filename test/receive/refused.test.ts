@@ -130,7 +130,14 @@ test('a mapping is named, and never a path; read in another way the same bytes a
   });
   expect(await receiver.send(body, {}, '?mapping=other')).toMatchObject({
     status: 422,
-    json: { code: 'loaded_otherwise' },
+    json: {
+      code: 'loaded_otherwise',
+      detail: expect.stringMatching(/ or let it count twice \(an Idempotency-Key loads it all the same\)$/),
+    },
+  });
+  expect(await receiver.send(body, { 'idempotency-key': 'twice' }, '?mapping=other')).toMatchObject({
+    status: 200,
+    json: { accepted: 1 },
   });
   for (const name of [
     '',
@@ -149,6 +156,24 @@ test('a mapping is named, and never a path; read in another way the same bytes a
   }
   // That is for the operator, who finds it in the log.
   expect((await receiver.send(body, {}, '?mapping=broken')).status).toBe(500);
+});
+
+test('what is said against a body can be followed by its sender, who has no command', async () => {
+  const refused = await receiver.send('event_time,campaing\n', { 'content-type': 'text/csv' });
+  expect(refused.json.detail).toMatch(
+    /column campaing is not a field .* event_id, .* \("ignore_unknown": true in a mapping leaves it out\)$/,
+  );
+  const parquet = await receiver.send('PAR1', { 'content-type': 'text/csv' });
+  expect(parquet.json.detail).toMatch(
+    /it is a Parquet file \(content-type application\/vnd\.apache\.parquet reads it\)$/,
+  );
+  const records = [{ event_time: '45298' }, { spend: '0.0000001' }, { color: 'red' }];
+  const { reasons } = (await receiver.send(bodyOf(records.map(event)))).json;
+  expect(reasons).toEqual([
+    expect.stringMatching(/1970 \("dates": "excel" in a mapping reads serial dates\), not "45298"$/),
+    expect.stringMatching(/places \("round_money": true in a mapping rounds it\), not "0\.0000001"$/),
+    expect.stringMatching(/color is not a field .* \("ignore_unknown": true in a mapping leaves it out\)$/),
+  ]);
 });
 
 /** A body that is sent as the test wants. */

@@ -23,7 +23,7 @@ export function loadedOtherwise(db: TestStore): void {
   const byCost = ['--set', 'spend=7', unknown];
   const refused = (id: string) =>
     new RegExp(
-      `line 2 was already loaded as load ${id}, but read in another way .*adtally unload ${id}.* --again`,
+      `line 2 was already loaded as load ${id}, but read in another way .*adtally unload ${id}.*--again`,
     );
 
   describe('bytes that are loaded already are not loaded a second time because they are read in another way', () => {

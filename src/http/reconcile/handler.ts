@@ -8,6 +8,7 @@ import { packingMark } from '../../../ingest/input/first-bytes.ts';
 import { heldInput } from '../../../ingest/input/held-input.ts';
 import type { Input } from '../../../ingest/input/input.ts';
 import { InputError } from '../../../ingest/input/input-error.ts';
+import { withoutHints } from '../../../ingest/input/option-hint.ts';
 import { reportTimezone } from '../../../ingest/load/report-timezone.ts';
 import { answerOf } from '../../reconcile/answer.ts';
 import { maxFileBytes, mostRows } from '../../reconcile/limits.ts';
@@ -143,7 +144,8 @@ async function compared(
     days: [reconciled.compared],
     tables: [...tablesOf(whose.catalog, whose.family), ...historyTables],
   });
-  return answerOf(reconciled, report, { tolerance }, mostRows);
+  const told = { ...report, rejects: report.rejects.map(withoutHints) };
+  return answerOf(reconciled, told, { tolerance }, mostRows);
 }
 
 /**
@@ -205,9 +207,8 @@ function asProblem(error: unknown, { columns }: ComparisonAsked): unknown {
     if (parameter === 'timezone' || parameter !== field)
       return new Problem('invalid_request', `${parameter}: ${reason}`, { field: parameter });
   }
-  if (error instanceof InputError) return new Problem('file_unreadable', withoutOptions(error.message));
-  if (error instanceof MappingError || error instanceof NothingToCompare)
-    return new Problem('file_unreadable', error.message);
+  if (error instanceof InputError || error instanceof MappingError || error instanceof NothingToCompare)
+    return new Problem('file_unreadable', withoutHints(error.message));
   if (isDamage(error)) return new Problem('file_unreadable', 'the file is damaged: it cannot be decoded');
   const isTooMuch = error instanceof Error && 'type' in error && error.type === 'TOO_MANY_ROWS_OR_BYTES';
   if (isTooMuch || error instanceof TooManyRows)
@@ -220,9 +221,3 @@ function asProblem(error: unknown, { columns }: ComparisonAsked): unknown {
 }
 
 const mappingPlace = new RegExp(`^${thisRequest}: (?:map\\.)?(\\w+): (.*)$`, 's');
-
-/** A message without advice that only the options of a command can follow. */
-const withoutOptions = (message: string): string =>
-  message
-    .replace(/(the text is not UTF-8)\. .*/, '$1: save the file as UTF-8')
-    .replace(/[.;:?] (?:(?![.;:?] ).)*--[a-z].*/, '');

@@ -249,7 +249,7 @@ test('what cannot be read is refused with the column and what to do', async () =
   );
   const hadoop = fixture('hadoop_lz4_compressed');
   expect(await refused(hadoop, '--set', 'event_time=2026-09-01')).toContain(
-    `${hadoop}: no field is read from any of its columns; name one with --map`,
+    `${hadoop}: no field is read from any of its columns (--map, or "map" in a mapping, names one)`,
   );
   const bytes = readFileSync(hadoop).fill(0xff, 30, 60);
   expect(await refused(await loader.file('bad.parquet', bytes), '--map', 'event_time=c0')).toMatch(

@@ -97,12 +97,12 @@ const refused: [file: string, content: string | Buffer, sentence: RegExp, flags?
   [
     'latin.csv',
     latin,
-    /^the text is not UTF-8\. --encoding names what it is, such as windows-1252; of events/,
+    /^the text is not UTF-8: save it as UTF-8 \(--encoding, or "encoding" in a mapping, names what it is, such as/,
   ],
   [
     'unknown.csv',
     'event_time,advertiser_id,campaign_id,impressions,Ctr\n',
-    /^column Ctr is not a field of an event; there are event_id, .*\. --ignore-unknown leaves it out$/,
+    /^column Ctr is not a field of an event; there are event_id, .* \(--ignore-unknown, or "ignore_unknown": true in a mapping, leaves it out\)$/,
   ],
   [
     'column.csv',
@@ -119,12 +119,12 @@ const refused: [file: string, content: string | Buffer, sentence: RegExp, flags?
   [
     'answer.json',
     answer,
-    /^the first record has nothing that an event is read from, but an array: --records data reads its elements$/,
+    /^the first record has nothing that an event is read from, but an array \(--records data, or "records": "data" in a mapping, reads its elements\)$/,
   ],
   [
     'answer.json',
     answer,
-    /^--records rows: there is no rows; the members there are data$/,
+    /^records rows: there is no rows; the members there are data$/,
     { records: 'rows' },
   ],
   [
