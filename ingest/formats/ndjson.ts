@@ -11,6 +11,7 @@ import { matches } from '../event/sql.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 import { type Members, membersOf } from '../input/json-records.ts';
+import { optionHint } from '../input/option-hint.ts';
 import type { Format } from './format.ts';
 import { headsOf, Member, namesIn, waysTo } from './json-members.ts';
 import { NamesInText } from './names-in-text.ts';
@@ -71,7 +72,7 @@ function refuseAnswer(file: string, { names, arrays: [array] }: Members, { colum
   const read = [...columns, ...headsOf(columns)];
   if (array === undefined || names.some((name) => read.includes(name))) return;
   throw new InputError(
-    `${file}: the first record has nothing that an event is read from, but an array: --records ${array} reads its elements`,
+    `${file}: the first record has nothing that an event is read from, but an array${optionHint('records', 'reads its elements', array)}`,
   );
 }
 
@@ -132,7 +133,7 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       ...unreadable.map(({ broken, reason }) => ({ broken: `empty(keys) AND ${broken}`, reason })),
       {
         broken: 'empty(keys) AND NOT isValidJSON(record)',
-        reason: 'the record is not JSON',
+        reason: 'the record is not JSON that can be read; a number beyond 64 bits is to stand in quotes',
       },
       {
         broken: `NOT startsWith(record, '{') AND NOT ${matches('record', '^\\s*\\{')}`,

@@ -18,6 +18,18 @@ const impressions = 'toUInt32(impressions)';
 const loadJson = (text: string | Buffer, flags = {}, fields = impressions) =>
   loadText(flags, text, fields, 'json');
 
+const notJson = 'the record is not JSON that can be read; a number beyond 64 bits is to stand in quotes';
+
+test('a number beyond 64 bits is rejected with what to do, and in quotes it is read', async () => {
+  const reads = { set: ['creative_id='], map: ['device=trace'] };
+  const big = ['18446744073709551616', '-9223372036854775809', '1e400'];
+  const line = (trace: string) => `{"event_time":"2026-09-01","impressions":1,"trace":${trace}}`;
+  const text = [...big, ...big.map((each) => `"${each}"`), '18446744073709551615'].map(line).join('\n');
+  const { events, rejected } = await loadJson(text, reads, 'device');
+  expect(rejected).toEqual([1, 2, 3].map((n) => `${n}  ${notJson}`));
+  expect(events.flat().toSorted()).toEqual([...big, '18446744073709551615'].toSorted());
+});
+
 describe('an array of records', () => {
   const records = [record(1), record(2, { creative_id: '[{"}],' }), record(4, { device: 'ü夏' }), record(8)];
 
@@ -53,7 +65,7 @@ describe('an array of records', () => {
     expect(rejected).toEqual([
       '1  the record is not a JSON object',
       '2  the record is not a JSON object',
-      ...[3, 4, 5].map((n) => `${n}  the record is not JSON`),
+      ...[3, 4, 5].map((n) => `${n}  ${notJson}`),
       expect.stringContaining('6 impressions must be a whole number'),
     ]);
   });
@@ -129,7 +141,7 @@ describe('an answer of an API', () => {
       const { events, rejected } = await loadJson([cut, ...lines].join('\n'));
       expect({ events, rejected }).toEqual({
         events: [[1], [2]],
-        rejected: ['1  the record is not JSON'],
+        rejected: [`1  ${notJson}`],
       });
     }
   });
@@ -258,7 +270,9 @@ describe('members of members', () => {
   test('unknown members of a record are named together, and what there is once', async () => {
     const bad = { ...record(1), advertiser_id: account, campaign_id: 'c', ctr: 1, cpc: 2 };
     const { stderr } = await loader.ingest(await loader.file('e.ndjson', lines(bad, bad, bad)));
-    expect(stderr).toContain('line 3: ctr, cpc is not a field of an event; --ignore-unknown leaves it out\n');
+    expect(stderr).toContain(
+      'line 3: ctr, cpc is not a field of an event (--ignore-unknown, or "ignore_unknown": true in a mapping, leaves it out)\n',
+    );
     expect(stderr.match(/advertiser_id/g)).toHaveLength(1);
   });
 });
