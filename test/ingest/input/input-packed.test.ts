@@ -108,7 +108,7 @@ describe('text that is named as packed data', () => {
 describe('files that hold no text are refused with what to do', () => {
   const zip = 'PK\x03\x04\x14\x00';
   test.each([
-    ['Parquet', 'PAR1\x15\x04', 'it is a Parquet file (--format parquet, or'],
+    ['Parquet', 'PAR1\x15\x04', 'it is a Parquet file .--format parquet, or'],
     ['encrypted Parquet', 'PARE\x15\x04', 'it is an encrypted Parquet file'],
     ['a zip archive', `${zip}events.csv`, 'it is a zip archive; unpack it first'],
     ['a workbook', `${zip}[Content_Types].xml`, 'it is an Excel workbook; save the sheet as "CSV UTF-8"'],
