@@ -14,6 +14,7 @@ import { type LoadRecord, markUnloaded, unloadOf } from '../ledger/load-records.
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
 import { keepPastEvents } from './past-events.ts';
+import { loadsReplacedBy, replacementOfDays } from './replacements.ts';
 import { requireNotReplayed } from './replayed-rows.ts';
 
 /** What is there of a load to be taken back. */
@@ -28,9 +29,11 @@ export interface Unloaded {
   readonly rejectedRows: number;
   /** Rejected rows that the load has replayed, which are opened again. */
   readonly reopenedRows: number;
+  /** Loads that it had replaced, one after the other: their files count as new, too. */
+  readonly replaced: readonly string[];
 }
 
-interface LoadState extends Pick<LoadRecord, 'kind'> {
+interface LoadState extends Pick<LoadRecord, 'id' | 'kind'> {
   readonly state: 'running' | 'dead' | 'failed' | 'loaded' | 'unloaded';
   readonly replayId: string;
 }
@@ -42,15 +45,17 @@ const nothing: Unloaded = {
   months: [],
   rejectedRows: 0,
   reopenedRows: 0,
+  replaced: [],
 };
 
 /**
  * Takes a load back: events, rollups, open rejected rows, and what the ledger knows of its chunks, so that the same
  * file can be loaded again. Only chunks that this load has loaded, or has left in doubt; what it found loaded already
- * belongs to another load. Waits for all running loads; others wait for it. Killed at any point, it can be repeated;
- * so can the load: the ledger says first of all that nothing of it is loaded.
- * @throws when no such load can be taken back, and, before it changes anything, when events of it have been pruned or rows of it
- * replayed
+ * belongs to another load. Of a replacement also the files of what it replaced count as new. Waits for all running loads;
+ * others wait for it. Killed at any point, it can be repeated; so can the load: the ledger says first of all that nothing of
+ * it is loaded.
+ * @throws when no such load can be taken back, and, before it changes anything, when events of it have been pruned, rows of it
+ * replayed, or others stand in the place of some by a replacement of days
  */
 export async function unload(
   store: Store,
@@ -61,8 +66,8 @@ export async function unload(
   if ((await requireUnloadable(store, id)).state === 'unloaded') return nothing;
   const turn = await Load.begin(store, { kind: 'rebuild', file: unloadOf(id) }, now(), options);
   try {
-    const { state, replayId } = await requireUnloadable(store, id);
-    const done = state === 'unloaded' ? nothing : await takeBack(store, id, replayId, turn, options);
+    const load = await requireUnloadable(store, id);
+    const done = load.state === 'unloaded' ? nothing : await takeBack(store, load, turn, options);
     await turn.finish();
     return done;
   } catch (error) {
@@ -73,21 +78,22 @@ export async function unload(
 
 /** What `unload` would take back now; changes nothing. @throws as `unload` does */
 export async function previewUnload(store: Store, id: string): Promise<Unloaded> {
-  const { state, replayId } = await requireUnloadable(store, id);
-  return state === 'unloaded' ? nothing : (await find(store, id, replayId)).found;
+  const load = await requireUnloadable(store, id);
+  return load.state === 'unloaded' ? nothing : (await find(store, load)).found;
 }
 
 interface Found {
   readonly found: Unloaded;
-  /** All that sent it. */
+  /** All that sent it, and what they replaced. */
   readonly loads: readonly string[];
   readonly chunks: readonly string[];
   readonly months: readonly DayRange[];
 }
 
-/** @throws when events of the load were pruned, or rows that it rejected were replayed */
-async function find(store: Store, id: string, replayId: string): Promise<Found> {
-  const loads = replayId === '' ? [id] : await loadsOfReplay(store, replayId);
+/** @throws when events of the load were pruned, rows that it rejected were replayed, or days of it replaced */
+async function find(store: Store, { id, kind, replayId }: LoadState): Promise<Found> {
+  const replaced = await loadsReplacedBy(store, id);
+  const loads = replayId === '' ? [id, ...replaced] : await loadsOfReplay(store, replayId);
   const own = chunksOf(loads);
   const months = await monthsOf(store, own);
   const pruned = await prunedMonthOf(store, own);
@@ -97,6 +103,13 @@ async function find(store: Store, id: string, replayId: string): Promise<Found> 
     );
   }
   await requireNotReplayed(store, own, `load ${id} cannot be taken back`);
+  const by = await replacementOfDays(store, own, loads);
+  if (by !== undefined) {
+    const instead = kind === 'replay' ? '' : `, or load what shall be there instead with --replaces ${id}`;
+    throw new LoadRefused(
+      `load ${id} cannot be taken back: load ${by} stands in the place of events of it, which would come back beside those with its file. Take that load back first (adtally unload ${by})${instead}. Nothing was changed.`,
+    );
+  }
   const [counted] = await select<{ events: number; rejectedRows: number; reopenedRows: number }>(
     store,
     `SELECT (SELECT toFloat64(sum(d.events)) FROM chunk_days AS d WHERE chunk IN ${own.sql}) AS events,
@@ -110,22 +123,16 @@ async function find(store: Store, id: string, replayId: string): Promise<Found> 
   );
   const named = months.map(({ from }) => from.slice(0, 7));
   return {
-    found: { before: false, ...counted, chunks: chunks.length, months: named },
+    found: { before: false, ...counted, chunks: chunks.length, months: named, replaced },
     loads,
     chunks,
     months,
   };
 }
 
-async function takeBack(
-  store: Store,
-  id: string,
-  replayId: string,
-  turn: Load,
-  options: WaitOptions,
-): Promise<Unloaded> {
+async function takeBack(store: Store, load: LoadState, turn: Load, options: WaitOptions): Promise<Unloaded> {
   const ledger = openLedger(store, options);
-  const { found, loads, chunks, months } = await find(store, id, replayId);
+  const { found, loads, chunks, months } = await find(store, load);
   const numbers = monthsWithin(months);
   const leaving = {
     sql: (inDatabase?: string) => `chunk IN ${chunksOf(loads, inDatabase).sql}`,
@@ -140,14 +147,14 @@ async function takeBack(
       await putInDoubt(ledger, turn, some);
       await withdrawChunks(store, some);
     });
-    if (replayId !== '') await reopenRejects(store, replayId);
+    if (load.replayId !== '') await reopenRejects(store, load.replayId);
     await rebuildRollups(store, catalog, months, {
       allowUnsettledChunks: true,
       isRewrite: true,
       beforeExchange: () => turn.assertTurnHeld(),
     });
   });
-  await markUnloaded(store, [id]);
+  await markUnloaded(store, loads);
   return found;
 }
 
@@ -175,7 +182,7 @@ async function loadsOfReplay(store: Store, replayId: string): Promise<string[]> 
 async function requireUnloadable(store: Store, id: string): Promise<LoadState> {
   const [found] = await select<LoadState>(
     store,
-    `SELECT toString(kind) AS kind, ${stateColumn} AS state, replay_id AS replayId
+    `SELECT load_id AS id, toString(kind) AS kind, ${stateColumn} AS state, replay_id AS replayId
      FROM loads AS l FINAL WHERE load_id = {id:String}`,
     { id },
   );

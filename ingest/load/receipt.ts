@@ -11,6 +11,8 @@ export interface LoadedChunk {
   readonly load: string;
   readonly rows: number;
   readonly rejectedRows: number;
+  /** Those that a condition or a replacement has left out. */
+  readonly leftOutRows: number;
   /** Milliseconds since 1970. */
   readonly loadedAt: number;
 }
@@ -19,6 +21,7 @@ export interface LoadedChunk {
 export const loadedChunk = together<ChunkPlace, LoadedChunk | undefined>(async (store, places) => {
   const query = `
     SELECT chunk, load_id AS load, toFloat64(max(c.rows)) AS rows, toFloat64(max(c.rejected_rows)) AS rejectedRows,
+           toFloat64(max(c.left_out_rows)) AS leftOutRows,
            toFloat64(toUnixTimestamp64Milli(max(c.loaded_at) AS loaded)) AS loadedAt
     FROM load_chunks AS c
     WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) AND chunk IN {chunks:Array(String)}

@@ -3,6 +3,7 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollupPartition } from '../../clickhouse/rollups.ts';
 import type { Leaving } from '../history/past-events.ts';
+import { replacementOf } from '../history/replacements.ts';
 import { chunksOf } from '../history/unload.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { replacesLoad } from '../ledger/load-records.ts';
@@ -31,16 +32,8 @@ export async function replacedLoads(store: Store, target: Target, own = ''): Pro
   return [...('load' in target ? [target.load] : []), ...unfinished.map(({ id }) => id)];
 }
 
-/** The replacement by which a load was replaced; undefined where that was taken back, or none has been ended. */
-async function replacementOf(store: Store, load: string): Promise<string | undefined> {
-  const query = `SELECT load_id AS id FROM loads FINAL WHERE load_id > {load:String} AND kind = 'replacement'
-    AND state = 'loaded' AND endsWith(file, {target:String}) LIMIT 1`;
-  const target = ` ${describeTarget({ load })}`;
-  return (await select<{ id: string }>(store, query, { load, target }))[0]?.id;
-}
-
 /**
- * @returns the replacement by which a load was replaced before
+ * @returns the replacement that stands in the place of a load
  * @throws when there is no such load of files, or it still runs
  */
 export async function requireReplaceable(store: Store, target: Target): Promise<string | undefined> {

@@ -141,6 +141,9 @@ const unloaded = z.strictObject({
   months: z.array(z.string()).describe('Months (`yyyy-mm`) whose rollups are rebuilt.'),
   rejected_rows: z.int().describe('Open rejected rows that are deleted.'),
   reopened_rows: z.int().describe('Rejected rows that the load had replayed, and that are open again.'),
+  replaced: z
+    .array(z.string())
+    .describe('Of a replacement the loads that it had replaced: their files can be loaded again, too.'),
 });
 
 export const previewOfUnload: Operation<typeof one, z.infer<typeof unloaded>> = {
@@ -165,8 +168,11 @@ export const unload: Operation<typeof one, z.infer<typeof unloaded>> = {
   },
 };
 
-function told({ rejectedRows, reopenedRows, months, ...rest }: Unloaded): z.infer<typeof unloaded> {
-  return { ...rest, months: [...months], rejected_rows: rejectedRows, reopened_rows: reopenedRows };
+function told(done: Unloaded): z.infer<typeof unloaded> {
+  const { rejectedRows: rejected_rows, reopenedRows: reopened_rows, ...rest } = done;
+  const { months, replaced, ...counts } = rest;
+  const lists = { months: [...months], replaced: [...replaced] };
+  return { ...counts, rejected_rows, reopened_rows, ...lists };
 }
 
 const waiting = ({ onWait, signal }: Context) => ({ ...(onWait && { onWait }), ...(signal && { signal }) });

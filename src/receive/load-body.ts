@@ -8,6 +8,7 @@ import type { ValidMapping } from '../../ingest/event/mapping.ts';
 import { mappedReading } from '../../ingest/event/reading.ts';
 import type { Format } from '../../ingest/formats/format.ts';
 import { type FormatName, formats } from '../../ingest/formats/formats.ts';
+import { replacementOfAll } from '../../ingest/history/replacements.ts';
 import { heldInput } from '../../ingest/input/held-input.ts';
 import { forSenders } from '../../ingest/input/option-hint.ts';
 import { alreadyLoaded } from '../../ingest/load/already-loaded.ts';
@@ -48,6 +49,12 @@ export const receivedSchema = z.strictObject({
     .array(z.string())
     .describe('The first ten rejected records, each with its place and its faults.'),
   visible_at: z.iso.datetime().describe('From when on every report shows the events.'),
+  replaced_by: z
+    .string()
+    .optional()
+    .describe(
+      'The load that has replaced all events of a body that came before: none of them counts now. Absent: there is none.',
+    ),
 });
 
 export type Received = z.infer<typeof receivedSchema>;
@@ -177,6 +184,8 @@ export class BodyLoader {
       undefined,
     );
     const accepted = sum(own, 'rows');
+    const cameBefore = chunks.every(({ load }) => load !== loadId);
+    const replacedBy = cameBefore ? await replacementOfAll(store, chunks) : undefined;
     return {
       load: (keyed ? last?.load : (loadId ?? last?.load)) ?? loadId ?? '',
       accepted,
@@ -184,6 +193,7 @@ export class BodyLoader {
       duplicates: sum(chunks, 'rows') - accepted,
       reasons: reasons.flat().slice(0, shownRejects).map(forSenders),
       visible_at: new Date((last?.loadedAt ?? Date.now()) + answerTrustMs).toISOString(),
+      ...(replacedBy !== undefined && { replaced_by: replacedBy }),
     };
   }
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import { userInfo } from 'node:os';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
 import { validate } from '@hyperjump/json-schema/openapi-3-1';
 import pino from 'pino';
 import { expect, test } from 'vitest';
@@ -16,6 +18,7 @@ import { event } from '../support/events.ts';
 import { paths } from '../support/oracle.ts';
 import { environmentOf } from '../support/process.ts';
 import { bodyOf, useReceiver } from '../support/receiver.ts';
+import { replaceBy } from '../support/replace-suite.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
@@ -334,6 +337,50 @@ test('rejected rows are listed, corrected and replayed, and a load is taken back
     expect((await ask('/v1/unload', { body: { load: id } })).json).toMatchObject({ before: true });
   }
   expect(await impressions()).toEqual([]);
+});
+
+test('bodies whose events were replaced say by which load, and a load with replaced days is not taken back', async () => {
+  const at = (day: string, creative_id: string) =>
+    event({ advertiser_id: 'moved', event_time: `${day}T12:00:00Z`, creative_id });
+  const bodies = ['a', 'b'].map((creative) => bodyOf([at('2026-03-02', creative)]));
+  const underKey = bodyOf([at('2026-03-02', 'c')]);
+  const key = { 'idempotency-key': 'moved' };
+  const partOf = bodyOf([at('2026-03-01', 'd'), at('2026-03-02', 'd')]);
+  const whole = await Promise.all(bodies.map((body) => receiver.send(body)));
+  await receiver.send(underKey, key);
+  const some = await receiver.send(partOf);
+
+  const folder = await mkdtemp(join(tmpdir(), 'adtally-moved-'));
+  const path = join(folder, 'new.ndjson');
+  await writeFile(path, bodyOf([at('2026-03-02', 'new')]));
+  const target = { account: 'moved', days: { from: '2026-03-02', to: '2026-03-02' } };
+  const { loadId: by = '' } = await replaceBy(db.store, target, path);
+  await rm(folder, { recursive: true });
+
+  // Together with a body that is new.
+  const [first, second, keyed, other, partly] = await Promise.all([
+    ...bodies.map((body) => receiver.send(body)),
+    receiver.send(underKey, key),
+    receiver.send(bodyOf([at('2026-03-03', 'e')])),
+    receiver.send(partOf),
+  ]);
+  const none = { accepted: 0, rejected: 0, duplicates: 0, replaced_by: by };
+  for (const each of [first, second, keyed]) {
+    expect(each).toMatchObject({ status: 200, json: none });
+    expect(() => receivedSchema.parse(each?.json)).not.toThrow();
+  }
+  expect([other?.json.accepted, other?.json.replaced_by]).toEqual([1, undefined]);
+  expect([partly?.json.duplicates, partly?.json.replaced_by]).toEqual([1, undefined]);
+
+  for (const load of [whole[0]?.json.load, some.json.load]) {
+    for (const refused of [
+      await ask('/v1/unload', { body: { load } }),
+      await ask(`/v1/unload/preview?load=${load}`),
+    ]) {
+      expect(refused).toMatchObject({ status: 400, json: { field: 'load' } });
+      expect(refused.json.detail).toContain(`Take that load back first (adtally unload ${by})`);
+    }
+  }
 });
 
 test('an operation whose caller leaves goes on to its end', async () => {

@@ -227,7 +227,7 @@ async function unloadReplays(store: Store, load: string): Promise<void> {
 
 /** What the loader and the commands refuse, rightly. */
 const refusals =
-  /was replaced before|prune has folded|no load of files|is no load|have no events|not of |nothing to close|no rows|cannot be replaced|already loaded|not closed/;
+  /was replaced before|stands in the place|prune has folded|no load of files|is no load|have no events|not of |nothing to close|no rows|cannot be replaced|already loaded|not closed/;
 
 async function answerOf(response: Response): Promise<string> {
   const told = ['adtally-unconfirmed-revenue-dates', 'adtally-totals', 'adtally-row-count'];

@@ -16,7 +16,10 @@ NDJSON = "application/x-ndjson"
 
 @dataclass(frozen=True)
 class Received:
-    """What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records."""
+    """What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records.
+
+    `replaced_by` is the load that has replaced all events of a body that came before, else None.
+    """
 
     load: str
     accepted: int
@@ -24,6 +27,7 @@ class Received:
     duplicates: int
     reasons: List[str]
     visible_at: str
+    replaced_by: Optional[str] = None
 
 
 class Sender:

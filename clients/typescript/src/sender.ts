@@ -24,7 +24,7 @@ export interface SendOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records. */
+/** What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records, `replaced_by` of the load that has replaced all that came before. */
 export interface Received {
   readonly load: string;
   readonly accepted: number;
@@ -32,6 +32,7 @@ export interface Received {
   readonly duplicates: number;
   readonly reasons: readonly string[];
   readonly visible_at: string;
+  readonly replaced_by?: string;
 }
 
 /** Sends events. A body counts once, however often it is sent, so it is sent again after whatever may pass. */

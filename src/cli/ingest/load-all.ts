@@ -2,12 +2,14 @@ import type { Store } from '../../../clickhouse/client.ts';
 import type { ValidMapping } from '../../../ingest/event/mapping.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
+import { replacementOfAll } from '../../../ingest/history/replacements.ts';
 import { unload } from '../../../ingest/history/unload.ts';
 import type { Input } from '../../../ingest/input/input.ts';
 import { noCounts } from '../../../ingest/ledger/load.ts';
 import { Stopped } from '../../../ingest/ledger/load-error.ts';
-import type { ChunkSize } from '../../../ingest/load/load-events.ts';
+import type { ChunkSize, LoadResult } from '../../../ingest/load/load-events.ts';
 import { type FileLoadOptions, loadFiles } from '../../../ingest/load/load-files.ts';
+import { loadedChunk } from '../../../ingest/load/receipt.ts';
 import type { MappingFlags } from '../../../ingest/mapping/read-mapping.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import type { ReplaceOptions } from '../../../ingest/replace/replace-events.ts';
@@ -61,6 +63,8 @@ export async function loadAll(
   const loads: string[] = [];
   const total = noCounts();
   const rejects = new FirstRejects(files);
+  /** Files that came before, and have no event that counts. */
+  const without: { readonly file: string; readonly places: LoadResult['places'] }[] = [];
   const warnings = new Set<string>();
   const warn = (text: string) => {
     if (!warnings.has(text) && warnings.size < mostWarnings) progress.say(`warning: ${text}`);
@@ -86,6 +90,7 @@ export async function loadAll(
       ...(callbacks.onFailed && { onFailed: callbacks.onFailed }),
       onLoaded: async (input, result) => {
         await callbacks.onLoaded?.(input, result);
+        if (isWithout(result)) without.push({ file: input.name, places: result.places });
         if (moveTo === undefined || (await moveInto(moveTo, input.name, result.bytes))) return;
         progress.say(`${input.name} has grown since it was read, so it stays: run the same command again`);
       },
@@ -126,9 +131,22 @@ export async function loadAll(
     await traces?.stop().catch((error) => say(`spans not sent: ${error}`));
   }
   const seconds = Math.round(performance.now() - startedAt) / 1000;
-  if (loaded > 0) report(total, { files: loaded, seconds, loads, open }, flags);
+  const replaced: string[] = [];
+  for (const { file, places } of without.slice(0, mostWarnings)) {
+    const known = await Promise.all(places.map((place) => loadedChunk(store, place)));
+    const loadedBefore = known.filter((each) => each !== undefined);
+    const by = await replacementOfAll(store, loadedBefore);
+    if (by !== undefined)
+      replaced.push(
+        `nothing to do for ${file}: its events were replaced by load ${by}; to have them back give --replaces ${by}`,
+      );
+  }
+  if (loaded > 0) report(total, { files: loaded, seconds, loads, open, replaced }, flags);
   return open;
 }
+
+const isWithout = ({ rows, repeatedRows, rejectedRows, duplicateRows, leftOutRows }: LoadResult) =>
+  rows + repeatedRows + rejectedRows + duplicateRows + leftOutRows === 0;
 
 function spanOf(total: ReturnType<typeof noCounts>, files: number, loads: readonly string[]) {
   return {
@@ -153,7 +171,7 @@ function loadFlags({ format, dedupe, again, dryRun }: EventFlags) {
 
 function report(
   total: ReturnType<typeof noCounts>,
-  run: { files: number; seconds: number; loads: string[]; open: number },
+  run: { files: number; seconds: number; loads: string[]; open: number; replaced: string[] },
   flags: EventFlags,
 ): void {
   const { rows, repeatedRows, rejectedRows, duplicateRows, leftOutRows, bytes } = total;
@@ -163,7 +181,10 @@ function report(
     );
   }
   const files = counted(run.files, 'file');
-  if (rows + rejectedRows + duplicateRows + leftOutRows === 0 && repeatedRows > 0) {
+  const isNothing = rows + rejectedRows + duplicateRows + leftOutRows === 0;
+  for (const each of run.replaced) say(each);
+  if (isNothing && repeatedRows === 0 && run.replaced.length > 0) return;
+  if (isNothing && repeatedRows > 0) {
     say(`nothing to do: all ${counted(repeatedRows, 'event')} of ${files} were already loaded`);
     if (run.open > 0) {
       say(

@@ -71,9 +71,10 @@ async function unloadOne({ dryRun, ...given }: Given): Promise<void> {
       ...(done.reopened_rows ? [`${counted(done.reopened_rows, 'rejected row')} open again`] : []),
       `rollups of ${counted(done.months.length, 'month')} rebuilt`,
     ].join(', ');
-    if (!dryRun) return say(`${load} is taken back: ${changes}`);
-    say(`${load} would be taken back: ${changes}`);
+    say(`${load} ${dryRun ? 'would be' : 'is'} taken back: ${changes}`);
     const months = done.months.length ? ` with events of ${done.months.join(', ')}` : '';
-    say(`nothing was changed; ${counted(done.chunks, 'chunk')}${months} would be forgotten`);
+    if (dryRun) say(`nothing was changed; ${counted(done.chunks, 'chunk')}${months} would be forgotten`);
+    if (done.replaced.length > 0)
+      say(`what it had replaced can be loaded again as well: load ${done.replaced.join(', load ')}`);
   });
 }
