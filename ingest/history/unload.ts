@@ -31,6 +31,14 @@ export interface Unloaded {
   readonly reopenedRows: number;
   /** Loads that it had replaced, one after the other: their files count as new, too. */
   readonly replaced: readonly string[];
+  /** Later loads that may have left out events of it: see `duplicatesOf`. */
+  readonly leftOut: readonly LeftOut[];
+}
+
+/** Events that a load has left out because their event_id was loaded already. */
+interface LeftOut {
+  readonly load: string;
+  readonly events: number;
 }
 
 interface LoadState extends Pick<LoadRecord, 'id' | 'kind'> {
@@ -46,6 +54,7 @@ const nothing: Unloaded = {
   rejectedRows: 0,
   reopenedRows: 0,
   replaced: [],
+  leftOut: [],
 };
 
 /**
@@ -123,11 +132,38 @@ async function find(store: Store, { id, kind, replayId }: LoadState): Promise<Fo
   );
   const named = months.map(({ from }) => from.slice(0, 7));
   return {
-    found: { before: false, ...counted, chunks: chunks.length, months: named, replaced },
+    found: {
+      ...{ before: false, ...counted, chunks: chunks.length, months: named, replaced },
+      leftOut: months.length === 0 ? [] : await duplicatesOf(store, own, monthsWithin(months)),
+    },
     loads,
     chunks,
     months,
   };
+}
+
+/**
+ * The first ten loads that came later and have left duplicates out of chunks with events of the same months, or without any: what
+ * they left out may be in these chunks alone.
+ */
+function duplicatesOf(
+  store: Store,
+  { sql, params }: ChunkSet,
+  months: readonly number[],
+): Promise<LeftOut[]> {
+  return select<LeftOut>(
+    store,
+    `SELECT load, toFloat64(sum(d.left_out)) AS events
+     FROM (SELECT load_id AS load, chunk, max(c.duplicate_rows) AS left_out FROM load_chunks AS c
+           WHERE c.duplicate_rows > 0 AND chunk NOT IN ${sql}
+             AND c.loaded_at > (SELECT min(s.sent_at) FROM load_chunks AS s WHERE chunk IN ${sql} AND toUInt64(s.sent_at) > 0)
+           GROUP BY load, chunk) AS d
+     LEFT JOIN (SELECT chunk, groupUniqArray(toYYYYMM(day)) AS months FROM chunk_days
+                WHERE chunk IN (SELECT chunk FROM load_chunks AS c WHERE c.duplicate_rows > 0) GROUP BY chunk) AS m ON m.chunk = d.chunk
+     WHERE empty(m.months) OR hasAny(m.months, {months:Array(UInt32)})
+     GROUP BY load ORDER BY load LIMIT 10`,
+    { ...params, months },
+  );
 }
 
 async function takeBack(store: Store, load: LoadState, turn: Load, options: WaitOptions): Promise<Unloaded> {

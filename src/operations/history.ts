@@ -144,6 +144,11 @@ const unloaded = z.strictObject({
   replaced: z
     .array(z.string())
     .describe('Of a replacement the loads that it had replaced: their files can be loaded again, too.'),
+  left_out: z
+    .array(z.strictObject({ load: z.string(), events: z.int() }))
+    .describe(
+      'The first ten later loads of these months that left out events whose event_id was loaded already, and how many: if they were of this load, take the later one back and load its file again.',
+    ),
 });
 
 export const previewOfUnload: Operation<typeof one, z.infer<typeof unloaded>> = {
@@ -170,8 +175,8 @@ export const unload: Operation<typeof one, z.infer<typeof unloaded>> = {
 
 function told(done: Unloaded): z.infer<typeof unloaded> {
   const { rejectedRows: rejected_rows, reopenedRows: reopened_rows, ...rest } = done;
-  const { months, replaced, ...counts } = rest;
-  const lists = { months: [...months], replaced: [...replaced] };
+  const { months, replaced, leftOut, ...counts } = rest;
+  const lists = { months: [...months], replaced: [...replaced], left_out: [...leftOut] };
   return { ...counts, rejected_rows, reopened_rows, ...lists };
 }
 

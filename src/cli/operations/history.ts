@@ -76,5 +76,10 @@ async function unloadOne({ dryRun, ...given }: Given): Promise<void> {
     if (dryRun) say(`nothing was changed; ${counted(done.chunks, 'chunk')}${months} would be forgotten`);
     if (done.replaced.length > 0)
       say(`what it had replaced can be loaded again as well: load ${done.replaced.join(', load ')}`);
+    for (const { load: later, events } of done.left_out) {
+      say(
+        `load ${later} left out ${counted(events, 'event')} whose event_id was loaded already: if they were of this load, take load ${later} back and load its file again`,
+      );
+    }
   });
 }

@@ -162,3 +162,23 @@ test('a file whose days were all replaced says by which load', async () => {
   );
   expect((await loaded(path)).stderr).toContain(`were replaced by load ${id}; `);
 });
+
+test('taking a load back names later loads that have left out events as duplicates', async () => {
+  const [one, two] = [at('2026-10-30', '1', { event_id: '1' }), at('2026-10-31', '1', { event_id: '2' })];
+  const id = await load(await file('a.ndjson', ndjson([one, two])));
+  const path = await file('b.ndjson', ndjson([two]));
+  const { id: later } = await loaded('--dedupe', path);
+  // Of another month.
+  await loaded(
+    '--dedupe',
+    await file('c.ndjson', ndjson([at('2026-12-01', '1', { event_id: '3' })]).repeat(2)),
+  );
+  const told = `load ${later} left out 1 event whose event_id was loaded already: if they were of this load, take load ${later} back and load its file again\n`;
+  const { stderr } = await run(['unload', id, '--dry-run']);
+  expect(stderr).toContain(told);
+  expect(stderr.match(/left out/g)).toHaveLength(1);
+  expect(await takenBack(id)).toContain(told);
+  await takenBack(later);
+  await loaded('--dedupe', path);
+  expect(await sound()).toEqual([2, '2']);
+});
