@@ -126,7 +126,10 @@ async function requireCluster(store: Store): Promise<Layout> {
 }
 
 async function requireNoUnsettledChunk(store: Store): Promise<void> {
-  const found = await chunkInDoubt(store, 'toUInt64(c.sent_at) > 0');
+  const found = await chunkInDoubt(
+    store,
+    "toUInt64(c.sent_at) > 0 AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')",
+  );
   if (!found) return;
   throw new ClusterError(
     `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again first, which completes the chunk: sent to another shard, its events would be counted twice.`,

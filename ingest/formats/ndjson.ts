@@ -133,7 +133,7 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       ...unreadable.map(({ broken, reason }) => ({ broken: `empty(keys) AND ${broken}`, reason })),
       {
         broken: 'empty(keys) AND NOT isValidJSON(record)',
-        reason: 'the record is not JSON that can be read; a number beyond 64 bits is to stand in quotes',
+        reason: 'the record is not JSON that can be read; put numbers beyond 64 bits in quotes',
       },
       {
         broken: `NOT startsWith(record, '{') AND NOT ${matches('record', '^\\s*\\{')}`,

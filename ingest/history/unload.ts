@@ -5,7 +5,7 @@ import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthsWithin } from '../../clickhouse/months.ts';
 import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
-import { inRuns } from '../ledger/delete-chunks.ts';
+import { deleteChunks, inRuns } from '../ledger/delete-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { Load, type WaitOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
@@ -100,7 +100,7 @@ interface Found {
 }
 
 /** @throws when events of the load were pruned, rows that it rejected were replayed, or days of it replaced */
-async function find(store: Store, { id, kind, replayId }: LoadState): Promise<Found> {
+async function find(store: Store, { id, kind, state, replayId }: LoadState): Promise<Found> {
   const replaced = await loadsReplacedBy(store, id);
   const loads = replayId === '' ? [id, ...replaced] : await loadsOfReplay(store, replayId);
   const own = chunksOf(loads);
@@ -114,9 +114,10 @@ async function find(store: Store, { id, kind, replayId }: LoadState): Promise<Fo
   await requireNotReplayed(store, own, `load ${id} cannot be taken back`);
   const by = await replacementOfDays(store, own, loads);
   if (by !== undefined) {
-    const instead = kind === 'replay' ? '' : `, or load what shall be there instead with --replaces ${id}`;
+    const instead = kind === 'replay' ? '' : `, or put other files in its place with --replaces ${id}`;
+    const whose = replaced.length > 0 ? 'it or of what it has replaced' : 'it';
     throw new LoadRefused(
-      `load ${id} cannot be taken back: load ${by} stands in the place of events of it, which would come back beside those with its file. Take that load back first (adtally unload ${by})${instead}. Nothing was changed.`,
+      `load ${id} cannot be taken back: load ${by} stands in the place of events of ${whose}, which would come back beside those with its file. Take that load back first (adtally unload ${by})${instead}. Nothing was changed.`,
     );
   }
   const [counted] = await select<{ events: number; rejectedRows: number; reopenedRows: number }>(
@@ -127,9 +128,12 @@ async function find(store: Store, { id, kind, replayId }: LoadState): Promise<Fo
     { ...own.params, replayId },
   );
   if (!counted) throw new Error('ClickHouse did not count what there is of the load');
-  const chunks = (await select<{ chunk: string }>(store, `SELECT chunk FROM ${own.sql}`, own.params)).map(
-    ({ chunk }) => chunk,
-  );
+  const chunks = await idsOf(store, own);
+  if (kind === 'replacement' && state !== 'loaded' && chunks.length > 0) {
+    throw new LoadRefused(
+      `load ${id} cannot be taken back: it was interrupted while old and new events changed places. Run its command again, which completes it; then it can be taken back. Nothing was changed.`,
+    );
+  }
   const named = months.map(({ from }) => from.slice(0, 7));
   return {
     found: {
@@ -156,6 +160,7 @@ function duplicatesOf(
     `SELECT load, toFloat64(sum(d.left_out)) AS events
      FROM (SELECT load_id AS load, chunk, max(c.duplicate_rows) AS left_out FROM load_chunks AS c
            WHERE c.duplicate_rows > 0 AND chunk NOT IN ${sql}
+             AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')
              AND c.loaded_at > (SELECT min(s.sent_at) FROM load_chunks AS s WHERE chunk IN ${sql} AND toUInt64(s.sent_at) > 0)
            GROUP BY load, chunk) AS d
      LEFT JOIN (SELECT chunk, groupUniqArray(toYYYYMM(day)) AS months FROM chunk_days
@@ -184,6 +189,11 @@ async function takeBack(store: Store, load: LoadState, turn: Load, options: Wait
       await withdrawChunks(store, some);
     });
     if (load.replayId !== '') await reopenRejects(store, load.replayId);
+    // The replacement had dismissed them: with its file they come as new ones.
+    const replaced = await idsOf(store, chunksOf(found.replaced));
+    await inRuns(replaced, (some) =>
+      deleteChunks(store, 'rejected_rows', { chunks: some, condition: "replay_id = ''" }),
+    );
     await rebuildRollups(store, catalog, months, {
       allowUnsettledChunks: true,
       isRewrite: true,
@@ -193,6 +203,9 @@ async function takeBack(store: Store, load: LoadState, turn: Load, options: Wait
   await markUnloaded(store, loads);
   return found;
 }
+
+const idsOf = async (store: Store, { sql, params }: ChunkSet): Promise<string[]> =>
+  (await select<{ chunk: string }>(store, `SELECT chunk FROM ${sql}`, params)).map(({ chunk }) => chunk);
 
 /**
  * What the loads have sent, and no other has loaded or sent anew since; the same after the ledger has forgotten that they are

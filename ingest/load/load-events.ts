@@ -201,11 +201,13 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
     if (!opened || failure) throw failure;
     const judge = await judgeOptions(options);
     const sender = new Sender({ ...options, file, judge });
-    const chunks = opened.chunks(async (head) =>
-      [...(options.judged?.get(head) ?? []), ...(await knownChunks(readLedger, head))].sort(
-        (a, b) => b.bytes - a.bytes,
-      ),
-    );
+    const chunks = opened.chunks(async (head) => {
+      const judged = options.judged?.get(head) ?? [];
+      const known = [...judged, ...(await knownChunks(readLedger, head))];
+      // What comes in the place of others is cut as the files before it were, whatever was loaded once.
+      const isFirst = ({ id }: KnownChunk) => Number(options.hold && judged.some((each) => each.id === id));
+      return known.sort((a, b) => isFirst(b) - isFirst(a) || b.bytes - a.bytes);
+    });
     const more = { ...options, file, key: reading.key, unchanged };
     const claims = claimChunks(chunks, readLedger, load, sender, more);
     // One more than are sent: it waits with its claim, or has been sent and is looked after.

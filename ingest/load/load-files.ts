@@ -75,8 +75,10 @@ export async function loadFiles(
       yield* runs;
     };
     const { onFailed } = options;
+    const stop = new AbortController();
     const one = async (run: readonly number[]) => {
       for (const n of run) {
+        if (stop.signal.aborted || signal?.aborted) return;
         const input = inputs[n] as Input;
         try {
           await work(n, input);
@@ -86,7 +88,7 @@ export async function loadFiles(
         }
       }
     };
-    await inParallel(all(), atOnce, one, new AbortController(), signal);
+    await inParallel(all(), atOnce, one, stop, signal);
     if (signal?.aborted) throw new Stopped('stopped');
   };
   for (let next = 0; next < inputs.length; ) {

@@ -53,7 +53,7 @@ export const receivedSchema = z.strictObject({
     .string()
     .optional()
     .describe(
-      'The load that has replaced all events of a body that came before: none of them counts now. Absent: there is none.',
+      'The load that has replaced all events of a body that came before: none of them counts any more. Absent where nothing has replaced them.',
     ),
 });
 

@@ -67,7 +67,9 @@ class Sender:
             tried += 1
             try:
                 answer = ask_once(url, self._token, body, headers, self._timeout)
-                return Received(**json.loads(b"".join(answer.pieces())))
+                told = json.loads(b"".join(answer.pieces()))
+                # The service may be newer than this client.
+                return Received(**{name: told[name] for name in Received.__dataclass_fields__ if name in told})
             except (AdtallyError, IncompleteAnswer, http.client.HTTPException, OSError) as failure:
                 if tried >= self._tries or not is_passing(failure):
                     raise

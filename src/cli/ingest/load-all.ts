@@ -1,4 +1,5 @@
 import type { Store } from '../../../clickhouse/client.ts';
+import { retrying } from '../../../clickhouse/retry.ts';
 import type { ValidMapping } from '../../../ingest/event/mapping.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
@@ -133,12 +134,12 @@ export async function loadAll(
   const seconds = Math.round(performance.now() - startedAt) / 1000;
   const replaced: string[] = [];
   for (const { file, places } of without.slice(0, mostWarnings)) {
-    const known = await Promise.all(places.map((place) => loadedChunk(store, place)));
+    const known = await Promise.all(places.map((place) => retrying(() => loadedChunk(store, place))));
     const loadedBefore = known.filter((each) => each !== undefined);
-    const by = await replacementOfAll(store, loadedBefore);
+    const by = await retrying(() => replacementOfAll(store, loadedBefore));
     if (by !== undefined)
       replaced.push(
-        `nothing to do for ${file}: its events were replaced by load ${by}; to have them back give --replaces ${by}`,
+        `nothing to do for ${file}: its events were replaced by load ${by}. --replaces ${by} puts the file in the place of all that load ${by} has brought`,
       );
   }
   if (loaded > 0) report(total, { files: loaded, seconds, loads, open, replaced }, flags);

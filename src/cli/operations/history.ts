@@ -75,7 +75,9 @@ async function unloadOne({ dryRun, ...given }: Given): Promise<void> {
     const months = done.months.length ? ` with events of ${done.months.join(', ')}` : '';
     if (dryRun) say(`nothing was changed; ${counted(done.chunks, 'chunk')}${months} would be forgotten`);
     if (done.replaced.length > 0)
-      say(`what it had replaced can be loaded again as well: load ${done.replaced.join(', load ')}`);
+      say(
+        `the files of what it had replaced can be loaded again, too: load ${done.replaced.join(', load ')}`,
+      );
     for (const { load: later, events } of done.left_out) {
       say(
         `load ${later} left out ${counted(events, 'event')} whose event_id was loaded already: if they were of this load, take load ${later} back and load its file again`,

@@ -116,7 +116,7 @@ test('the files of what a replacement had replaced are told of while it stands, 
   for (const [path, ...flags] of [[oldest], [old], [oldest, '--dry-run']] as const) {
     const { stderr } = await loaded(path, ...flags);
     expect(stderr).toBe(
-      `nothing to do for ${path}: its events were replaced by load ${third}; to have them back give --replaces ${third}\n`,
+      `nothing to do for ${path}: its events were replaced by load ${third}. --replaces ${third} puts the file in the place of all that load ${third} has brought\n`,
     );
   }
   const other = await file('other.ndjson', ndjson(events(1, { campaign_id: 'other' })));

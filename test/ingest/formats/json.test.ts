@@ -18,7 +18,7 @@ const impressions = 'toUInt32(impressions)';
 const loadJson = (text: string | Buffer, flags = {}, fields = impressions) =>
   loadText(flags, text, fields, 'json');
 
-const notJson = 'the record is not JSON that can be read; a number beyond 64 bits is to stand in quotes';
+const notJson = 'the record is not JSON that can be read; put numbers beyond 64 bits in quotes';
 
 test('a number beyond 64 bits is rejected with what to do, and in quotes it is read', async () => {
   const reads = { set: ['creative_id='], map: ['device=trace'] };
