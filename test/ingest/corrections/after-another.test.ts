@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { event, ndjson } from '../../support/events.ts';
+import { replaceBy } from '../../support/replace-suite.ts';
 import { useStore } from '../../support/store.ts';
-import { useUnloads } from '../../support/unloads.ts';
+import { failingAt, useUnloads } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
@@ -129,7 +130,7 @@ test('the files of what a replacement had replaced are told of while it stands, 
   ).toContain(`it was replaced before, by load ${third}`);
 
   const told = await run(['unload', third, '--dry-run']);
-  expect(told.stderr).toContain(`can be loaded again as well: load ${second}, load ${first}\n`);
+  expect(told.stderr).toContain(`can be loaded again, too: load ${second}, load ${first}\n`);
   expect(await takenBack(third)).toContain('5 events deleted');
   expect(await sound()).toEqual([1, '0.1']);
   await load(oldest, 1_000);
@@ -160,7 +161,7 @@ test('a file whose days were all replaced says by which load', async () => {
     ...daysOf('2026-10-31..2026-10-31'),
     await file('b.ndjson', ndjson([at('2026-10-31', '5')])),
   );
-  expect((await loaded(path)).stderr).toContain(`were replaced by load ${id}; `);
+  expect((await loaded(path)).stderr).toContain(`were replaced by load ${id}. `);
 });
 
 test('taking a load back names later loads that have left out events as duplicates', async () => {
@@ -181,4 +182,26 @@ test('taking a load back names later loads that have left out events as duplicat
   await takenBack(later);
   await loaded('--dedupe', path);
   expect(await sound()).toEqual([2, '2']);
+});
+
+test('a replacement that was interrupted is completed before it is taken back; then its old file comes with its rejected rows', async () => {
+  const path = await file('old.ndjson', loads.withRejects(10));
+  const target = { load: await load(path) };
+  const whole = await file('whole.ndjson', ndjson(events(10)));
+  const half = replaceBy(failingAt(db.store, /INSERT INTO chunk_days/, 'after'), target, whole);
+  await expect(half).rejects.toThrow('killed');
+  const query = "SELECT max(load_id) AS id FROM loads WHERE kind = 'replacement'";
+  const [{ id } = { id: '' }] = await select<{ id: string }>(db.store, query);
+  const { code, stderr } = await run(['unload', id]);
+  expect(code, stderr).toBe(1);
+  expect(stderr).toContain('Run its command again, which completes it');
+  const { loadId = '' } = await replaceBy(db.store, target, whole);
+  expect(await sound()).toEqual([10, '1']);
+
+  await takenBack(loadId);
+  const again = await run(['ingest', 'events', '--quiet', '--json', path]);
+  expect(again.code, again.stderr).toBe(4);
+  const [old] = JSON.parse(again.stdout).loads;
+  expect((await run(['rejects', old, '--json'])).stdout.trimEnd().split('\n')).toHaveLength(2);
+  expect(await sound()).toEqual([8, '0.8']);
 });

@@ -115,6 +115,13 @@ test('copies of one file at several ages, in one command, count each event once:
   const { stdout } = await replace(...copies, '--replaces', old);
   expect(JSON.parse(stdout)).toMatchObject({ rows: 6, repeated_rows: 15 });
   expect(await sound()).toEqual([6, '0.6']);
+
+  // The ledger knows the whole as one chunk.
+  const grown = events(8, { campaign_id: 'grown' });
+  const whole = await file('whole.ndjson', ndjson(grown));
+  const young = await file('young.ndjson', ndjson(grown.slice(0, 3)));
+  await replaced(young, whole, '--replaces', await load(whole));
+  expect(await sound()).toEqual([14, '1.4']);
 });
 
 test('days of an account are replaced, whichever loads brought them, on both sides of an event', async () => {
