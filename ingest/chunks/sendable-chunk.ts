@@ -13,6 +13,9 @@ export interface KnownChunk {
   readonly loadedRows: number | undefined;
 }
 
+/** What a command has judged, and not stored, by its head: the ledger does not know it. */
+export type JudgedChunks = ReadonlyMap<string, readonly KnownChunk[]>;
+
 /** Looks up the chunks that were sent from a place: see `ChunkChain.head`. The first that comes next is cut again. */
 export type KnownChunks = (head: string) => Promise<readonly KnownChunk[]>;
 

@@ -1,4 +1,4 @@
-import { type KnownChunk, knownAs, type SendableChunk } from '../chunks/sendable-chunk.ts';
+import { type JudgedChunks, knownAs, type SendableChunk } from '../chunks/sendable-chunk.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { type Claim, claimChunk } from './chunk-claims.ts';
@@ -20,7 +20,7 @@ export interface ClaimedChunk {
  * @param unchanged looks whether the input still is what was read of it
  * @param again also bytes that were loaded before and read in another way
  * @param hold given where the chunks take the place of what is loaded, themselves included
- * @param judged what the command has judged before, by its head
+ * @param judged what the command has judged before
  * @param key of the input; other bytes under it are refused
  * @throws {InputError} for such bytes otherwise, {InputChanged} where the input is another one by now
  */
@@ -42,7 +42,7 @@ export async function* claimChunks(
     readonly unchanged: () => Promise<void>;
     readonly again?: boolean;
     readonly hold?: Hold | undefined;
-    readonly judged?: ReadonlyMap<string, readonly KnownChunk[]> | undefined;
+    readonly judged?: JudgedChunks | undefined;
   },
 ): AsyncGenerator<ClaimedChunk> {
   for await (const chunk of chunks) {

@@ -52,7 +52,7 @@ export async function deliverChunk(
       if (sender.interruptions === claimed.interruptions) return;
       if ((await dedupStateOf(ledger.store, loadTime, ledger.retries)) === 'unreliable')
         throw new NotRepeatable();
-      // What was true so long ago may be so no more.
+      // ClickHouse may have forgotten the token since it answered.
     } while (performance.now() - asked > lapsedAfterMs);
   };
   const sending = { loadTime, loadId: load?.id ?? '', token, onSent, note, before, first: how === 'send' };

@@ -1,5 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
-import type { KnownChunk, SendableChunk } from '../chunks/sendable-chunk.ts';
+import type { JudgedChunks, KnownChunk, SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type Batch, settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
@@ -34,9 +34,6 @@ export interface ChunkSize {
   /** What a chunk of text or Avro may have; absent: what is fastest. */
   readonly chunkBytes?: number | undefined;
 }
-
-/** Chunks that a command has judged, and not stored, by their heads: the ledger does not know them. */
-export type JudgedChunks = ReadonlyMap<string, readonly KnownChunk[]>;
 
 export interface EventLoadOptions extends ChunkSize {
   readonly store: Store;
@@ -203,10 +200,12 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
     const sender = new Sender({ ...options, file, judge });
     const chunks = opened.chunks(async (head) => {
       const judged = options.judged?.get(head) ?? [];
-      const known = [...judged, ...(await knownChunks(readLedger, head))];
+      const known = await knownChunks(readLedger, head);
+      const longestFirst = (a: KnownChunk, b: KnownChunk) => b.bytes - a.bytes;
       // What comes in the place of others is cut as the files before it were, whatever was loaded once.
-      const isFirst = ({ id }: KnownChunk) => Number(options.hold && judged.some((each) => each.id === id));
-      return known.sort((a, b) => isFirst(b) - isFirst(a) || b.bytes - a.bytes);
+      return options.hold
+        ? [...judged.toSorted(longestFirst), ...known]
+        : [...judged, ...known].sort(longestFirst);
     });
     const more = { ...options, file, key: reading.key, unchanged };
     const claims = claimChunks(chunks, readLedger, load, sender, more);

@@ -100,6 +100,11 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
     /^load a\.csv again, or give it up with adtally unload 7: it failed 4 times \(no such column\); 2 more files failed, too/,
   ],
   [
+    'a replacement fails',
+    { failing: { files: 1, file: 'a.csv --replaces 5', load: '7', times: 1, error: '' } },
+    /^load a\.csv --replaces 5 again, or give it up with adtally unload 7 if it has not begun to replace: it failed once$/,
+  ],
+  [
     'a load hangs',
     { longest: { seconds: 7.5 * 3600, load: '7', file: 'b.csv' } },
     /^look after load 7 of b\.csv, under way for 7 hours: if it hangs, stop it and run the same command again$/,

@@ -24,7 +24,10 @@ export interface SendOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records, `replaced_by` of the load that has replaced all that came before. */
+/**
+ * What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records; `replaced_by` is the load that
+ * has replaced all events of a body that came before.
+ */
 export interface Received {
   readonly load: string;
   readonly accepted: number;

@@ -53,7 +53,7 @@ function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLim
   return [
     ...(failing.files > 0
       ? [
-          `load ${failing.file} again, or give it up with adtally unload ${failing.load}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
+          `load ${failing.file} again, or give it up with adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ' if it has not begun to replace' : ''}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
         ]
       : []),
     ...(longest.seconds > alerts.loadHours * 3600
