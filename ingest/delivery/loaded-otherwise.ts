@@ -48,6 +48,6 @@ export async function refuseLoadedOtherwise(
   )?.loadId;
   if (load === undefined) return;
   throw new LoadedOtherwise(
-    `${file}: what begins at ${chunk.unit} ${chunk.firstLine} was already loaded as load ${load}, but read in another way (mapping, time zone or delimiter), and would count twice. Take that load back first (adtally unload ${load}), or let it count twice${hint('--again', 'over HTTP an Idempotency-Key', 'loads it all the same')}`,
+    `${file}: what begins at ${chunk.unit} ${chunk.firstLine} was already loaded as load ${load}, but read in another way (mapping, time zone or delimiter), and would count twice. Take that load back first (adtally unload ${load}), or let it count twice${hint('--again', 'an Idempotency-Key', 'loads it all the same')}`,
   );
 }
