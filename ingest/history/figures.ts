@@ -18,9 +18,11 @@ export interface OpenWork {
 /** One statement each, so that a user who may not ask for one of them can ask for the others. */
 export const openWork: Readonly<Record<keyof OpenWork, string>> = {
   rejectedRows: `SELECT toFloat64(count()) AS figure FROM rejected_rows FINAL WHERE ${openRejects}`,
-  chunksInDoubt: `SELECT toFloat64(count()) AS figure FROM (${chunksInDoubt(
-    `load_id NOT IN (${runningLoads}) AND load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')`,
-  )})`,
+  // Who sent it last is the load that `status` and `loads` name: taken back, it leaves nothing to be completed.
+  chunksInDoubt: `SELECT toFloat64(count()) AS figure FROM (
+    SELECT argMax(load_id, c.sent_at) AS load FROM load_chunks AS c WHERE (head, chunk) IN (${chunksInDoubt()})
+    GROUP BY head, chunk
+    HAVING load NOT IN (${runningLoads}) AND load NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded'))`,
   unconfirmedDays: `SELECT toFloat64(count()) AS figure, if(figure > 0, toString(min(day)), '') AS oldest_day,
     argMin(account_id, day) AS oldest_account FROM (
     SELECT account_id, day, family FROM (

@@ -16,7 +16,7 @@ import { InputChanged } from '../input/input-error.ts';
 import { looksAt } from '../input/one-version.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
-import { loadFailure, Stopped } from '../ledger/load-error.ts';
+import { LoadError, loadFailure, Stopped } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { beginLoad } from './begin-load.ts';
@@ -245,7 +245,7 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
     const takenBack = isReplaced && sentIds.length > 0;
     // Before its turn ends: a load that waits behind it is not to rely on what is taken back.
     const forgotten = load && takenBack ? putInDoubt(ledger, load, sentIds) : Promise.resolve();
-    await forgotten.finally(() => load?.fail(failure instanceof Stopped ? failure : error));
+    await forgotten.finally(() => load?.fail(failure instanceof LoadError ? error : failure));
     if (load && takenBack) options.onReplaced?.(load.id);
     throw failure;
   } finally {

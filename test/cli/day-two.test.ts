@@ -92,7 +92,7 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
   [
     'a load was interrupted',
     { open: { ...wellStored.open, chunksInDoubt: 1 } },
-    /^load interrupted files again: adtally verify/,
+    /^load the files of failed loads again/,
   ],
   [
     'a load fails each time',

@@ -29,7 +29,9 @@ export function nextSteps(
       : []),
     ...interruptedUnloads.map(({ load }) => endUnload(load)),
     ...(open.chunksInDoubt > unloading
-      ? ['load interrupted files again: adtally verify names them, and the same command completes them']
+      ? [
+          'load the files of failed loads again, which completes them, or give them up with adtally unload: adtally loads names them',
+        ]
       : []),
     ...(interruptedRewrites.length > 0
       ? [

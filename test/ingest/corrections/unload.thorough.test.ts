@@ -24,7 +24,7 @@ test.each(unloadSteps)('taking a load back, ended after %s, is completed by repe
     expect(verified.stderr).not.toMatch(/ingest events|adtally rebuild/);
     const { next } = JSON.parse((await run(['status', '--json'])).stdout);
     expect(next).toContain(ends);
-    expect(next.join()).not.toContain('load interrupted files again');
+    expect(next.join()).not.toContain('load the files of failed loads again');
   }
   await unload(db.store, id, now);
   expect((await run(['verify'])).code).toBe(0);

@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { askFigure, loadsOf, openWork, type StoreSize, storeSize } from '../../../ingest/history/figures.ts';
+import { unload } from '../../../ingest/history/unload.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { confirmDays } from '../../../ingest/lists/confirmations.ts';
-import { event, load } from '../../support/events.ts';
+import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
+import { event, load, ndjson, withFile } from '../../support/events.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
@@ -29,6 +33,25 @@ test('what is open is counted, and no more once it is done', async () => {
   await mutate('ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6) WHERE true');
   expect(await figures()).toMatchObject({ chunksInDoubt: 1 });
   await mutate("ALTER TABLE loads UPDATE state = 'unloaded' WHERE true");
+  expect(await figures()).toMatchObject({ chunksInDoubt: 0 });
+});
+
+test('what a file has in doubt that failed twice is given up with its last load', async () => {
+  const lines = ndjson([event(), event({ campaign_id: '' })]);
+  const failed = await withFile('refused.ndjson', lines, async (path) => {
+    const ids: string[] = [];
+    for (let times = 0; times < 2; times++) {
+      const options = { store: db.store, rejectLimit: new RejectLimit({ rows: 0 }), now: () => new Date() };
+      await expect(loadEvents({ ...options, input: new LocalFile(path) })).rejects.toThrow('more than 0 rows');
+      const last = `SELECT max(load_id) AS id, argMax(error, load_id) AS error FROM loads FINAL WHERE file = {path:String}`;
+      const [load] = await select<{ id: string; error: string }>(db.store, last, { path });
+      expect(load?.error).toMatch(/^.*refused\.ndjson: more than 0 rows are faulty/);
+      ids.push(load?.id ?? '');
+    }
+    return ids;
+  });
+  expect(await figures()).toMatchObject({ chunksInDoubt: 1 });
+  await unload(db.store, failed[1] ?? '', () => new Date());
   expect(await figures()).toMatchObject({ chunksInDoubt: 0 });
 });
 
