@@ -51,6 +51,11 @@ const issued = z.strictObject({
   expires: z.iso.datetime().nullable(),
 });
 
+function requireFuture(expires: Date | undefined): void {
+  if (expires && expires.getTime() <= Date.now())
+    throw new InvalidRequest('expires', 'must be in the future: it would have expired already');
+}
+
 export const createToken: Operation<typeof newToken, z.infer<typeof issued>> = {
   name: 'token create',
   summary: 'create a token; it cannot be shown again',
@@ -62,6 +67,7 @@ export const createToken: Operation<typeof newToken, z.infer<typeof issued>> = {
     if (purpose === 'operator' && by.token !== undefined) {
       throw new InvalidRequest('for', 'must not be operator: the command line alone makes such tokens');
     }
+    requireFuture(given.expires);
     const { id, token } = await issueToken(store, { ...given, purpose });
     return { id, token, expires: given.expires?.toISOString() ?? null };
   },
@@ -164,6 +170,7 @@ export const linkReport: Operation<typeof linked, z.infer<typeof link>> = {
   answer: link,
   changes: 'something',
   async run({ store, links }, { token: id, address, expires }) {
+    requireFuture(expires);
     const token = (await listTokens(store)).find((each) => each.id === id);
     if (token?.purpose !== 'report' || token.revoked !== null) {
       throw new InvalidRequest('token', `${id} is no valid token that opens reports`);

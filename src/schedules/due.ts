@@ -72,7 +72,8 @@ function instantOf(local: string, timezone: string): Date {
   const wanted = Date.parse(`${local}Z`);
   const shown = (ms: number) => Date.parse(`${localTime(new Date(ms), timezone).replace(' ', 'T')}Z`);
   const near = wanted + wanted - shown(wanted);
-  return new Date(near + wanted - shown(near));
+  const nearer = near + wanted - shown(near);
+  return new Date(shown(nearer) === wanted ? nearer : Math.max(near, nearer));
 }
 
 const firstOfMonth = (day: string) => `${day.slice(0, 8)}01`;

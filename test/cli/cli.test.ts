@@ -50,6 +50,7 @@ describe('usage', () => {
     ['verify --from 2026-02-02 --to 2026-02-01', /--to/],
     ['rebuild --from 2026-02-02 --to 2026-02-01', /--to/],
     ['token create acme --expires tomorrow', /--expires/],
+    ['token create acme --expires 2020-01-01', /--expires must be in the future/],
   ])('adtally %s is refused with exit code 2 and says what is wrong', async (line, reason) => {
     const { code, stdout, stderr } = await adtallyAgain(line);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

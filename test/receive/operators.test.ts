@@ -173,6 +173,7 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
   ['/v1/token/create', { account: 'a', for: 'admin' }, 'for'],
   ['/v1/token/create', { account: 'a', for: 'ingest', family: 'campaigns' }, 'family'],
   ['/v1/token/create', { account: 'a', expires: '2026-02-30' }, 'expires'],
+  ['/v1/token/create', { account: 'a', expires: '2020-01-01' }, 'expires'],
   ['/v1/token/create', { account: 'a', lable: 'mistyped' }, 'lable'],
   ['/v1/token/create', [], undefined],
   ['/v1/token/revoke', {}, 'token'],

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -128,6 +129,8 @@ export async function withServer(work: (store: Store) => Promise<void>): Promise
 /** A signal that fires at the first SIGINT or SIGTERM, for work that then ends what is in flight. The second ends the process. */
 export function stopOnSignal(): { signal: AbortSignal; release(): void } {
   const controller = new AbortController();
+  // Hundreds of loads may wait for it at once.
+  setMaxListeners(0, controller.signal);
   const signals = ['SIGINT', 'SIGTERM'] as const;
   const stop = () => {
     if (controller.signal.aborted) process.exit(1);

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { reportTimezone } from '../../../ingest/load/report-timezone.ts';
 import { linksOf } from '../../accounts/links.ts';
 import { ConfigError } from '../../config/config.ts';
@@ -47,7 +47,9 @@ export function addMailCommands(program: Command): void {
       '--again <schedule>',
       'send its mails, and if an account made it the questions of that account, once more where nobody knows whether they were sent, or the mail server refused them; then end',
     )
-    .option('--every <duration>', 'how often to look', duration, 60_000)
+    .addOption(
+      new Option('--every <duration>', 'how often to look').argParser(duration).default(60_000, '60s'),
+    )
     .action(sendMails);
 }
 

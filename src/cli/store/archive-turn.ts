@@ -41,12 +41,12 @@ export async function alone(
 }
 
 /** Runs a `BACKUP` or `RESTORE`. @throws with a sentence for what a person has to do about the place */
-export async function transfer(server: Store, query: string, { name }: Archive): Promise<void> {
+export async function transfer(server: Store, query: string, { name, outside }: Archive): Promise<void> {
   try {
     await server.command({ query, query_id: statementOf(config().clickhouse.database) });
   } catch (error) {
     const type = error instanceof ClickHouseError ? error.type : undefined;
-    if (type === 'BACKUP_NOT_FOUND') throw new Error(`${name}: there is no such backup`);
+    if (type === 'BACKUP_NOT_FOUND') throw new Error(`${name}: ${outside ? 'is no backup' : 'there is no such backup'}`);
     if (type === 'BACKUP_ALREADY_EXISTS') throw new Error(`${name} is there already: give another name`);
     throw error;
   }
