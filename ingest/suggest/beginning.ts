@@ -7,6 +7,7 @@ import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 import { headBytes } from '../input/pieces.ts';
+import { dateShape } from './dates.ts';
 
 /** Members of a mapping that say how a file is written. */
 export interface Layout {
@@ -88,11 +89,10 @@ function tableOf(input: Input, text: string, own: string): Found {
     delimiter,
     ...splitBy(text, delimiter),
   }));
+  // Of two that cut most lines alike, names of columns tell more than some cells; many more cells tell more than names.
+  const evidence = ({ weight, header }: Split) => weight * (header === undefined ? 1 : 4);
   const { delimiter, records, width, header } = readings.reduce((best, each) =>
-    Number(each.header !== undefined) > Number(best.header !== undefined) ||
-    (Boolean(each.header) === Boolean(best.header) && each.weight > best.weight)
-      ? each
-      : best,
+    evidence(each) > evidence(best) ? each : best,
   );
   const begin = header ?? 0;
   const rows = records
@@ -102,7 +102,7 @@ function tableOf(input: Input, text: string, own: string): Found {
     throw new InputError(`${input.name}: there is no record in it`);
   const first = records[begin]?.cells.slice(0, mostColumns) ?? [];
   const columns = first.map((name, n) => (header === undefined ? `${n + 1}` : name));
-  const before = (records[begin]?.line ?? 1) - 1;
+  const before = (records[begin]?.begin ?? 1) - 1;
   const layout = {
     ...(delimiter !== own && { delimiter }),
     ...(header === undefined ? { header: false as const } : before > 0 && { skip_lines: before }),
@@ -112,7 +112,13 @@ function tableOf(input: Input, text: string, own: string): Found {
 }
 
 interface Split {
-  readonly records: readonly { readonly cells: string[]; readonly line: number }[];
+  readonly records: readonly {
+    readonly cells: string[];
+    /** Its first line, */
+    readonly begin: number;
+    /** and its last. */
+    readonly line: number;
+  }[];
   /** Cells that most records have. */
   readonly width: number;
   /** Cells in records of that width. */
@@ -137,25 +143,44 @@ function splitBy(text: string, delimiter: string): Split {
     // A quote is not closed, at least not here.
     return { records: [], width: 0, weight: 0, header: undefined };
   }
-  const records = parsed.map(({ record, info }) => ({ cells: record, line: info.lines }));
+  const records = parsed.map(({ record, info }) => ({
+    cells: record,
+    begin: info.lines - record.reduce((lines, cell) => lines + cell.split('\n').length - 1, 0),
+    line: info.lines,
+  }));
   const counts = new Map<number, number>();
   for (const { cells } of records) counts.set(cells.length, (counts.get(cells.length) ?? 0) + 1);
   const [width = 0, count = 0] =
     [...counts].filter(([n]) => n > 1).sort(([a, m], [b, n]) => n - m || b - a)[0] ?? [];
-  const begin = records.findIndex(({ cells }) => cells.length === width);
+  const wide = records.filter(({ cells }) => cells.length === width).slice(0, mostTitles);
+  const names = wide.filter(({ cells }) => namesColumns(cells)).map(({ cells }) => filled(cells));
+  // Above the names there may be titles and names of groups of columns, which leave cells empty.
+  const at = wide.findIndex(
+    ({ cells }, n) =>
+      namesColumns(cells) &&
+      filled(cells) * 2 > Math.max(...names) &&
+      wide.slice(0, n).every((before) => filled(before.cells) < filled(cells)),
+  );
+  const header = wide[at];
   return {
     records,
     width,
     weight: width * count,
-    header: namesColumns(records[begin]?.cells) ? begin : undefined,
+    header: header && records.indexOf(header),
   };
 }
+
+/** Records that may stand above the names of the columns. */
+const mostTitles = 20;
+const filled = (cells: readonly string[]): number => cells.filter((cell) => cell !== '').length;
 
 /** Delimiters at the end of a line name nothing. */
 function namesColumns(cells: readonly string[] = []): boolean {
   const names = cells.slice(0, cells.findLastIndex((cell) => cell !== '') + 1);
   return (
-    names.length > 1 && names.every((name) => /\p{L}/u.test(name)) && new Set(names).size === names.length
+    names.length > 1 &&
+    names.every((name) => /\p{L}/u.test(name) && !dateShape('', [name])) &&
+    new Set(names).size === names.length
   );
 }
 

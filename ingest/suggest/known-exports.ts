@@ -92,6 +92,10 @@ export function plainName(column: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '');
 }
 
+const measures = Object.values(catalog.families).flatMap((family) => Object.entries(family.measures));
+/** Names of fields and of columns of our reports, whose money is in units. */
+export const ourNames: ReadonlySet<string> = new Set([...eventFields, ...measures.map(([name]) => name)]);
+
 /** What columns of a name are in the examples and in reports of ours, and fields by their own names. */
 export function fieldsByName(all: readonly KnownExport[]): ReadonlyMap<string, ReadonlySet<EventField>> {
   const fields = new Map<string, Set<EventField>>();
@@ -101,8 +105,7 @@ export function fieldsByName(all: readonly KnownExport[]): ReadonlyMap<string, R
     fields.set(plainName(column), known.add(field));
   };
   for (const field of eventFields) add(field, field);
-  for (const { measures } of Object.values(catalog.families))
-    for (const [name, { sumOf }] of Object.entries(measures)) add(name, sumOf);
+  for (const [name, { sumOf }] of measures) add(name, sumOf);
   for (const { mapping } of all) {
     if (mapping.header === false) continue;
     for (const [field, column] of Object.entries(mapping.map ?? {})) add(column, field);

@@ -1,8 +1,17 @@
-import { countFields, type EventField, fieldSpecs, isEventField } from '../../catalog/events.ts';
+import { countFields, type EventField, eventTypes, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { parseExpression } from '../mapping/expression.ts';
 import type { Beginning, Layout } from './beginning.ts';
-import { fieldsByName, type KnownExport, type MappingText, plainName, recognise } from './known-exports.ts';
-import { areNumbers, dateShape, numberShape, type Shape, unknownDates } from './shapes.ts';
+import { dateShape, unknownDates } from './dates.ts';
+import {
+  fieldsByName,
+  type KnownExport,
+  type MappingText,
+  ourNames,
+  plainName,
+  recognise,
+} from './known-exports.ts';
+import { areNumbers, type DecimalSign, decimalSignOf, type NumberShape, numberShape } from './numbers.ts';
+import type { Shape } from './shape.ts';
 
 export interface Suggestion {
   /** As a mapping file takes it. What nobody but a person can say is in `fill_in`: until then it is refused. */
@@ -58,7 +67,7 @@ function withNamed(suggestion: Suggestion, { columns, rows }: Beginning, named: 
   for (const [field, column] of Object.entries(named) as [EventField, string][]) {
     const at = isReadable(column) && rows.length > 0 ? columns.indexOf(column) : -1;
     const values = rows.map((row) => row[at] ?? '');
-    const shape = at < 0 ? {} : shapeOf(field, column, values);
+    const shape = at < 0 ? {} : shapeOf(field, column, values, decimalSignOf(rows));
     dates = shape.dates ?? dates;
     if (shape.question !== undefined && shape.asks === undefined) {
       fill_in[field] = shape.question;
@@ -74,44 +83,82 @@ function withNamed(suggestion: Suggestion, { columns, rows }: Beginning, named: 
 }
 
 /** How the values of a column are read as a field. */
-function shapeOf(field: EventField, column: string, values: readonly string[]): Shape {
+function shapeOf(
+  field: EventField,
+  column: string,
+  values: readonly string[],
+  sign: DecimalSign,
+): Shape & NumberShape {
   const { kind } = fieldSpecs[field];
   if (field === 'event_time') return dateShape(column, values) ?? { question: unknownDates(column, values) };
-  return kind === 'count' || kind === 'money' ? numberShape(column, kind, values) : {};
+  if (kind === 'type') return typeShape(column, values);
+  if (kind !== 'count' && kind !== 'money') return {};
+  // Money of our own names has a point, where nothing tells otherwise.
+  const isOurs = kind === 'money' && ourNames.has(column) && !values.some((value) => value.includes(','));
+  return numberShape(column, kind, values, isOurs ? (sign ?? '.') : sign);
 }
 
-/** The example itself, but for what is this file's own: how it is laid out, whose it is, and in which order days are written. */
+/** Types of events by their own names, or a question. */
+function typeShape(column: string, values: readonly string[]): Shape {
+  const others = [...new Set(values)].filter((value) => !['', ...eventTypes].some((type) => type === value));
+  if (others.length === 0) return {};
+  const shown = others.slice(0, 5).map((value) => `'${value.replace(/['\\]/g, '\\$&')}'`);
+  return {
+    question: `${shown.join(', ')} in ${column} are no types of events: as an expression that makes ${eventTypes.slice(0, -1).join(', ')} of them, transform({${column}}, [${shown.join(', ')}], [${shown.map(() => "'…'").join(', ')}], ''), and leave the others out by where`,
+  };
+}
+
+/** The example itself, but for what is this file's own: how it is laid out, whose it is, and how days and numbers are written. */
 function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: Beginning): Suggestion {
-  const { skip_lines: _, delimiter: __, set = {}, expressions, ...rest } = mapping;
+  const { skip_lines: _, delimiter: __, set = {}, map, expressions, ...rest } = mapping;
   const asked = accounts.filter((account) => account in set);
   const constants = Object.entries(set).filter(([field]) => !asked.some((account) => account === field));
-  const { event_time: day, ...others } = expressions ?? {};
-  const [column = ''] = day !== undefined && dayBesideMonth.test(day) ? parseExpression(day).columns : [];
-  // Where a person lives decides it, not the platform.
-  const shape = dateShape(
-    column,
-    rows.map((row) => row[columns.indexOf(column)] ?? ''),
-  );
-  const read = { ...(day !== undefined && { event_time: shape?.expression ?? day }), ...others };
-  const open = {
-    ...Object.fromEntries(asked.map((account) => [account, whichAccount])),
-    ...(shape?.question !== undefined && { event_time: shape.question }),
+  const reads: { map: Record<string, string>; expressions: Record<string, string> } = {
+    map: { ...map },
+    expressions: { ...expressions },
   };
+  const open: Record<string, string> = Object.fromEntries(asked.map((account) => [account, whichAccount]));
+  const reasons: string[] = [];
+  const doubtful: string[] = [];
+  const texts = {
+    ...Object.fromEntries(Object.entries(map ?? {}).map(([f, c]) => [f, `{${c}}`])),
+    ...expressions,
+  };
+  for (const [field, text] of Object.entries(texts)) {
+    const [column, ...others] = new Set(parseExpression(text).columns);
+    if (!isEventField(field) || column === undefined || others.length > 0 || computes.test(text)) continue;
+    const values = rows.map((row) => row[columns.indexOf(column)] ?? '');
+    const { kind } = fieldSpecs[field];
+    const shape: Shape & NumberShape =
+      kind === 'time' || kind === 'count' || kind === 'money'
+        ? shapeOf(field, column, values, decimalSignOf(rows))
+        : {};
+    const own = shape.expression ?? `{${column}}`;
+    if (shape.question === undefined && (own === text || (kind !== 'time' && !shape.decimalComma))) continue;
+    delete reads.map[field];
+    delete reads.expressions[field];
+    if (shape.question !== undefined) open[shape.asks ?? field] = shape.question;
+    if (shape.question !== undefined && shape.asks === undefined) doubtful.push(field);
+    else if (shape.expression === undefined) reads.map[field] = column;
+    else reads.expressions[field] = shape.expression;
+    reasons.push(`${field}: not as in the example${shape.reason ? `, ${shape.reason}` : ''}`);
+  }
   return {
     mapping: {
       ...layout,
       ...(Object.keys(open).length > 0 && { fill_in: open }),
       ...(constants.length > 0 && { set: Object.fromEntries(constants) }),
       ...rest,
-      ...(expressions && { expressions: shape?.question === undefined ? read : others }),
+      ...(map && { map: reads.map }),
+      ...(expressions && { expressions: reads.expressions }),
     },
-    reasons: [`the columns are those of examples/${file}; days and numbers are read as there`],
-    doubtful: shape?.question === undefined ? [] : ['event_time'],
+    reasons: [`the columns are those of examples/${file}; days and numbers are read as there`, ...reasons],
+    doubtful,
   };
 }
 
-/** An expression that reads a day and a month as numbers beside each other. */
-const dayBesideMonth = /%[cm][/-]%[de]|%[de][/-]%[cm]/;
+/** An expression that does more than to read what is written. */
+const computes = /[*/] \d|left\(/;
 
 type FieldsByName = ReadonlyMap<string, ReadonlySet<EventField>>;
 
@@ -124,15 +171,30 @@ function fromColumns(fields: FieldsByName, beginning: Beginning): Suggestion {
   return draft.suggestion(beginning.layout);
 }
 
-/** Columns that may hold a count whose name nobody knows. */
+/** Columns that may hold a count whose name nobody knows, in English, German, French, Spanish and Italian. */
 const countWords: Readonly<Partial<Record<EventField, RegExp>>> = {
-  impressions: /impr|^imps|shown|views?$/i,
-  referrals: /click|^visits$/i,
-  conversions: /conv|order|purchase|install|leads?$/i,
+  ad_requests: /requests?$/i,
+  impressions: /impr|^imps|shown|views?$|einblendung|affichage/i,
+  referrals: /cli[ckq]|klick|^visits$/i,
+  conversions: /conv|order|purchase|install|leads?$|verkäufe|bestellung|vente|compra|vendite/i,
 };
+const moneyWords =
+  /amount|cost|earn|income|price|revenue|sales|spen[dt]|total|betrag|kosten|umsatz|coût|dépens|gasto|importe|montant|spesa/i;
+const keyWords = /campa|kampa|placement|ad.?unit|ad.?tag|tag.?id|line.?item|order.?id/i;
+/** Of columns with these words, those that are neither sums nor counts. */
+const noSum = /cost|per\b|rate|ratio|revenue|share|value|date|time|id$|type/i;
+const noMoney = /cp[mcai]|per\b|rate|rpm|average|avg|durchschn|type|id$/i;
 
-/** An expression reads no column whose name would end the braces around it. */
-const isReadable = (column: string): boolean => !/[{}]/.test(column);
+/** Whole cells that say that a record is a sum of others. */
+const totalWords =
+  /^(grand |sub-? ?)?totals?:?$|^(zwischen|gesamt)?summe:?$|^gesamt:?$|^(sous-)?total général:?$|^sous-total:?$/i;
+
+/** An expression reads no column whose name would end the braces around it, but `{so}`. */
+const isReadable = (column: string): boolean => /^(?:[^{}]*|\{[^{}]+\})$/.test(column);
+
+function meantBy(fields: FieldsByName, column: string): EventField[] {
+  return isEventField(column) ? [column] : [...(fields.get(plainName(column)) ?? [])];
+}
 
 class Draft {
   readonly #columns: readonly string[];
@@ -144,6 +206,7 @@ class Draft {
   readonly #others: Record<string, string> = {};
   readonly #reasons: string[] = [];
   readonly #doubtful: string[] = [];
+  readonly #sign: DecimalSign;
   /** Columns that may be the time of the event. */
   #times: readonly string[] = [];
 
@@ -151,19 +214,25 @@ class Draft {
     this.#columns = columns.filter(isReadable);
     this.#all = columns;
     this.#rows = rows;
+    this.#sign = decimalSignOf(rows);
   }
 
   /** Reads what columns are called. */
   readNamed(fields: FieldsByName): void {
     const candidates = new Map<EventField, string[]>();
+    const whole = new Map(this.#columns.map((column) => [column, meantBy(fields, column)]));
+    const known = new Set([...whole.values()].flat());
     for (const column of this.#columns) {
-      const meant = isEventField(column) ? [column] : [...(fields.get(plainName(column)) ?? [])];
+      const own = whole.get(column) ?? [];
+      // A member of JSON by its last name, where no column has all of the name: `metrics.clicks`.
+      const inner = column.includes('.') ? meantBy(fields, column.replace(/^.*\./, '')) : [];
+      const meant = own.length > 0 ? own : inner.filter((field) => !known.has(field));
       if (meant.length === 1)
         for (const field of meant) candidates.set(field, [...(candidates.get(field) ?? []), column]);
       else
         for (const field of meant)
           this.#fillIn[field] =
-            `${column} may be ${meant.join(' or ')}: --map ${field}=…, or take this line out`;
+            `${column} may be ${meant.join(' or ')}: ${this.#way(field, [column])}, or take this line out`;
     }
     this.#times = candidates.get('event_time') ?? [];
     for (const [field, found] of candidates)
@@ -172,21 +241,33 @@ class Draft {
 
   #readOneOf(field: EventField, found: readonly string[]): void {
     const own = found.filter((column) => column === field);
-    const ids = field.endsWith('_id') ? found.filter((column) => /id$/i.test(column)) : [];
+    const ids = field.endsWith('_id') ? found.filter((column) => /id\W*$/i.test(column)) : [];
     const best = [own, ids, found].find(({ length }) => length > 0) ?? [];
     const [column] = best;
     if (column === undefined || best.length > 1) {
-      this.#fillIn[field] = `${best.join(' or ')} may be ${field}: give the column by --map`;
+      this.#fillIn[field] = `${best.join(' or ')} may be ${field}: ${this.#way(field, best)}`;
       return;
     }
-    this.#read(field, column, shapeOf(field, column, this.#valuesOf(column)));
+    const shape = shapeOf(field, column, this.#valuesOf(column), this.#sign);
+    const units =
+      fieldSpecs[field].kind === 'money' && !ourNames.has(column) && shape.expression === undefined;
+    this.#read(field, column, units ? { ...shape, ...this.#unitQuestion(field, column) } : shape);
+  }
+
+  /** Amounts without any places may be in cents, or in millionths. */
+  #unitQuestion(field: string, column: string): Shape {
+    const given = this.#valuesOf(column).filter((value) => /[1-9]/.test(value));
+    if (given.length < 10 || !given.every((value) => /^-?\d+$/.test(value))) return {};
+    return {
+      question: `all of the first amounts in ${column} are whole numbers, such as ${given[0]}: --map ${field}=… if they are units, as an expression {${column}} / 100 if they are cents, {${column}} / 1000000 if they are millionths`,
+    };
   }
 
   /** Reads the day or time of the events, and what is no day as totals. */
   readDays(): void {
     const used = this.#used();
     const dated = this.#columns.filter(
-      (column) => !used.has(column) && dateShape(column, this.#valuesOf(column)),
+      (column) => !used.has(column) && !/id$/i.test(column) && dateShape(column, this.#valuesOf(column)),
     );
     const times = this.#times.length > 0 ? this.#times : dated;
     const [day, end, ...more] = times;
@@ -194,29 +275,75 @@ class Draft {
     const ends = end === undefined || more.length > 0 ? [] : this.#valuesOf(end);
     // The first and the last day of each record. A later record may span several days; it gets no time and is rejected.
     const isSpan = ends.length > 0 && values.every((value, n) => value === ends[n] && !value.includes(':'));
-    if (day === undefined) this.#fillIn.event_time = 'no column holds days or times: give one by --map';
-    else if (end !== undefined && !isSpan)
-      this.#fillIn.event_time = `${times.join(' or ')} may be event_time: give the column by --map`;
-    else {
-      const shape = shapeOf('event_time', day, values);
+    if (day === undefined || this.#partsOfDay().includes(day)) this.#fillIn.event_time = this.#noDay();
+    else if (end !== undefined && !isSpan) {
+      const ways = times.map((column) => {
+        const { expression, asks } = dateShape(column, this.#valuesOf(column)) ?? {};
+        return `${expression ?? `{${column}}`}${asks ? ' with --timezone' : ''}`;
+      });
+      this.#fillIn.event_time = `${times.join(' or ')} may be event_time: in expressions ${ways.join(' or ')}`;
+    } else {
+      const shape = shapeOf('event_time', day, values, this.#sign);
       const whole = `if({${day}} = {${end}}, ${shape.expression ?? `{${day}}`}, NULL)`;
       const read = { ...shape, expression: whole, reason: `where ${end} is the same day` };
       this.#read('event_time', day, isSpan ? read : shape);
       const { others = [] } = dateShape(day, values) ?? {};
-      if (others.length === 0) return;
-      const texts = others.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
-      this.#others.where = `{${day}} NOT IN (${texts})`;
-      this.#reasons.push(`where: records whose ${day} is ${texts} are totals`);
+      this.#leaveOutTotals(day, others);
     }
+  }
+
+  /** Columns of the year, the month and the day of a date, or none. */
+  #partsOfDay(): readonly string[] {
+    for (const year of this.#columns.filter((column) => /year$/i.test(column))) {
+      const parts = ['month', 'day'].map((part) =>
+        this.#columns.find((column) => column.toLowerCase() === year.toLowerCase().replace(/year$/, part)),
+      );
+      const [month, day] = parts;
+      if (month !== undefined && day !== undefined) return [year, month, day];
+    }
+    return [];
+  }
+
+  #noDay(): string {
+    const [year, month, day] = this.#partsOfDay();
+    return year === undefined
+      ? "no column holds days or times: --map event_time=…, or in expressions, such as toDate(parseDateTimeOrNull({Day}, '%e %b %Y'))"
+      : `${year}, ${month} and ${day} may be the day: in expressions {${year}} || '-' || leftPad({${month}}, 2, '0') || '-' || leftPad({${day}}, 2, '0')`;
+  }
+
+  /** @param others values of the day that are no days */
+  #leaveOutTotals(day: string, others: readonly string[]): void {
+    const totals = this.#columns.map((column): [string, readonly string[]] => [
+      column,
+      column === day
+        ? others
+        : [...new Set(this.#valuesOf(column))].filter((value) => totalWords.test(value)),
+    ]);
+    // Those that their day tells need no other column.
+    const isTotal = (value: string | undefined) => others.includes(value ?? '');
+    const at = this.#all.indexOf(day);
+    const conditions = totals.flatMap(([column, texts]) => {
+      const needed = texts.filter(
+        (text) =>
+          column === day ||
+          this.#rows.some((row) => row[this.#all.indexOf(column)] === text && !isTotal(row[at])),
+      );
+      if (needed.length === 0) return [];
+      const quoted = needed.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
+      this.#reasons.push(`where: records whose ${column} is ${quoted} are totals`);
+      return [`{${column}} NOT IN (${quoted})`];
+    });
+    if (conditions.length > 0) this.#others.where = conditions.join(' AND ');
   }
 
   /** Asks for what an event needs and no column is known for, and for amounts. */
   askForTheRest(): void {
-    const counts = Object.entries(countWords).filter(([field]) => !this.#has(field));
+    const hasSite = this.#has('publisher_id') || this.#has('ad_unit_id');
+    const counts = (Object.entries(countWords) as [EventField, RegExp][]).filter(
+      ([field]) => !this.#has(field) && (hasSite || field !== 'ad_requests'),
+    );
     for (const [field, words] of counts) {
-      const columns = this.#numbers(words).filter(
-        (column) => !/cost|per\b|rate|ratio|revenue|share|value/i.test(column),
-      );
+      const columns = this.#numbers(words).filter((column) => !noSum.test(column));
       if (columns.length > 0)
         this.#fillIn[field] =
           `${columns.join(' or ')} may be ${field}: ${this.#way(field, columns)}, or take this line out`;
@@ -224,7 +351,7 @@ class Draft {
     if (!['event_type', ...countFields].some((field) => this.#has(field)))
       this.#fillIn.impressions =
         'no column is known as a count: give one by --map, or --set impressions=1 where each record is one';
-    const amounts = this.#numbers(/amount|cost|earn|income|price|revenue|sales|spen[dt]|total/i);
+    const amounts = this.#numbers(moneyWords).filter((column) => !noMoney.test(column));
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
       this.#fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}, or take this line out`;
     const revenue = this.#map.revenue ?? this.#expressions.revenue;
@@ -233,14 +360,27 @@ class Draft {
       delete this.#expressions.revenue;
       this.#fillIn.revenue = `${revenue} may be what an advertiser pays, which is spend: --map revenue=…; or take this line out and read it as spend, with --set revenue=`;
     }
-    const isPublisher = this.#has('ad_unit_id');
+    this.#askForSides();
+  }
+
+  /** Asks for whose events they are. What is read beside an account that is not there would be rejected. */
+  #askForSides(): void {
+    const isPublisher = this.#has('publisher_id') || this.#has('ad_unit_id');
+    const isAdvertiser = this.#has('advertiser_id') || this.#has('campaign_id');
+    if (!isPublisher) this.#forget('site_id');
+    if (isPublisher && !isAdvertiser) this.#forget('creative_id');
+    if (isPublisher && !this.#has('ad_unit_id'))
+      this.#fillIn.ad_unit_id = `${this.#keys('no column is known to hold the ad unit beside publisher_id')}: --map ad_unit_id=…; or take this line out, and the publisher with --set publisher_id= --set site_id=`;
+    if (isAdvertiser && isPublisher && !this.#has('campaign_id'))
+      this.#fillIn.campaign_id = `${this.#keys()}: --map campaign_id=…; or take this line out, and the advertiser with --set advertiser_id= --set creative_id=`;
     if (!isPublisher && !this.#has('campaign_id'))
-      this.#fillIn.campaign_id = 'no column is known to hold ids of campaigns or ad units: give one by --map';
-    if (!isPublisher && this.#has('publisher_id'))
-      this.#fillIn.ad_unit_id =
-        'no column is known to hold the ad unit beside publisher_id: --map ad_unit_id=…; or take this line out, and the publisher with --set publisher_id=';
+      this.#fillIn.campaign_id = `${this.#keys()}: --map campaign_id=…; or take this line out, and give --map ad_unit_id=… --set creative_id=`;
     const account = isPublisher ? 'publisher_id' : 'advertiser_id';
     if (!this.#has(account)) this.#fillIn[account] = whichAccount;
+  }
+
+  #forget(field: EventField): void {
+    for (const fields of [this.#map, this.#expressions, this.#fillIn]) delete fields[field];
   }
 
   /** Columns of numbers that nothing is read from yet, by words in their names. */
@@ -251,12 +391,23 @@ class Draft {
     );
   }
 
+  /** What may be a campaign or an ad unit. */
+  #keys(none = 'no column is known to hold ids of campaigns or ad units'): string {
+    const used = this.#used();
+    const columns = this.#columns.filter((column) => !used.has(column) && keyWords.test(column));
+    return columns.length > 0 ? `${columns.join(' or ')} may be a campaign or an ad unit` : none;
+  }
+
   /** How a field is read from one of these columns, as they are written. */
-  #way(field: string, columns: readonly string[]): string {
+  #way(field: EventField, columns: readonly string[]): string {
     const [column = ''] = columns;
-    const kind = field === 'spend' ? 'money' : 'count';
-    const { expression } = numberShape(column, kind, this.#valuesOf(column));
-    return expression === undefined ? `--map ${field}=…` : `in expressions ${expression}`;
+    const { kind } = fieldSpecs[field];
+    const map = `--map ${field}=…`;
+    if (kind !== 'count' && kind !== 'money') return map;
+    const { expression, question } = numberShape(column, kind, this.#valuesOf(column), this.#sign);
+    if (question !== undefined) return question;
+    if (expression !== undefined) return `in expressions ${expression}`;
+    return (kind === 'money' && this.#unitQuestion(field, column).question) || map;
   }
 
   suggestion(layout: Layout): Suggestion {

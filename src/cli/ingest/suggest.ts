@@ -43,7 +43,9 @@ export async function suggestMappingOf(
   print(content);
   for (const reason of reasons) say(reason);
   const questions = Object.entries(mapping.fill_in ?? {});
-  for (const [field, question] of questions) say(`to fill in: ${field}: ${question}`);
+  // Expressions as they stand in the mapping.
+  for (const [field, question] of questions)
+    say(`to fill in: ${field}: ${question.replaceAll('\\', '\\\\')}`);
   const isAccount = (field: string) => field === 'advertiser_id' || field === 'publisher_id';
   const accounts = questions.map(([field]) => field).filter(isAccount);
   const answers = accounts.map((field) => ` --set ${field}=…`).join('');
@@ -58,7 +60,7 @@ export async function suggestMappingOf(
     await readMapping({ mapping: { name: 'the suggestion', content }, set }),
   );
   const { encoding: ___, records: ____, ...asSampled } = valid;
-  await loadEvents({
+  const { rows, leftOutRows } = await loadEvents({
     store,
     input: beginning.sample,
     ...(format && { format }),
@@ -71,6 +73,8 @@ export async function suggestMappingOf(
     onSample: (table) => say(table.trimEnd()),
     onRejected: (_row, text) => say(text),
   });
+  if (rows === 0 && leftOutRows > 0)
+    say(`${file.name}: where leaves out all of the first records: ${mapping.where}`);
 }
 
 /** As a shell takes it. */

@@ -37,7 +37,9 @@ test.each(Object.entries(examples))(
     const accounts = name === 'placements' ? ['advertiser_id', 'publisher_id'] : account ? [] : [side];
     // The days of these are all before the 13th.
     const days = ['microsoft-ads', 'linkedin-ads'].includes(name) ? ['event_time'] : [];
-    expect(Object.keys(fill_in)).toEqual([...accounts, ...days]);
+    // A person chooses the zone of its times.
+    const zone = name === 'appsflyer' ? ['timezone'] : [];
+    expect(Object.keys(fill_in)).toEqual([...accounts, ...days, ...zone]);
     expect(Object.keys({ ...set, ...example.set }).sort()).toEqual([...Object.keys(set), ...accounts].sort());
     const asked = days.map((field) => [field, example.expressions[field]]);
     expect({
@@ -79,8 +81,8 @@ describe('a file of no known platform', () => {
         ...{ delimiter: ';', skip_lines: 2, fill_in: account, where: "{Tag} NOT IN ('Summe')" },
         map: { campaign_id: 'Campaign ID', impressions: 'Impr.', referrals: 'Clicks' },
         expressions: {
-          event_time: "toDate(parseDateTimeOrNull({Tag}, '%d.%m.%Y'))",
-          spend: "replaceOne(replaceRegexpAll({Cost}, '[^0-9,-]', ''), ',', '.')",
+          event_time: "toDate(parseDateTimeOrNull({Tag}, '%e.%c.%Y'))",
+          spend: "replaceOne(replaceRegexpAll({Cost}, '[.]([0-9]{3})', '\\1'), ',', '.')",
         },
       },
     ],
@@ -91,9 +93,9 @@ describe('a file of no known platform', () => {
         ...{ fill_in: account, map: { campaign_id: 'Campaign ID' } },
         expressions: {
           event_time: "toDate(parseDateTimeOrNull({Date}, '%c/%e/%Y'))",
-          impressions: "replaceAll({Impressions}, ',', '')",
+          impressions: "replaceRegexpAll({Impressions}, ',([0-9]{3})', '\\1')",
           conversions: 'round({Conversions})',
-          spend: "replaceRegexpAll({Cost}, '[^0-9.-]', '')",
+          spend: "replaceRegexpAll({Cost}, '[$]|,([0-9]{3})', '\\1')",
         },
       },
     ],
@@ -174,7 +176,7 @@ describe('a file of no known platform', () => {
     });
     expect(await suggestionOf('range.csv', `${header}\n${day}\n2026-09-01,2026-09-02,u1,2.5,7\n`)).toEqual({
       fill_in: {
-        event_time: 'start_time or end_time may be event_time: give the column by --map',
+        event_time: 'start_time or end_time may be event_time: in expressions {start_time} or {end_time}',
         publisher_id: ask,
       },
       map: known,

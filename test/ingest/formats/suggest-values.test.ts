@@ -1,0 +1,304 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { heldInput } from '../../../ingest/input/held-input.ts';
+import { readBeginning } from '../../../ingest/suggest/beginning.ts';
+import { knownExports } from '../../../ingest/suggest/known-exports.ts';
+import { suggestMapping } from '../../../ingest/suggest/suggest-mapping.ts';
+import { useMappedLoads } from '../../support/mapped-loads.ts';
+
+/** How days, times and numbers are written, and what is loaded of them through the suggestion. */
+const loads = useMappedLoads();
+
+async function suggested(text: string, ending = 'csv') {
+  const beginning = await readBeginning(heldInput('theirs', [ending], Buffer.from(text)), {});
+  const { mapping } = suggestMapping(await knownExports('examples'), beginning);
+  return mapping;
+}
+
+/** Loads a table through its suggestion; what is to be filled in is given. */
+async function loaded(text: string, fields: string) {
+  const { fill_in: _, map, ...mapping } = await suggested(text);
+  // The campaign is that of the load.
+  const { campaign_id: __, ...others } = map ?? {};
+  return loads.loadText(await loads.inFile({ ...mapping, map: others }), text, fields);
+}
+
+const table = (header: string, rows: readonly string[]) => `${[header, ...rows].join('\n')}\n`;
+
+describe('days and times', () => {
+  const of = (...values: readonly string[]) =>
+    table(
+      'When;Clicks',
+      values.map((value) => `${value};1`),
+    );
+
+  /** Loads one record with all of these times, each as its suggestion reads it. */
+  async function timesLoaded(written: readonly string[], timezone?: string) {
+    const suggestions = await Promise.all(
+      written.map((value, n) => suggested(table(`When ${n};Clicks`, [`${value};1`]))),
+    );
+    const events = suggestions.map(({ map, expressions }) => ({
+      map: { ...map, referrals: 'Clicks' },
+      expressions: expressions ?? {},
+    }));
+    const flags = await loads.inFile({ delimiter: ';', ignore_unknown: true, events });
+    const header = [...written.map((_, n) => `When ${n}`), 'Clicks'].join(';');
+    const { events: times, rejected } = await loads.loadText(
+      { ...flags, ...(timezone !== undefined && { timezone }) },
+      table(header, [[...written, '1'].join(';')]),
+      'toString(event_time)',
+    );
+    return { asked: suggestions.map(({ fill_in }) => fill_in?.timezone), times: times.flat(), rejected };
+  }
+
+  test('without a question where there is one way to read them', async () => {
+    const times = {
+      '9/13/26': '2026-09-13 00:00:00.000',
+      '14.9.26': '2026-09-14 00:00:00.000',
+      'September 2, 2026': '2026-09-02 00:00:00.000',
+      '03-Sep-2026': '2026-09-03 00:00:00.000',
+      '2026-09-01 10:15:42.5 UTC': '2026-09-01 10:15:42.500',
+      '9/13/2026 1:05:42 PM GMT': '2026-09-13 13:05:42.000',
+      '01/Sep/2026:10:15:42 +0200': '2026-09-01 08:15:42.000',
+      '1788221742123456': '2026-09-01 00:15:42.123',
+    };
+    expect(await timesLoaded(Object.keys(times))).toEqual({
+      asked: Object.keys(times).map(() => undefined),
+      times: Object.values(times).sort(),
+      rejected: [],
+    });
+  });
+
+  test('in the zone that is asked for where they name none that is known', async () => {
+    const times = {
+      '9/13/2026 1:05:42 PM': '2026-09-13 20:05:42.000',
+      '9/13/2026 12:05 AM': '2026-09-13 07:05:00.000',
+      '13.09.2026 10:15': '2026-09-13 17:15:00.000',
+      '2026-09-01-10:15:42': '2026-09-01 17:15:42.000',
+      '2026090110': '2026-09-01 17:00:00.000',
+      '20260901101543': '2026-09-01 17:15:43.000',
+      '2026-09-01 10:15:44 PDT': '2026-09-01 17:15:44.000',
+    };
+    expect(await timesLoaded(Object.keys(times), 'America/Los_Angeles')).toEqual({
+      asked: Object.keys(times).map((written) => expect.stringContaining(written)),
+      times: Object.values(times).sort(),
+      rejected: [],
+    });
+  });
+
+  test.each([
+    ['9/1/26', "'%e/%c/%y')) or '%c/%e/%y'"],
+    ['9/1/2026 1:05 PM', "'%e/%c/%Y %l:%i %p', 'UTC')) or '%c/%e/%Y %l:%i %p', with --timezone"],
+    ['14101210', 'no column holds days or times'],
+  ])('%s is asked for', async (written, question) => {
+    expect((await suggested(of(written))).fill_in).toMatchObject({
+      event_time: expect.stringContaining(question),
+    });
+  });
+
+  test('days of two digits that may begin with the year are asked for', async () => {
+    const { fill_in } = await suggested(of('26/09/01', '26/09/02', '26/09/13'));
+    expect(fill_in).toMatchObject({ event_time: expect.stringContaining('may begin or end with the year') });
+  });
+
+  test('year, month and day in columns of their own, in several columns, and ids that look like times', async () => {
+    const parts = await suggested(table('start.year,start.month,start.day,clicks', ['2026,9,1,5']));
+    const expression = `{start.year} || '-' || leftPad({start.month}, 2, '0') || '-' || leftPad({start.day}, 2, '0')`;
+    expect(parts.fill_in).toMatchObject({ event_time: expect.stringContaining(expression) });
+    const several = await suggested(
+      table('Sent,SentUsec,order_id,clicks', ['2026-09-01T10:00:00Z,1788221742123456,1788221742,5']),
+    );
+    expect(several.fill_in).toMatchObject({
+      event_time: 'Sent or SentUsec may be event_time: in expressions {Sent} or left({SentUsec}, 13)',
+    });
+  });
+});
+
+describe('numbers', () => {
+  const money = 'toString(spend)';
+  const of = (...costs: readonly string[]) =>
+    table(
+      'Day;Clicks;Cost',
+      costs.map((cost, n) => `2026-09-${`${n + 10}`};5;${cost}`),
+    );
+
+  test.each([
+    [
+      ['$1,234.50', '-$0.5'],
+      ['-0.5', '1234.5'],
+    ],
+    [
+      ['1 234,56 €', '0,5 €'],
+      ['0.5', '1234.56'],
+    ],
+    [
+      ["CHF 1'234.50", 'CHF 2'],
+      ['1234.5', '2'],
+    ],
+    [
+      ['1.234.567', '28'],
+      ['1234567', '28'],
+    ],
+  ])('%j', async (costs, stored) => {
+    expect(await suggested(of(...costs))).not.toHaveProperty('fill_in.spend');
+    expect(await loaded(of(...costs), money)).toMatchObject({
+      events: stored.map((each) => [each]),
+      rejected: [],
+    });
+  });
+
+  test('what is written in another way than the others is rejected, never another amount', async () => {
+    const { fill_in: _, ...mapping } = await suggested(of('$1,234.50', '$1'));
+    const odd = ['($12.50)', '$1.2K', '€3.00', '$28,97', 'n/a'];
+    const { events, rejected } = await loads.loadText(
+      await loads.inFile(mapping),
+      of('$1,234.50', ...odd),
+      money,
+    );
+    expect(events).toEqual([['1234.5']]);
+    expect(rejected).toHaveLength(odd.length);
+  });
+
+  test('one number of a file tells how the others are written', async () => {
+    const { fill_in, expressions } = await suggested(
+      table('Tag;Impr.;Clicks;Cost', ['2026-09-01;1.204;2.000;28,97', '2026-09-02;3;4;5']),
+    );
+    expect(Object.keys(fill_in ?? {})).toEqual(['campaign_id', 'advertiser_id']);
+    expect(expressions).toMatchObject({ impressions: expect.stringContaining('[.]([0-9]{3})') });
+    const dots = await suggested(table('Day,Impr.,CTR,Cost', ['2026-09-01,5,0.31%,"1,204"']));
+    expect(dots.expressions).toEqual({ spend: "replaceRegexpAll({Cost}, ',([0-9]{3})', '\\1')" });
+  });
+
+  test('of an example: as its file writes them, which a setting of its user decides', async () => {
+    const header = 'Campaign,Campaign ID,Day,Device,Clicks,Impr.,Cost,Conversions';
+    const file = table(header, [
+      'C,c,2026-09-01,Computers,5,12,"28,97","1,00"',
+      'C,c,2026-09-02,Computers,5,1.204,"1.028,97","1,50"',
+    ]);
+    const fields = 'toUInt32(impressions), toUInt32(conversions), toString(spend)';
+    expect(await loaded(file, fields)).toMatchObject({
+      events: [
+        [12, 1, '28.97'],
+        [1204, 2, '1028.97'],
+      ],
+      rejected: [],
+    });
+    // The example as it is refuses them.
+    const {
+      map: _,
+      skip_lines: __,
+      set: ___,
+      ...example
+    } = JSON.parse(await readFile('examples/google-ads.json', 'utf8'));
+    const flags = await loads.inFile({ ...example, map: { event_time: 'Day' } });
+    expect(await loads.loadText(flags, file, fields)).toMatchObject({ events: [] });
+  });
+
+  test('of an example: days that are written otherwise than there', async () => {
+    const header = 'TimePeriod,CampaignId,DeviceType,Impressions,Clicks,Spend,Conversions';
+    const { expressions, fill_in } = await suggested(
+      table(header, ['9/13/2026 1:00:00 PM,c,Computer,5,1,0.5,0']),
+    );
+    expect(expressions).toMatchObject({
+      event_time: "toString(parseDateTimeOrNull({TimePeriod}, '%c/%e/%Y %l:%i:%s %p', 'UTC'))",
+    });
+    expect(fill_in).toHaveProperty('timezone');
+  });
+
+  test.each([
+    [['$5.00', '€5.00'], 'several currencies, $ and €'],
+    [['1.204', '3.100'], 'may be thousands or a fraction'],
+    [['1.2K', '3.1M'], 'is no plain number'],
+    [Array.from({ length: 10 }, (_, n) => `${n + 1}0000`), '{Cost} / 1000000 if they are millionths'],
+  ])('%j is asked for', async (costs, question) => {
+    expect((await suggested(of(...costs))).fill_in).toMatchObject({
+      spend: expect.stringContaining(question),
+    });
+  });
+
+  test('amounts in cents are named as such; prices of a thousand are no amounts', async () => {
+    const { fill_in } = await suggested(
+      table('Day,Clicks,fee_cents_total,CPM price', ['2026-09-01,5,120,3']),
+    );
+    expect(fill_in?.spend).toBe(
+      'fee_cents_total may be spend, revenue or neither: in expressions {fee_cents_total} / 100, or take this line out',
+    );
+  });
+});
+
+describe('names and totals', () => {
+  test('titles and groups of columns above their names, which may hold line ends', async () => {
+    const report = [
+      'Report,,,',
+      '"From:","2026-09-01",,',
+      'Dimensions,,Metrics,',
+      'Day,"Campaign\nID",Clicks,Cost',
+    ];
+    expect(await suggested(table('# made by hand', [...report, '2026-09-01,c,5,0.5']))).toMatchObject({
+      skip_lines: 4,
+      map: { event_time: 'Day', campaign_id: 'Campaign\nID', referrals: 'Clicks', spend: 'Cost' },
+    });
+  });
+
+  test('a time is no name of a column', async () => {
+    const log = table('2026-09-01T10:00:00Z,c1,click', ['2026-09-01T10:00:01Z,c2,view']);
+    expect(await suggested(log)).toMatchObject({ header: false, map: { event_time: '1' } });
+  });
+
+  test('members of JSON by their last name, and names in braces', async () => {
+    const record = { dim: { campaign_id: 'c', day: '2026-09-01' }, metrics: { clicks: 3, spend: '0.5' } };
+    expect(await suggested(`${JSON.stringify(record)}\n`, 'ndjson')).toMatchObject({
+      map: { campaign_id: 'dim.campaign_id', referrals: 'metrics.clicks', spend: 'metrics.spend' },
+    });
+    expect(await suggested(table('{created_at},{campaign_id}', ['1788221742,c']))).toMatchObject({
+      map: { event_time: '{created_at}', campaign_id: '{campaign_id}' },
+    });
+  });
+
+  test('types of events that are none of ours are asked for', async () => {
+    const { fill_in, map } = await suggested(table('day,event_type', ['2026-09-01,imp', '2026-09-01,click']));
+    expect(fill_in?.event_type).toContain("transform({event_type}, ['imp', 'click'], ['…', '…'], '')");
+    expect(map).not.toHaveProperty('event_type');
+  });
+
+  test('totals beside a day are left out', async () => {
+    const rows = ['2026-09-01,a,5', '2026-09-01,Subtotal,5', '2026-09-02,a,6', ',Total,11'];
+    expect(await suggested(table('Day,Campaign,Clicks', rows))).toMatchObject({
+      where: "{Day} NOT IN ('') AND {Campaign} NOT IN ('Subtotal')",
+    });
+  });
+
+  test('columns that may be counts, money or campaigns, in other languages', async () => {
+    const { fill_in } = await suggested(
+      table('Tag;Kampagnen-ID;Einblendungen;Klicks;Kosten', ['2026-09-01;k;1\u00a0204;1;1\u00a0000,50 €']),
+    );
+    expect(fill_in).toMatchObject({
+      impressions: expect.stringMatching(/^Einblendungen /),
+      referrals: expect.stringMatching(/^Klicks /),
+      spend: expect.stringMatching(/^Kosten /),
+      campaign_id: expect.stringMatching(/^Kampagnen-ID /),
+    });
+  });
+
+  test.each([
+    ['day,publisher_id,creative_id,tag_id,clicks', ['publisher_id'], { ad_unit_id: 'tag_id ' }],
+    [
+      'day,advertiser_id,creative_id,ad_unit_id,order_id,clicks',
+      ['advertiser_id', 'creative_id', 'ad_unit_id'],
+      { campaign_id: 'order_id ', publisher_id: '' },
+    ],
+    ['day,campaign_id,site_id,clicks', ['campaign_id'], { advertiser_id: '' }],
+  ])(
+    '%s: what is read beside an account is of a side that is asked for or known',
+    async (header, read, asked) => {
+      const { fill_in = {}, map = {} } = await suggested(
+        table(header, [header.replace('day', '2026-09-01').replace('clicks', '5')]),
+      );
+      const { event_time: _, referrals: __, ...texts } = map;
+      expect(Object.keys(texts).sort()).toEqual([...read].sort());
+      expect(Object.keys(fill_in)).toEqual(Object.keys(asked));
+      for (const [field, begin] of Object.entries(asked))
+        expect(fill_in[field]?.startsWith(begin)).toBe(true);
+    },
+  );
+});
