@@ -178,7 +178,8 @@ export class Sender {
         rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
         throw error;
       });
-      return this.#stored(chunk, held);
+      // Behind it what was held back is let go, and nobody would hear meanwhile that the count has failed.
+      return await this.#stored(chunk, held);
     } finally {
       if (!this.holds) await dropStaged(store, [batch]);
     }

@@ -125,6 +125,24 @@ test('a load that slept before it mended, and then loses its connection, ends', 
   expect(wrong).toEqual([]);
 });
 
+test.each(['alone', 'together', 'counted'] as const)(
+  'a load that ClickHouse refuses a statement, whichever, fails of that and takes no other load of its program with it (sent %s)',
+  async (sends) => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown) => void unhandled.push(error);
+    process.on('unhandledRejection', note);
+    for (let at = 0; at < 35; at++) {
+      const { wrong } = await runSchedule({
+        seed: 0,
+        wayMs: 1,
+        loaders: [loader(0, sends, at, 'refused', 0)],
+      });
+      expect({ at, unhandled, wrong }).toEqual({ at, unhandled: [], wrong: [] });
+    }
+    process.off('unhandledRejection', note);
+  },
+);
+
 test.each([
   ['the insert is to be repeated late', 21, 27],
   ['the load is told late what the engine is', 19, 23],
