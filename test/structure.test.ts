@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -93,3 +94,12 @@ test.each(['docs/architecture.md', 'docs/decisions.md', 'CONTRIBUTING.md'])(
     expect(named.filter((path) => !existsSync(root + path))).toEqual([]);
   },
 );
+
+test('the long tools, which run without Vitest, find all that they import', () => {
+  const tools = files.filter((file) => file.startsWith('test/long/') && file !== 'test/long/containers.ts');
+  const imported = [...new Set(tools.flatMap(importsOf))].filter((name) => name.endsWith('.ts'));
+  expect(imported).toContain('test/support/crash.ts');
+  const script = imported.map((name) => `await import('./${name}');`).join('\n');
+  const args = ['--import', 'tsx', '--input-type=module', '--eval', `${script}\nprocess.exit(0)`];
+  expect(() => execFileSync(process.execPath, args, { cwd: root, stdio: 'pipe' })).not.toThrow();
+});

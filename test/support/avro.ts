@@ -1,4 +1,4 @@
-import { type Schema, streams } from 'avsc';
+import avro, { type Schema } from 'avsc';
 
 /** A file as `avsc` writes it, in blocks of some 600 bytes, with the schema as it is given and always the same sync marker. */
 export async function avroFile(
@@ -12,7 +12,7 @@ export async function avroFile(
     syncMarker: Buffer.from('a marker of 16 b'),
     writeHeader: 'always' as const,
   };
-  const encoder = new streams.BlockEncoder(schema, options);
+  const encoder = new avro.streams.BlockEncoder(schema, options);
   for (const record of records) encoder.write(record);
   encoder.end();
   const parts: Buffer[] = [];
