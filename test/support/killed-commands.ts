@@ -259,7 +259,10 @@ export class Copy {
           if (answer.status !== 200) throw new Error(`${path}: ${text}`);
           return `${path} ${text.replace(/"last_update_time":"[^"]*"/, '')}`;
         };
-        return (await Promise.all(paths.map(ask))).join('\n');
+        const answers: string[] = [];
+        // All at once wait for a place for longer than one may, where the machine is busy.
+        for (const path of paths) answers.push(await ask(path));
+        return answers.join('\n');
       } finally {
         await service.stop();
       }
