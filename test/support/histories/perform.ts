@@ -36,12 +36,12 @@ export async function perform(
   const end = performance.now();
   // 4: and some rows were rejected.
   const isDone = code === 0 || code === 4;
-  const said = isDone ? '' : (stderr.trim().split('\n').at(-1)?.slice(0, 200) ?? '');
+  const last = isDone ? '' : (stderr.trim().split('\n').at(-1) ?? '');
   const words = args.filter((word) => !word.startsWith('--')).map((word) => word.split('/').at(-1));
-  const told = `${words.join(' ')}: ${signal ?? code} ${said} (${Math.round(begin)}-${Math.round(end)})`;
+  const told = `${words.join(' ')}: ${signal ?? code} ${last.slice(0, 200)} (${Math.round(begin)}-${Math.round(end)})`;
   const change = { told, account, subject, begin, end, done: isDone && how === 'all', parts };
-  // Nothing was begun.
-  const isRefused = /prune has folded/.test(said);
+  // Then no answer may show anything of it. One that ends because events are damaged is given again.
+  const isRefused = /Nothing was changed\./.test(last);
   if (!isRefused) changes.push(change);
   onStep(`${account}: ${told}`);
   return { ...change, isDone, isRefused };

@@ -12,7 +12,7 @@ import { type CommandGround, type Performed, perform } from './perform.ts';
 /** What writers know of a book. */
 class Shelf {
   readonly book: Book;
-  /** Which version is loaded or taken back now; a replacement moves on, and the one before is not loaded again. */
+  /** Which version is loaded or taken back now: a replacement moves on, and back when all of it is taken back. */
   version = 0;
   /** The load that a replacement was to replace; undefined when none was begun, or it has said that it is done. */
   replacing: string | undefined;
@@ -22,6 +22,8 @@ class Shelf {
   unknownSince = Number.NaN;
   loading = 0;
   isTaken = false;
+  /** Whether a load of it was begun, and not all taken back since. */
+  hasLoads = false;
 
   constructor(book: Book) {
     this.book = book;
@@ -52,14 +54,14 @@ export class Writers {
     if (what < 8) return this.#prune(dice);
     if (shelf.replacing !== undefined) return this.#alone(shelf, () => this.#replace(shelf, dice));
     if (shelf.replaying !== undefined) return this.#alone(shelf, () => this.#replay(shelf));
-    if (what < 60 || shelf.loading > 0) {
+    if (what < 45 || shelf.loading > 0 || !shelf.hasLoads) {
       await this.#load(shelf, dice);
       return;
     }
-    if (what < 70 && !shelf.isOpen && this.#versionOf(shelf).rejected.length > 0) {
+    if (what < 65 && !shelf.isOpen && this.#versionOf(shelf).rejected.length > 0) {
       return this.#alone(shelf, () => this.#replay(shelf));
     }
-    if (what < 87 || shelf.isOpen || shelf.version > 0)
+    if (what < 82 || shelf.isOpen || shelf.version > 0)
       return this.#alone(shelf, () => this.#takeBack(shelf));
     return this.#alone(shelf, () => this.#replace(shelf, dice));
   }
@@ -106,6 +108,7 @@ export class Writers {
     const path = await this.#file(shelf, version);
     const bytes = unitBytes * dice.one([1, 1, 2, 8]);
     shelf.loading++;
+    shelf.hasLoads = true;
     const parts = version.units.map(({ bit }) => ({ adds: bit, removes: 0 }));
     const args = ['ingest', 'events', '--quiet', chunkBytes, `${bytes}`, path];
     const { told } = await this.#command(shelf, args, parts);
@@ -117,32 +120,35 @@ export class Writers {
   async #takeBack(shelf: Shelf): Promise<void> {
     const { units, rejected } = this.#versionOf(shelf);
     const bits = [...units, ...rejected].map(({ bit }) => bit);
-    const loads = (await this.#loadsOf(shelf)).toReversed();
+    const loads = (await this.#loadsOf(shelf)).map(({ load }) => load).toReversed();
     const last = loads.at(-1);
     if (last === undefined) return;
+    let isGone = true;
     for (const load of loads.slice(0, -1)) {
       const parts = bits.map((removes) => ({ adds: 0, removes }));
-      await this.#command(shelf, ['unload', load], parts, 'some');
+      isGone = (await this.#command(shelf, ['unload', load], parts, 'some')).isDone && isGone;
     }
     // One load that has all of it goes in one step.
     const isOne = loads.length === 1 && !shelf.isOpen;
     const parts = isOne ? [bits.reduce((all, bit) => all | bit, 0)] : bits;
-    await this.#command(
+    const { isDone } = await this.#command(
       shelf,
       ['unload', last],
       parts.map((removes) => ({ adds: 0, removes })),
     );
+    // The file that was replaced counts as new then.
+    if (isDone && isGone) Object.assign(shelf, { version: 0, hasLoads: false });
   }
 
   /** What a load has rejected, corrected. */
   async #replay(shelf: Shelf): Promise<string> {
     const version = this.#versionOf(shelf);
     if (!shelf.replaying) {
-      const [load] = await this.#loadsOf(shelf);
-      if (load === undefined) return '';
-      const { code, stdout } = await this.#ground.session.run(['rejects', load, '--json']);
+      const [first] = await this.#loadsOf(shelf);
+      if (!first) return '';
+      const { code, stdout } = await this.#ground.session.run(['rejects', first.load, '--json']);
       if (code !== 0 || stdout.trim() === '') return '';
-      shelf.replaying = ['replay', load, await this.#file(shelf, version, corrected(stdout))];
+      shelf.replaying = ['replay', first.load, await this.#file(shelf, version, corrected(stdout))];
     }
     const parts = version.rejected.map(({ bit }) => ({ adds: bit, removes: 0 }));
     const { account, name } = shelf.book;
@@ -153,13 +159,13 @@ export class Writers {
     return told;
   }
 
-  /** The next version in the place of the one that is loaded, if one load has all of it. */
+  /** The next version in the place of the one that is loaded, if one load has all of it; refused where rows of it were replayed. */
   async #replace(shelf: Shelf, dice: Dice): Promise<string> {
     const [old, next] = shelf.book.versions as [Version, Version];
     if (shelf.replacing === undefined) {
-      const loads = await this.#loadsOf(shelf);
-      if (loads.length !== 1 || shelf.isOpen) return '';
-      shelf.replacing = loads[0];
+      const [first, ...others] = await this.#loadsOf(shelf);
+      if (!first || others.some(({ kind }) => kind !== 'replay') || shelf.isOpen) return '';
+      shelf.replacing = first.load;
       shelf.version = 1;
     }
     const path = await this.#file(shelf, next);
@@ -211,14 +217,13 @@ export class Writers {
     return book.versions[version] as Version;
   }
 
-  async #loadsOf({ book, version }: Shelf): Promise<string[]> {
+  async #loadsOf({ book, version }: Shelf): Promise<{ readonly load: string; readonly kind: string }[]> {
     const { session, folder } = this.#ground;
     const prefix = join(folder, `${book.account.replaceAll('/', '-')}-${book.versions[version]?.name}.`);
-    const query = `SELECT load_id AS load FROM loads FINAL
+    const query = `SELECT load_id AS load, toString(kind) AS kind FROM loads FINAL
       WHERE (startsWith(file, {prefix:String}) AND kind != 'rebuild'
           OR file IN (SELECT concat('replay of ', load_id) FROM loads WHERE startsWith(file, {prefix:String})))
         AND state != 'unloaded' ORDER BY turn`;
-    const rows = await retrying(() => select<{ load: string }>(session.store, query, { prefix }));
-    return rows.map(({ load }) => load);
+    return retrying(() => select(session.store, query, { prefix }));
   }
 }
