@@ -156,6 +156,8 @@ describe('what passes', () => {
 test('a service that does not answer, or stops, is not waited for', async () => {
   server.answers(() => {});
   expect((await rowsOf(broken({ timeoutMs: 100 }))).error).toBeInstanceOf(TimeoutError);
+  server.answers((response) => void response.writeHead(400).write('{'));
+  expect((await rowsOf(broken({ timeoutMs: 300 }))).error).toBeInstanceOf(TimeoutError);
   server.answers((response) => void response.writeHead(200).write(row));
   const { rows, error } = await rowsOf(broken({ idleTimeoutMs: 300 }));
   expect([rows.length, error]).toEqual([1, expect.any(TimeoutError)]);

@@ -69,18 +69,20 @@ def ask(
 
 
 def pause(tried: int, failure: Exception) -> None:
-    """Waits as long as the service says, or longer after each try."""
-    seconds = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 1.5 ** (tried - 1)) * random.uniform(1, 1.25)
+    """Waits as long as the service says, or longer after each try; a minute at most."""
+    growing = FIRST_PAUSE_SECONDS * 1.5 ** (tried - 1) * random.uniform(1, 1.25)
     asked: Optional[float] = getattr(failure, "retry_after", None)
-    time.sleep(seconds if asked is None else asked)
+    time.sleep(min(MAX_PAUSE_SECONDS, growing if asked is None else asked))
 
 
 def ask_once(url: str, token: str, body: bytes, headers: Mapping[str, str], timeout: float) -> Answer:
     """Sends the request and returns the answer that has begun."""
     address = urlsplit(url)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise ValueError(f"not a URL of HTTP: {url}")
     is_tls = address.scheme == "https"
     connect = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
-    connection = connect(address.hostname or "", address.port, timeout=timeout)
+    connection = connect(address.hostname, address.port, timeout=timeout)
     try:
         path = f"{address.path}?{address.query}" if address.query else address.path
         connection.request("POST", path, body, {**headers, "authorization": f"Bearer {token}"})
@@ -94,16 +96,19 @@ def ask_once(url: str, token: str, body: bytes, headers: Mapping[str, str], time
 
 
 def _refusal(response: http.client.HTTPResponse) -> AdtallyError:
-    text = response.read()
+    try:
+        told = json.loads(response.read())
+    except (http.client.HTTPException, OSError, ValueError):
+        # A proxy may have written it, or cut it: its status counts nevertheless.
+        told = None
     is_problem = (response.getheader("content-type") or "").startswith("application/problem+json")
     after = response.getheader("retry-after") or ""
-    return AdtallyError(
-        response.status, json.loads(text) if is_problem else {}, float(after) if after.isdigit() else None
-    )
+    problem = told if is_problem and isinstance(told, dict) else {}
+    return AdtallyError(response.status, problem, float(after) if after.isdecimal() else None)
 
 
 def is_passing(failure: Exception) -> bool:
     """Whether the same request may succeed in a moment."""
     if not isinstance(failure, AdtallyError):
-        return True
+        return not isinstance(failure, http.client.InvalidURL)
     return failure.status in (429, 502, 503, 504) or failure.code in ("internal_error", "store_unavailable")

@@ -67,13 +67,20 @@ class Sender:
             tried += 1
             try:
                 answer = ask_once(url, self._token, body, headers, self._timeout)
-                told = json.loads(b"".join(answer.pieces()))
-                # The service may be newer than this client.
-                return Received(**{name: told[name] for name in Received.__dataclass_fields__ if name in told})
+                return _received(b"".join(answer.pieces()))
             except (AdtallyError, IncompleteAnswer, http.client.HTTPException, OSError) as failure:
                 if tried >= self._tries or not is_passing(failure):
                     raise
                 pause(tried, failure)
+
+
+def _received(text: bytes) -> Received:
+    try:
+        told = json.loads(text)
+        # The service may be newer than this client.
+        return Received(**{name: told[name] for name in Received.__dataclass_fields__ if name in told})
+    except (ValueError, TypeError) as error:
+        raise AdtallyError(200, {"detail": "the answer is not one of adtally"}) from error
 
 
 def _line(event: Mapping[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-import { AdtallyError, IncompleteAnswer, TimeoutError } from './errors.ts';
+import { AdtallyError, ConnectionError, IncompleteAnswer, TimeoutError } from './errors.ts';
 
 export interface AnswerOptions {
   readonly timeoutMs: number;
@@ -8,7 +8,7 @@ export interface AnswerOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Waits between tries when the service does not say how long. */
+/** Between two tries: the first pause where the service does not say how long, and the longest, whatever it says. */
 const firstPauseMs = 500;
 const maxPauseMs = 60_000;
 
@@ -23,12 +23,21 @@ export async function* pieces(
   options.signal?.addEventListener('abort', onAbort);
   if (options.signal?.aborted) onAbort();
   try {
-    const response = await begin(url, { ...init, signal: giveUp.signal }, options, giveUp);
+    // What is no request is not sent, and is no connection that broke.
+    if (!/^https?:/.test(new Request(url, { ...init, body: null }).url)) {
+      throw new TypeError(`not a URL of HTTP: ${url}`);
+    }
+    const asked = { ...init, signal: giveUp.signal };
+    const response = await again(options.tries, giveUp.signal, () =>
+      within(options.timeoutMs, giveUp, () => begin(url, asked, options.fetch)),
+    );
     const reader = response.body?.getReader();
     const length = lengthOf(response);
     let bytes = 0;
     while (reader) {
-      const { done, value } = await within(options.idleTimeoutMs, giveUp, () => reader.read());
+      const { done, value } = await within(options.idleTimeoutMs, giveUp, () =>
+        reader.read().catch(brokeOff),
+      );
       if (done) break;
       bytes += value.length;
       yield value;
@@ -37,9 +46,7 @@ export async function* pieces(
       throw new IncompleteAnswer(`the answer has ${bytes} of ${length} bytes`);
     }
   } catch (error) {
-    if (options.signal?.aborted) throw options.signal.reason;
-    // What fetch throws when a connection breaks.
-    throw error instanceof TypeError ? new IncompleteAnswer('the answer broke off', { cause: error }) : error;
+    throw options.signal?.aborted ? options.signal.reason : error;
   } finally {
     options.signal?.removeEventListener('abort', onAbort);
     giveUp.abort();
@@ -47,42 +54,56 @@ export async function* pieces(
 }
 
 /** The answer that is not refused, once it has begun. */
-async function begin(
-  url: string,
-  init: RequestInit,
-  options: AnswerOptions,
-  giveUp: AbortController,
-): Promise<Response> {
+async function begin(url: string, init: RequestInit, fetch: AnswerOptions['fetch']): Promise<Response> {
+  const response = await fetch(url, init).catch(noAnswer);
+  if (response.status !== 200) throw await refusalOf(response);
+  return response;
+}
+
+/** Works until that does not fail with what may pass, `tries` times in all. */
+export async function again<T>(tries: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried++) {
-    const failure = await within(options.timeoutMs, giveUp, () => options.fetch(url, init))
-      .then(async (response) => (response.ok ? response : await refusalOf(response)))
-      .catch((error: unknown) => {
-        if (giveUp.signal.aborted || !(error instanceof TypeError)) throw error;
-        return error;
-      });
-    if (!(failure instanceof Error)) return failure;
-    if (tried >= options.tries || !isPassing(failure)) throw failure;
-    const asked = failure instanceof AdtallyError ? failure.retryAfter : undefined;
-    const pauseMs = Math.min(maxPauseMs, firstPauseMs * 1.5 ** (tried - 1)) * (1 + Math.random() / 4);
-    await pause(asked === undefined ? pauseMs : asked * 1000, giveUp.signal);
+    try {
+      return await work();
+    } catch (error) {
+      if (tried >= tries || !isPassing(error)) throw error;
+      const asked = error instanceof AdtallyError ? error.retryAfter : undefined;
+      const growing = firstPauseMs * 1.5 ** (tried - 1) * (1 + Math.random() / 4);
+      await pause(Math.min(maxPauseMs, asked === undefined ? growing : asked * 1000), signal);
+    }
   }
 }
 
 /** Whether the same request may succeed in a moment. */
-function isPassing(failure: Error): boolean {
-  if (!(failure instanceof AdtallyError)) return true;
+function isPassing(failure: unknown): boolean {
+  if (!(failure instanceof AdtallyError)) {
+    return [ConnectionError, IncompleteAnswer, TimeoutError].some((passing) => failure instanceof passing);
+  }
   return (
     [429, 502, 503, 504].includes(failure.status) ||
     ['internal_error', 'store_unavailable'].includes(failure.code)
   );
 }
 
+// A TypeError is what fetch has for a connection that is refused or breaks.
+
+function noAnswer(error: unknown): never {
+  if (!(error instanceof TypeError)) throw error;
+  const { message, code } = Object(error.cause);
+  throw new ConnectionError(`no answer began: ${message || code || error.message}`, { cause: error });
+}
+
+function brokeOff(error: unknown): never {
+  throw error instanceof TypeError ? new IncompleteAnswer('the answer broke off', { cause: error }) : error;
+}
+
 async function refusalOf(response: Response): Promise<AdtallyError> {
-  const text = await response.text();
+  // A proxy may have written it, or cut it: its status counts nevertheless.
+  const told: unknown = await response.json().catch(() => undefined);
   const after = response.headers.get('retry-after');
   const retryAfter = after !== null && /^\d+$/.test(after) ? Number(after) : undefined;
   const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json');
-  return new AdtallyError(response.status, isProblem ? JSON.parse(text) : {}, retryAfter);
+  return new AdtallyError(response.status, isProblem ? Object(told) : {}, retryAfter);
 }
 
 /** Of a body that is not packed, which fetch would have unpacked. */

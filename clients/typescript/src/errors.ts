@@ -19,6 +19,11 @@ export class AdtallyError extends Error {
   }
 }
 
+/** No answer began: the connection was refused, or broke before. */
+export class ConnectionError extends Error {
+  override readonly name = 'ConnectionError';
+}
+
 /** The answer broke off. What came before is true, but it is not all. */
 export class IncompleteAnswer extends Error {
   override readonly name = 'IncompleteAnswer';

@@ -1,9 +1,9 @@
 import { pieces } from './answer.ts';
-import { AdtallyError, IncompleteAnswer, TimeoutError } from './errors.ts';
+import { AdtallyError, ConnectionError, IncompleteAnswer, TimeoutError } from './errors.ts';
 import type { ReportName, Rows } from './reports.ts';
 
 export { type Received, Sender, type SenderOptions, type SendOptions } from './sender.ts';
-export { AdtallyError, IncompleteAnswer, type ReportName, type Rows, TimeoutError };
+export { AdtallyError, ConnectionError, IncompleteAnswer, type ReportName, type Rows, TimeoutError };
 
 export interface AdtallyOptions {
   /** Of the service, such as `https://reports.example.com`. */
@@ -120,6 +120,7 @@ export class Adtally {
    * Every row, as it arrives; leaving the loop early ends the report.
    * @throws {AdtallyError} when the service refuses
    * @throws {IncompleteAnswer} after the last row that came, when the answer breaks off
+   * @throws {ConnectionError} when no answer began, after the last try
    * @throws {TimeoutError}
    */
   async *rows<Name extends ReportName>(

@@ -1,5 +1,5 @@
-import { pieces } from './answer.ts';
-import { IncompleteAnswer, TimeoutError } from './errors.ts';
+import { again, pieces } from './answer.ts';
+import { AdtallyError } from './errors.ts';
 
 export interface SenderOptions {
   /** Of `adtally receive`, such as `https://events.example.com`. */
@@ -55,11 +55,16 @@ export class Sender {
   /**
    * Resolves when every report shows the events. When it rejects, keep the body and send the same bytes later. Counts and
    * amounts beyond 15 digits are to be text.
-   * @throws {AdtallyError} when the service refuses, {IncompleteAnswer} and {TimeoutError} after the last try
+   * @throws {AdtallyError} when the service refuses, {ConnectionError}, {IncompleteAnswer} and {TimeoutError} after the last try
    */
   async send(
     events: Iterable<Readonly<Record<string, unknown>>> | Uint8Array,
-    { contentType = 'application/x-ndjson', key, mapping, signal }: SendOptions = {},
+    {
+      contentType = 'application/x-ndjson',
+      key,
+      mapping,
+      signal = new AbortController().signal,
+    }: SendOptions = {},
   ): Promise<Received> {
     const { url, token, tries, timeoutMs, fetch } = this.#options;
     const body =
@@ -76,20 +81,25 @@ export class Sender {
       },
       body,
     };
-    const options = { timeoutMs, idleTimeoutMs: timeoutMs, tries, fetch, ...(signal && { signal }) };
-    for (let tried = 1; ; tried++) {
-      try {
-        const decoder = new TextDecoder();
-        let text = '';
-        for await (const piece of pieces(`${url}/v1/events${query}`, init, options)) {
-          text += decoder.decode(piece, { stream: true });
-        }
-        return JSON.parse(text);
-      } catch (error) {
-        // The events may be loaded: to send them again is how to know.
-        const unknown = error instanceof IncompleteAnswer || error instanceof TimeoutError;
-        if (!unknown || tried >= tries) throw error;
+    const options = { timeoutMs, idleTimeoutMs: timeoutMs, tries: 1, fetch, signal };
+    // The events may be loaded when an answer breaks off: to send them again is how to know.
+    return again(tries, signal, async () => {
+      const decoder = new TextDecoder();
+      let text = '';
+      for await (const piece of pieces(`${url}/v1/events${query}`, init, options)) {
+        text += decoder.decode(piece, { stream: true });
       }
-    }
+      return receivedOf(text);
+    });
   }
+}
+
+function receivedOf(text: string): Received {
+  try {
+    const told = JSON.parse(text);
+    if (typeof told.load === 'string') return told;
+  } catch {
+    // As below.
+  }
+  throw new AdtallyError(200, { detail: 'the answer is not one of adtally' });
 }
