@@ -8,6 +8,7 @@ import {
   nodeTables,
   reloadDictionary,
 } from '../../clickhouse/cluster/on-nodes.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
@@ -45,7 +46,7 @@ export interface LookupList {
   readonly columns: readonly string[];
   /** What is stored beside them; the first says which row is the latest. */
   readonly added: readonly ['version' | 'confirmed_at', ...string[]];
-  /** SQL that selects `columns` and `added` from the rows of a file. */
+  /** SQL that selects `columns` and `added` from the rows of a file, which are numbered from 0 by `n`. */
   readonly select: (rows: string, stored: StoredNames) => string;
   /** Reloaded after a load, so that reports show the names at once. */
   readonly dictionary?: string;
@@ -62,9 +63,7 @@ const names = (table: string, id: string, name: string, dictionary: string): Loo
   select: (rows, { source, copies }) => `
     SELECT account_id, ${id}, f.${name}, toDateTime64({version:String}, 9, 'UTC') + toIntervalNanosecond(n),
       if(s.copies = ${copies} AND s.least = last AND s.greatest = last, s.changed_at, nowInBlock64(6, 'UTC'))
-    FROM (
-      SELECT *, argMax(${name}, n) OVER (PARTITION BY account_id, ${id}) AS last
-      FROM (SELECT *, rowNumberInAllBlocks() AS n FROM ${rows})) AS f
+    FROM (SELECT *, argMax(${name}, n) OVER (PARTITION BY account_id, ${id}) AS last FROM ${rows}) AS f
     LEFT JOIN (
       SELECT account_id, ${id}, min(t.${name}) AS least, max(t.${name}) AS greatest, max(t.changed_at) AS changed_at,
         count() AS copies
@@ -86,12 +85,50 @@ export const lookupLists = {
       const confirmedAt = "toDateTime64({confirmedAt:String}, 6, 'UTC')";
       const changed = newlyConfirmed('(account_id, toDateOrZero(day))', confirmedAt);
       return `
-        SELECT account_id, if(match(day, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND toString(toDateOrZero(day)) = day, toDate(day), throwIf(1, 'day')),
+        SELECT account_id, toDateOrZero(day),
           ${[confirmedAt, ...changed].join(', ')}
         FROM ${rows}`;
     },
   },
 } as const satisfies Record<string, LookupList>;
+
+/** What a value of a list must be, and SQL of whether it is. */
+function ruleOf(column: string): { readonly rule: string; readonly holds: string } {
+  if (column === 'day') {
+    const isDay = `match(day, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND toString(toDateOrZero(day)) = day`;
+    return {
+      rule: 'a date that exists, from 1971 on, as yyyy-mm-dd',
+      holds: `${isDay} AND toDateOrZero(day) > '1970-12-31'`,
+    };
+  }
+  const most = column.endsWith('_id') ? 128 : 1024;
+  return {
+    rule: `text of 1 to ${most} characters`,
+    holds: `lengthUTF8(${column}) BETWEEN 1 AND ${most} AND isValidUTF8(${column})`,
+  };
+}
+
+/** Stands before what is said of a record in an error of ClickHouse: only what cannot be parsed is repeated in one. */
+const told = 'adtally: ';
+
+/** SQL of the rows of a file, numbered. One that breaks a rule ends the statement with an error that names it. */
+function checkedRows(columns: readonly string[]): string {
+  const sent = `input(${quoted(columns.map((name) => `${name} String`).join(', '))})`;
+  const cases = columns.map((column) => {
+    const { rule, holds } = ruleOf(column);
+    return `NOT (${holds}), concat(${quoted(`${column} must be ${rule}, not `)}, toJSONString(substringUTF8(${column}, 1, 80)))`;
+  });
+  const record = `concat(${quoted(`${told}record `)}, toString(n + 1), ': ', fault)`;
+  return `(SELECT ${[...columns, 'n'].join(', ')}
+    FROM (SELECT *, multiIf(${cases.join(', ')}, '') AS fault FROM (SELECT *, rowNumberInAllBlocks() AS n FROM ${sent}))
+    WHERE if(fault = '', 0, toUInt8(${record})) = 0)`;
+}
+
+/** What of an error of ClickHouse a person can use. */
+function reasonOf(message: string, { columns }: LookupList): string {
+  const [, record] = new RegExp(`string '${told}(.*)' as UInt8`, 's').exec(message) ?? [];
+  return record ?? `the columns are ${columns.join(', ')}; none may be empty. ClickHouse reports: ${message}`;
+}
 
 /** How a list is written. */
 export interface ListReading {
@@ -116,7 +153,6 @@ export async function loadLookupList(
 ): Promise<number> {
   const { clickhouse, text } = formatOf(input, format);
   if (!text) throw new InputError(`${input.name}: ${list.table} can be loaded from CSV or NDJSON only`);
-  const columns = list.columns.map((name) => `${name} String`).join(', ');
   let rows: number;
   // Confirmations are stored with their account, names on every node.
   const target = list.dictionary ? await insertTargetOnAllNodes(store, list.table) : list.table;
@@ -127,7 +163,7 @@ export async function loadLookupList(
   try {
     rows = await insertData(store, {
       into: `${target} (${[...list.columns, ...list.added].join(', ')})`,
-      select: list.select(`input('${columns}')`, stored),
+      select: list.select(checkedRows(list.columns), stored),
       format: clickhouse,
       data: withoutEmptyLines(
         readInput(input, undefined, encoding === undefined || encoding === 'utf-8' ? {} : { encoding }),
@@ -149,10 +185,9 @@ export async function loadLookupList(
     });
   } catch (error) {
     if (!(error instanceof ClickHouseError)) throw error;
-    throw new InputError(
-      `${input.name}: nothing was loaded. The columns are ${list.columns.join(', ')}; none may be empty. ClickHouse reports: ${error.message}`,
-      { cause: error },
-    );
+    throw new InputError(`${input.name}: nothing was loaded: ${reasonOf(error.message, list)}`, {
+      cause: error,
+    });
   }
   // ClickHouse counts what the view of the past stores as well, unless it goes through a table of another server.
   const local = list.dictionary ? nodes.length === 0 : (await layoutOf(store)) === undefined;

@@ -113,6 +113,27 @@ test('names load by --encoding, whose name is checked', async () => {
   expect(wrong.stderr).toMatch(/latin0 is no encoding; there are utf-8, .*windows-1252/);
 });
 
+test.each([
+  ['campaigns', 'a,c1,x\n\n,c2,x', 'record 2: account_id must be text of 1 to 128 characters, not ""'],
+  ['sites', 'a,s,', 'record 1: name must be text of 1 to 1024 characters, not ""'],
+  [
+    'confirmations',
+    'a,2026-01-01\na,2026-02-30',
+    'record 2: day must be a date that exists, from 1971 on, as yyyy-mm-dd, not "2026-02-30"',
+  ],
+  ['confirmations', 'a,1970-12-31\nb,\'"\\', 'record 1: day must be .*, not "1970-12-31"'],
+  ['confirmations', 'a', 'the columns are account_id, day; none may be empty\\. ClickHouse reports: '],
+] as const)('a faulty list of %s is refused as a whole, and told why: %j', async (name, lines, reason) => {
+  const list = lookupLists[name];
+  const count = () => select(db.store, `SELECT count() AS rows FROM ${list.table}`);
+  const before = await count();
+  const path = await file(`${name}.csv`, `${list.columns.join()}\n${lines}\n`);
+  await expect(loadLookupList(db.store, list, new LocalFile(path))).rejects.toThrow(
+    new RegExp(`/${name}\\.csv: nothing was loaded: ${reason}`),
+  );
+  expect(await count()).toEqual(before);
+});
+
 test('an empty line in a list of names is no record', async () => {
   const { creatives } = lookupLists;
   const named = async (name: string, content: string) => {
