@@ -46,7 +46,8 @@ export async function transfer(server: Store, query: string, { name, outside }: 
     await server.command({ query, query_id: statementOf(config().clickhouse.database) });
   } catch (error) {
     const type = error instanceof ClickHouseError ? error.type : undefined;
-    if (type === 'BACKUP_NOT_FOUND') throw new Error(`${name}: ${outside ? 'is no backup' : 'there is no such backup'}`);
+    if (type === 'BACKUP_NOT_FOUND')
+      throw new Error(`${name}: ${outside ? 'is no backup' : 'there is no such backup'}`);
     if (type === 'BACKUP_ALREADY_EXISTS') throw new Error(`${name} is there already: give another name`);
     throw error;
   }

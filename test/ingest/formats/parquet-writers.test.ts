@@ -260,7 +260,10 @@ test('what cannot be read is refused with the column and what to do', async () =
 test('a day that ClickHouse has no date for is a bad row, and the others are loaded', async () => {
   const path = join(own.home, 'days.parquet');
   const days = ['0001-01-01', '2026-09-01', '9999-12-31'];
-  await copied(path, `SELECT CAST(unnest(${JSON.stringify(days).replaceAll('"', "'")}) AS DATE) AS event_time`);
+  await copied(
+    path,
+    `SELECT CAST(unnest(${JSON.stringify(days).replaceAll('"', "'")}) AS DATE) AS event_time`,
+  );
   const { code, stderr } = await loader.ingest(...one(), path);
   expect(code, stderr).toBe(4);
   expect((await stored(own.account)).map(({ at }) => at)).toEqual(['2026-09-01 00:00:00.000']);

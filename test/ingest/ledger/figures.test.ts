@@ -42,7 +42,9 @@ test('what a file has in doubt that failed twice is given up with its last load'
     const ids: string[] = [];
     for (let times = 0; times < 2; times++) {
       const options = { store: db.store, rejectLimit: new RejectLimit({ rows: 0 }), now: () => new Date() };
-      await expect(loadEvents({ ...options, input: new LocalFile(path) })).rejects.toThrow('more than 0 rows');
+      await expect(loadEvents({ ...options, input: new LocalFile(path) })).rejects.toThrow(
+        'more than 0 rows',
+      );
       const last = `SELECT max(load_id) AS id, argMax(error, load_id) AS error FROM loads FINAL WHERE file = {path:String}`;
       const [load] = await select<{ id: string; error: string }>(db.store, last, { path });
       expect(load?.error).toMatch(/^.*refused\.ndjson: more than 0 rows are faulty/);
