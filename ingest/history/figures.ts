@@ -9,7 +9,7 @@ import { openRejects } from '../rejects/rejected-rows.ts';
 export interface OpenWork {
   /** Rejected rows that are neither replayed nor dismissed. */
   readonly rejectedRows: number;
-  /** Chunks of interrupted loads: it is unknown whether all of them arrived. */
+  /** Chunks of loads that failed or were interrupted: it is unknown whether all of them arrived. */
   readonly chunksInDoubt: number;
   /** Days with unconfirmed money, each counted once for an account and family. */
   readonly unconfirmedDays: number;

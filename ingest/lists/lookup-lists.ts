@@ -97,7 +97,7 @@ function ruleOf(column: string): { readonly rule: string; readonly holds: string
   if (column === 'day') {
     const isDay = `match(day, '^[0-9]{4}-[0-9]{2}-[0-9]{2}$') AND toString(toDateOrZero(day)) = day`;
     return {
-      rule: 'a date that exists, from 1971 on, as yyyy-mm-dd',
+      rule: 'a date as yyyy-mm-dd that exists, from 1971-01-01 to 2149-06-06',
       holds: `${isDay} AND toDateOrZero(day) > '1970-12-31'`,
     };
   }
@@ -127,7 +127,9 @@ function checkedRows(columns: readonly string[]): string {
 /** What of an error of ClickHouse a person can use. */
 function reasonOf(message: string, { columns }: LookupList): string {
   const [, record] = new RegExp(`string '${told}(.*)' as UInt8`, 's').exec(message) ?? [];
-  return record ?? `the columns are ${columns.join(', ')}; none may be empty. ClickHouse reports: ${message}`;
+  // ClickHouse escapes the text once more.
+  if (record !== undefined) return record.replace(/\\([\\'])/g, '$1');
+  return `the columns are ${columns.join(', ')}; none may be empty. ClickHouse reports: ${message}`;
 }
 
 /** How a list is written. */

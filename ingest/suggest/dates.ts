@@ -7,7 +7,7 @@ interface Writing {
   readonly clock: boolean;
   /** The judge reads it as it is, but for a zone by name. */
   readonly plain: boolean;
-  /** With what is before it: ` PST`, `Z`, `+02:00`. */
+  /** The zone, with the blank before it: ` PST`, `Z`, `+02:00`. */
   readonly zone: string;
 }
 
@@ -37,7 +37,7 @@ const monthName = (day: string) => (/[A-Za-z]{4}/.test(day) ? '%M' : '%b');
 
 const digitsAlone = new RegExp(`^20\\d{2}${month}${dayOfMonth}(?:[01]\\d|2[0-3])?(?:[0-5]\\d){0,2}$`);
 const clockBehind =
-  /^(?<between>T|,? |[:-])(?<hour>\d{1,2}):\d{2}(?<second>:\d{2})?(?<fraction>[.,]\d{1,9})?(?<half> ?[AaPp][Mm])?(?<zone> ?(?:Z|[+-]\d{2}:?\d{2})| [A-Za-z][\w/]+)?$/;
+  /^(?<between>T|,? |[:-])(?<hour>\d{1,2}):\d{2}(?<second>:\d{2})?(?<fraction>[.,]\d{1,9})?(?<half> ?[AaPp][Mm])?(?<zone> ?(?:Z|[+-]\d{2}:?\d{2})| [A-Za-z][\w/]{1,40})?$/;
 
 /** How a text is written that is a day or a time. */
 function writingOf(text: string): Writing | undefined {
@@ -112,9 +112,16 @@ function readingsOf(column: string, values: readonly string[]): Reading[] {
   ];
 }
 
+/** Whether days such as `01.09.26` may be of the year 2001: their ends differ as no years do, or their beginnings are one year. */
+function mayBeginWithYear(values: readonly string[]): boolean {
+  const parts = values.map((value) => /^(\d+)[./]\d+[./](\d+)/.exec(value) ?? []);
+  const [begins, ends] = [1, 2].map((n) => new Set(parts.map((part) => part[n])));
+  const [only = ''] = begins ?? [];
+  return (ends?.size ?? 0) > 2 || (begins?.size === 1 && Number(only) >= 20);
+}
+
 function writtenShape(column: string, writing: Writing, values: readonly string[]): Shape {
-  const years = new Set(values.map((value) => /\d+(?!.*[./])/.exec(value)?.[0]));
-  if (writing.format.includes('%y') && years.size > 2)
+  if (writing.format.includes('%y') && mayBeginWithYear(values))
     return { question: `${values[0]} in ${column} may begin or end with the year: read it by an expression` };
   if (!writing.format.startsWith('?')) return readBy(column, writing, writing.format, values);
   const parts = values.map((value) => value.split(/[/-]/).map((part) => Number.parseInt(part, 10)));

@@ -9,14 +9,14 @@ const number = new RegExp(
   String.raw`^-?(${currency})?\p{Z}?-?(\d(?:[\d.,'’\p{Z}]*\d)?)\p{Z}?(${currency})?$`,
   'u',
 );
-const withPoint = new RegExp(
-  String.raw`^-?(?:${currency}\p{Z}?)?-?\d+(?:,\d{3})*\.\d{1,2}\p{Z}?(?:${currency}|%)?$`,
-  'u',
-);
-const withComma = new RegExp(
-  String.raw`^-?(?:${currency}\p{Z}?)?-?\d+(?:[.'’\p{Z}]\d{3})*,\d{1,2}\p{Z}?(?:${currency}|%)?$`,
-  'u',
-);
+/** Amounts and percentages with this sign: versions and lists of numbers have other places, or more of it. */
+const withSign = (sign: string, between: string) =>
+  new RegExp(
+    String.raw`^-?(?:${currency}\p{Z}?)?-?\d+(?:[${between}]\d{3})*[${sign}](?:\d{2}\p{Z}?(?:${currency})?|\d{1,2}\p{Z}?%)$`,
+    'u',
+  );
+const withPoint = withSign('.', ',');
+const withComma = withSign(',', ".'’\\p{Z}");
 
 /** Numbers of one file are written in one way. */
 export function decimalSignOf(rows: readonly (readonly string[])[]): DecimalSign {
@@ -34,7 +34,7 @@ export function areNumbers(values: readonly string[]): boolean {
 }
 
 export interface NumberShape extends Shape {
-  /** Read otherwise, most of these numbers come to others without being refused. */
+  /** Without the comma as decimal sign, most of these numbers would be read as other amounts. */
   readonly decimalComma?: true;
 }
 
@@ -81,7 +81,7 @@ export function numberShape(
     ...(found.some(({ value }) => /\p{Z}/u.test(value)) ? ['\\p{Z}'] : []),
     ...(thousands === ''
       ? []
-      : [`${thousands.length > 1 || thousands === '.' ? `[${thousands}]` : thousands}([0-9]{3})`]),
+      : [`${thousands.length > 1 || thousands === '.' ? `[${thousands}]` : thousands}([0-9]{3})\\\\b`]),
   ];
   // A separator that is not followed by three digits stays: it separates something else.
   const kept = thousands === '' ? '' : '\\1';
@@ -100,7 +100,8 @@ export function numberShape(
 
 /** Money that is not in units, by the name of its column. */
 function partsOfUnit(column: string): { readonly each: number; readonly words: string } | undefined {
-  if (/micro/i.test(column)) return { each: 1_000_000, words: 'millionths' };
+  if (/micros?(?![a-z])/i.test(column) || /[a-z]Micros?(?![a-z])|^micros?[A-Z_]/.test(column))
+    return { each: 1_000_000, words: 'millionths' };
   if (/(?:^|[^a-z])cents?(?![a-z])/i.test(column) || /[a-z]Cents?(?![a-z])/.test(column))
     return { each: 100, words: 'hundredths' };
   return undefined;
@@ -131,9 +132,18 @@ function decimalsOf(
     string[],
     string[],
   ];
-  const grouped = (by: string) => new RegExp(`^\\d{1,3}(\\${by}\\d{3})+$`);
-  const fraction = commas.find((value) => /,\d*$/.test(value) && !grouped(',').test(value));
-  if (fraction !== undefined || (sign === ',' && commas.length > 0 && kind === 'money'))
+  const grouped = (by: string) => new RegExp(`^[1-9]\\d{0,2}(\\${by}\\d{3})+$`);
+  const inPairs = commas.find((value) => /,\d\d,/.test(value));
+  if (inPairs !== undefined)
+    return {
+      question: `${inPairs} in ${column} has groups of two digits: as an expression, replaceAll(${name}, ',', '')`,
+    };
+  // A comma before another sign stands between thousands.
+  const isPoint = sign === '.' || commas.some((value) => /,.*[.,]/.test(value));
+  const fraction = isPoint
+    ? undefined
+    : commas.find((value) => /^[^,]*,\d*$/.test(value) && !grouped(',').test(value));
+  if (fraction !== undefined || (!isPoint && sign === ',' && commas.length > 0 && kind === 'money'))
     return {
       comma: true,
       thousands: `${points.length > 0 ? '.' : ''}${others}`,
@@ -142,11 +152,7 @@ function decimalsOf(
     };
   const places = points.find((value) => /\.\d*[1-9]/.test(value));
   if (commas.length > 0) {
-    const sure =
-      sign === '.' ||
-      (sign === undefined && kind === 'count') ||
-      points.length > 0 ||
-      commas.some((value) => /,.*,/.test(value));
+    const sure = isPoint || (sign === undefined && kind === 'count') || points.length > 0;
     if (!sure)
       return {
         question: `${commas[0]} in ${column} may be thousands or a decimal comma: as an expression, replaceAll(${name}, ',', '') or replaceOne(${name}, ',', '.')`,

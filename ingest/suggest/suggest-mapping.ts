@@ -104,7 +104,7 @@ function typeShape(column: string, values: readonly string[]): Shape {
   if (others.length === 0) return {};
   const shown = others.slice(0, 5).map((value) => `'${value.replace(/['\\]/g, '\\$&')}'`);
   return {
-    question: `${shown.join(', ')} in ${column} are no types of events: as an expression that makes ${eventTypes.slice(0, -1).join(', ')} of them, transform({${column}}, [${shown.join(', ')}], [${shown.map(() => "'…'").join(', ')}], ''), and leave the others out by where`,
+    question: `${shown.join(', ')} in ${column} are no types of events: give an expression such as transform({${column}}, [${shown.join(', ')}], [${shown.map(() => "'…'").join(', ')}], ''), with ${eventTypes.slice(0, -1).join(', ')} for the dots; a where leaves out the others`,
   };
 }
 
@@ -120,6 +120,7 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
   const open: Record<string, string> = Object.fromEntries(asked.map((account) => [account, whichAccount]));
   const reasons: string[] = [];
   const doubtful: string[] = [];
+  const sign = decimalSignOf(rows);
   const texts = {
     ...Object.fromEntries(Object.entries(map ?? {}).map(([f, c]) => [f, `{${c}}`])),
     ...expressions,
@@ -127,12 +128,12 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
   for (const [field, text] of Object.entries(texts)) {
     const [column, ...others] = new Set(parseExpression(text).columns);
     if (!isEventField(field) || column === undefined || others.length > 0 || computes.test(text)) continue;
-    const values = rows.map((row) => row[columns.indexOf(column)] ?? '');
     const { kind } = fieldSpecs[field];
+    const all = rows.map((row) => row[columns.indexOf(column)] ?? '');
+    // Records of totals have no day.
+    const values = kind === 'time' ? all.filter((value) => /\d/.test(value)) : all;
     const shape: Shape & NumberShape =
-      kind === 'time' || kind === 'count' || kind === 'money'
-        ? shapeOf(field, column, values, decimalSignOf(rows))
-        : {};
+      kind === 'time' || kind === 'count' || kind === 'money' ? shapeOf(field, column, values, sign) : {};
     const own = shape.expression ?? `{${column}}`;
     if (shape.question === undefined && (own === text || (kind !== 'time' && !shape.decimalComma))) continue;
     delete reads.map[field];
@@ -182,8 +183,9 @@ const moneyWords =
   /amount|cost|earn|income|price|revenue|sales|spen[dt]|total|betrag|kosten|umsatz|coût|dépens|gasto|importe|montant|spesa/i;
 const keyWords = /campa|kampa|placement|ad.?unit|ad.?tag|tag.?id|line.?item|order.?id/i;
 /** Of columns with these words, those that are neither sums nor counts. */
-const noSum = /cost|per\b|rate|ratio|revenue|share|value|date|time|id$|type/i;
-const noMoney = /cp[mcai]|per\b|rate|rpm|average|avg|durchschn|type|id$/i;
+const noSum = /cost|per\b|rate(?!d)|ratio|revenue|share|value|date(?!d)|(?<!life)time|type/i;
+const noMoney = /cp[mcai]|per\b|rate(?!d)|rpm|average|avg|durchschn|type/i;
+const holdsIds = (column: string): boolean => /(?<!pa|b|val|gr)id\W*$/i.test(column);
 
 /** Whole cells that say that a record is a sum of others. */
 const totalWords =
@@ -196,6 +198,13 @@ function meantBy(fields: FieldsByName, column: string): EventField[] {
   return isEventField(column) ? [column] : [...(fields.get(plainName(column)) ?? [])];
 }
 
+/** Those of which something is true, unless it is true of all. */
+function someOf(values: readonly string[], holds: (value: string) => boolean): readonly string[] {
+  const all = [...new Set(values)];
+  const some = all.filter(holds);
+  return some.length < all.length ? some : [];
+}
+
 class Draft {
   readonly #columns: readonly string[];
   readonly #all: readonly string[];
@@ -204,7 +213,7 @@ class Draft {
   readonly #expressions: Record<string, string> = {};
   readonly #fillIn: Record<string, string> = {};
   readonly #others: Record<string, string> = {};
-  readonly #reasons: string[] = [];
+  #reasons: string[] = [];
   readonly #doubtful: string[] = [];
   readonly #sign: DecimalSign;
   /** Columns that may be the time of the event. */
@@ -225,7 +234,9 @@ class Draft {
     for (const column of this.#columns) {
       const own = whole.get(column) ?? [];
       // A member of JSON by its last name, where no column has all of the name: `metrics.clicks`.
-      const inner = column.includes('.') ? meantBy(fields, column.replace(/^.*\./, '')) : [];
+      const inner = /^\S+\.\S+$/.test(column)
+        ? meantBy(fields, column.slice(column.lastIndexOf('.') + 1))
+        : [];
       const meant = own.length > 0 ? own : inner.filter((field) => !known.has(field));
       if (meant.length === 1)
         for (const field of meant) candidates.set(field, [...(candidates.get(field) ?? []), column]);
@@ -241,7 +252,7 @@ class Draft {
 
   #readOneOf(field: EventField, found: readonly string[]): void {
     const own = found.filter((column) => column === field);
-    const ids = field.endsWith('_id') ? found.filter((column) => /id\W*$/i.test(column)) : [];
+    const ids = field.endsWith('_id') ? found.filter(holdsIds) : [];
     const best = [own, ids, found].find(({ length }) => length > 0) ?? [];
     const [column] = best;
     if (column === undefined || best.length > 1) {
@@ -267,7 +278,7 @@ class Draft {
   readDays(): void {
     const used = this.#used();
     const dated = this.#columns.filter(
-      (column) => !used.has(column) && !/id$/i.test(column) && dateShape(column, this.#valuesOf(column)),
+      (column) => !used.has(column) && !holdsIds(column) && dateShape(column, this.#valuesOf(column)),
     );
     const times = this.#times.length > 0 ? this.#times : dated;
     const [day, end, ...more] = times;
@@ -275,7 +286,8 @@ class Draft {
     const ends = end === undefined || more.length > 0 ? [] : this.#valuesOf(end);
     // The first and the last day of each record. A later record may span several days; it gets no time and is rejected.
     const isSpan = ends.length > 0 && values.every((value, n) => value === ends[n] && !value.includes(':'));
-    if (day === undefined || this.#partsOfDay().includes(day)) this.#fillIn.event_time = this.#noDay();
+    if (day === undefined || (this.#partsOfDay().includes(day) && !dateShape(day, values)))
+      this.#fillIn.event_time = this.#noDay();
     else if (end !== undefined && !isSpan) {
       const ways = times.map((column) => {
         const { expression, asks } = dateShape(column, this.#valuesOf(column)) ?? {};
@@ -315,9 +327,7 @@ class Draft {
   #leaveOutTotals(day: string, others: readonly string[]): void {
     const totals = this.#columns.map((column): [string, readonly string[]] => [
       column,
-      column === day
-        ? others
-        : [...new Set(this.#valuesOf(column))].filter((value) => totalWords.test(value)),
+      column === day ? others : someOf(this.#valuesOf(column), (value) => totalWords.test(value)),
     ]);
     // Those that their day tells need no other column.
     const isTotal = (value: string | undefined) => others.includes(value ?? '');
@@ -343,7 +353,7 @@ class Draft {
       ([field]) => !this.#has(field) && (hasSite || field !== 'ad_requests'),
     );
     for (const [field, words] of counts) {
-      const columns = this.#numbers(words).filter((column) => !noSum.test(column));
+      const columns = this.#numbers(words).filter((column) => !noSum.test(column) && !holdsIds(column));
       if (columns.length > 0)
         this.#fillIn[field] =
           `${columns.join(' or ')} may be ${field}: ${this.#way(field, columns)}, or take this line out`;
@@ -351,7 +361,7 @@ class Draft {
     if (!['event_type', ...countFields].some((field) => this.#has(field)))
       this.#fillIn.impressions =
         'no column is known as a count: give one by --map, or --set impressions=1 where each record is one';
-    const amounts = this.#numbers(moneyWords).filter((column) => !noMoney.test(column));
+    const amounts = this.#numbers(moneyWords).filter((column) => !noMoney.test(column) && !holdsIds(column));
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
       this.#fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}, or take this line out`;
     const revenue = this.#map.revenue ?? this.#expressions.revenue;
@@ -381,6 +391,7 @@ class Draft {
 
   #forget(field: EventField): void {
     for (const fields of [this.#map, this.#expressions, this.#fillIn]) delete fields[field];
+    this.#reasons = this.#reasons.filter((reason) => !reason.startsWith(`${field}: `));
   }
 
   /** Columns of numbers that nothing is read from yet, by words in their names. */

@@ -89,7 +89,7 @@ const figures: readonly Figures[] = [
     metrics: [
       [
         'adtally_chunks_in_doubt',
-        'Chunks of interrupted loads, to be completed by loading their files again.',
+        'Chunks of loads that failed or were interrupted: their files are to be loaded again, or given up.',
       ],
     ],
     read: asked(openWork.chunksInDoubt),

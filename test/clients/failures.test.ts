@@ -155,7 +155,7 @@ test('an abort ends the pause between two tries of a body', async () => {
   const abort = new AbortController();
   const sent = new Sender({ url: server.url, token: 'adi_x' }).send([{}], { signal: abort.signal });
   const ended = expect(sent).rejects.toThrow('enough');
-  await expect.poll(() => server.requests).toBe(1);
+  await expect.poll(() => server.requests, { timeout: 30_000 }).toBe(1);
   abort.abort(new Error('enough'));
   await ended;
 });

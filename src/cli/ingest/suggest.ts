@@ -45,7 +45,7 @@ export async function suggestMappingOf(
   const questions = Object.entries(mapping.fill_in ?? {});
   // Expressions as they stand in the mapping.
   for (const [field, question] of questions)
-    say(`to fill in: ${field}: ${question.replaceAll('\\', '\\\\')}`);
+    say(`to fill in: ${field}: ${JSON.stringify(question).slice(1, -1)}`);
   const isAccount = (field: string) => field === 'advertiser_id' || field === 'publisher_id';
   const accounts = questions.map(([field]) => field).filter(isAccount);
   const answers = accounts.map((field) => ` --set ${field}=…`).join('');

@@ -47,7 +47,7 @@ export async function transfer(server: Store, query: string, { name, outside }: 
   } catch (error) {
     const type = error instanceof ClickHouseError ? error.type : undefined;
     if (type === 'BACKUP_NOT_FOUND')
-      throw new Error(`${name}: ${outside ? 'is no backup' : 'there is no such backup'}`);
+      throw new Error(outside ? `${name} is no backup` : `${name}: there is no such backup`);
     if (type === 'BACKUP_ALREADY_EXISTS') throw new Error(`${name} is there already: give another name`);
     throw error;
   }

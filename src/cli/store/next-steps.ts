@@ -30,7 +30,7 @@ export function nextSteps(
     ...interruptedUnloads.map(({ load }) => endUnload(load)),
     ...(open.chunksInDoubt > unloading
       ? [
-          'load the files of failed loads again, which completes them, or give them up with adtally unload: adtally loads names them',
+          'load the files of failed loads again once their cause is mended, or give them up with adtally unload: adtally loads lists them',
         ]
       : []),
     ...(interruptedRewrites.length > 0

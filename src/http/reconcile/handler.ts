@@ -160,16 +160,21 @@ async function mappingOf(
   const suggestion = await suggestedMapping({ input }, { columns });
   const { fill_in = {}, ...mapping } = suggestion?.mapping ?? { map: columns };
   const { map = {}, set = {}, expressions = {}, ...rest } = mapping;
-  for (const field of suggestion ? ['event_time', keyOf(catalog, family), ...Object.keys(columns)] : []) {
+  const figures = Object.values(familyOf(catalog, family).measures).map(({ sumOf }): string => sumOf);
+  // A figure whose column is known would be missing without a word.
+  const doubtful = suggestion?.doubtful.filter((field) => figures.includes(field)) ?? [];
+  const needed = ['event_time', keyOf(catalog, family), ...Object.keys(columns), ...doubtful];
+  for (const field of suggestion ? needed : []) {
     if ([map, set, expressions].some((fields) => Object.hasOwn(fields, field))) continue;
     // The rest of what it says is for those who write mappings.
     const [what] = (fill_in[field] ?? `no column is known to hold ${field}`).split(': ');
-    const written = field === 'event_time' ? 'days as YYYY-MM-DD' : 'numbers as 1234.5';
+    const isNamed = Object.hasOwn(columns, field) || field === 'event_time';
+    const written = `write ${field === 'event_time' ? 'days as YYYY-MM-DD' : 'numbers as 1234.5'}`;
     const isDoubtful = suggestion?.doubtful.includes(field);
     throw new Problem(
       'file_unreadable',
-      `${name}: ${what}${isDoubtful ? `: write ${written}` : ''}`,
-      isDoubtful ? {} : { field: `columns.${field}` },
+      `${name}: ${what}${isDoubtful ? `: ${written}${isNamed ? '' : `, or name the column by columns.${field}`}` : ''}`,
+      isDoubtful && isNamed ? {} : { field: `columns.${field}` },
     );
   }
   const foreign = othersFields(catalog, family);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { testRounds } from '../../support/random.ts';
 import type { FaultKind } from '../../support/simulated/connection.ts';
 import { crashesAtEveryStep } from '../../support/simulated/every-step.ts';
@@ -131,6 +131,7 @@ test.each(['alone', 'together', 'counted'] as const)(
     const unhandled: unknown[] = [];
     const note = (error: unknown) => void unhandled.push(error);
     process.on('unhandledRejection', note);
+    onTestFinished(() => void process.off('unhandledRejection', note));
     for (let at = 0; at < 35; at++) {
       const { wrong } = await runSchedule({
         seed: 0,
@@ -139,7 +140,6 @@ test.each(['alone', 'together', 'counted'] as const)(
       });
       expect({ at, unhandled, wrong }).toEqual({ at, unhandled: [], wrong: [] });
     }
-    process.off('unhandledRejection', note);
   },
 );
 

@@ -51,6 +51,15 @@ describe('days and times', () => {
     return { asked: suggestions.map(({ fill_in }) => fill_in?.timezone), times: times.flat(), rejected };
   }
 
+  test('a day whose year may come first is asked for, and a cell of any length is looked at', async () => {
+    for (const value of ['26.09.01', '26/09/01'])
+      expect(
+        (await suggested(table('When;Clicks', [`${value};1`, `${value};2`]))).fill_in?.event_time,
+      ).toMatch(/may begin or end with the year/);
+    const long = `2026-09-01 10:00 A${'1'.repeat(60_000)}/`;
+    expect((await suggested(table('When;Clicks', [`${long};1`]))).map).toEqual({ referrals: 'Clicks' });
+  });
+
   test('without a question where there is one way to read them', async () => {
     const times = {
       '9/13/26': '2026-09-13 00:00:00.000',
@@ -166,7 +175,34 @@ describe('numbers', () => {
     expect(Object.keys(fill_in ?? {})).toEqual(['campaign_id', 'advertiser_id']);
     expect(expressions).toMatchObject({ impressions: expect.stringContaining('[.]([0-9]{3})') });
     const dots = await suggested(table('Day,Impr.,CTR,Cost', ['2026-09-01,5,0.31%,"1,204"']));
-    expect(dots.expressions).toEqual({ spend: "replaceRegexpAll({Cost}, ',([0-9]{3})', '\\1')" });
+    expect(dots.expressions).toEqual({
+      spend: String.raw`replaceRegexpAll({Cost}, ',([0-9]{3})\\b', '\1')`,
+    });
+  });
+
+  test('no number tells that is none, and one odd number does not turn a column', async () => {
+    const spendOf = async (header: string, ...rows: string[]) => {
+      const { expressions, fill_in } = await suggested(table(header, rows));
+      return expressions?.spend ?? fill_in?.spend;
+    };
+    const thousands = /^replaceRegexpAll/;
+    expect(await spendOf('Day,Slots,Cost', '2026-09-01,"1,2","1,204"')).toMatch(
+      /may be thousands or a decimal/,
+    );
+    expect(await spendOf('Day;OS;Cost', '2026-09-01;17.4;1.204')).toMatch(/may be thousands or a fraction/);
+    expect(await spendOf('Day,Cost', '2026-09-01,"1,204,567"', '2026-09-01,"1,20"')).toMatch(thousands);
+    const mixed = ['$1,204.50', '$1,204', '$28,97'].map((cost) => `2026-09-01,"${cost}"`);
+    expect(await spendOf('Day,Cost', ...mixed)).toMatch(thousands);
+    expect(await spendOf('Day,Cost', '2026-09-01,"1,23,456"')).toMatch(/groups of two digits/);
+    expect(await spendOf('Day,Avg. cost', '2026-09-01,5.5')).toBe(undefined);
+    expect(await spendOf('Day,Spend (Microsoft)', '2026-09-01,5.5')).toBe(undefined);
+    const parts = await loads.loadText(
+      await loads.inFile(await suggested(of('1,204.50', '2'))),
+      of('1,204', '0,1234', '28,9700'),
+      money,
+    );
+    expect(parts.events).toEqual([['1204']]);
+    expect(parts.rejected).toHaveLength(2);
   });
 
   test('of an example: as its file writes them, which a setting of its user decides', async () => {

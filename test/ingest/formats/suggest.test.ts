@@ -82,7 +82,7 @@ describe('a file of no known platform', () => {
         map: { campaign_id: 'Campaign ID', impressions: 'Impr.', referrals: 'Clicks' },
         expressions: {
           event_time: "toDate(parseDateTimeOrNull({Tag}, '%e.%c.%Y'))",
-          spend: "replaceOne(replaceRegexpAll({Cost}, '[.]([0-9]{3})', '\\1'), ',', '.')",
+          spend: "replaceOne(replaceRegexpAll({Cost}, '[.]([0-9]{3})\\\\b', '\\1'), ',', '.')",
         },
       },
     ],
@@ -93,9 +93,9 @@ describe('a file of no known platform', () => {
         ...{ fill_in: account, map: { campaign_id: 'Campaign ID' } },
         expressions: {
           event_time: "toDate(parseDateTimeOrNull({Date}, '%c/%e/%Y'))",
-          impressions: "replaceRegexpAll({Impressions}, ',([0-9]{3})', '\\1')",
+          impressions: "replaceRegexpAll({Impressions}, ',([0-9]{3})\\\\b', '\\1')",
           conversions: 'round({Conversions})',
-          spend: "replaceRegexpAll({Cost}, '[$]|,([0-9]{3})', '\\1')",
+          spend: "replaceRegexpAll({Cost}, '[$]|,([0-9]{3})\\\\b', '\\1')",
         },
       },
     ],

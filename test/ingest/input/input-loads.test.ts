@@ -119,9 +119,10 @@ test.each([
   [
     'confirmations',
     'a,2026-01-01\na,2026-02-30',
-    'record 2: day must be a date that exists, from 1971 on, as yyyy-mm-dd, not "2026-02-30"',
+    'record 2: day must be a date as yyyy-mm-dd that exists, from 1971-01-01 to 2149-06-06, not "2026-02-30"',
   ],
-  ['confirmations', 'a,1970-12-31\nb,\'"\\', 'record 1: day must be .*, not "1970-12-31"'],
+  ['confirmations', 'a,1970-12-31\nb,2026-01-01', 'record 1: day must be .*, not "1970-12-31"'],
+  ['confirmations', `a,"it's a ""\\ day"`, String.raw`record 1: day must be .*, not "it's a \\"\\\\ day"$`],
   ['confirmations', 'a', 'the columns are account_id, day; none may be empty\\. ClickHouse reports: '],
 ] as const)('a faulty list of %s is refused as a whole, and told why: %j', async (name, lines, reason) => {
   const list = lookupLists[name];
