@@ -265,7 +265,7 @@ async function restorePartition(store: Store): Promise<void> {
 describe('on one node', () => {
   expectTruth(
     useStore(),
-    thorough ? { seed: 2, changes: 90, services: 3 } : { seed: 1, changes: 4, services: 2 },
+    thorough ? { seed: 2, changes: 60, services: 3 } : { seed: 1, changes: 4, services: 2 },
   );
 });
 
