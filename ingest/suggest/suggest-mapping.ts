@@ -132,6 +132,7 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
     const all = rows.map((row) => row[columns.indexOf(column)] ?? '');
     // Records of totals have no day.
     const values = kind === 'time' ? all.filter((value) => /\d/.test(value)) : all;
+    if (values.length === 0) continue;
     const shape: Shape & NumberShape =
       kind === 'time' || kind === 'count' || kind === 'money' ? shapeOf(field, column, values, sign) : {};
     const own = shape.expression ?? `{${column}}`;
@@ -270,7 +271,7 @@ class Draft {
     const given = this.#valuesOf(column).filter((value) => /[1-9]/.test(value));
     if (given.length < 10 || !given.every((value) => /^-?\d+$/.test(value))) return {};
     return {
-      question: `all of the first amounts in ${column} are whole numbers, such as ${given[0]}: --map ${field}=… if they are units, as an expression {${column}} / 100 if they are cents, {${column}} / 1000000 if they are millionths`,
+      question: `all of the first amounts in ${column} are whole numbers, such as ${given[0]}, which may be parts of a unit: --map ${field}=… if they are units, as an expression {${column}} / 100 if they are cents, {${column}} / 1000000 if they are millionths`,
     };
   }
 

@@ -168,13 +168,12 @@ async function mappingOf(
     if ([map, set, expressions].some((fields) => Object.hasOwn(fields, field))) continue;
     // The rest of what it says is for those who write mappings.
     const [what] = (fill_in[field] ?? `no column is known to hold ${field}`).split(': ');
-    const isNamed = Object.hasOwn(columns, field) || field === 'event_time';
-    const written = `write ${field === 'event_time' ? 'days as YYYY-MM-DD' : 'numbers as 1234.5'}`;
+    const written = field === 'event_time' ? 'days as YYYY-MM-DD' : 'numbers as 1234.5';
     const isDoubtful = suggestion?.doubtful.includes(field);
     throw new Problem(
       'file_unreadable',
-      `${name}: ${what}${isDoubtful ? `: ${written}${isNamed ? '' : `, or name the column by columns.${field}`}` : ''}`,
-      isDoubtful && isNamed ? {} : { field: `columns.${field}` },
+      `${name}: ${what}${isDoubtful ? `: write ${written}` : ''}`,
+      isDoubtful ? {} : { field: `columns.${field}` },
     );
   }
   const foreign = othersFields(catalog, family);

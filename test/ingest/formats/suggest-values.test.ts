@@ -60,36 +60,38 @@ describe('days and times', () => {
     expect((await suggested(table('When;Clicks', [`${long};1`]))).map).toEqual({ referrals: 'Clicks' });
   });
 
-  test('without a question where there is one way to read them', async () => {
-    const times = {
-      '9/13/26': '2026-09-13 00:00:00.000',
-      '14.9.26': '2026-09-14 00:00:00.000',
-      'September 2, 2026': '2026-09-02 00:00:00.000',
-      '03-Sep-2026': '2026-09-03 00:00:00.000',
-      '2026-09-01 10:15:42.5 UTC': '2026-09-01 10:15:42.500',
-      '9/13/2026 1:05:42 PM GMT': '2026-09-13 13:05:42.000',
-      '01/Sep/2026:10:15:42 +0200': '2026-09-01 08:15:42.000',
-      '1788221742123456': '2026-09-01 00:15:42.123',
-    };
-    expect(await timesLoaded(Object.keys(times))).toEqual({
-      asked: Object.keys(times).map(() => undefined),
-      times: Object.values(times).sort(),
-      rejected: [],
-    });
-  });
-
-  test('in the zone that is asked for where they name none that is known', async () => {
-    const times = {
-      '9/13/2026 1:05:42 PM': '2026-09-13 20:05:42.000',
-      '9/13/2026 12:05 AM': '2026-09-13 07:05:00.000',
-      '13.09.2026 10:15': '2026-09-13 17:15:00.000',
-      '2026-09-01-10:15:42': '2026-09-01 17:15:42.000',
-      '2026090110': '2026-09-01 17:00:00.000',
-      '20260901101543': '2026-09-01 17:15:43.000',
-      '2026-09-01 10:15:44 PDT': '2026-09-01 17:15:44.000',
-    };
-    expect(await timesLoaded(Object.keys(times), 'America/Los_Angeles')).toEqual({
-      asked: Object.keys(times).map((written) => expect.stringContaining(written)),
+  test.each([
+    [
+      'without a question where there is one way to read them',
+      undefined,
+      {
+        '9/13/26': '2026-09-13 00:00:00.000',
+        '14.9.26': '2026-09-14 00:00:00.000',
+        'September 2, 2026': '2026-09-02 00:00:00.000',
+        '03-Sep-2026': '2026-09-03 00:00:00.000',
+        '2026-09-01 10:15:42.5 UTC': '2026-09-01 10:15:42.500',
+        '9/13/2026 1:05:42 PM GMT': '2026-09-13 13:05:42.000',
+        '01/Sep/2026:10:15:42 +0200': '2026-09-01 08:15:42.000',
+        '1788221742123456': '2026-09-01 00:15:42.123',
+      },
+    ],
+    [
+      'in the zone that is asked for where they name none that is known',
+      'America/Los_Angeles',
+      {
+        '9/13/2026 1:05:42 PM': '2026-09-13 20:05:42.000',
+        '9/13/2026 12:05 AM': '2026-09-13 07:05:00.000',
+        '13.09.2026 10:15': '2026-09-13 17:15:00.000',
+        '2026-09-01-10:15:42': '2026-09-01 17:15:42.000',
+        '2026090110': '2026-09-01 17:00:00.000',
+        '20260901101543': '2026-09-01 17:15:43.000',
+        '2026-09-01 10:15:44 PDT': '2026-09-01 17:15:44.000',
+      },
+    ],
+  ])('%s', async (_, timezone, times) => {
+    const written = Object.keys(times);
+    expect(await timesLoaded(written, timezone)).toEqual({
+      asked: written.map((each) => timezone && expect.stringContaining(each)),
       times: Object.values(times).sort(),
       rejected: [],
     });
