@@ -46,8 +46,12 @@ try {
   await fillRollup(store);
   await sizesAfterMerge(store);
   const report = compileReport(
-    catalog,
-    planReport({ family: 'campaigns', dimensions: ['device', 'creative'], day: true }, account, range),
+    planReport(
+      catalog,
+      { family: 'campaigns', dimensions: ['device', 'creative'], day: true },
+      account,
+      range,
+    ),
     { lastUpdateTime: '', unconfirmedDates: [] },
   );
   for (let n = 0; n < 5; n++) await text(await reader.stream(report, { queryId: `capacity-${n}` }));

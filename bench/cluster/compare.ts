@@ -98,10 +98,8 @@ async function compareReports() {
   };
   const read = (reader: Reader, days: typeof range, asked?: ShardRouting) => async (): Promise<string> => {
     const breakdown = { family: 'campaigns', dimensions: ['device', 'creative'], day: true };
-    const plan = planReport(breakdown, account, days, asked);
-    return text(
-      await reader.stream(compileReport(catalog, plan, { lastUpdateTime: '', unconfirmedDates: [] })),
-    );
+    const plan = planReport(catalog, breakdown, account, days, asked);
+    return text(await reader.stream(compileReport(plan, { lastUpdateTime: '', unconfirmedDates: [] })));
   };
   try {
     const comparisons = [];

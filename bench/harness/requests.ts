@@ -38,7 +38,7 @@ export function statementRequest(address: Address, report: Report): HttpRequest 
 /** All statements that the service sends for a report: the unconfirmed days, then the report. */
 export function statementRequests(address: Address, report: Report): readonly HttpRequest[] {
   const { breakdown, account, period } = report;
-  const dates = compileUnconfirmedDates(planReport(breakdown, account, period));
+  const dates = compileUnconfirmedDates(planReport(catalog, breakdown, account, period));
   return [
     clickhouseRequest(address, { ...dates, query: `${dates.query}\nFORMAT JSONEachRow` }),
     statementRequest(address, report),
@@ -84,12 +84,12 @@ export function plainStatement(report: Report): ReadStatement {
 
 /** The statement of the unconfirmed days without a FORMAT. */
 export function plainDatesStatement({ breakdown, account, period }: Report): ReadStatement {
-  return compileUnconfirmedDates(planReport(breakdown, account, period));
+  return compileUnconfirmedDates(planReport(catalog, breakdown, account, period));
 }
 
 function statementOf({ breakdown, account, period }: Report, format: 'json' | 'ndjson'): ReadStatement {
   const envelope = { lastUpdateTime: '2026-01-01 00:00:00 UTC', unconfirmedDates: [] };
-  return compileReport(catalog, planReport(breakdown, account, period), envelope, format);
+  return compileReport(planReport(catalog, breakdown, account, period), envelope, format);
 }
 
 function clickhouseRequest(address: Address, { query, params, settings }: ReadStatement): HttpRequest {

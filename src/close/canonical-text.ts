@@ -34,11 +34,11 @@ export function finestPlan(
   { account, month, revision, routing }: AccountMonth,
 ): Plan {
   const breakdown = closedBreakdown(catalog, family);
-  const plan = planReport(breakdown, account, daysOfMonth(month), routing, {
+  const plan = planReport(catalog, breakdown, account, daysOfMonth(month), routing, {
     options: { ids: true },
     reads: breakdown.dimensions,
   });
-  return revision === undefined ? plan : closedPlan(catalog, plan, [revision]);
+  return revision === undefined ? plan : closedPlan(plan, [revision]);
 }
 
 /**
@@ -64,7 +64,7 @@ export async function* canonicalText(
   };
   yield Buffer.from(`${JSON.stringify(head)}\n`);
   for (const family of Object.keys(catalog.families)) {
-    yield* await reader.stream(linesOf(catalog, finestPlan(catalog, family, which)));
+    yield* await reader.stream(linesOf(finestPlan(catalog, family, which)));
   }
 }
 
@@ -91,11 +91,11 @@ export async function unconfirmedDays(
 }
 
 /** The texts and amounts of a row beside its day, in the order of a line; `value` is SQL. */
-export function valuesOf(catalog: Catalog, plan: Plan): { name: string; value: string; isAmount: boolean }[] {
-  const texts = rowColumns(catalog, plan.breakdown, plan.options)
+export function valuesOf(plan: Plan): { name: string; value: string; isAmount: boolean }[] {
+  const texts = rowColumns(plan.catalog, plan.breakdown, plan.options)
     .filter((column) => column.source.kind === 'dimension')
     .map((column) => ({ name: column.id, value: expression(column, plan), isAmount: false }));
-  const amounts = Object.keys(familyOf(catalog, plan.breakdown.family).measures).map((name) => ({
+  const amounts = Object.keys(familyOf(plan.catalog, plan.breakdown.family).measures).map((name) => ({
     name,
     value: name,
     isAmount: true,
@@ -103,8 +103,8 @@ export function valuesOf(catalog: Catalog, plan: Plan): { name: string; value: s
   return [...texts, ...amounts];
 }
 
-function linesOf(catalog: Catalog, plan: Plan): ReadStatement {
-  const members = valuesOf(catalog, plan).map(({ name, value, isAmount }) =>
+function linesOf(plan: Plan): ReadStatement {
+  const members = valuesOf(plan).map(({ name, value, isAmount }) =>
     isAmount
       ? `if(${value} = 0, '', concat(',"${name}":"', toString(${value}), '"'))`
       : `if(${value} = '', '', concat(',"${name}":', toJSONString(${value})))`,
@@ -112,8 +112,8 @@ function linesOf(catalog: Catalog, plan: Plan): ReadStatement {
   const line = [`'{"family":"${plan.breakdown.family}","day":"'`, 'toString(day)', `'"'`, ...members, `'}'`];
   return {
     query: [
-      `SELECT concat(${line.join(', ')}) AS line FROM ${rowsSource(catalog, plan)}`,
-      `ORDER BY ${groupingKeys(catalog, plan).join(', ')} FORMAT TSVRaw`,
+      `SELECT concat(${line.join(', ')}) AS line FROM ${rowsSource(plan)}`,
+      `ORDER BY ${groupingKeys(plan).join(', ')} FORMAT TSVRaw`,
     ].join('\n'),
     params: sourceParameters(plan),
     settings: {

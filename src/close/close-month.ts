@@ -121,12 +121,12 @@ async function copyRows(
   revision: string,
 ): Promise<void> {
   const plan = finestPlan(catalog, family, which);
-  const values = valuesOf(catalog, plan);
+  const values = valuesOf(plan);
   const columns = ['account_id', 'revision', 'day', ...values.map(({ name }) => name)];
   await store.command({
     query: `INSERT INTO ${closedTable(family)} (${columns.join(', ')})
             SELECT {account:String}, {revision:String}, day, ${values.map(({ value }) => value).join(', ')}
-            FROM ${rowsSource(catalog, plan)}`,
+            FROM ${rowsSource(plan)}`,
     query_params: { ...sourceParameters(plan), revision },
     clickhouse_settings: {
       ...readSettings(plan),

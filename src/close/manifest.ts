@@ -48,7 +48,7 @@ export async function manifestOf(
   const families: string[] = [];
   for (const family of Object.keys(catalog.families)) {
     const row = explainedRow(catalog, family, account, { start_time, end_time, row: {} }, routing);
-    const { query, params, settings } = compileExplanation(catalog, row);
+    const { query, params, settings } = compileExplanation(row);
     const statement = `SELECT result.row AS totals, result.parts AS parts FROM (${query})\nFORMAT JSONEachRow`;
     const quoted = { output_format_json_quote_decimals: 1, output_format_json_quote_64bit_integers: 1 };
     const written = await reader.stream({ query: statement, params, settings: { ...settings, ...quoted } });

@@ -88,7 +88,7 @@ function sumsStatement(catalog: Catalog, family: string, which: AccountMonth): R
   return {
     query: [
       "SELECT concat(m.1, ': ', m.2, ' closed and ', m.3, ' of adjustments, ', m.4, ' today') AS what",
-      `FROM ${sources.map((plan, n) => `${sumsOfAll(catalog, plan)} AS ${'cat'[n]}`).join(' CROSS JOIN ')}`,
+      `FROM ${sources.map((plan, n) => `${sumsOfAll(plan)} AS ${'cat'[n]}`).join(' CROSS JOIN ')}`,
       `ARRAY JOIN [${pairs.join(', ')}] AS m WHERE NOT m.5`,
     ].join('\n'),
     params: sourceParameters(adjusted),

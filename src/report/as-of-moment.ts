@@ -1,5 +1,4 @@
 import { changesTable, familyOf, rollupTable } from '../../catalog/breakdowns.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
 import { cameBetween } from '../../clickhouse/came-between.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { asOfClose } from './closed-months.ts';
@@ -28,10 +27,8 @@ export interface AskingOfThen extends Asking {
 }
 
 /** The same plan of the rows that it asks for: of today, of a close, or of a moment. @throws as these do */
-export function asOf(reader: Reader, catalog: Catalog, plan: Plan, asking: AskingOfThen): Promise<Plan> {
-  return plan.options.moment === undefined
-    ? asOfClose(reader, catalog, plan)
-    : asOfMoment(reader, catalog, plan, asking);
+export function asOf(reader: Reader, plan: Plan, asking: AskingOfThen): Promise<Plan> {
+  return plan.options.moment === undefined ? asOfClose(reader, plan) : asOfMoment(reader, plan, asking);
 }
 
 /**
@@ -39,17 +36,9 @@ export function asOf(reader: Reader, catalog: Catalog, plan: Plan, asking: Askin
  * read: see `requireSameThen`.
  * @throws {AsOfTooOld} when that cannot be told
  */
-async function asOfMoment(
-  reader: Reader,
-  catalog: Catalog,
-  today: Plan,
-  asking: AskingOfThen,
-): Promise<Plan> {
+async function asOfMoment(reader: Reader, today: Plan, asking: AskingOfThen): Promise<Plan> {
   const plan = onAllShards(today);
-  const past = {
-    ...(await stateThen(reader, plan, asking.signal)),
-    family: familyOf(catalog, plan.breakdown.family),
-  };
+  const past = await stateThen(reader, plan, asking.signal);
   const ofThen = { ...plan, past };
   if (past.changed.length > 0) await asking.inPlace(() => requireTold(reader, ofThen, asking));
   return ofThen;
@@ -71,7 +60,7 @@ export async function requireSameThen(reader: Reader, plan: Plan, asking: Asking
 }
 
 /** @throws {AsOfTooOld} for what a rewrite stands against */
-async function stateThen(reader: Reader, plan: Plan, signal: AbortSignal): Promise<Omit<Past, 'family'>> {
+async function stateThen(reader: Reader, plan: Plan, signal: AbortSignal): Promise<Past> {
   const [state] = await reader.rows<State>(stateStatement(plan), { signal });
   if (!state) throw new Error('ClickHouse did not tell what was rewritten');
   if (state.ahead) throw new InvalidRequest('as_of', 'must not be in the future');
@@ -86,7 +75,7 @@ async function stateThen(reader: Reader, plan: Plan, signal: AbortSignal): Promi
 
 const tooOld = (from: string) => new AsOfTooOld(`what reports said can be told from ${from} on`);
 
-interface State extends Omit<Past, 'family'> {
+interface State extends Past {
   readonly ahead: 0 | 1;
   readonly open: 0 | 1;
   /** RFC 3339; empty where nothing stands against it. */
@@ -128,7 +117,7 @@ async function requireTold(
   plan: Plan & Required<Pick<Plan, 'past'>>,
   { signal, timeoutSeconds }: Asking,
 ): Promise<void> {
-  const { owner } = plan.past.family;
+  const { owner } = familyOf(plan.catalog, plan.breakdown.family);
   const ofThen = `${ownedDays(plan, owner)} AND day IN {changed_days:Array(Date)}`;
   const query = [
     // A scalar, because it is needed twice, and read once.

@@ -60,6 +60,6 @@ export function changesByLoad({ family, name, keys, ownedBy }: Changes): string 
 }
 
 /** The tables that are read beside those of adjustments, each with the column that holds the account. */
-export function tablesByLoad({ owner }: Family, changes: string): Record<string, string> {
+export function tablesByLoad(owner: string, changes: string): Record<string, string> {
   return { events: owner, past_events: owner, [changes]: 'account_id' };
 }

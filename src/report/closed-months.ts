@@ -1,5 +1,4 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
 import { monthName, monthOf, monthsWithin } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { readSettings } from './compile.ts';
@@ -28,21 +27,20 @@ const query = [
  * The same plan of the rows as they were closed, or of what changed since, if it asks for them.
  * @throws {MonthNotClosed} naming the first month that is not closed
  */
-export async function asOfClose(reader: Reader, catalog: Catalog, plan: Plan): Promise<Plan> {
+export async function asOfClose(reader: Reader, plan: Plan): Promise<Plan> {
   if (plan.options.as_of === undefined) return plan;
   const closes = await closesOf(reader, plan);
   const revisions = closes.map(({ revision }) => revision).sort();
   const { adjustments, by_load } = plan.options;
-  if (!adjustments) return closedPlan(catalog, plan, revisions);
+  if (!adjustments) return closedPlan(plan, revisions);
   if (!by_load) return { ...plan, adjusted: revisions };
   const closedAt = `{${closes.map(({ month, closed_at }) => `${month}:${closed_at}`).join()}}`;
-  const byLoad = { closedAt, family: familyOf(catalog, plan.breakdown.family) };
-  return { ...onAllShards(plan), adjusted: revisions, byLoad };
+  return { ...onAllShards(plan), adjusted: revisions, closedAt };
 }
 
 /** The same plan of the rows of revisions, which have every dimension. */
-export function closedPlan(catalog: Catalog, plan: Plan, closed: readonly string[]): Plan {
-  return { ...plan, closed, reads: familyOf(catalog, plan.breakdown.family).dimensions };
+export function closedPlan(plan: Plan, closed: readonly string[]): Plan {
+  return { ...plan, closed, reads: familyOf(plan.catalog, plan.breakdown.family).dimensions };
 }
 
 /** The statement that lists what a plan asks for: the months that are closed, each with its revision. */

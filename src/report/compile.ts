@@ -1,5 +1,4 @@
-import { changesTable, closedTable, rollupTable } from '../../catalog/breakdowns.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
+import { changesTable, closedTable, familyOf, rollupTable } from '../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { tablesByLoad } from './by-load.ts';
 import { dayKey, expression, named } from './column-sql.ts';
@@ -38,23 +37,21 @@ const templates: {
  * @param envelope absent: the body is what lies between the head and the end of the envelope
  */
 export function compileReport(
-  catalog: Catalog,
   plan: Plan,
   envelope: Envelope | undefined,
   format: ReportFormatName = 'json',
 ): ReadStatement {
-  const { breakdown, options } = plan;
+  const { catalog, breakdown, options } = plan;
   const { clickhouse, settings, countType }: ReportFormat = reportFormats[format];
   const columns = rowColumns(catalog, breakdown, options);
   const template = templates[format]?.(columns, plan, envelope);
   const rows = [
     `SELECT ${template?.selected ?? columns.map((column) => named(column, plan, countType)).join(', ')}`,
-    `FROM ${rowsSource(catalog, plan)}`,
-    `ORDER BY ${order(catalog, plan)}`,
+    `FROM ${rowsSource(plan)}`,
+    `ORDER BY ${order(plan)}`,
     ...(options.limit === undefined ? [] : ['LIMIT {limit:UInt32}']),
   ].join('\n');
-  const query =
-    template && options.totals ? `(${rows})\nUNION ALL\n${totalsOf(catalog, plan, template)}` : rows;
+  const query = template && options.totals ? `(${rows})\nUNION ALL\n${totalsOf(plan, template)}` : rows;
   return {
     query: `${query}\nFORMAT ${clickhouse}`,
     params: { ...sourceParameters(plan), ...rowParameters(plan, format) },
@@ -62,12 +59,12 @@ export function compileReport(
   };
 }
 
-function order(catalog: Catalog, plan: Plan): string {
-  const asked = orderedBy(catalog, plan).map(({ column, direction }) => ({
+function order(plan: Plan): string {
+  const asked = orderedBy(plan).map(({ column, direction }) => ({
     value: column.source.kind === 'range' ? dayKey(plan) : expression(column, plan),
     descending: direction === 'desc' ? ' DESC' : '',
   }));
-  const keys = groupingKeys(catalog, plan).filter((key) => !asked.some(({ value }) => value === key));
+  const keys = groupingKeys(plan).filter((key) => !asked.some(({ value }) => value === key));
   return [...asked.map(({ value, descending }) => `${value}${descending}`), ...keys].join(', ');
 }
 
@@ -76,11 +73,11 @@ function order(catalog: Catalog, plan: Plan): string {
  * leaves out. It reads the same parts as the rows, because they are one statement, and takes a twentieth of their CPU;
  * a GROUP BY of the rows WITH TOTALS takes as much as they do.
  */
-function totalsOf(catalog: Catalog, plan: Plan, template: Template): string {
-  const sums = sumsRead(catalog, plan).map((name) => `sum(t.${name}) AS ${name}`);
+function totalsOf(plan: Plan, template: Template): string {
+  const sums = sumsRead(plan).map((name) => `sum(t.${name}) AS ${name}`);
   return [
     `SELECT ${template.totals}`,
-    `FROM (SELECT ${sums.join(', ')} FROM ${sumsOfAll(catalog, plan)} AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)`,
+    `FROM (SELECT ${sums.join(', ')} FROM ${sumsOfAll(plan)} AS t GROUP BY materialize(0) WITH TOTALS HAVING 0)`,
     // Of these rows none is counted: without it those that other shards send for the totals would be.
     ...(plan.options.limit === undefined ? [] : ['LIMIT {limit:UInt32}']),
   ].join('\n');
@@ -90,14 +87,14 @@ function totalsOf(catalog: Catalog, plan: Plan, template: Template): string {
  * The statement whose one row says of a report how many rows there would be without a limit, as `row_count`, and its
  * totals, all as text. For the formats that cannot say it themselves.
  */
-export function compileSummary(catalog: Catalog, plan: Plan): ReadStatement {
-  const figures = rowColumns(catalog, plan.breakdown, plan.options).filter(isFigure);
+export function compileSummary(plan: Plan): ReadStatement {
+  const figures = rowColumns(plan.catalog, plan.breakdown, plan.options).filter(isFigure);
   const texts = figures.map((column) => `toString(${expression(column, plan)}) AS total_${column.id}`);
-  const sums = sumsRead(catalog, plan).map((name) => `sum(r.${name}) AS ${name}`);
+  const sums = sumsRead(plan).map((name) => `sum(r.${name}) AS ${name}`);
   const query = [
     `SELECT ${['toString(row_count) AS row_count', ...texts].join(', ')}`,
     `FROM (SELECT ${['count() AS row_count', ...sums].join(', ')}`,
-    `FROM ${rowsSource(catalog, plan)}${readInOrder(plan) ? '' : ' AS r'})`,
+    `FROM ${rowsSource(plan)}${readInOrder(plan) ? '' : ' AS r'})`,
   ].join('\n');
   return { query, params: sourceParameters(plan), settings: readSettings(plan) };
 }
@@ -180,16 +177,17 @@ function ownRowsOnly(account: string, owners: Readonly<Record<string, string>>):
 
 /** The tables that a report may read, each with the column that holds the account. */
 export function ownersOf(plan: Plan): Record<string, string> {
-  const { reads, options, closed, adjusted, past, byLoad } = plan;
+  const { catalog, reads, options, closed, adjusted, past, closedAt } = plan;
   const { family } = plan.breakdown;
+  const { owner } = familyOf(catalog, family);
   const today = [...[reads, []].map((dimensions) => rollupTable(family, dimensions)), 'confirmations'];
   const ofThen = closed || adjusted || options.as_of !== undefined ? [closedTable(family), 'closes'] : [];
   const tables = [...(closed ? [] : today), ...ofThen];
   const changes = options.changed_since === undefined ? [] : [changesTable(family)];
   return {
     ...Object.fromEntries([...tables, ...changes].map((table) => [table, 'account_id'])),
-    ...(past && tablesOfThen(past.family)),
-    ...(byLoad && tablesByLoad(byLoad.family, changesTable(family))),
+    ...(past && tablesOfThen(owner)),
+    ...(closedAt !== undefined && tablesByLoad(owner, changesTable(family))),
   };
 }
 
@@ -219,7 +217,7 @@ export function compileUnconfirmedDates(plan: Plan): ReadStatement {
     return { query: ofThen, params, settings: { max_threads: 1, ...readSettings(plan) } };
   }
   if (plan.past) {
-    const ofThen = unconfirmedThen(plan.past, family, (owner) => ownedOn('first', 'last', owner));
+    const ofThen = unconfirmedThen(plan, plan.past, (owner) => ownedOn('first', 'last', owner));
     return {
       query: `SELECT day FROM (\n${ofThen})\nGROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day`,
       params: { ...dayParameters({ ...plan, compared: undefined }), ...momentParameters(plan) },

@@ -1,5 +1,4 @@
 import { closedTable, familyOf, rollupTable } from '../../catalog/breakdowns.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { changesByLoad, unknownLoad } from './by-load.ts';
 import { dayKey, filtered } from './column-sql.ts';
@@ -24,9 +23,9 @@ export function ownedOn(first: string, last: string, owner = 'account_id'): stri
 }
 
 /** What tells the rows of a report apart, in their order: the day, where there is one, then the dimensions. */
-export function groupingKeys(catalog: Catalog, plan: Plan): string[] {
-  const keys = groupingDimensions(catalog, plan.breakdown).map(({ key }) => key);
-  const loads = plan.byLoad ? loadColumns : [];
+export function groupingKeys(plan: Plan): string[] {
+  const keys = groupingDimensions(plan.catalog, plan.breakdown).map(({ key }) => key);
+  const loads = plan.closedAt !== undefined ? loadColumns : [];
   return plan.breakdown.day ? [dayKey(plan), ...keys, ...loads] : keys;
 }
 
@@ -48,48 +47,47 @@ export function readInOrder(plan: Plan): boolean {
  * rollup: its rows only need the merge that ClickHouse would do anyway, in the order of the sort key, which takes half
  * the CPU of a GROUP BY and streams from the first row on.
  */
-export function rowsSource(catalog: Catalog, plan: Plan): string {
-  const keys = groupingKeys(catalog, plan);
+export function rowsSource(plan: Plan): string {
+  const keys = groupingKeys(plan);
   // The keys of a row are those of all its parts, so what is left out need not be merged: a tenth of the CPU for one
   // campaign of 30, where WHERE takes a quarter, and half of it for 365 days of a small account.
-  if (readInOrder(plan)) return `${tableOf(catalog, plan)} FINAL PREWHERE ${read(catalog, plan, ofRange)}`;
-  return `(${plan.byLoad ? changedKeys(catalog, plan, keys) : grouped(catalog, plan, keys)})`;
+  if (readInOrder(plan)) return `${tableOf(plan)} FINAL PREWHERE ${read(plan, ofRange)}`;
+  return `(${plan.closedAt !== undefined ? changedKeys(plan, keys) : grouped(plan, keys)})`;
 }
 
 /** Keys whose parts cancel out are left out. */
-function changedKeys(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
+function changedKeys(plan: Plan, keys: readonly string[]): string {
   const own = keys.filter((key) => !loadColumns.some((column) => column === key));
-  const sums = measuresRead(catalog, plan).map(
-    (name) => `sum(g.${name}) OVER (PARTITION BY ${own.join(', ')}) != 0`,
-  );
-  return `SELECT * FROM (${grouped(catalog, plan, keys)}) AS g QUALIFY ${sums.join(' OR ')}`;
+  const sums = measuresRead(plan).map((name) => `sum(g.${name}) OVER (PARTITION BY ${own.join(', ')}) != 0`);
+  return `SELECT * FROM (${grouped(plan, keys)}) AS g QUALIFY ${sums.join(' OR ')}`;
 }
 
 /** One row with the sums of them all. Loads cancel out in it, so they are not read. */
-export function sumsOfAll(catalog: Catalog, { byLoad: _, ...plan }: Plan): string {
-  return `(${grouped(catalog, plan, [])})`;
+export function sumsOfAll({ closedAt: _, ...plan }: Plan): string {
+  return `(${grouped(plan, [])})`;
 }
 
 /** The sums that the columns of a report, and what orders its rows, are computed from. */
-export function sumsRead(catalog: Catalog, plan: Plan): string[] {
-  const measures = measuresRead(catalog, plan);
+export function sumsRead(plan: Plan): string[] {
+  const measures = measuresRead(plan);
   return plan.compared ? [...measures, ...measures.map(comparedId)] : measures;
 }
 
-function measuresRead(catalog: Catalog, plan: Plan): string[] {
-  const columns = rowColumns(catalog, plan.breakdown, plan.options);
-  const ordering = orderedBy(catalog, plan).map(({ column }) => column);
+function measuresRead(plan: Plan): string[] {
+  const columns = rowColumns(plan.catalog, plan.breakdown, plan.options);
+  const ordering = orderedBy(plan).map(({ column }) => column);
   const read = new Set([...columns, ...ordering].flatMap(measuresOf));
-  return Object.keys(familyOf(catalog, plan.breakdown.family).measures).filter(
+  return Object.keys(familyOf(plan.catalog, plan.breakdown.family).measures).filter(
     (name) => read.has(name) || read.has(comparedId(name)),
   );
 }
 
 /** What orders the rows before the grouping keys do; of an undated report all rows have the same range. */
-export function orderedBy(
-  catalog: Catalog,
-  { breakdown, options: { metrics: _, ...others } }: Plan,
-): { column: RowColumn; direction: Order['direction'] }[] {
+export function orderedBy({
+  catalog,
+  breakdown,
+  options: { metrics: _, ...others },
+}: Plan): { column: RowColumn; direction: Order['direction'] }[] {
   const columns = rowColumns(catalog, breakdown, { ...others, ids: true }).filter(
     ({ source }) => breakdown.day || source.kind !== 'range',
   );
@@ -98,10 +96,10 @@ export function orderedBy(
   );
 }
 
-function grouped(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
-  if (plan.compared) return groupedSides(catalog, plan, keys);
-  const names = namesRead(catalog, plan, keys);
-  const measures = measuresRead(catalog, plan);
+function grouped(plan: Plan, keys: readonly string[]): string {
+  if (plan.compared) return groupedSides(plan, keys);
+  const names = namesRead(plan, keys);
+  const measures = measuresRead(plan);
   const values = [
     ...keys.map((key) => keyValue(key, plan)),
     ...names.map((name) => `tupleElement(${lastName(name)}, 2) AS ${name}`),
@@ -109,13 +107,13 @@ function grouped(catalog: Catalog, plan: Plan, keys: readonly string[]): string 
   ];
   const isChanged = measures.map((name) => `${name} != 0`).join(' OR ');
   const having = plan.adjusted && keys.length > 0 ? ` HAVING ${isChanged}` : '';
-  return `${select(catalog, plan, ofRange, values)}${by(keys)}${having}`;
+  return `${select(plan, ofRange, values)}${by(keys)}${having}`;
 }
 
 /** The days of the range and those that they are compared with: each side has sums of its own. */
-function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): string {
-  const measures = measuresRead(catalog, plan);
-  const names = namesRead(catalog, plan, keys);
+function groupedSides(plan: Plan, keys: readonly string[]): string {
+  const measures = measuresRead(plan);
+  const names = namesRead(plan, keys);
   const sum = (name: string, as: string) => `sum(r.${name}) AS ${as}`;
   const side = (days: DaysRead, later: string, value: (name: string, before: boolean) => string) => {
     const values = [false, true].flatMap((before) => measures.map((name) => value(name, before)));
@@ -124,7 +122,7 @@ function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): st
       ...names.map((name) => `${lastName(name)} AS ${name}`),
       ...values,
     ];
-    return `${select(catalog, plan, days, selected)}${by(keys)}`;
+    return `${select(plan, days, selected)}${by(keys)}`;
   };
   const sides = [
     side(ofRange, '', (name, before) => (before ? `0 AS ${comparedId(name)}` : sum(name, name))),
@@ -134,17 +132,17 @@ function groupedSides(catalog: Catalog, plan: Plan, keys: readonly string[]): st
   ];
   const added = [
     ...names.map((name) => `tupleElement(max(s.${name}), 2) AS ${name}`),
-    ...sumsRead(catalog, plan).map((name) => `sum(s.${name}) AS ${name}`),
+    ...sumsRead(plan).map((name) => `sum(s.${name}) AS ${name}`),
   ];
   return `SELECT ${[...keys, ...added].join(', ')} FROM (${sides.join('\nUNION ALL\n')}) AS s${by(keys)}`;
 }
 
-function select(catalog: Catalog, plan: Plan, days: DaysRead, values: readonly string[]): string {
+function select(plan: Plan, days: DaysRead, values: readonly string[]): string {
   // The index has found the rows: to read the other columns in a second step takes a fifth of the CPU of 365 days of a
   // small account. It pays off where filters leave out most of them.
   const { filters, changed_since } = plan.options;
   const clause = (filters || changed_since !== undefined) && isTable(plan) ? 'PREWHERE' : 'WHERE';
-  return `SELECT ${values.join(', ')} FROM ${tableOf(catalog, plan, days)}${plan.closed ? ' FINAL' : ''} ${clause} ${read(catalog, plan, days)}`;
+  return `SELECT ${values.join(', ')} FROM ${tableOf(plan, days)}${plan.closed ? ' FINAL' : ''} ${clause} ${read(plan, days)}`;
 }
 
 const by = (keys: readonly string[]) => (keys.length > 0 ? ` GROUP BY ${keys.join(', ')}` : '');
@@ -158,21 +156,21 @@ function period({ options: { time_grain } }: Plan, later: string): string {
   return `${time_grain === 'week' ? 'toMonday' : 'toStartOfMonth'}(${day}) AS period`;
 }
 
-function tableOf(catalog: Catalog, plan: Plan, days = ofRange): string {
+function tableOf(plan: Plan, days = ofRange): string {
   const { breakdown, reads, closed, adjusted, past } = plan;
   if (past && past.changed.length > 0)
-    return `(${rowsOfThen(catalog, plan, (owner) => ownedOn(...days, owner))}) AS r`;
-  if (adjusted) return `(${changesSinceClose(catalog, plan)}) AS r`;
+    return `(${rowsOfThen(plan, (owner) => ownedOn(...days, owner))}) AS r`;
+  if (adjusted) return `(${changesSinceClose(plan)}) AS r`;
   if (closed) return `${closedTable(breakdown.family)} AS r`;
   return `${rollupTable(breakdown.family, reads)} AS r`;
 }
 
 /** The rows of today, and with the other sign those that were closed. */
-function changesSinceClose(catalog: Catalog, { breakdown, reads, byLoad }: Plan): string {
+function changesSinceClose({ catalog, breakdown, reads, closedAt }: Plan): string {
   const family = familyOf(catalog, breakdown.family);
   const { measures } = family;
   const own = groupingDimensions(catalog, breakdown).map(({ key }) => key);
-  const keys = ['account_id', 'day', ...own, ...(byLoad ? [unknownLoad] : [])];
+  const keys = ['account_id', 'day', ...own, ...(closedAt !== undefined ? [unknownLoad] : [])];
   const signed = (sign: string) =>
     Object.entries(measures).map(([name, { type }]) =>
       type === 'Money' ? `${sign}t.${name} AS ${name}` : `${sign}toInt128(t.${name}) AS ${name}`,
@@ -180,7 +178,7 @@ function changesSinceClose(catalog: Catalog, { breakdown, reads, byLoad }: Plan)
   return [
     `SELECT ${[...keys, ...signed('')].join(', ')} FROM ${rollupTable(breakdown.family, reads)} AS t WHERE ${owned}`,
     `SELECT ${[...keys, ...signed('-')].join(', ')} FROM ${closedTable(breakdown.family)} AS t FINAL WHERE ${owned} AND ${inRevisions}`,
-    ...(byLoad
+    ...(closedAt !== undefined
       ? [
           changesByLoad({
             family,
@@ -194,7 +192,7 @@ function changesSinceClose(catalog: Catalog, { breakdown, reads, byLoad }: Plan)
 }
 
 /** The columns of closed rows that have the names of then; names of today are looked up in dictionaries. */
-function namesRead(catalog: Catalog, { breakdown, closed }: Plan, keys: readonly string[]): string[] {
+function namesRead({ catalog, breakdown, closed }: Plan, keys: readonly string[]): string[] {
   if (!closed || keys.length === 0) return [];
   return groupingDimensions(catalog, breakdown).flatMap(({ columns }) =>
     columns.filter(({ name }) => name).map(({ id }) => id),
@@ -205,34 +203,34 @@ function namesRead(catalog: Catalog, { breakdown, closed }: Plan, keys: readonly
 const lastName = (name: string) => `max((r.day, r.${name}))`;
 
 /** What is read: some days of the owner, and of these what the filters let through; their values are parameters. */
-function read(catalog: Catalog, plan: Plan, days: DaysRead): string {
+function read(plan: Plan, days: DaysRead): string {
   const { changed_since } = plan.options;
   const changed = changed_since === undefined ? [] : [dayChanged(plan.breakdown.family, owned)];
   const ofThen = plan.closed ? [inRevisions] : [];
-  return [ownedOn(...days), ...ofThen, ...changed, ...filterConditions(catalog, plan)].join(' AND ');
+  return [ownedOn(...days), ...ofThen, ...changed, ...filterConditions(plan)].join(' AND ');
 }
 
 /** Which closed rows are read; the revisions are a parameter. */
 export const inRevisions = 'revision IN {revisions:Array(String)}';
 
 /** What the filters let through; their values are parameters. */
-export function filterConditions(catalog: Catalog, plan: Plan): string[] {
+export function filterConditions(plan: Plan): string[] {
   const { filters } = plan.options;
   if (!filters) return [];
-  return filterFields(catalog, plan.breakdown.family)
+  return filterFields(plan.catalog, plan.breakdown.family)
     .filter(({ id }) => filters[id])
     .map((field) => `${filtered(field, plan)} IN {filter_${field.id}:Array(String)}`);
 }
 
 /** The values of the parameters above. */
 export function sourceParameters(plan: Plan): ReadStatement['params'] {
-  const { breakdown, options, compared } = plan;
+  const { breakdown, options, compared, closedAt } = plan;
   const filters = Object.entries(options.filters ?? {}).map(([id, values]) => [`filter_${id}`, values]);
   return {
     ...dayParameters(plan),
     ...revisionParameter(plan),
     ...momentParameters(plan),
-    ...(plan.byLoad && { closed_at: plan.byLoad.closedAt }),
+    ...(closedAt !== undefined && { closed_at: closedAt }),
     ...Object.fromEntries(filters),
     ...(options.changed_since !== undefined && { changed_since: options.changed_since }),
     ...(compared && breakdown.day && { later: `${compared.later}` }),

@@ -1,10 +1,11 @@
 import type { Breakdown } from '../../catalog/breakdowns.ts';
-import type { Family } from '../../catalog/catalog.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
 import { type DateRange, daysBetween } from './days.ts';
 import type { ReportOptions } from './options.ts';
 
 /** Everything a report's statement depends on. */
 export interface Plan {
+  readonly catalog: Catalog;
   readonly breakdown: Breakdown;
   /** The owner of every row, from the login token and from nowhere else. */
   readonly account: string;
@@ -20,8 +21,8 @@ export interface Plan {
   readonly closed?: readonly string[];
   /** The revisions whose rows are taken away from those of today. */
   readonly adjusted?: readonly string[];
-  /** What tells which loads an adjustment came by. */
-  readonly byLoad?: ByLoad;
+  /** Of adjustments that are split by load: when each month was closed, a Map of ClickHouse of yyyymm to microseconds since 1970. */
+  readonly closedAt?: string;
   /** What a report as of a moment is computed from: see `asOf`. */
   readonly past?: Past;
   /** The days to compare with, and how many days later those of the range are that they are compared to. */
@@ -38,13 +39,6 @@ export interface Past {
   readonly rewrites: string;
   /** Another text when more came for these days. */
   readonly lastChange: string;
-  readonly family: Family;
-}
-
-export interface ByLoad {
-  /** When each month was closed: a Map of ClickHouse, of yyyymm to microseconds since 1970. */
-  readonly closedAt: string;
-  readonly family: Family;
 }
 
 /** The part of a range that ClickHouse's Date can hold; first > last if it can hold no day of it. */
@@ -76,6 +70,7 @@ export const everyDay: Days = { first: firstDay, last: lastDay };
 
 /** @param asked what is asked for beside the days, and the dimensions of the rollup that can answer it */
 export function planReport(
+  catalog: Catalog,
   breakdown: Breakdown,
   account: string,
   range: DateRange,
@@ -85,6 +80,7 @@ export function planReport(
   const { options, reads, currency } = asked;
   const { compare_to } = options;
   return {
+    catalog,
     breakdown,
     account,
     range,

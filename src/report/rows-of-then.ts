@@ -1,5 +1,5 @@
 import { familyOf, rollupTable } from '../../catalog/breakdowns.ts';
-import type { Catalog, Family, NameSource } from '../../catalog/catalog.ts';
+import type { NameSource } from '../../catalog/catalog.ts';
 import { groupingDimensions } from './columns.ts';
 import { timeOf } from './day-changed.ts';
 import type { Past, Plan } from './plan.ts';
@@ -19,8 +19,8 @@ export const leftSince = (time: string): string => `came_by <= ${time} AND left_
  * that had come by then, with those that were taken away later.
  * @param ownedBy SQL of the condition on the owner, which a column holds, and the days
  */
-export function rowsOfThen(catalog: Catalog, plan: Plan, ownedBy: (owner: string) => string): string {
-  const { breakdown, reads } = plan;
+export function rowsOfThen(plan: Plan, ownedBy: (owner: string) => string): string {
+  const { catalog, breakdown, reads } = plan;
   const family = familyOf(catalog, breakdown.family);
   const keys = groupingDimensions(catalog, { ...breakdown, dimensions: reads }).map(({ key }) => key);
   const measures = Object.entries(family.measures);
@@ -29,23 +29,24 @@ export function rowsOfThen(catalog: Catalog, plan: Plan, ownedBy: (owner: string
   return [
     `SELECT ${['account_id', 'day', ...keys, ...today].join(', ')}`,
     `FROM ${rollupTable(breakdown.family, reads)} AS t WHERE ${ownedBy('account_id')} AND NOT ${isChanged}`,
-    ...eventsOfThen(family, ownedBy, [`${family.owner} AS account_id`, 'day', ...keys, ...ofEvents]),
+    ...eventsOfThen(ownedBy(family.owner), [`${family.owner} AS account_id`, 'day', ...keys, ...ofEvents]),
   ].join('\n');
 }
 
 /** When each day was last unconfirmed and confirmed, at a moment: lines of a UNION. */
 export function unconfirmedThen(
-  { family, changed }: Past,
-  name: string,
+  { catalog, breakdown }: Plan,
+  { changed }: Past,
   ownedBy: (owner: string) => string,
 ): string {
+  const { owner, money } = familyOf(catalog, breakdown.family);
   const epoch = "toDateTime64(0, 6, 'UTC')";
-  const unconfirmed = `if(e.${family.money} != 0 AND NOT e.confirmed, e.loaded_at, ${epoch}) AS unconfirmed_at`;
+  const unconfirmed = `if(e.${money} != 0 AND NOT e.confirmed, e.loaded_at, ${epoch}) AS unconfirmed_at`;
   return [
     `SELECT day, r.unconfirmed_at AS unconfirmed_at, ${epoch} AS confirmed_at`,
-    `FROM ${rollupTable(name, [])} AS r WHERE ${ownedBy('account_id')} AND NOT ${isChanged}`,
+    `FROM ${rollupTable(breakdown.family, [])} AS r WHERE ${ownedBy('account_id')} AND NOT ${isChanged}`,
     ...(changed.length > 0
-      ? eventsOfThen(family, ownedBy, ['day', unconfirmed, `${epoch} AS confirmed_at`])
+      ? eventsOfThen(ownedBy(owner), ['day', unconfirmed, `${epoch} AS confirmed_at`])
       : []),
     'UNION ALL',
     `SELECT day, ${epoch} AS unconfirmed_at, c.confirmed_at AS confirmed_at`,
@@ -53,17 +54,13 @@ export function unconfirmedThen(
   ].join('\n');
 }
 
-function eventsOfThen(
-  { owner }: Family,
-  ownedBy: (owner: string) => string,
-  values: readonly string[],
-): string[] {
+function eventsOfThen(owned: string, values: readonly string[]): string[] {
   return [
     ['events', counted],
     ['past_events', leftSince(moment)],
   ].flatMap(([table, then]) => [
     'UNION ALL',
-    `SELECT ${values.join(', ')} FROM ${table} AS e PREWHERE ${ownedBy(owner)} AND ${isChanged} AND ${then}`,
+    `SELECT ${values.join(', ')} FROM ${table} AS e PREWHERE ${owned} AND ${isChanged} AND ${then}`,
   ]);
 }
 
@@ -78,6 +75,6 @@ export function nameThen(key: string, { dictionary }: NameSource, otherwise: str
 }
 
 /** The tables that are read beside those of today, each with the column that holds the account. */
-export function tablesOfThen({ owner }: Family): Record<string, string> {
+export function tablesOfThen(owner: string): Record<string, string> {
   return { events: owner, past_events: owner, past_names: 'account_id', past_confirmations: 'account_id' };
 }

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { pipeline, type Readable } from 'node:stream';
-import type { Catalog } from '../../catalog/catalog.ts';
 import { stepsAside } from '../../clickhouse/client.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { compileReport } from './compile.ts';
@@ -52,12 +51,11 @@ const traceContext = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
  */
 export async function streamReport(
   reader: Reader,
-  catalog: Catalog,
   plan: Plan,
   options: StreamOptions,
 ): Promise<ReportStream> {
   const { envelope, queryId, signal, coding, traceparent } = options;
-  const report = compileReport(catalog, plan, envelope, options.format);
+  const report = compileReport(plan, envelope, options.format);
   // A zip has it, and no other coding pays off then.
   const packed = options.format === 'xlsx' ? 'gzip' : coding;
   const settings = {

@@ -1,4 +1,3 @@
-import type { Catalog } from '../../catalog/catalog.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { compileSummary } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
@@ -31,7 +30,6 @@ export class TooManyRows extends Error {
  */
 export async function readSummary(
   reader: Reader,
-  catalog: Catalog,
   plan: Plan,
   format: ReportFormatName,
   { signal, timeoutSeconds, small }: Pick<StreamOptions, 'signal' | 'timeoutSeconds' | 'small'>,
@@ -39,7 +37,7 @@ export async function readSummary(
   const { limit, totals } = plan.options;
   const needed = format === 'xlsx' || limit !== undefined || totals;
   if (format === 'json' || !needed) return {};
-  const statement = compileSummary(catalog, plan);
+  const statement = compileSummary(plan);
   const settings = {
     ...statement.settings,
     ...schedulingSettings(small),

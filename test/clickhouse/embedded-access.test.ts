@@ -134,7 +134,7 @@ test('the engine listens on its HTTP port alone', () => {
 describe('the reporter', () => {
   test.each(Object.keys(catalog.families))('may explain a row of %s', async (family) => {
     const asked = { start_time: '2026-03-01', end_time: '2026-03-31', row: {} };
-    const statement = compileExplanation(catalog, explainedRow(catalog, family, 'anybody', asked));
+    const statement = compileExplanation(explainedRow(catalog, family, 'anybody', asked));
     const reader = new Reader({ ...lease.reporter, database: 'adtally' }, 30_000);
     const answers = await reader.rows(statement).finally(() => reader.close());
     expect(answers).toMatchObject([{ result: { parts: [] } }]);

@@ -51,11 +51,10 @@ function extendedFamily(name: string): Catalog['families'][string] {
 function planOf(path: string, from = catalog): Plan {
   const endpoint = endpoints(from).find((candidate) => candidate.path === path);
   if (!endpoint) throw new Error(`there is no ${path}`);
-  return planReport(endpoint.breakdown, account, range);
+  return planReport(from, endpoint.breakdown, account, range);
 }
 
-const compile = (path: string, from = catalog): ReadStatement =>
-  compileReport(from, planOf(path, from), envelope);
+const compile = (path: string, from = catalog): ReadStatement => compileReport(planOf(path, from), envelope);
 
 describe('the statements of an endpoint', () => {
   it('exist for every path of the contract and for no other', () => {
@@ -92,10 +91,10 @@ describe('the statements of an endpoint', () => {
   });
 
   it.each(paths)('%s depend on nothing but the plan', (path) => {
-    const frozen = { catalog: deepFreeze(structuredClone(catalog)), plan: deepFreeze(planOf(path)) };
-    const first = compileReport(frozen.catalog, frozen.plan, deepFreeze(structuredClone(envelope)));
-    expect(compileReport(catalog, planOf(path), envelope)).toEqual(first);
-    expect(compileUnconfirmedDates(planOf(path))).toEqual(compileUnconfirmedDates(frozen.plan));
+    const frozen = deepFreeze(planOf(path, structuredClone(catalog)));
+    const first = compileReport(frozen, deepFreeze(structuredClone(envelope)));
+    expect(compileReport(planOf(path), envelope)).toEqual(first);
+    expect(compileUnconfirmedDates(planOf(path))).toEqual(compileUnconfirmedDates(frozen));
   });
 });
 
@@ -108,7 +107,7 @@ it.each(Object.keys(catalog.families))(
       row: { [entity]: "o'hare", [device]: '2026' },
       filters: { device: ["o'hare"] },
     };
-    const statement = compileExplanation(catalog, explainedRow(catalog, family, account, asked));
+    const statement = compileExplanation(explainedRow(catalog, family, account, asked));
     expect(statement.query).not.toMatch(/o'hare|2026/);
     expect(JSON.stringify(statement.settings)).not.toContain("o'hare");
     const file = `golden/${family}.explain.sql`;
@@ -118,7 +117,7 @@ it.each(Object.keys(catalog.families))(
 
 describe('in a cluster', () => {
   const on = (path: string, asked: 'one' | 'all') =>
-    compileReport(catalog, { ...planOf(path), routing: { shards: asked, database: 'adtally' } }, envelope);
+    compileReport({ ...planOf(path), routing: { shards: asked, database: 'adtally' } }, envelope);
 
   it.each(paths)('%s asks one shard and fails rather than ask more', (path) => {
     const alone = compile(path);

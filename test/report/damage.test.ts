@@ -47,7 +47,7 @@ test('a report is refused before it begins, because a rebuild on the way would t
   const [endpoint] = endpoints(catalog);
   if (!endpoint) throw new Error('there is no endpoint');
   const range = (month: string) => ({ start: `${month}-01`, end: `${month}-28` });
-  const planOf = (month: string) => planReport(endpoint.breakdown, 'a', range(month));
+  const planOf = (month: string) => planReport(catalog, endpoint.breakdown, 'a', range(month));
   const table = rollupTable(endpoint.breakdown.family, []);
   await version.of(planOf('2026-09'));
   const aside = await asideOf(table);
@@ -153,6 +153,7 @@ test('only where no close tells what a report asks for, what is damaged may be w
   if (!endpoint) throw new Error('there is no endpoint');
   const asked = { options: { as_of: 'closed' }, reads: endpoint.breakdown.dimensions };
   const plan = planReport(
+    catalog,
     endpoint.breakdown,
     'a',
     { start: '0001-01-01', end: '0001-01-31' },

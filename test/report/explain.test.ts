@@ -142,7 +142,7 @@ describe('a part', () => {
 
   const partsOf = async (account: string, most: string, day = '2026-03-01') => {
     const asked = { start_time: day, end_time: day, row: {} };
-    const statement = compileExplanation(catalog, explainedRow(catalog, 'campaigns', account, asked));
+    const statement = compileExplanation(explainedRow(catalog, 'campaigns', account, asked));
     const [found] = await select<{ result: { parts: unknown[] } }>(
       db.store,
       statement.query,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endpoints, familyOf } from '../../catalog/breakdowns.ts';
+import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { adjustmentsBody, adjustmentsRequest, closedBreakdown } from '../../src/report/adjustments.ts';
@@ -38,12 +38,11 @@ function planOf(path: string, asked: AskedOfStore, routing?: ShardRouting, chang
   if (!endpoint) throw new Error(`there is no ${path}`);
   const { breakdown, reader } = endpoint;
   const { range, ...others } = reader.parse(JSON.stringify({ ...march, ...asked }));
-  const plan = planReport(breakdown, account, range, routing, others);
+  const plan = planReport(catalog, breakdown, account, range, routing, others);
   if (plan.options.moment !== undefined) {
-    const family = familyOf(catalog, breakdown.family);
-    return { ...plan, past: { changed, rewrites: '', lastChange: '', family } };
+    return { ...plan, past: { changed, rewrites: '', lastChange: '' } };
   }
-  return asked.as_of === undefined ? plan : closedPlan(catalog, plan, ['a'.repeat(64), 'b'.repeat(64)]);
+  return asked.as_of === undefined ? plan : closedPlan(plan, ['a'.repeat(64), 'b'.repeat(64)]);
 }
 
 const undated = '/v1/campaigns/breakdowns/creative';
@@ -86,7 +85,7 @@ describe('the statements of optional fields', () => {
   it.each(Object.keys(cases))('%s are those that were reviewed', async (name) => {
     const [path = '', asked = {}] = cases[name] ?? [];
     const plan = planOf(path, asked);
-    const statements = [compileReport(catalog, plan, envelope), compileSummary(catalog, plan)];
+    const statements = [compileReport(plan, envelope), compileSummary(plan)];
     if (asked.as_of !== undefined) statements.push(compileUnconfirmedDates(plan));
     const text = `-- POST ${path}\n-- ${JSON.stringify(asked)}\n\n${statements.map(readable).join('\n\n')}\n`;
     await expect(text).toMatchFileSnapshot(`golden/options/${name}.sql`);
@@ -94,11 +93,7 @@ describe('the statements of optional fields', () => {
 
   it('of a moment after which nothing changed read the rollup alone, in its order', () => {
     const moment = '2026-04-03T09:00:00Z';
-    const { query, settings } = compileReport(
-      catalog,
-      planOf(dated, { as_of: moment }, undefined, []),
-      envelope,
-    );
+    const { query, settings } = compileReport(planOf(dated, { as_of: moment }, undefined, []), envelope);
     expect(query).toContain('FROM ad_units_site_date AS r FINAL PREWHERE');
     expect(query).not.toMatch(/ GROUP BY day| FROM events|UNION/);
     expect(settings).toMatchObject({ query_plan_execute_functions_after_sorting: 0 });
@@ -120,7 +115,7 @@ describe('the statements of optional fields', () => {
     ['ndjson', 'ndjson', dated, { limit: 3 }],
     ['arrow', 'arrow', dated, { time_grain: 'month' }],
   ])('%s is what was reviewed', async (name, format, path, asked) => {
-    const statement = compileReport(catalog, planOf(path, asked), envelope, format);
+    const statement = compileReport(planOf(path, asked), envelope, format);
     const text = `-- POST ${path}\n-- ${JSON.stringify(asked)}\n\n${readable(statement)}\n`;
     await expect(text).toMatchFileSnapshot(`golden/options/${name}.sql`);
   });
@@ -134,15 +129,15 @@ describe('the statements of optional fields', () => {
         family,
         adjustmentsBody(catalog, family).parse(fields),
       );
-      const plan = planReport(closedBreakdown(catalog, family), account, range, undefined, asked);
+      const plan = planReport(catalog, closedBreakdown(catalog, family), account, range, undefined, asked);
       const adjusted = { ...plan, adjusted: ['a'.repeat(64)] };
       const byLoad = {
         ...{ ...adjusted, options: { ...adjusted.options, by_load: true as const } },
-        byLoad: { closedAt: '{202603:1}', family: familyOf(catalog, family) },
+        closedAt: '{202603:1}',
       };
       const statements = [
-        ...[compileReport(catalog, adjusted, undefined), compileSummary(catalog, adjusted)],
-        compileReport(catalog, byLoad, undefined),
+        ...[compileReport(adjusted, undefined), compileSummary(adjusted)],
+        compileReport(byLoad, undefined),
       ];
       const text = `-- POST /v1/${family}/adjustments\n-- ${JSON.stringify(fields)}\n\n${statements.map(readable).join('\n\n')}\n`;
       await expect(text).toMatchFileSnapshot(`golden/options/${family}-adjustments.sql`);
@@ -169,7 +164,7 @@ describe('the statements of optional fields', () => {
   it.each([{ closed: ['a'] }, { adjusted: ['a'] }, { options: { as_of: 'closed' } }])(
     'a plan of a close reads only what the account owns of closes: %o',
     (ofClose) => {
-      const { settings } = compileSummary(catalog, { ...planOf(dated, {}), ...ofClose });
+      const { settings } = compileSummary({ ...planOf(dated, {}), ...ofClose });
       for (const table of ['ad_units_closed', 'closes']) {
         expect(settings.additional_table_filters).toContain(`'${table}':'account_id = `);
       }
@@ -185,7 +180,7 @@ describe('the statements of optional fields', () => {
 
   it('a filter reads the coarsest rollup that has what it compares', () => {
     const tableOf = (path: string, filters: Asked['filters'] = {}) =>
-      compileReport(catalog, planOf(path, { filters }), envelope).query.match(/FROM (\w+_date)/)?.[1];
+      compileReport(planOf(path, { filters }), envelope).query.match(/FROM (\w+_date)/)?.[1];
     expect(tableOf('/v1/campaigns', { campaign: ['x'] })).toBe('campaigns_date');
     expect(tableOf('/v1/campaigns', { device: ['x'] })).toBe('campaigns_device_date');
     expect(tableOf('/v1/campaigns', { creative_headline: ['x'] })).toBe('campaigns_creative_date');
@@ -232,7 +227,7 @@ function statementsOf(path: string): ReadStatement[] {
     const asked: Asked = Object.fromEntries(chosen.map((name) => [name, values[name]]));
     return routings.flatMap((routing) => {
       const plan = planOf(path, asked, routing);
-      return [compileReport(catalog, plan, envelope), compileSummary(catalog, plan)];
+      return [compileReport(plan, envelope), compileSummary(plan)];
     });
   });
 }

@@ -49,8 +49,8 @@ async function careless({ query, params, settings }: ReadStatement): Promise<unk
 test.each(endpoints(catalog))(
   'a statement for $path that forgets the account has no row of another',
   async (endpoint) => {
-    const plan = planReport(endpoint.breakdown, account, range);
-    const rows = await careless(compileReport(catalog, plan, envelope, 'ndjson'));
+    const plan = planReport(catalog, endpoint.breakdown, account, range);
+    const rows = await careless(compileReport(plan, envelope, 'ndjson'));
     expect(rows.length).toBeGreaterThan(0);
     expect(JSON.stringify(rows)).not.toContain('another');
     const dates = await careless(compileUnconfirmedDates(plan));
@@ -61,7 +61,7 @@ test.each(endpoints(catalog))(
 test.each(endpoints(catalog))(
   'a statement for $path as of a close, or for what changed since, that forgets the account has no row of another',
   async ({ breakdown }) => {
-    const plan = planReport(breakdown, account, range, undefined, {
+    const plan = planReport(catalog, breakdown, account, range, undefined, {
       options: { as_of: 'closed' },
       reads: breakdown.dimensions,
     });
@@ -69,8 +69,8 @@ test.each(endpoints(catalog))(
     const revisions = (await careless(statement)).map((row) => Object(row).revision);
     expect(revisions).toEqual([await revisionOf(account)]);
     const all = [...revisions, await revisionOf('another')];
-    const closed = closedPlan(catalog, plan, all);
-    const rows = await careless(compileReport(catalog, closed, envelope, 'ndjson'));
+    const closed = closedPlan(plan, all);
+    const rows = await careless(compileReport(closed, envelope, 'ndjson'));
     expect(rows.length).toBeGreaterThan(0);
     expect(JSON.stringify(rows)).not.toContain('another');
     expect(await careless(compileUnconfirmedDates(closed))).toEqual([
@@ -88,13 +88,12 @@ test.each(endpoints(catalog))(
       changed: ['2026-03-02'],
       rewrites: '',
       lastChange: '',
-      family: familyOf(catalog, breakdown.family),
     };
     const plan = {
-      ...planReport(breakdown, account, range, undefined, { options, reads: breakdown.dimensions }),
+      ...planReport(catalog, breakdown, account, range, undefined, { options, reads: breakdown.dimensions }),
       past,
     };
-    const rows = await careless(compileReport(catalog, plan, envelope, 'ndjson'));
+    const rows = await careless(compileReport(plan, envelope, 'ndjson'));
     expect(rows.length).toBeGreaterThan(0);
     expect(JSON.stringify(rows)).not.toContain('another');
     expect(await careless(compileUnconfirmedDates(plan))).toEqual([
@@ -110,16 +109,15 @@ test.each(Object.keys(catalog.families))(
     const asked = adjustmentsRequest(catalog, family, { start_time: range.start, end_time: range.end });
     const revisions = [await revisionOf('another'), await revisionOf(account)];
     const plan = {
-      ...planReport(closedBreakdown(catalog, family), account, range, undefined, asked),
+      ...planReport(catalog, closedBreakdown(catalog, family), account, range, undefined, asked),
       adjusted: revisions,
     };
-    expect(await careless(compileReport(catalog, plan, envelope, 'ndjson'))).toEqual([]);
+    expect(await careless(compileReport(plan, envelope, 'ndjson'))).toEqual([]);
 
     // As if nothing had been closed yet, all of it came since.
-    const byLoad = { closedAt: '{}', family: familyOf(catalog, family) };
     const options = { ...plan.options, by_load: true as const };
-    const split = { ...plan, options, adjusted: [], byLoad };
-    const rows = await careless(compileReport(catalog, split, envelope, 'ndjson'));
+    const split = { ...plan, options, adjusted: [], closedAt: '{}' };
+    const rows = await careless(compileReport(split, envelope, 'ndjson'));
     expect(rows.map((row) => Object(row).change)).toEqual(['loaded', 'loaded']);
     expect(JSON.stringify(rows)).not.toContain('another');
   },
@@ -129,7 +127,7 @@ test.each(Object.keys(catalog.families))(
   'an explanation of %s that forgets the account has no part of another',
   async (family) => {
     const asked = { start_time: range.start, end_time: range.end, row: {} };
-    const statement = compileExplanation(catalog, explainedRow(catalog, family, account, asked));
+    const statement = compileExplanation(explainedRow(catalog, family, account, asked));
     expect(await careless(statement)).toMatchObject([{ result: { row: { impressions: 2 } } }]);
   },
 );

@@ -39,7 +39,7 @@ afterAll(() => reader.close());
 async function stateOf(path: string, range = march): Promise<string | undefined> {
   const endpoint = endpoints(catalog).find((each) => each.path === path);
   if (!endpoint) throw new Error(`there is no ${path}`);
-  return (await version.current())?.ofReport(planReport(endpoint.breakdown, 'advertiser', range));
+  return (await version.current())?.ofReport(planReport(catalog, endpoint.breakdown, 'advertiser', range));
 }
 
 const sql = (query: string) => db.store.command({ query });

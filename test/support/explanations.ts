@@ -125,7 +125,6 @@ export async function explainCells(db: TestStore, seed: number, count: number): 
   const kinds = new Set<string>();
   const check = async ({ family, account, row, sums, ...days }: Cell) => {
     const { query, params, settings } = compileExplanation(
-      catalog,
       explainedRow(catalog, family, account, { ...days, row }),
     );
     const quoted = { output_format_json_quote_decimals: 1, output_format_json_quote_64bit_integers: 1 };

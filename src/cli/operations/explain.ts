@@ -71,7 +71,7 @@ async function explainRow(
   const layout = await layoutOf(store);
   const routing = layout && { shards: 'all' as const, database: store.address.database };
   const asked = explainedRow(catalog, family, account, { start_time: from, end_time: to, row }, routing);
-  const statement = compileExplanation(catalog, asked, { withFiles: true });
+  const statement = compileExplanation(asked, { withFiles: true });
   const questioned = questionedBy(asked.plan, historyTables);
   const reader = new Reader(store.address, config().reportTimeoutSeconds * 1000);
   try {

@@ -33,14 +33,17 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
   const look = async (c: Context<HttpEnv>, { range, ...asked }: ReportRequest): Promise<Seen> => {
     const account = c.get('account');
     const inSheet = format === 'xlsx' && { currency: deps.currencyOf(account) };
-    const today = planReport(breakdown, account, range, deps.routingOf(account), { ...asked, ...inSheet });
+    const today = planReport(catalog, breakdown, account, range, deps.routingOf(account), {
+      ...asked,
+      ...inSheet,
+    });
     const plan = await planOfThen(deps, today, callerOf(c));
     const seen = await deps.answers.look(plan, format);
     return { ...seen, ...(seen.version && { version: versionOf(plan, seen.version) }) };
   };
   // An answer depends on the statement, on the data of the store, and on the release that writes it.
   const versionOf = (plan: Plan, ofStore: string) => {
-    const statement = compileReport(catalog, plan, { lastUpdateTime: '', unconfirmedDates: [] }, format);
+    const statement = compileReport(plan, { lastUpdateTime: '', unconfirmedDates: [] }, format);
     return createHash('sha256')
       .update(JSON.stringify([statement, ofStore]))
       .digest('base64url')

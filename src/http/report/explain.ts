@@ -33,7 +33,7 @@ export function explanationOf(deps: ExplainDeps, family: string): Handler<HttpEn
     const fields = parseBody(schema, c.get('body'));
     const account = c.get('account');
     const explained = explainedRow(catalog, family, account, fields, routingOf(account));
-    const { query, params, settings } = compileExplanation(catalog, explained);
+    const { query, params, settings } = compileExplanation(explained);
     const statement = {
       query: `${query}\nFORMAT JSONEachRow`,
       params,

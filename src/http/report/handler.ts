@@ -80,7 +80,10 @@ export function report(
     const currency = deps.currencyOf(account);
     const inSheet = format === 'xlsx' && { currency };
     const startedAt = performance.now();
-    const today = planReport(breakdown, account, range, deps.routingOf(account), { ...what, ...inSheet });
+    const today = planReport(deps.catalog, breakdown, account, range, deps.routingOf(account), {
+      ...what,
+      ...inSheet,
+    });
     const caller = callerOf(c);
     const plan = await planOfThen(deps, today, caller);
     const found = await deps.answers.find(plan, format);
@@ -129,7 +132,7 @@ export function report(
 
 /** See `asOf`. */
 export async function planOfThen(
-  { reader, catalog, damage, gate, timeoutSeconds }: ReportDeps,
+  { reader, damage, gate, timeoutSeconds }: ReportDeps,
   today: Plan,
   signal: AbortSignal,
 ): Promise<Plan> {
@@ -142,7 +145,7 @@ export async function planOfThen(
     }
   };
   try {
-    return await asOf(reader, catalog, today, { signal, inPlace, timeoutSeconds });
+    return await asOf(reader, today, { signal, inPlace, timeoutSeconds });
   } catch (error) {
     // What is damaged could have told it.
     if (error instanceof MonthNotClosed || error instanceof AsOfTooOld)
@@ -182,7 +185,7 @@ async function collected(
   try {
     const small = size === 'small';
     const summary = await summaryOf({ c, deps, plan, format, signal: either }, small);
-    const report = streamReport(deps.reader, deps.catalog, plan, {
+    const report = streamReport(deps.reader, plan, {
       queryId: query,
       format,
       coding: 'identity',
@@ -204,7 +207,7 @@ async function collected(
 }
 
 const summaryOf = ({ deps, plan, format, signal }: Computing, small: boolean) =>
-  readSummary(deps.reader, deps.catalog, plan, format, {
+  readSummary(deps.reader, plan, format, {
     signal,
     timeoutSeconds: deps.timeoutSeconds,
     small,
@@ -229,7 +232,7 @@ async function streamed(
   const isWhole = format !== 'json' || accepted !== 'identity';
   const begun = async () => {
     const summary = await summaryOf({ c, deps, plan, format, signal: either }, false);
-    const { body, coding } = await streamReport(deps.reader, deps.catalog, plan, {
+    const { body, coding } = await streamReport(deps.reader, plan, {
       queryId,
       format,
       coding: accepted,

@@ -63,11 +63,18 @@ export const onlyUsed = (figures: string, { used }: Pick<Compared, 'used'>): str
   `arrayMap((x, u) -> x * u, ${figures}, [${used.map(Number).join(', ')}])`;
 
 /** A plan that reads what the report by day reads. */
-function planOf({ catalog: _, family, account, routing, first, last }: Compared): Plan {
-  return planReport({ family, dimensions: [], day: true }, account, { start: first, end: last }, routing, {
-    options: {},
-    reads: [],
-  });
+function planOf({ catalog, family, account, routing, first, last }: Compared): Plan {
+  return planReport(
+    catalog,
+    { family, dimensions: [], day: true },
+    account,
+    { start: first, end: last },
+    routing,
+    {
+      options: {},
+      reads: [],
+    },
+  );
 }
 
 /** A statement on both sides, with its own parameters beside account and days. */

@@ -56,7 +56,7 @@ export async function changesSince(
   const known = await knownUntil(store, catalog, { account, family }, holdBackMs);
   const breakdown = { family, dimensions: [], day: true };
   const range = { start: everyDay.first, end: everyDay.last };
-  const plan = planReport(breakdown, account, range, routing);
+  const plan = planReport(catalog, breakdown, account, range, routing);
   const days = compileChangedDays(plan, microsecondsOf(since));
   return {
     changed_until: rfc3339(known.changedUntil),

@@ -1,5 +1,5 @@
 import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
-import type { Catalog, Family } from '../../../catalog/catalog.ts';
+import type { Family } from '../../../catalog/catalog.ts';
 import { loadOfChunk } from '../../../clickhouse/came-between.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
@@ -23,15 +23,11 @@ export function differs(error: unknown): boolean {
  * @param withFiles parts also say where they are in which file, which is for operators
  */
 export function compileExplanation(
-  catalog: Catalog,
   { plan, row }: ExplainedRow,
   { withFiles = false }: { readonly withFiles?: boolean } = {},
 ): ReadStatement {
-  const family = familyOf(catalog, plan.breakdown.family);
-  const also = [
-    ...Object.keys(row).map((key) => `${key} = {row_${key}:String}`),
-    ...filterConditions(catalog, plan),
-  ];
+  const family = familyOf(plan.catalog, plan.breakdown.family);
+  const also = [...Object.keys(row).map((key) => `${key} = {row_${key}:String}`), ...filterConditions(plan)];
   const ofRow = [owned, ...also].join(' AND ');
   const ofEvents = [ownedOn('first', 'last', family.owner), ...also].join(' AND ');
   const query = [

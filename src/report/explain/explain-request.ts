@@ -77,6 +77,7 @@ export function explainedRow(
     Object.entries(filters).flatMap(([field, values]) => (values ? [[field, values]] : [])),
   );
   const plan = planReport(
+    catalog,
     breakdown,
     account,
     { start, end },

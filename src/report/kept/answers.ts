@@ -103,7 +103,7 @@ export class Answers {
       return this.#ask(asked, 'fwd=bypass');
     };
     // The state of the store does not tell when the ledger or what was taken away changes.
-    if (maxBytes === 0 || plan.past || plan.byLoad) return bypass();
+    if (maxBytes === 0 || plan.past || plan.closedAt !== undefined) return bypass();
     const key = keyOf(plan, format);
     const current = version.of(plan).then((state) => {
       if (state) damage.refuse(questionedBy(plan));

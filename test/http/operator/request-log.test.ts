@@ -180,8 +180,7 @@ test('the trace of a caller goes on to the database, and a malformed one does no
   for (const traceparent of [trace, 'none', undefined]) {
     const { body } = await streamReport(
       reader,
-      catalog,
-      planReport(endpoint.breakdown, 'a', year, undefined),
+      planReport(catalog, endpoint.breakdown, 'a', year, undefined),
       {
         queryId: crypto.randomUUID(),
         format: 'json',
