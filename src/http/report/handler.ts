@@ -16,7 +16,7 @@ import { type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
 import { type ReportRequest, RequestReader } from '../../report/request.ts';
 import { streamReport } from '../../report/stream.ts';
 import { readSummary } from '../../report/summary.ts';
-import { envelopeEnd, envelopeHead } from '../../report/template.ts';
+import { envelopeHead } from '../../report/template.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { exportHeaders } from './entity-tag.ts';
@@ -224,31 +224,20 @@ async function streamed(
   const startedAt = performance.now();
   const queryId = crypto.randomUUID();
   const { lastUpdateTime, cache } = facts;
-  const dates = ask.unconfirmedDates(signal);
-  const withoutDates = new AbortController();
-  dates.catch(() => withoutDates.abort());
-  const either = AbortSignal.any([signal, withoutDates.signal]);
-  // Of JSON that ClickHouse does not compress it writes only the rows, so the days can be read meanwhile.
-  const isWhole = format !== 'json' || accepted !== 'identity';
-  const begun = async () => {
-    const summary = await summaryOf({ c, deps, plan, format, signal: either }, false);
-    const { body, coding } = await streamReport(deps.reader, plan, {
-      queryId,
-      format,
-      coding: accepted,
-      timeoutSeconds: deps.timeoutSeconds,
-      ...(format === 'json' && isWhole && { envelope: { lastUpdateTime, unconfirmedDates: await dates } }),
-      signal: either,
-      small: false,
-      traceparent: c.get('traceparent'),
-    });
-    const sendable = await heldBack(body, queryId, {
-      head: isWhole ? '' : envelopeHead(lastUpdateTime),
-      end: async () => (isWhole ? '' : envelopeEnd(await dates)),
-    });
-    return { sendable, coding, summary };
-  };
-  const [unconfirmedDates, { sendable, coding, summary }] = await Promise.all([dates, begun()]);
+  // Before the rows, because ClickHouse writes the whole envelope, and compresses it.
+  const unconfirmedDates = await ask.unconfirmedDates(signal);
+  const summary = await summaryOf({ c, deps, plan, format, signal }, false);
+  const { body, coding } = await streamReport(deps.reader, plan, {
+    queryId,
+    format,
+    coding: accepted,
+    timeoutSeconds: deps.timeoutSeconds,
+    envelope: { lastUpdateTime, unconfirmedDates },
+    signal,
+    small: false,
+    traceparent: c.get('traceparent'),
+  });
+  const sendable = await heldBack(body, queryId);
   try {
     await requireSameThen(deps.reader, plan, { signal, timeoutSeconds: deps.timeoutSeconds });
     await ask.requireWhole();

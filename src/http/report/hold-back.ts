@@ -7,22 +7,16 @@ import { pipeline, type Readable, Transform, type TransformCallback } from 'node
  */
 const heldBytes = 32 * 1024;
 
-/** What is sent before and after the bytes of ClickHouse. */
-interface Around {
-  readonly head: string;
-  readonly end: () => Promise<string>;
-}
-
 /**
  * Streams the answer but holds back its last bytes until ClickHouse has finished. If the answer breaks off, these bytes
  * are dropped, so that the caller does not get ClickHouse's reason, which names files and tables. Pieces are not copied.
  * @returns when the first bytes may be sent: a failure before that can still become a problem
  * @throws when the answer breaks off before that, naming the statement: ClickHouse's query log says why
  */
-export async function heldBack(body: Readable, statement: string, around: Around): Promise<Readable> {
+export async function heldBack(body: Readable, statement: string): Promise<Readable> {
   const ignored = () => undefined;
   // A failure reaches the reader of the returned stream, even if it happens before anybody reads.
-  const sendable = pipeline(body, new HoldBack(around), ignored).on('error', ignored);
+  const sendable = pipeline(body, new HoldBack(), ignored).on('error', ignored);
   try {
     await once(sendable, 'readable');
   } catch (cause) {
@@ -38,14 +32,6 @@ export function brokeOff(statement: string, cause: unknown): Error {
 class HoldBack extends Transform {
   readonly #held: Buffer[] = [];
   #bytes = 0;
-  #head: string;
-  readonly #end: Around['end'];
-
-  constructor({ head, end }: Around) {
-    super();
-    this.#head = head;
-    this.#end = end;
-  }
 
   override _transform(piece: Buffer, _: BufferEncoding, done: TransformCallback): void {
     this.#held.push(piece);
@@ -54,21 +40,14 @@ class HoldBack extends Transform {
     while (first && this.#bytes - first.length >= heldBytes) {
       this.#held.shift();
       this.#bytes -= first.length;
-      this.#send(first);
+      this.push(first);
       [first] = this.#held;
     }
     done();
   }
 
   override _flush(done: TransformCallback): void {
-    for (const piece of this.#held) this.#send(piece);
-    this.#end().then((end) => done(null, end === '' ? undefined : end), done);
-  }
-
-  /** The head is never sent alone, because the answer may still become a problem. */
-  #send(piece: Buffer): void {
-    if (this.#head !== '') this.push(this.#head);
-    this.#head = '';
-    this.push(piece);
+    for (const piece of this.#held) this.push(piece);
+    done();
   }
 }
