@@ -23,7 +23,7 @@ import type { Traces } from '../observe/traces.ts';
 import { AsOfTooOld } from '../report/as-of-moment.ts';
 import { MonthNotClosed } from '../report/closed-months.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
-import { TooManyRows } from '../report/summary.ts';
+import { TooManyRows } from '../report/stream.ts';
 import {
   type Accounts,
   authentication,

@@ -158,6 +158,7 @@ export async function startService(
     const answers = new Answers({
       reader,
       damage,
+      timeoutSeconds: config.reportTimeoutSeconds,
       version: new StoreVersion({
         reader,
         catalog,

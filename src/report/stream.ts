@@ -2,16 +2,26 @@ import { once } from 'node:events';
 import { pipeline, type Readable } from 'node:stream';
 import { stepsAside } from '../../clickhouse/client.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
-import { compileReport } from './compile.ts';
+import { compileReport, compileSummary } from './compile.ts';
 import type { ReportFormatName } from './formats.ts';
 import type { Plan } from './plan.ts';
+import { maxRows } from './sheet.ts';
 import type { Envelope } from './template.ts';
 import { Workbook } from './xlsx/workbook.ts';
 
 export type ContentCoding = 'identity' | 'zstd' | 'gzip' | 'br';
 
+/** What was asked for of all rows, in digits. */
+export interface Summary {
+  /** How many rows there would be without a limit. */
+  readonly rowCount?: string;
+  /** By figure, in the order of a row. */
+  readonly totals?: Readonly<Record<string, string>>;
+}
+
 /** A response body as ClickHouse writes it, already compressed. */
 export interface ReportStream {
+  readonly summary: Summary;
   /** Fails when ClickHouse fails after the first byte; whoever reads it must then break off its own answer. */
   readonly body: Readable;
   readonly coding: ContentCoding;
@@ -28,7 +38,16 @@ const compressionLevel: Readonly<Record<ContentCoding, string>> = {
   br: '1',
 };
 
-export interface StreamOptions {
+/** A report has more rows than a sheet. */
+export class TooManyRows extends Error {
+  constructor(rows: string) {
+    super(
+      `a sheet holds ${maxRows} rows, and this report has ${rows}; narrow it by filters or limit, or ask for CSV`,
+    );
+  }
+}
+
+interface StreamOptions {
   readonly queryId: string;
   readonly format: ReportFormatName;
   readonly coding: ContentCoding;
@@ -47,6 +66,7 @@ const traceContext = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 /**
  * Starts a report and returns its body before the last row is computed. No row is parsed here.
  * Destroying the body cancels the statement.
+ * @throws {TooManyRows} when a sheet does not hold them
  * @throws what the reader throws when ClickHouse is unreachable or refuses the statement
  */
 export async function streamReport(
@@ -54,10 +74,11 @@ export async function streamReport(
   plan: Plan,
   options: StreamOptions,
 ): Promise<ReportStream> {
-  const { envelope, queryId, signal, coding, traceparent } = options;
-  const report = compileReport(plan, envelope, options.format);
+  const { envelope, queryId, format, signal, coding, traceparent } = options;
+  const summary = await readSummary(reader, plan, options);
+  const report = compileReport(plan, envelope, format);
   // A zip has it, and no other coding pays off then.
-  const packed = options.format === 'xlsx' ? 'gzip' : coding;
+  const packed = format === 'xlsx' ? 'gzip' : coding;
   const settings = {
     ...report.settings,
     max_execution_time: options.timeoutSeconds,
@@ -71,12 +92,42 @@ export async function streamReport(
     ...(traceparent && traceContext.test(traceparent) && { traceparent }),
   };
   const body = await reader.stream({ ...report, settings }, { queryId, headers, signal });
-  if (options.format === 'xlsx') {
-    return { body: pipeline(body, new Workbook(), () => undefined), coding: 'identity' };
+  if (format === 'xlsx') {
+    return { summary, body: pipeline(body, new Workbook(), () => undefined), coding: 'identity' };
   }
   // An empty body is not valid in any coding; only this format writes nothing when there are no rows.
-  const nothing = options.format === 'ndjson' && (await isEmpty(body, signal));
-  return { body, coding: nothing ? 'identity' : coding };
+  const nothing = format === 'ndjson' && (await isEmpty(body, signal));
+  return { summary, body, coding: nothing ? 'identity' : coding };
+}
+
+/** What an answer says of all its rows where only its headers can: JSON says it itself. By a statement of its own. */
+async function readSummary(
+  reader: Reader,
+  plan: Plan,
+  { format, signal, timeoutSeconds, small }: StreamOptions,
+): Promise<Summary> {
+  const { limit, totals } = plan.options;
+  const needed = format === 'xlsx' || limit !== undefined || totals;
+  if (format === 'json' || !needed) return {};
+  const statement = compileSummary(plan);
+  const settings = {
+    ...statement.settings,
+    ...schedulingSettings(small),
+    max_execution_time: timeoutSeconds,
+  };
+  const [row] = await reader.rows<Record<string, string>>({ ...statement, settings }, { signal });
+  if (!row) throw new Error('the summary of a report has no row');
+  const { row_count: rowCount = '', ...figures } = row;
+  if (format === 'xlsx' && Math.min(Number(rowCount), limit ?? Infinity) > maxRows)
+    throw new TooManyRows(rowCount);
+  return {
+    ...(limit !== undefined && { rowCount }),
+    ...(totals && {
+      totals: Object.fromEntries(
+        Object.entries(figures).map(([name, value]) => [name.replace(/^total_/, ''), value]),
+      ),
+    }),
+  };
 }
 
 /** Small reports go first while ClickHouse computes several. */

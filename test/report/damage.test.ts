@@ -16,7 +16,7 @@ import { exchangeMonths, newStaging } from '../../clickhouse/consistency/replace
 import { everyDay } from '../../clickhouse/consistency/verify-rollups.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { runVerify } from '../../src/cli/store/verify.ts';
-import { planOfThen, type ReportDeps } from '../../src/http/report/handler.ts';
+import { planOf, type ReportDeps } from '../../src/http/report/handler.ts';
 import { Damage } from '../../src/report/damage.ts';
 import { Answers } from '../../src/report/kept/answers.ts';
 import { StoreVersion } from '../../src/report/kept/store-version.ts';
@@ -47,20 +47,20 @@ test('a report is refused before it begins, because a rebuild on the way would t
   const [endpoint] = endpoints(catalog);
   if (!endpoint) throw new Error('there is no endpoint');
   const range = (month: string) => ({ start: `${month}-01`, end: `${month}-28` });
-  const planOf = (month: string) => planReport(catalog, endpoint.breakdown, 'a', range(month));
+  const ofMonth = (month: string) => planReport(catalog, endpoint.breakdown, 'a', range(month));
   const table = rollupTable(endpoint.breakdown.family, []);
-  await version.of(planOf('2026-09'));
+  await version.of(ofMonth('2026-09'));
   const aside = await asideOf(table);
   mkdirSync(aside);
   await damage.follow(performance.now(), { mayHaveRestarted: true, shards: new Set([0]) });
   rmdirSync(aside);
-  const kept = new Answers({ reader, version, damage, maxBytes: 1_000_000 });
-  await expect(kept.find(planOf('2026-09'), 'json')).rejects.toThrow(DamagedFigures);
-  expect(await kept.find(planOf('2026-08'), 'json')).toHaveProperty('ask');
+  const kept = new Answers({ reader, version, damage, timeoutSeconds: 10, maxBytes: 1_000_000 });
+  await expect(kept.find(ofMonth('2026-09'), 'json')).rejects.toThrow(DamagedFigures);
+  expect(await kept.find(ofMonth('2026-08'), 'json')).toHaveProperty('ask');
   mkdirSync(aside);
   await damage.follow(performance.now(), { mayHaveRestarted: true, shards: new Set([0]) });
-  const bypassed = new Answers({ reader, version, damage, maxBytes: 0 });
-  await expect(bypassed.find(planOf('2026-09'), 'json')).rejects.toThrow(DamagedFigures);
+  const bypassed = new Answers({ reader, version, damage, timeoutSeconds: 10, maxBytes: 0 });
+  await expect(bypassed.find(ofMonth('2026-09'), 'json')).rejects.toThrow(DamagedFigures);
   rmdirSync(aside);
   expect(found).toEqual([table]);
   reader.close();
@@ -152,17 +152,13 @@ test('only where no close tells what a report asks for, what is damaged may be w
   const [endpoint] = endpoints(catalog);
   if (!endpoint) throw new Error('there is no endpoint');
   const asked = { options: { as_of: 'closed' }, reads: endpoint.breakdown.dimensions };
-  const plan = planReport(
-    catalog,
-    endpoint.breakdown,
-    'a',
-    { start: '0001-01-01', end: '0001-01-31' },
-    undefined,
-    asked,
-  );
+  const request = { range: { start: '0001-01-01', end: '0001-01-31' }, ...asked };
   const ask = (rows: Promise<object[]>, told: Promise<void>) => {
-    const deps: unknown = { reader: { rows: () => rows }, damage: { requireWhole: () => told } };
-    return planOfThen(deps as ReportDeps, plan, new AbortController().signal);
+    const deps: unknown = {
+      ...{ catalog, reader: { rows: () => rows }, damage: { requireWhole: () => told } },
+      ...{ routingOf: () => undefined, currencyOf: () => undefined },
+    };
+    return planOf(deps as ReportDeps, 'a', endpoint.breakdown, request, new AbortController().signal);
   };
   const refused = Promise.reject(new DamagedFigures([lost]));
   await expect(ask(Promise.resolve([]), refused)).rejects.toThrow(DamagedFigures);

@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import { linkParameter } from '../../accounts/links.ts';
-import { rowColumns } from '../../report/columns.ts';
 import { compileReport } from '../../report/compile.ts';
+import type { ReportFormatName } from '../../report/formats.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
-import type { Seen } from '../../report/kept/answers.ts';
-import { type Plan, planReport } from '../../report/plan.ts';
+import type { Plan } from '../../report/plan.ts';
 import { type ReportRequest, RequestReader } from '../../report/request.ts';
-import { exportHeaders, isMatched } from '../report/entity-tag.ts';
-import { planOfThen, type ReportDeps, report } from '../report/handler.ts';
-import { reportHeaders } from '../report/headers.ts';
+import { answered, planOf, type ReportDeps } from '../report/handler.ts';
+import { exportHeaders, reportHeaders } from '../report/headers.ts';
 import { acceptedCoding } from '../report/negotiation.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
@@ -26,66 +24,58 @@ export interface Exporting {
 /** A report in one format, by GET, and by HEAD, which computes nothing. */
 export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedReport): Exporting {
   const { path, breakdown } = endpoint;
-  const { catalog } = deps;
-  const requests = new RequestReader(catalog, breakdown);
-  const compute = report(deps, endpoint, { formatOf: () => format, requestOf });
+  const requests = new RequestReader(deps.catalog, breakdown);
 
-  const look = async (c: Context<HttpEnv>, { range, ...asked }: ReportRequest): Promise<Seen> => {
-    const account = c.get('account');
-    const inSheet = format === 'xlsx' && { currency: deps.currencyOf(account) };
-    const today = planReport(catalog, breakdown, account, range, deps.routingOf(account), {
-      ...asked,
-      ...inSheet,
-    });
-    const plan = await planOfThen(deps, today, callerOf(c));
-    const seen = await deps.answers.look(plan, format);
-    return { ...seen, ...(seen.version && { version: versionOf(plan, seen.version) }) };
-  };
-  // An answer depends on the statement, on the data of the store, and on the release that writes it.
-  const versionOf = (plan: Plan, ofStore: string) => {
-    const statement = compileReport(plan, { lastUpdateTime: '', unconfirmedDates: [] }, format);
-    return createHash('sha256')
-      .update(JSON.stringify([statement, ofStore]))
-      .digest('base64url')
-      .slice(0, 22);
+  /** The plan of a request, and the version of its data. */
+  const look = async (c: Context<HttpEnv>, request: ReportRequest, signal: AbortSignal) => {
+    const plan = await planOf(deps, c.get('account'), breakdown, request, signal);
+    const ofStore = await deps.answers.versionOf(plan, format);
+    return { plan, version: ofStore && versionOf(plan, format, ofStore) };
   };
 
   return {
     conditional: async function conditionalMiddleware(c, next) {
       const ifNoneMatch = c.req.header('if-none-match');
       if (ifNoneMatch === undefined) return next();
-      const asked = attempt(() => requestOf(c, requests));
-      if (!asked) return next();
-      const { version } = await look(c, asked);
+      const request = attempt(() => requestOf(c, requests));
+      if (!request) return next();
+      const { version } = await look(c, request, callerOf(c));
       if (version === undefined || !isMatched(ifNoneMatch, version)) return next();
       return c.body(null, 304, exportHeaders({ version }));
     },
-    answer: async function exportHandler(c, next) {
-      const asked = requestOf(c, requests);
-      const { range, options } = asked;
-      const { version } = await look(c, asked);
-      const exported = { version };
-      c.set('exported', exported);
-      if (c.req.method !== 'HEAD') return compute(c, next);
+    answer: async function exportHandler(c) {
+      const signal = callerOf(c);
+      const { plan, version } = await look(c, requestOf(c, requests), signal);
+      const asked = { path, plan, format, exported: { version } };
+      if (c.req.method !== 'HEAD') return answered(deps, c, asked, signal);
       const { 'Adtally-Unconfirmed-Revenue-Dates': _, ...headers } = reportHeaders(
         {
-          path,
-          currency: deps.currencyOf(c.get('account')),
-          range,
-          format,
-          compared: options.compare_to,
-          columns: rowColumns(catalog, breakdown, options),
+          ...asked,
           lastUpdateTime: deps.lastUpdateTime(),
           lastLoad: deps.lastLoad(),
           cache: 'fwd=method',
-          unconfirmedDates: [],
-          summary: {},
         },
+        { unconfirmedDates: [], summary: {} },
         acceptedCoding(c),
       );
-      return c.body(null, 200, { ...headers, ...exportHeaders(exported) });
+      return c.body(null, 200, headers);
     },
   };
+}
+
+/** An answer depends on the statement, on the data of the store, and on the release that writes it. */
+function versionOf(plan: Plan, format: ReportFormatName, ofStore: string): string {
+  const statement = compileReport(plan, { lastUpdateTime: '', unconfirmedDates: [] }, format);
+  return createHash('sha256')
+    .update(JSON.stringify([statement, ofStore]))
+    .digest('base64url')
+    .slice(0, 22);
+}
+
+/** Whether `If-None-Match` names a tag of this version (RFC 9110 §13.1.2). */
+function isMatched(ifNoneMatch: string, version: string): boolean {
+  if (ifNoneMatch.trim() === '*') return true;
+  return [...ifNoneMatch.matchAll(/"([^"]*)"/g)].some(([, tag]) => tag === version);
 }
 
 /** @throws {InvalidRequest} */

@@ -4,16 +4,11 @@ import { adjustmentsBody, adjustmentsRequest, closedBreakdown } from '../../repo
 import { parseBody } from '../../report/request.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { type ReportDeps, report } from './handler.ts';
-import { acceptedFormat } from './negotiation.ts';
 
 /** Answers what changed in a family after months were closed: a report like others, in every format. */
 export function adjustmentsOf(deps: ReportDeps, family: string): Handler<HttpEnv> {
   const { catalog } = deps;
   const schema = adjustmentsBody(catalog, family);
   const endpoint = { path: adjustmentsPath(family), breakdown: closedBreakdown(catalog, family) };
-  return report(deps, endpoint, {
-    formatOf: acceptedFormat,
-    requestOf: (c) => adjustmentsRequest(catalog, family, parseBody(schema, c.get('body'))),
-    tellsAccount: true,
-  });
+  return report(deps, endpoint, (c) => adjustmentsRequest(catalog, family, parseBody(schema, c.get('body'))));
 }

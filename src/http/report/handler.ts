@@ -2,28 +2,25 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Handler } from 'hono';
-import type { Endpoint } from '../../../catalog/breakdowns.ts';
+import type { Breakdown, Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
-import { AsOfTooOld, asOf, requireSameThen } from '../../report/as-of-moment.ts';
+import { AsOfTooOld, asOf } from '../../report/as-of-moment.ts';
 import { MonthNotClosed } from '../../report/closed-months.ts';
-import { rowColumns } from '../../report/columns.ts';
 import { type Damage, questionedBy } from '../../report/damage.ts';
-import type { ReportFormatName } from '../../report/formats.ts';
-import type { Answers, Asking, FoundAnswer } from '../../report/kept/answers.ts';
+import type { Answers, Asking } from '../../report/kept/answers.ts';
+import { brokeOff } from '../../report/kept/collect.ts';
 import { slowMs } from '../../report/kept/known-sizes.ts';
+import type { Answer } from '../../report/kept/memory.ts';
 import { type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
 import { type ReportRequest, RequestReader } from '../../report/request.ts';
 import { streamReport } from '../../report/stream.ts';
-import { readSummary } from '../../report/summary.ts';
-import { envelopeHead } from '../../report/template.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { exportHeaders } from './entity-tag.ts';
 import type { ReportGate, Slot } from './gate/report-gate.ts';
 import { inBatches, Sending } from './gate/sending.ts';
 import { type ReportFacts, reportHeaders } from './headers.ts';
-import { brokeOff, heldBack } from './hold-back.ts';
+import { heldBack } from './hold-back.ts';
 import { acceptedCoding, acceptedFormat } from './negotiation.ts';
 import { sendKept } from './send-kept.ts';
 
@@ -50,94 +47,77 @@ export interface ReportDeps {
   readonly onBroken: (error: unknown, requestId: string, queryId?: string) => void;
 }
 
-/** How a request says what it asks for: by its body and `Accept`, or by its address. */
-export interface Asked {
-  readonly formatOf: (c: Context<HttpEnv>) => ReportFormatName;
-  /** @throws {InvalidRequest} */
-  readonly requestOf: (c: Context<HttpEnv>, requests: RequestReader) => ReportRequest;
-  /** Headers tell the account to whoever logs in with its token. */
-  readonly tellsAccount?: true;
-}
+/** What a request asks for. @throws {InvalidRequest} */
+export type RequestOf = (c: Context<HttpEnv>) => ReportRequest;
 
-const inBody: Asked = {
-  formatOf: acceptedFormat,
-  requestOf: (c, requests) => requests.parse(c.get('body')),
-  tellsAccount: true,
-};
+function inBody({ catalog }: ReportDeps, breakdown: Breakdown): RequestOf {
+  const requests = new RequestReader(catalog, breakdown);
+  return (c) => requests.parse(c.get('body'));
+}
 
 /** Answers one endpoint: request → plan → statement → bytes. */
 export function report(
   deps: ReportDeps,
   { path, breakdown }: Endpoint,
-  asked: Asked = inBody,
+  requestOf: RequestOf = inBody(deps, breakdown),
 ): Handler<HttpEnv> {
-  const requests = new RequestReader(deps.catalog, breakdown);
   return async function reportHandler(c) {
-    const format = asked.formatOf(c);
-    const { range, ...what } = asked.requestOf(c, requests);
-    const lastUpdateTime = deps.lastUpdateTime();
-    const account = c.get('account');
-    const currency = deps.currencyOf(account);
-    const inSheet = format === 'xlsx' && { currency };
-    const startedAt = performance.now();
-    const today = planReport(deps.catalog, breakdown, account, range, deps.routingOf(account), {
-      ...what,
-      ...inSheet,
-    });
-    const caller = callerOf(c);
-    const plan = await planOfThen(deps, today, caller);
-    const found = await deps.answers.find(plan, format);
-    const cache = found.status;
-    deps.onFound(cache);
-    const head = Buffer.from(format === 'json' ? envelopeHead(lastUpdateTime) : '');
-    const columns = format === 'json' ? [] : rowColumns(deps.catalog, breakdown, plan.options);
-    const compared = plan.options.compare_to;
-    const lastLoad = deps.lastLoad();
-    const whose = asked.tellsAccount && { account };
-    const facts = {
-      path,
-      ...whose,
-      currency,
-      range,
-      compared,
-      format,
-      columns,
-      lastUpdateTime,
-      lastLoad,
-      cache,
-    };
-    const kept = { ...facts, head, startedAt };
-    if (found.answer) return sendKept(c, found, kept);
-    const { ask } = found;
-    const computing = { c, deps, plan, format, signal: caller };
-    let slot: Slot | undefined;
-    try {
-      slot = await deps.gate.enter(account, ask.size, caller);
-      let whole = ask.mayBeKept ? await collected(computing, ask, slot.size) : tooLong;
-      if (slot.size === 'small' && typeof whole === 'string') {
-        // The report turned out to be large and starts over.
-        slot.leave();
-        slot = await deps.gate.enter(account, 'large', caller);
-        if (whole === slow) whole = await collected(computing, ask, slot.size);
-      }
-      if (typeof whole === 'string') return await streamed(computing, ask, slot, facts);
-      slot.sends(new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds));
-      return await sendKept(c, whole, kept);
-    } finally {
-      ask.end();
-      slot?.leave();
-    }
+    const format = acceptedFormat(c);
+    const request = requestOf(c);
+    const signal = callerOf(c);
+    const plan = await planOf(deps, c.get('account'), breakdown, request, signal);
+    return answered(deps, c, { path, plan, format }, signal);
   };
 }
 
-/** See `asOf`. */
-export async function planOfThen(
-  { reader, damage, gate, timeoutSeconds }: ReportDeps,
-  today: Plan,
+/** Answers with a report, from memory or computed. @param signal of the caller */
+export async function answered(
+  deps: ReportDeps,
+  c: Context<HttpEnv>,
+  asked: Pick<ReportFacts, 'path' | 'plan' | 'format' | 'exported'>,
+  signal: AbortSignal,
+): Promise<Response> {
+  const { answers, gate } = deps;
+  const { plan, format } = asked;
+  const startedAt = performance.now();
+  const lastUpdateTime = deps.lastUpdateTime();
+  const found = await answers.find(plan, format);
+  deps.onFound(found.status);
+  const facts = { ...asked, lastUpdateTime, lastLoad: deps.lastLoad(), cache: found.status };
+  if (found.answer) return sendKept(c, found.answer, facts, startedAt);
+  const { ask } = found;
+  const computing = { c, deps, facts, startedAt, ask, signal };
+  let slot: Slot | undefined;
+  try {
+    slot = await gate.enter(plan.account, ask.size, signal);
+    let whole = await collected(computing, slot.size);
+    if (!whole && slot.size === 'small') {
+      // The report turned out to be large and starts over.
+      slot.leave();
+      slot = await gate.enter(plan.account, 'large', signal);
+      whole = await collected(computing, slot.size);
+    }
+    const sending = new Sending(c.env, gate.pace, deps.sendTimeoutSeconds);
+    slot.sends(sending);
+    return whole ? await sendKept(c, whole, facts, startedAt) : await streamed(computing, sending);
+  } finally {
+    ask.end();
+    slot?.leave();
+  }
+}
+
+/** The plan of the rows that a request asks for: see `asOf`. */
+export async function planOf(
+  { reader, catalog, damage, gate, timeoutSeconds, routingOf, currencyOf }: ReportDeps,
+  account: string,
+  breakdown: Breakdown,
+  { range, ...asked }: ReportRequest,
   signal: AbortSignal,
 ): Promise<Plan> {
+  const currency = currencyOf(account);
+  const today = planReport(catalog, breakdown, account, range, routingOf(account), { ...asked, currency });
   const inPlace = async (work: () => Promise<void>) => {
-    const slot = await gate.enter(today.account, 'large', signal);
+    const slot = await gate.enter(account, 'large', signal);
     try {
       await work();
     } finally {
@@ -154,100 +134,81 @@ export async function planOfThen(
   }
 }
 
+/** A report that has to be computed. */
 interface Computing {
   readonly c: Context<HttpEnv>;
   readonly deps: ReportDeps;
-  readonly plan: Plan;
-  readonly format: ReportFormatName;
+  readonly facts: ReportFacts;
+  /** When it was looked for, as performance.now() tells. */
+  readonly startedAt: number;
+  readonly ask: Asking;
   /** Of the caller. */
   readonly signal: AbortSignal;
 }
-
-const slow = 'slow';
-const tooLong = 'too long';
 
 /**
  * The whole answer, if it is short: rows and unconfirmed days are asked for at once. A report in a small one's place is
  * given up when it takes long.
  */
 async function collected(
-  { c, deps, plan, format, signal }: Computing,
-  ask: Asking,
+  { c, deps, facts: { plan, format }, ask, signal }: Computing,
   size: Slot['size'],
-): Promise<FoundAnswer | typeof slow | typeof tooLong> {
+): Promise<Answer | undefined> {
+  if (ask.isTooLong()) return undefined;
+  const { reader, timeoutSeconds } = deps;
   const givenUp = new AbortController();
   const timer = setTimeout(() => {
     ask.isSlow();
     if (size === 'small') givenUp.abort();
   }, slowMs);
-  const query = crypto.randomUUID();
-  const either = AbortSignal.any([signal, givenUp.signal]);
+  const queryId = crypto.randomUUID();
   try {
-    const small = size === 'small';
-    const summary = await summaryOf({ c, deps, plan, format, signal: either }, small);
-    const report = streamReport(deps.reader, plan, {
-      queryId: query,
+    const report = streamReport(reader, plan, {
+      queryId,
       format,
       coding: 'identity',
-      timeoutSeconds: deps.timeoutSeconds,
-      signal: either,
-      small,
+      timeoutSeconds,
+      signal: AbortSignal.any([signal, givenUp.signal]),
+      small: size === 'small',
       traceparent: c.get('traceparent'),
     });
-    const body = report.then((stream) => stream.body);
-    const answer = await ask.collect(body, ask.unconfirmedDates(signal), { query, rows: {}, summary });
-    if (answer) await requireSameThen(deps.reader, plan, { signal, timeoutSeconds: deps.timeoutSeconds });
-    return answer ?? tooLong;
+    return await ask.collect(queryId, report, signal);
   } catch (error) {
-    if (givenUp.signal.aborted && !signal.aborted) return slow;
+    if (givenUp.signal.aborted && !signal.aborted) return undefined;
     throw error;
   } finally {
     clearTimeout(timer);
   }
 }
 
-const summaryOf = ({ deps, plan, format, signal }: Computing, small: boolean) =>
-  readSummary(deps.reader, plan, format, {
-    signal,
-    timeoutSeconds: deps.timeoutSeconds,
-    small,
-  });
-
 /** Passes on what ClickHouse writes while it writes it. */
 async function streamed(
-  { c, deps, plan, format, signal }: Computing,
-  ask: Asking,
-  slot: Slot,
-  facts: Omit<ReportFacts, 'unconfirmedDates' | 'summary'>,
+  { c, deps, facts, startedAt, ask, signal }: Computing,
+  sending: Sending,
 ): Promise<Response> {
-  const accepted = acceptedCoding(c);
-  const startedAt = performance.now();
-  const queryId = crypto.randomUUID();
-  const { lastUpdateTime, cache } = facts;
+  const { reader, timeoutSeconds } = deps;
+  const { plan, format, lastUpdateTime, cache } = facts;
+  const query = crypto.randomUUID();
   // Before the rows, because ClickHouse writes the whole envelope, and compresses it.
   const unconfirmedDates = await ask.unconfirmedDates(signal);
-  const summary = await summaryOf({ c, deps, plan, format, signal }, false);
-  const { body, coding } = await streamReport(deps.reader, plan, {
-    queryId,
+  const { body, coding, summary } = await streamReport(reader, plan, {
+    queryId: query,
     format,
-    coding: accepted,
-    timeoutSeconds: deps.timeoutSeconds,
+    coding: acceptedCoding(c),
+    timeoutSeconds,
     envelope: { lastUpdateTime, unconfirmedDates },
     signal,
     small: false,
     traceparent: c.get('traceparent'),
   });
-  const sendable = await heldBack(body, queryId);
+  const sendable = await heldBack(body, query);
   try {
-    await requireSameThen(deps.reader, plan, { signal, timeoutSeconds: deps.timeoutSeconds });
-    await ask.requireWhole();
-    if (sendable.errored) throw brokeOff(queryId, sendable.errored);
+    await ask.requireTrue(signal);
+    if (sendable.errored) throw brokeOff(query, sendable.errored);
     const first_byte_ms = Math.round(performance.now() - startedAt);
-    c.set('report', { format, coding, cache, query: queryId, rows: {}, first_byte_ms });
-    const more = exportHeaders(c.get('exported'));
-    const headers = { ...reportHeaders({ ...facts, unconfirmedDates, summary }, coding), ...more };
-    c.env.outgoing.writeHead(200, headers);
-    return await send(c, sendable, signal, deps, slot);
+    c.set('report', { format, coding, cache, query, rows: {}, first_byte_ms });
+    c.env.outgoing.writeHead(200, reportHeaders(facts, { unconfirmedDates, summary }, coding));
+    return await send(c, sendable, signal, sending, deps.onBroken);
   } finally {
     // Whoever is not answered from it leaves no statement behind.
     sendable.destroy();
@@ -262,22 +223,19 @@ async function send(
   c: Context<HttpEnv>,
   body: Readable,
   signal: AbortSignal,
-  deps: ReportDeps,
-  slot: Slot,
+  sending: Sending,
+  onBroken: ReportDeps['onBroken'],
 ): Promise<Response> {
-  const { outgoing } = c.env;
-  const sending = new Sending(c.env, deps.gate.pace, deps.sendTimeoutSeconds);
-  slot.sends(sending);
   let hasFailed = false;
   // This event comes before the connection is destroyed, which would look as if the caller had left.
   body.once('error', () => {
     hasFailed = !signal.aborted;
   });
   try {
-    await pipeline([body, inBatches(outgoing)], { signal });
+    await pipeline([body, inBatches(c.env.outgoing)], { signal });
   } catch (error) {
     const query = hasFailed ? c.get('report')?.query : undefined;
-    deps.onBroken(sending.reason ?? error, c.get('requestId'), query);
+    onBroken(sending.reason ?? error, c.get('requestId'), query);
   }
   return RESPONSE_ALREADY_SENT;
 }

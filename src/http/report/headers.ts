@@ -1,61 +1,68 @@
 import { endpointName } from '../../../catalog/breakdowns.ts';
-import type { RowColumn } from '../../report/columns.ts';
+import { rowColumns } from '../../report/columns.ts';
 import type { DateRange } from '../../report/days.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
-import type { ContentCoding } from '../../report/stream.ts';
-import type { Summary } from '../../report/summary.ts';
+import type { Answer } from '../../report/kept/memory.ts';
+import type { Plan } from '../../report/plan.ts';
+import type { ContentCoding, Summary } from '../../report/stream.ts';
 
+/** What is known of a report before anything of it is read. */
 export interface ReportFacts {
   /** Path of the endpoint. */
   readonly path: string;
-  /** The account, for a caller that logs in with a token; absent for a link, which does not show it. */
-  readonly account?: string;
-  /** Of its money, where it is known. */
-  readonly currency: string | undefined;
-  readonly range: DateRange;
-  /** The comparison period. */
-  readonly compared: DateRange | undefined;
+  readonly plan: Plan;
   readonly format: ReportFormatName;
-  /** Of the formats that do not say them: JSON does. */
-  readonly columns: readonly RowColumn[];
+  readonly exported?: Exported;
   /** `yyyy-mm-dd hh:mm:ss TZ` */
   readonly lastUpdateTime: string;
   readonly lastLoad: Date | undefined;
   /** What Cache-Status says (RFC 9211). */
   readonly cache: string;
-  /** `yyyy-mm-dd`, ascending */
-  readonly unconfirmedDates: readonly string[];
-  readonly summary: Summary;
+}
+
+/** An export, which does not show whose it is: a link opens it. */
+export interface Exported {
+  /** Of its data, if the store tells. */
+  readonly version: string | undefined;
 }
 
 /**
  * The headers of a report. What the JSON envelope says beside the rows, the other formats say here, as structured fields
  * (RFC 9651); runs of unconfirmed days as intervals, so that a year fits.
  */
-export function reportHeaders(facts: ReportFacts, coding: ContentCoding): Record<string, string> {
-  const { mediaType, extension } = reportFormats[facts.format];
-  const { start, end } = facts.range;
+export function reportHeaders(
+  { path, plan, format, exported, lastUpdateTime, lastLoad, cache }: ReportFacts,
+  { unconfirmedDates: days, summary }: Pick<Answer, 'unconfirmedDates' | 'summary'>,
+  coding: ContentCoding,
+): Record<string, string> {
+  const { mediaType, extension } = reportFormats[format];
+  const { account, range, options, currency } = plan;
   return {
-    'Content-Type':
-      facts.format === 'json' || facts.format === 'csv' ? `${mediaType}; charset=utf-8` : mediaType,
+    'Content-Type': format === 'json' || format === 'csv' ? `${mediaType}; charset=utf-8` : mediaType,
     Vary: 'Accept, Accept-Encoding',
-    'Cache-Status': `adtally; ${facts.cache}`,
+    'Cache-Status': `adtally; ${cache}`,
     ...(coding !== 'identity' && { 'Content-Encoding': coding }),
-    ...(facts.currency && { 'Adtally-Currency': facts.currency }),
-    ...(facts.lastLoad && { 'Last-Modified': facts.lastLoad.toUTCString() }),
-    ...(facts.format !== 'json' && {
-      'Content-Disposition': `attachment; filename="${endpointName(facts.path)}_${start}_${end}.${extension}"`,
-      ...(facts.account !== undefined && { 'Adtally-Account': displayString(facts.account) }),
-      'Adtally-Last-Update-Time': `"${facts.lastUpdateTime}"`,
-      'Adtally-Column-Types': facts.columns.map(({ id, type }) => `${id}=${type}`).join(', '),
-      'Adtally-Unconfirmed-Revenue-Dates': unconfirmedDates(facts.unconfirmedDates),
-      ...optionHeaders(facts),
+    ...(currency && { 'Adtally-Currency': currency }),
+    ...(lastLoad && { 'Last-Modified': lastLoad.toUTCString() }),
+    ...(format !== 'json' && {
+      'Content-Disposition': `attachment; filename="${endpointName(path)}_${range.start}_${range.end}.${extension}"`,
+      ...(!exported && { 'Adtally-Account': displayString(account) }),
+      'Adtally-Last-Update-Time': `"${lastUpdateTime}"`,
+      'Adtally-Column-Types': rowColumns(plan.catalog, plan.breakdown, options)
+        .map(({ id, type }) => `${id}=${type}`)
+        .join(', '),
+      'Adtally-Unconfirmed-Revenue-Dates': unconfirmedDates(days),
+      ...optionHeaders(summary, options.compare_to),
     }),
+    ...(exported && exportHeaders(exported)),
   };
 }
 
 /** What the optional fields of a request add; strings, because a decimal of a structured field has only 3 places. */
-function optionHeaders({ summary: { rowCount, totals }, compared }: ReportFacts): Record<string, string> {
+function optionHeaders(
+  { rowCount, totals }: Summary,
+  compared: DateRange | undefined,
+): Record<string, string> {
   return {
     ...(rowCount !== undefined && { 'Adtally-Row-Count': rowCount }),
     ...(totals && {
@@ -65,6 +72,17 @@ function optionHeaders({ summary: { rowCount, totals }, compared }: ReportFacts)
     }),
     ...(compared && { 'Adtally-Compare-To': `"${compared.start}/${compared.end}"` }),
   };
+}
+
+/**
+ * What an export has beside, or instead. Its tag stands for the data that the report is read from: two answers with the
+ * same tag say the same, though their bytes may differ, so it is weak (RFC 9110 §8.8.1).
+ */
+export function exportHeaders({ version }: Exported): Record<string, string> {
+  const headers = { Vary: 'Authorization, Accept-Encoding', 'Cross-Origin-Resource-Policy': 'same-origin' };
+  if (!version) return headers;
+  // Only the caller may keep the answer, and must ask each time whether it is still true.
+  return { ...headers, ETag: `W/"${version}"`, 'Cache-Control': 'private, no-cache' };
 }
 
 /** Any text as a Display String (RFC 9651 §3.3.8). */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
+import { brokeOff } from '../../report/kept/collect.ts';
 
 /**
  * More than ClickHouse writes when a statement fails after the first byte: 16 KiB of text at most, behind all else,
@@ -23,10 +24,6 @@ export async function heldBack(body: Readable, statement: string): Promise<Reada
     throw brokeOff(statement, cause);
   }
   return sendable;
-}
-
-export function brokeOff(statement: string, cause: unknown): Error {
-  return new Error(`statement ${statement} broke off`, { cause });
 }
 
 class HoldBack extends Transform {

@@ -27,8 +27,6 @@ export interface HttpEnv {
     endpoint: string | undefined;
     /** The family of that endpoint. */
     family: string | undefined;
-    /** Set for an exported report: the version of its data, if the store tells. */
-    exported: { readonly version: string | undefined } | undefined;
     /** What is logged about a body of events, or a file to compare. */
     received: Readonly<Record<string, string | number>> | undefined;
     /** What is logged about a report; its rows are counted after it has ended. */

@@ -1,14 +1,15 @@
-import type { Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
+import { requireSameThen } from '../as-of-moment.ts';
 import { type Damage, questionedBy } from '../damage.ts';
 import type { ReportFormatName } from '../formats.ts';
 import type { Plan } from '../plan.ts';
+import type { ReportStream } from '../stream.ts';
 import { envelopeEnd } from '../template.ts';
-import { collect, maxAnswerBytes } from './collect.ts';
+import { collect } from './collect.ts';
 import { KnownSizes, slowMs } from './known-sizes.ts';
-import { type Answer, type AnswerFacts, type Memory, openMemory } from './memory.ts';
+import { type Answer, type Memory, openMemory } from './memory.ts';
 import type { StoreState } from './store-state.ts';
 import type { StoreVersion } from './store-version.ts';
 import { UnconfirmedDays } from './unconfirmed-days.ts';
@@ -17,40 +18,30 @@ const stateWithinMs = 300;
 
 /** How a request is answered, and what Cache-Status (RFC 9211) says of it. */
 export type Found =
-  | FoundAnswer
+  | { readonly status: string; readonly answer: Answer }
   | { readonly status: string; readonly answer?: undefined; readonly ask: Asking };
-
-export interface FoundAnswer {
-  readonly status: string;
-  readonly answer: Answer;
-}
-
-/** What is known of an answer before anybody computes it. */
-export interface Seen {
-  /** Other data may mean another answer: the same text stands for the same answer, in every process. */
-  readonly version?: string;
-}
 
 /** A report that has to be computed. */
 export interface Asking {
   /** What it is taken for: small, until it or one like it turned out to be large. */
   readonly size: 'small' | 'large';
-  /** Whether it may be short enough to be collected and kept. */
-  readonly mayBeKept: boolean;
+  /** Whether it, or one like it, turned out to be too long to be collected and kept. */
+  isTooLong(): boolean;
   /** The unconfirmed days of its range, from memory if possible. */
   unconfirmedDates(signal: AbortSignal): Promise<readonly string[]>;
   /**
    * The whole answer, kept if it can be; undefined if it is too long.
-   * @param body what the statement writes, uncompressed, without what follows from the time of the request and the days
-   * @throws when the body breaks off or the days cannot be read, or what the answer is made of is damaged
+   * @param query the statement of the report
+   * @param report what it writes, uncompressed, without what follows from the time of the request and the days
+   * @throws when the body breaks off or the days cannot be read, and as `requireTrue`
    */
-  collect(
-    body: Promise<Readable>,
-    dates: Promise<readonly string[]>,
-    facts: Omit<AnswerFacts, 'unconfirmedDates'>,
-  ): Promise<FoundAnswer | undefined>;
-  /** To be called before anything is sent of what was not collected. @throws {DamagedFigures} */
-  requireWhole(): Promise<void>;
+  collect(query: string, report: Promise<ReportStream>, signal: AbortSignal): Promise<Answer | undefined>;
+  /**
+   * To be called before anything is sent of what was not collected.
+   * @throws {AsOfTooOld}
+   * @throws {DamagedFigures}
+   */
+  requireTrue(signal: AbortSignal): Promise<void>;
   /** To be called when it has been at work for long. */
   isSlow(): void;
   /** To be called in the end, however it ends: others may be waiting. */
@@ -61,6 +52,8 @@ export interface AnswersOptions {
   readonly reader: Reader;
   readonly version: StoreVersion;
   readonly damage: Damage;
+  /** Of what reads as much as a report. */
+  readonly timeoutSeconds: number;
   /** For everything that is kept; 0 keeps nothing. */
   readonly maxBytes: number;
 }
@@ -96,11 +89,10 @@ export class Answers {
    */
   async find(plan: Plan, format: ReportFormatName): Promise<Found> {
     const { version, damage, maxBytes } = this.#options;
-    const asked = { plan, format };
     const bypass = async () => {
       // Asked before, too: a repair that ends while the report runs would take away what tells of the damage.
       await damage.requireWhole(questionedBy(plan));
-      return this.#ask(asked, 'fwd=bypass');
+      return this.#ask(plan, format, 'fwd=bypass');
     };
     // The state of the store does not tell when the ledger or what was taken away changes.
     if (maxBytes === 0 || plan.past || plan.closedAt !== undefined) return bypass();
@@ -113,7 +105,7 @@ export class Answers {
     const before = this.#memory.has(key) || damage.hasParts ? undefined : version.known(plan);
     // What nobody has asked begins at once: its rows are of the state known before, or newer.
     if (before && !this.#underWay.has(flightOf(key, before.ofReport(plan)))) {
-      return this.#ask(asked, 'fwd=uri-miss', { key, state: before.ofReport(plan), current });
+      return this.#ask(plan, format, 'fwd=uri-miss', { key, state: before.ofReport(plan), current });
     }
     const store = await current;
     if (!store) return bypass();
@@ -127,52 +119,60 @@ export class Answers {
       const answer = await other;
       if (answer) return { status: `${status}; collapsed`, answer };
     }
-    return this.#ask(asked, status, { key, state, current });
+    return this.#ask(plan, format, status, { key, state, current });
   }
 
-  /** What the answer would be now, if memory or the state of the store tells; asks ClickHouse for no report. */
-  async look(plan: Plan, format: ReportFormatName): Promise<Seen> {
+  /**
+   * What the answer would be of now, if the state of the store tells; asks ClickHouse for no report. The same text stands
+   * for the same answer, in every process.
+   */
+  async versionOf(plan: Plan, format: ReportFormatName): Promise<string | undefined> {
     const { version, damage } = this.#options;
     const store = await version.of(plan);
-    if (!store) return {};
+    if (!store) return undefined;
     damage.refuse(questionedBy(plan));
-    return { version: `${keyOf(plan, format)} ${store.digestOfReport(plan)}` };
+    return `${keyOf(plan, format)} ${store.digestOfReport(plan)}`;
   }
 
-  #ask({ plan, format }: Asked, status: string, to?: Destination): Found {
+  #ask(plan: Plan, format: ReportFormatName, status: string, to?: Destination): Found {
     const sizes = this.#sizes;
-    const mayBeKept = !sizes.has('too long', plan, format);
-    const requireWhole = async () => {
+    const isTooLong = () => sizes.has('too long', plan, format);
+    const { reader, damage, timeoutSeconds } = this.#options;
+    const unconfirmedDates = async (signal: AbortSignal) =>
+      this.#days.of(plan, (await soon(to?.current))?.ofUnconfirmedDays(plan), signal);
+    const requireTrue = async (signal: AbortSignal) => {
+      await requireSameThen(reader, plan, { signal, timeoutSeconds });
       // The state tells of damage, too, and is mostly there already.
       await soon(to?.current);
-      await this.#options.damage.requireWhole(questionedBy(plan));
+      await damage.requireWhole(questionedBy(plan));
     };
-    const settle = to && mayBeKept ? this.#begin(flightOf(to.key, to.state)) : () => {};
+    const settle = to && !isTooLong() ? this.#begin(flightOf(to.key, to.state)) : () => {};
     const ask: Asking = {
-      size: mayBeKept && !sizes.has('slow', plan, format) ? 'small' : 'large',
-      mayBeKept,
-      unconfirmedDates: async (signal) =>
-        this.#days.of(plan, (await soon(to?.current))?.ofUnconfirmedDays(plan), signal),
-      collect: async (body, dates, facts) => {
+      size: isTooLong() || sizes.has('slow', plan, format) ? 'large' : 'small',
+      isTooLong,
+      unconfirmedDates,
+      requireTrue,
+      collect: async (query, report, signal) => {
         const startedAt = performance.now();
-        const [rows, unconfirmedDates] = await Promise.all([
-          body.then((stream) => collect(stream, maxAnswerBytes, facts.query)),
-          dates,
+        const [rows, { summary }, days] = await Promise.all([
+          report.then(({ body }) => collect(body, query)),
+          report,
+          unconfirmedDates(signal),
         ]);
         if (!rows) {
           sizes.add('too long', plan, format);
           settle();
           return undefined;
         }
-        await requireWhole();
+        await requireTrue(signal);
         if (performance.now() - startedAt < slowMs) sizes.delete('slow', plan, format);
-        const end = format === 'json' ? envelopeEnd(unconfirmedDates) : '';
-        const answer = { ...facts, unconfirmedDates, body: Buffer.concat([rows, Buffer.from(end)]) };
+        const end = format === 'json' ? envelopeEnd(days) : '';
+        const body = Buffer.concat([rows, Buffer.from(end)]);
+        const answer = { body, unconfirmedDates: days, summary, query, rows: {} };
         if (to) this.#memory.set(to.key, { state: to.state, answer });
         settle(answer);
-        return { status, answer };
+        return answer;
       },
-      requireWhole,
       isSlow: () => sizes.add('slow', plan, format),
       end: settle,
     };
@@ -191,11 +191,6 @@ export class Answers {
       resolve(whole);
     };
   }
-}
-
-interface Asked {
-  readonly plan: Plan;
-  readonly format: ReportFormatName;
 }
 
 /** Where an answer is kept. */

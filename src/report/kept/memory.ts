@@ -1,23 +1,20 @@
 import { LRUCache } from 'lru-cache';
-import type { Summary } from '../summary.ts';
+import type { Summary } from '../stream.ts';
 
 /** How many rows a report has, once anybody knows; null if nobody will. */
 export interface RowCount {
   known?: number | null;
 }
 
-export interface AnswerFacts {
+/** A whole report: what follows the head, and what else is said of it. */
+export interface Answer {
+  readonly body: Buffer;
   /** `yyyy-mm-dd`, ascending: the days of the range whose revenue is unconfirmed. */
   readonly unconfirmedDates: readonly string[];
   readonly summary: Summary;
   /** The statement that it comes from. */
   readonly query: string;
   readonly rows: RowCount;
-}
-
-/** A whole report: what follows the head, and what else is said of it. */
-export interface Answer extends AnswerFacts {
-  readonly body: Buffer;
 }
 
 /** What was true when the store was in `state`. */
