@@ -131,7 +131,7 @@ async function requireTold(
   const statement = {
     query,
     params: { ...paramsOf(plan), changed_days: plan.past.changed },
-    settings: { ...schedulingSettings(false), max_execution_time: timeoutSeconds, ...readSettings(plan) },
+    settings: { ...schedulingSettings(false, timeoutSeconds), ...readSettings(plan) },
   };
   const [told] = await reader.rows<{ by_hand: 0 | 1; doubtful: 0 | 1; until: string }>(statement, { signal });
   if (!told) throw new Error('ClickHouse did not tell which events were on their way');

@@ -109,13 +109,11 @@ export function comparisons({
 }
 
 const settingsOf = (timeoutSeconds: number) => ({
-  ...schedulingSettings(false),
-  max_execution_time: timeoutSeconds,
+  ...schedulingSettings(false, timeoutSeconds),
   max_result_bytes: maxSideBytes,
   result_overflow_mode: 'throw',
   // What fails says why, instead of breaking off.
   wait_end_of_query: 1,
-  cancel_http_readonly_queries_on_client_close: 1,
 });
 
 type Whose = Parameters<typeof compareReport>[0];

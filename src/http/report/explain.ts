@@ -37,12 +37,7 @@ export function explanationOf(deps: ExplainDeps, family: string): Handler<HttpEn
     const statement = {
       query: `${query}\nFORMAT JSONEachRow`,
       params,
-      settings: {
-        ...settings,
-        ...schedulingSettings(false),
-        max_execution_time: timeoutSeconds,
-        cancel_http_readonly_queries_on_client_close: 1,
-      },
+      settings: { ...settings, ...schedulingSettings(false, timeoutSeconds) },
     };
     // It reads events, which are many more than the rows of a report.
     const place: Place = { size: 'large', questioned: questionedBy(explained.plan, historyTables) };

@@ -116,14 +116,7 @@ export async function planOf(
 ): Promise<Plan> {
   const currency = currencyOf(account);
   const today = planReport(catalog, breakdown, account, range, routingOf(account), { ...asked, currency });
-  const inPlace = async (work: () => Promise<void>) => {
-    const slot = await gate.enter(account, 'large', signal);
-    try {
-      await work();
-    } finally {
-      slot.leave();
-    }
-  };
+  const inPlace = (work: () => Promise<void>) => gate.within(account, 'large', signal, work);
   try {
     return await asOf(reader, today, { signal, inPlace, timeoutSeconds });
   } catch (error) {

@@ -17,17 +17,12 @@ export interface Place {
  * @throws {Problem} `too_many_reports`
  * @throws {DamagedFigures}
  */
-export async function inPlace<Result>(
+export function inPlace<Result>(
   { gate, damage }: Pick<ReportDeps, 'gate' | 'damage'>,
   c: Context<HttpEnv>,
   { size, questioned }: Place,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const signal = callerOf(c);
-  const slot = await gate.enter(c.get('account'), size, signal);
-  try {
-    return await damage.whole(questioned, () => work(signal));
-  } finally {
-    slot.leave();
-  }
+  return gate.within(c.get('account'), size, signal, () => damage.whole(questioned, () => work(signal)));
 }

@@ -4,7 +4,7 @@ import type { Catalog } from '../../../catalog/catalog.ts';
 import { groupingDimensions } from '../columns.ts';
 import { dimensionsRead } from '../fields.ts';
 import { day, inOrder, inverted, optionFields } from '../option-schema.ts';
-import { type Plan, planReport, type ShardRouting } from '../plan.ts';
+import { onAllShards, type Plan, planReport, type ShardRouting } from '../plan.ts';
 
 /** The row of a report that is asked about. */
 export interface ExplainedRow {
@@ -76,14 +76,7 @@ export function explainedRow(
   const given = Object.fromEntries(
     Object.entries(filters).flatMap(([field, values]) => (values ? [[field, values]] : [])),
   );
-  const plan = planReport(
-    catalog,
-    breakdown,
-    account,
-    { start, end },
-    // Events lie with their advertiser, and the ledger is spread over all shards.
-    routing && { ...routing, shards: 'all' },
-    { options: { filters: given }, reads: dimensionsRead(catalog, breakdown, given) },
-  );
-  return { plan, row: ids };
+  const asked = { options: { filters: given }, reads: dimensionsRead(catalog, breakdown, given) };
+  const plan = planReport(catalog, breakdown, account, { start, end }, routing, asked);
+  return { plan: onAllShards(plan), row: ids };
 }

@@ -124,6 +124,21 @@ export class ReportGate {
     });
   }
 
+  /** Does work in a slot. @throws as `enter` */
+  async within<Result>(
+    account: string,
+    size: Size,
+    signal: AbortSignal,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    const slot = await this.enter(account, size, signal);
+    try {
+      return await work();
+    } finally {
+      slot.leave();
+    }
+  }
+
   #fits(asked: Asked): boolean {
     const working = this.#working();
     if (working.length >= this.maxConcurrent) return false;
