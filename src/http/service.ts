@@ -6,7 +6,6 @@ import { adviceOn } from '../../clickhouse/consistency/damaged-parts.ts';
 import { appliedMigrations, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import type { Refreshed } from '../../clickhouse/refreshed.ts';
-import { isTransient, retrying } from '../../clickhouse/retry.ts';
 import { linksOf } from '../accounts/links.ts';
 import type { Config } from '../config/config.ts';
 import type { OpenStore } from '../config/store.ts';
@@ -38,6 +37,7 @@ import { callersBehind } from './request/caller-address.ts';
 import { storeUnavailable } from './request/problems.ts';
 import { createOperatorApp, Readiness } from './server/health.ts';
 import { listen } from './server/listen.ts';
+import { readyNowOrLater } from './server/ready-later.ts';
 
 export interface Service {
   readonly url: string;
@@ -138,16 +138,7 @@ export async function startService(
       await Promise.all(refreshed.map((each) => each?.start()));
       figures.start(timezone);
     };
-    await prepare().catch((error: unknown) => {
-      // A schema that does not fit needs a person; a ClickHouse that does not respond may come back by itself.
-      if (!(error instanceof Error) || !isTransient(error)) throw error;
-      log.warn({ err: error }, 'ClickHouse does not respond: not ready until it does');
-      void retrying(prepare, { giveUpAfterMs: Number.POSITIVE_INFINITY, signal: stopping.signal })
-        .then(() => log.info('ClickHouse responds: ready'))
-        .catch((err: unknown) => {
-          if (!stopping.signal.aborted) log.fatal({ err }, 'this service will never be ready');
-        });
-    });
+    await readyNowOrLater(prepare, log, stopping.signal);
     const gate = new ReportGate({ maxConcurrent: config.maxConcurrentReports, ...(pace && { pace }) });
     const { database } = store.address;
     const damage = new Damage({

@@ -10,13 +10,11 @@ export interface Labelled {
 export class Metrics {
   #text: { readonly value: Promise<string>; readonly until: number } | undefined;
   readonly registry = new Registry();
-  readonly requests = this.#add(
-    new Counter({
-      name: 'adtally_http_requests_total',
-      help: 'Requests answered, by endpoint and status.',
-      labelNames: ['endpoint', 'status'],
-      registers: [],
-    }),
+  readonly requests = this.counter(
+    'adtally_http_requests_total',
+    'Requests answered, by endpoint and status.',
+    'endpoint',
+    'status',
   );
   readonly duration = this.#add(
     new Histogram({
@@ -27,46 +25,26 @@ export class Metrics {
       registers: [],
     }),
   );
-  readonly bytes = this.#add(
-    new Counter({
-      name: 'adtally_http_response_bytes_total',
-      help: 'Bytes sent, by endpoint.',
-      labelNames: ['endpoint'],
-      registers: [],
-    }),
+  readonly bytes = this.counter('adtally_http_response_bytes_total', 'Bytes sent, by endpoint.', 'endpoint');
+  readonly limited = this.counter(
+    'adtally_requests_limited_total',
+    'Requests answered 429, by problem code.',
+    'code',
   );
-  readonly limited = this.#add(
-    new Counter({
-      name: 'adtally_requests_limited_total',
-      help: 'Requests answered 429, by problem code.',
-      labelNames: ['code'],
-      registers: [],
-    }),
+  readonly refused = this.counter(
+    'adtally_logins_refused_total',
+    'Requests answered 401, by reason.',
+    'reason',
   );
-  readonly refused = this.#add(
-    new Counter({
-      name: 'adtally_logins_refused_total',
-      help: 'Requests answered 401, by reason.',
-      labelNames: ['reason'],
-      registers: [],
-    }),
+  readonly broken = this.counter(
+    'adtally_answers_broken_total',
+    'Answers that broke off after their first byte, by outcome.',
+    'outcome',
   );
-  readonly broken = this.#add(
-    new Counter({
-      name: 'adtally_answers_broken_total',
-      help: 'Answers that broke off after their first byte, by outcome.',
-      labelNames: ['outcome'],
-      registers: [],
-    }),
-  );
-
-  readonly answers = this.#add(
-    new Counter({
-      name: 'adtally_answers_total',
-      help: 'Reports, by what memory had of them: hit, collapsed (waited for an equal one), stale, uri-miss, bypass.',
-      labelNames: ['cache'],
-      registers: [],
-    }),
+  readonly answers = this.counter(
+    'adtally_answers_total',
+    'Reports, by what memory had of them: hit, collapsed (waited for an equal one), stale, uri-miss, bypass.',
+    'cache',
   );
 
   /** All of it as Prometheus reads it, written at most five times a second. */
@@ -77,9 +55,9 @@ export class Metrics {
     return this.#text.value;
   }
 
-  /** What is counted up, by one label. */
-  counter(name: string, help: string, label: string): Counter {
-    return this.#add(new Counter({ name, help, labelNames: [label], registers: [] }));
+  /** What is counted up, by labels. */
+  counter(name: string, help: string, ...labelNames: string[]): Counter {
+    return this.#add(new Counter({ name, help, labelNames, registers: [] }));
   }
 
   /** A value that is read when it is asked for. */

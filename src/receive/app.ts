@@ -3,12 +3,11 @@ import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
 import type { Counter } from 'prom-client';
-import { isTransient } from '../../clickhouse/retry.ts';
 import { KeyReused, LoadedOtherwise } from '../../ingest/delivery/loaded-otherwise.ts';
 import { MappingError } from '../../ingest/event/mapping.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
 import { forSenders, withoutHints } from '../../ingest/input/option-hint.ts';
-import { LoadError, LoadRefused, Stopped } from '../../ingest/ledger/load-error.ts';
+import { LoadError, LoadRefused } from '../../ingest/ledger/load-error.ts';
 import type { Branding } from '../config/branding.ts';
 import { ConfigError } from '../config/config.ts';
 import { type Accounts, authentication, challenge } from '../http/access/authentication.ts';
@@ -158,8 +157,8 @@ function asProblem(error: unknown, adviceFor: (message: string) => string, refus
     return new Problem('events_unreadable', adviceFor(error.message));
   }
   const cause = error instanceof LoadError ? error.cause : error;
-  if (error instanceof Stopped || (cause instanceof Error && isTransient(cause))) return storeBusy();
   if (isDamage(cause)) return new Problem('events_unreadable', 'the body is damaged: it cannot be decoded');
-  // Among them: another process has gone on with the load, and the memory of ClickHouse. The same body may be sent again.
-  return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' } });
+  // Among them: the service stops, ClickHouse is away or lacks memory, or another process has gone on with the load. The
+  // same body may be sent again.
+  return storeBusy();
 }

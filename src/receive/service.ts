@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { requireMigrated } from '../../clickhouse/migrate/migrate.ts';
 import { Refreshed } from '../../clickhouse/refreshed.ts';
-import { isTransient, retrying } from '../../clickhouse/retry.ts';
 import { linksOf } from '../accounts/links.ts';
 import type { Config } from '../config/config.ts';
 import type { OpenStore } from '../config/store.ts';
@@ -12,6 +11,7 @@ import { Room } from '../http/request/body-room.ts';
 import { callersBehind } from '../http/request/caller-address.ts';
 import { Readiness } from '../http/server/health.ts';
 import { listen } from '../http/server/listen.ts';
+import { readyNowOrLater } from '../http/server/ready-later.ts';
 import { throttledErrorLog } from '../observe/log.ts';
 import { Metrics } from '../observe/metrics.ts';
 import { openTraces } from '../observe/traces.ts';
@@ -72,16 +72,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
       await requireMigrated(asking);
       await Promise.all([accounts, readiness, parts].map((refreshed) => refreshed.start()));
     };
-    await prepare().catch((error: unknown) => {
-      // A schema that does not fit needs a person; a ClickHouse that does not respond may come back by itself.
-      if (!(error instanceof Error) || !isTransient(error)) throw error;
-      log.warn({ err: error }, 'ClickHouse does not respond: not ready until it does');
-      void retrying(prepare, { giveUpAfterMs: Number.POSITIVE_INFINITY, signal: stopping.signal }).catch(
-        (err: unknown) => {
-          if (!stopping.signal.aborted) log.fatal({ err }, 'this service will never be ready');
-        },
-      );
-    });
+    await readyNowOrLater(prepare, log, stopping.signal);
     const room = new Room({ maxBytes: config.receiveMegabytes * 2 ** 20, maxBodies, full: tooManyBodies });
     const metrics = new Metrics();
     metrics.gauge('adtally_bodies_held', 'Bodies that arrive or are being loaded.', () => room.bodies);

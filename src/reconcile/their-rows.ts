@@ -15,7 +15,6 @@ import { figuresFrom, keyOf, measuresOf, type Side } from './model/sides.ts';
 /** A report of the other side, as it was read. */
 export interface TheirReport {
   readonly rows: Side;
-  readonly records: number;
   /** Records that are none, which are compared with nothing. */
   readonly rejected: number;
   /** The first of them, in words. */
@@ -49,7 +48,6 @@ interface TheirReading {
 export class TooManyRows extends Error {}
 
 interface Counts {
-  readonly records: number;
   readonly rejected: number;
   /** Neither rejected nor left out by a condition. */
   readonly rows: number;
@@ -106,7 +104,6 @@ export async function readTheirs(
   const sum = (of: (counts: Counts) => number) => all.reduce((total, each) => total + of(each), 0);
   return {
     rows,
-    records: sum(({ records }) => records),
     rejected: sum(({ rejected }) => rejected),
     rejects: rejects.slice(0, 5),
     first: withRows.map(({ first }) => first).sort()[0] ?? '',
@@ -134,7 +131,7 @@ function statementsOf(
   const powers = Array.from({ length: 12 }, (_, n) => `toInt128(${10 ** (n + 1)})`).join(', ');
   const records = `SELECT toDate(e.event_time, ${quoted(timezone)}) AS day, e.${keyOf(catalog, familyName)} AS key, ${figures} AS f,
     toFloat64(e.line) AS at_line, e.faults AS faults, ${isEvent} AS is_row FROM (${judged}) AS e`;
-  const counts = `SELECT toFloat64(count()) AS records, toFloat64(countIf(notEmpty(faults))) AS rejected, toFloat64(countIf(is_row)) AS rows,
+  const counts = `SELECT toFloat64(countIf(notEmpty(faults))) AS rejected, toFloat64(countIf(is_row)) AS rows,
       arraySlice(groupArrayIf(5)((at_line AS line, faults)::Tuple(line Float64, faults Array(Tuple(field String, reason String))), notEmpty(faults)), 1, 5) AS rejects,
       toString(minIf(day, is_row)) AS first, toString(maxIf(day, is_row)) AS last,
       arrayZip(sumForEachIf(arrayMap(x -> toFloat64(x != 0), f), is_row), minForEachIf(zeros, is_row)) AS figures

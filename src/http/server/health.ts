@@ -1,5 +1,4 @@
 import { Hono } from 'hono';
-import type { RequestIdVariables } from 'hono/request-id';
 import type { Store } from '../../../clickhouse/client.ts';
 import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
 import { Refreshed } from '../../../clickhouse/refreshed.ts';
@@ -89,7 +88,7 @@ export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
 
 /** The app of a port that only the operator reaches. */
 export function createOperatorApp(deps: OperatorDeps): Hono<HttpEnv> {
-  const app = new Hono<HttpEnv & { Variables: RequestIdVariables }>();
+  const app = new Hono<HttpEnv>();
   app.use(withAnswerHeaders);
   app.route('/', health());
   app.route('/', operator(deps));

@@ -3,9 +3,9 @@ import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../../catalog/catalog.ts';
 import type { ReadStatement, Reads, SentTable } from '../../../clickhouse/reader.ts';
 import { groupingDimensions } from '../../report/columns.ts';
-import { readSettings } from '../../report/compile.ts';
+import { ownSettings } from '../../report/compile.ts';
 import { ownedOn } from '../../report/from-clause.ts';
-import { everyDay, type Plan, planReport, type ShardRouting } from '../../report/plan.ts';
+import { everyDay, type ShardRouting } from '../../report/plan.ts';
 
 /** What is compared: an account's rows of a family by day and campaign or ad unit, with a report of the other side. */
 export interface Compared {
@@ -62,21 +62,6 @@ export function figuresFrom({ measures }: Family, sums: (measure: string) => str
 export const onlyUsed = (figures: string, { used }: Pick<Compared, 'used'>): string =>
   `arrayMap((x, u) -> x * u, ${figures}, [${used.map(Number).join(', ')}])`;
 
-/** A plan that reads what the report by day reads. */
-function planOf({ catalog, family, account, routing, first, last }: Compared): Plan {
-  return planReport(
-    catalog,
-    { family, dimensions: [], day: true },
-    account,
-    { start: first, end: last },
-    routing,
-    {
-      options: {},
-      reads: [],
-    },
-  );
-}
-
 /** A statement on both sides, with its own parameters beside account and days. */
 export function statementOf(
   compared: Compared,
@@ -88,16 +73,16 @@ export function statementOf(
   }: {
     readonly params?: Readonly<Record<string, string | readonly string[]>>;
     readonly tables?: Readonly<Record<string, SentTable>>;
-    /** Tables that are read beside those of reports, each with the column that holds the account. */
+    /** Tables that are read beside the coarsest rollup, each with the column that holds the account. */
     readonly reads?: Readonly<Record<string, string>>;
   } = {},
 ): ReadStatement {
-  const { account, first, last } = compared;
+  const { family, account, routing, first, last } = compared;
   return {
     query,
     params: { account, first, last, ...params },
     settings: {
-      ...readSettings(planOf(compared), reads),
+      ...ownSettings({ account, routing }, { [rollupTable(family, [])]: 'account_id', ...reads }),
       join_use_nulls: 0,
       // What a shard compares its rows with may lie on others.
       distributed_product_mode: 'global',
