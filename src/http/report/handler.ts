@@ -201,7 +201,7 @@ async function streamed(
     const first_byte_ms = Math.round(performance.now() - startedAt);
     c.set('report', { format, coding, cache, query, rows: {}, first_byte_ms });
     c.env.outgoing.writeHead(200, reportHeaders(facts, { unconfirmedDates, summary }, coding));
-    return await send(c, sendable, signal, sending, deps.onBroken);
+    return await send({ c, deps, signal }, sendable, sending);
   } finally {
     // Whoever is not answered from it leaves no statement behind.
     sendable.destroy();
@@ -213,11 +213,9 @@ async function streamed(
  * sides are destroyed: the caller sees a broken transfer, never a truncated answer that looks complete.
  */
 async function send(
-  c: Context<HttpEnv>,
+  { c, deps, signal }: Pick<Computing, 'c' | 'deps' | 'signal'>,
   body: Readable,
-  signal: AbortSignal,
   sending: Sending,
-  onBroken: ReportDeps['onBroken'],
 ): Promise<Response> {
   let hasFailed = false;
   // This event comes before the connection is destroyed, which would look as if the caller had left.
@@ -228,7 +226,7 @@ async function send(
     await pipeline([body, inBatches(c.env.outgoing)], { signal });
   } catch (error) {
     const query = hasFailed ? c.get('report')?.query : undefined;
-    onBroken(sending.reason ?? error, c.get('requestId'), query);
+    deps.onBroken(sending.reason ?? error, c.get('requestId'), query);
   }
   return RESPONSE_ALREADY_SENT;
 }
