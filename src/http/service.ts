@@ -16,7 +16,6 @@ import { ReportOutcomes } from '../observe/report-outcomes.ts';
 import { type FigureTimes, StoreFigures } from '../observe/store-figures.ts';
 import { openTraces } from '../observe/traces.ts';
 import { defaultHoldBackMs } from '../report/changes/changed-until.ts';
-import { changesSince } from '../report/changes/changes.ts';
 import { Damage } from '../report/damage.ts';
 import { Answers } from '../report/kept/answers.ts';
 import { StoreVersion } from '../report/kept/store-version.ts';
@@ -164,7 +163,6 @@ export async function startService(
     const metrics = measure(readiness, gate, answers, redis);
     measureStore(metrics, lastLoad, figures);
     const forOperator = { readiness, metrics };
-    const forChanges = { reader, store, catalog, holdBackMs: defaultHoldBackMs + config.answerTrustMs };
     let ownUrl = '';
     const app = createApp({
       ...(config.adminPort === undefined && { operator: forOperator }),
@@ -173,7 +171,7 @@ export async function startService(
       catalog,
       answers,
       damage,
-      changesSince: (question, signal) => changesSince(forChanges, question, signal),
+      holdBackMs: defaultHoldBackMs + config.answerTrustMs,
       accounts,
       links: linksOf(config),
       signing: config.signing,

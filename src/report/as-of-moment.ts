@@ -4,8 +4,8 @@ import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { asOfClose } from './closed-months.ts';
 import { readSettings } from './compile.ts';
 import { rfc3339, safelyBefore, timeOf } from './day-changed.ts';
-import { dayParameters, ownedOn } from './from-clause.ts';
 import { InvalidRequest } from './invalid-request.ts';
+import { dayParameters, ofCompared, ofRange, ownedOn } from './owned.ts';
 import { onAllShards, type Past, type Plan } from './plan.ts';
 import { schedulingSettings } from './stream.ts';
 
@@ -144,8 +144,8 @@ async function requireTold(
 }
 
 function ownedDays({ compared }: Plan, owner = 'account_id'): string {
-  const ranges = [ownedOn('first', 'last', owner)];
-  if (compared) ranges.push(ownedOn('compared_first', 'compared_last', owner));
+  const ranges = [ownedOn(ofRange, owner)];
+  if (compared) ranges.push(ownedOn(ofCompared, owner));
   return `(${ranges.join(' OR ')})`;
 }
 

@@ -1,8 +1,10 @@
-import type { Family } from '../../catalog/catalog.ts';
+import { familyOf } from '../../catalog/breakdowns.ts';
 import { loadOfChunk } from '../../clickhouse/came-between.ts';
 import { foldedChunk } from '../../clickhouse/consistency/fold-events.ts';
-import { loadColumns } from './columns.ts';
+import { groupingDimensions, loadColumns } from './columns.ts';
 import { rfc3339, rowsChanged, safelyBefore } from './day-changed.ts';
+import { ofRange, ownedOn } from './owned.ts';
+import type { Plan } from './plan.ts';
 import { cameSince, leftSince } from './rows-of-then.ts';
 
 const unknown = (column: string) => (column === 'change' ? "'unknown'" : "''");
@@ -12,23 +14,15 @@ export const unknownLoad = loadColumns.map((name) => `${unknown(name)} AS ${name
 /** When the month of a day was closed. */
 const closedAt = "fromUnixTimestamp64Micro({closed_at:Map(UInt32, Int64)}[toYYYYMM(day)], 'UTC')";
 
-interface Changes {
-  readonly family: Family;
-  readonly name: string;
-  /** Of the rows, beside the day. */
-  readonly keys: readonly string[];
-  /** SQL of the condition on the owner, which a column holds, and the days. */
-  readonly ownedBy: (owner: string) => string;
-}
-
 /**
  * What came and what was taken away since a month was closed, by load. The caller adds all changes as `unknown`. Each told row is
  * therefore written twice: as itself, and negated as `unknown`. So sums by key are what changed, to the last digit, and what
  * stays unknown is what the events that are kept do not tell. Only days that changed are read.
  */
-export function changesByLoad({ family, name, keys, ownedBy }: Changes): string {
-  const { owner, measures } = family;
-  const changed = `${ownedBy(owner)} AND ${rowsChanged(name, ownedBy('account_id'), safelyBefore(closedAt))}`;
+export function changesByLoad({ catalog, breakdown }: Plan): string {
+  const { owner, measures } = familyOf(catalog, breakdown.family);
+  const keys = groupingDimensions(catalog, breakdown).map(({ key }) => key);
+  const changed = `${ownedOn(ofRange, owner)} AND ${rowsChanged(breakdown.family, safelyBefore(closedAt))}`;
   const came = `FROM events AS e PREWHERE ${changed} AND ${cameSince(closedAt)} AND chunk != '${foldedChunk}'`;
   const left = `FROM past_events AS e PREWHERE ${changed} AND ${leftSince(closedAt)}`;
   const names = Object.keys(measures);

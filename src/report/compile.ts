@@ -6,19 +6,17 @@ import { isFigure, rowColumns } from './columns.ts';
 import { daysBetween } from './days.ts';
 import { type ReportFormat, type ReportFormatName, reportFormats } from './formats.ts';
 import {
-  dayParameters,
   groupingKeys,
   inRevisions,
   momentParameters,
   orderedBy,
-  owned,
-  ownedOn,
   readInOrder,
   rowsSource,
   sourceParameters,
   sumsOfAll,
   sumsRead,
 } from './from-clause.ts';
+import { dayParameters, owned } from './owned.ts';
 import type { Plan, ShardRouting } from './plan.ts';
 import { tablesOfThen, unconfirmedThen } from './rows-of-then.ts';
 import { sheetDay, sheetOf } from './sheet.ts';
@@ -217,7 +215,7 @@ export function compileUnconfirmedDates(plan: Plan): ReadStatement {
     return { query: ofThen, params, settings: { max_threads: 1, ...readSettings(plan) } };
   }
   if (plan.past) {
-    const ofThen = unconfirmedThen(plan, plan.past, (owner) => ownedOn('first', 'last', owner));
+    const ofThen = unconfirmedThen(plan, plan.past);
     return {
       query: `SELECT day FROM (\n${ofThen})\nGROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day`,
       params: { ...dayParameters({ ...plan, compared: undefined }), ...momentParameters(plan) },

@@ -6,21 +6,9 @@ import { groupingDimensions, loadColumns, measuresOf, type RowColumn, rowColumns
 import { dayChanged } from './day-changed.ts';
 import { comparedId, filterFields } from './fields.ts';
 import type { Order } from './options.ts';
+import { type DaysRead, dayParameters, ofCompared, ofRange, owned, ownedOn } from './owned.ts';
 import type { Plan } from './plan.ts';
 import { rowsOfThen } from './rows-of-then.ts';
-
-// The owner and the days of the range: every statement of a report reads through this one condition.
-export const owned = ownedOn('first', 'last');
-
-/** The parameters of the first and the last day that are read. */
-type DaysRead = readonly [first: string, last: string];
-const ofRange: DaysRead = ['first', 'last'];
-const ofCompared: DaysRead = ['compared_first', 'compared_last'];
-
-/** @param owner the column that holds the account */
-export function ownedOn(first: string, last: string, owner = 'account_id'): string {
-  return `${owner} = {account:String} AND day BETWEEN {${first}:Date} AND {${last}:Date}`;
-}
 
 /** What tells the rows of a report apart, in their order: the day, where there is one, then the dimensions. */
 export function groupingKeys(plan: Plan): string[] {
@@ -158,17 +146,16 @@ function period({ options: { time_grain } }: Plan, later: string): string {
 
 function tableOf(plan: Plan, days = ofRange): string {
   const { breakdown, reads, closed, adjusted, past } = plan;
-  if (past && past.changed.length > 0)
-    return `(${rowsOfThen(plan, (owner) => ownedOn(...days, owner))}) AS r`;
+  if (past && past.changed.length > 0) return `(${rowsOfThen(plan, days)}) AS r`;
   if (adjusted) return `(${changesSinceClose(plan)}) AS r`;
   if (closed) return `${closedTable(breakdown.family)} AS r`;
   return `${rollupTable(breakdown.family, reads)} AS r`;
 }
 
 /** The rows of today, and with the other sign those that were closed. */
-function changesSinceClose({ catalog, breakdown, reads, closedAt }: Plan): string {
-  const family = familyOf(catalog, breakdown.family);
-  const { measures } = family;
+function changesSinceClose(plan: Plan): string {
+  const { catalog, breakdown, reads, closedAt } = plan;
+  const { measures } = familyOf(catalog, breakdown.family);
   const own = groupingDimensions(catalog, breakdown).map(({ key }) => key);
   const keys = ['account_id', 'day', ...own, ...(closedAt !== undefined ? [unknownLoad] : [])];
   const signed = (sign: string) =>
@@ -178,16 +165,7 @@ function changesSinceClose({ catalog, breakdown, reads, closedAt }: Plan): strin
   return [
     `SELECT ${[...keys, ...signed('')].join(', ')} FROM ${rollupTable(breakdown.family, reads)} AS t WHERE ${owned}`,
     `SELECT ${[...keys, ...signed('-')].join(', ')} FROM ${closedTable(breakdown.family)} AS t FINAL WHERE ${owned} AND ${inRevisions}`,
-    ...(closedAt !== undefined
-      ? [
-          changesByLoad({
-            family,
-            name: breakdown.family,
-            keys: own,
-            ownedBy: (owner) => ownedOn('first', 'last', owner),
-          }),
-        ]
-      : []),
+    ...(closedAt !== undefined ? [changesByLoad(plan)] : []),
   ].join('\nUNION ALL\n');
 }
 
@@ -205,9 +183,9 @@ const lastName = (name: string) => `max((r.day, r.${name}))`;
 /** What is read: some days of the owner, and of these what the filters let through; their values are parameters. */
 function read(plan: Plan, days: DaysRead): string {
   const { changed_since } = plan.options;
-  const changed = changed_since === undefined ? [] : [dayChanged(plan.breakdown.family, owned)];
+  const changed = changed_since === undefined ? [] : [dayChanged(plan.breakdown.family)];
   const ofThen = plan.closed ? [inRevisions] : [];
-  return [ownedOn(...days), ...ofThen, ...changed, ...filterConditions(plan)].join(' AND ');
+  return [ownedOn(days), ...ofThen, ...changed, ...filterConditions(plan)].join(' AND ');
 }
 
 /** Which closed rows are read; the revisions are a parameter. */
@@ -247,15 +225,4 @@ export function momentParameters({
   past,
 }: Plan): Record<string, string | readonly string[]> {
   return { ...(moment !== undefined && { moment }), ...(past && { changed_days: past.changed }) };
-}
-
-/** Those of the conditions on the owner and the days. */
-export function dayParameters({ account, days, compared }: Plan): Record<string, string> {
-  const before = compared?.days;
-  return {
-    account,
-    first: days.first,
-    last: days.last,
-    ...(before && { compared_first: before.first, compared_last: before.last }),
-  };
 }

@@ -2,6 +2,7 @@ import { familyOf, rollupTable } from '../../catalog/breakdowns.ts';
 import type { NameSource } from '../../catalog/catalog.ts';
 import { groupingDimensions } from './columns.ts';
 import { timeOf } from './day-changed.ts';
+import { type DaysRead, ofRange, owned, ownedOn } from './owned.ts';
 import type { Past, Plan } from './plan.ts';
 
 /** SQL of the moment that a report is as of. */
@@ -17,10 +18,8 @@ export const leftSince = (time: string): string => `came_by <= ${time} AND left_
 /**
  * The rows of a rollup as they were at a moment, as a subquery: those of today where nothing changed since, else the events
  * that had come by then, with those that were taken away later.
- * @param ownedBy SQL of the condition on the owner, which a column holds, and the days
  */
-export function rowsOfThen(plan: Plan, ownedBy: (owner: string) => string): string {
-  const { catalog, breakdown, reads } = plan;
+export function rowsOfThen({ catalog, breakdown, reads }: Plan, days: DaysRead): string {
   const family = familyOf(catalog, breakdown.family);
   const keys = groupingDimensions(catalog, { ...breakdown, dimensions: reads }).map(({ key }) => key);
   const measures = Object.entries(family.measures);
@@ -28,39 +27,40 @@ export function rowsOfThen(plan: Plan, ownedBy: (owner: string) => string): stri
   const ofEvents = measures.map(([name, { sumOf }]) => `e.${sumOf} AS ${name}`);
   return [
     `SELECT ${['account_id', 'day', ...keys, ...today].join(', ')}`,
-    `FROM ${rollupTable(breakdown.family, reads)} AS t WHERE ${ownedBy('account_id')} AND NOT ${isChanged}`,
-    ...eventsOfThen(ownedBy(family.owner), [`${family.owner} AS account_id`, 'day', ...keys, ...ofEvents]),
+    `FROM ${rollupTable(breakdown.family, reads)} AS t WHERE ${ownedOn(days)} AND NOT ${isChanged}`,
+    ...eventsOfThen(ownedOn(days, family.owner), [
+      `${family.owner} AS account_id`,
+      'day',
+      ...keys,
+      ...ofEvents,
+    ]),
   ].join('\n');
 }
 
 /** When each day was last unconfirmed and confirmed, at a moment: lines of a UNION. */
-export function unconfirmedThen(
-  { catalog, breakdown }: Plan,
-  { changed }: Past,
-  ownedBy: (owner: string) => string,
-): string {
+export function unconfirmedThen({ catalog, breakdown }: Plan, { changed }: Past): string {
   const { owner, money } = familyOf(catalog, breakdown.family);
   const epoch = "toDateTime64(0, 6, 'UTC')";
   const unconfirmed = `if(e.${money} != 0 AND NOT e.confirmed, e.loaded_at, ${epoch}) AS unconfirmed_at`;
   return [
     `SELECT day, r.unconfirmed_at AS unconfirmed_at, ${epoch} AS confirmed_at`,
-    `FROM ${rollupTable(breakdown.family, [])} AS r WHERE ${ownedBy('account_id')} AND NOT ${isChanged}`,
+    `FROM ${rollupTable(breakdown.family, [])} AS r WHERE ${owned} AND NOT ${isChanged}`,
     ...(changed.length > 0
-      ? eventsOfThen(ownedBy(owner), ['day', unconfirmed, `${epoch} AS confirmed_at`])
+      ? eventsOfThen(ownedOn(ofRange, owner), ['day', unconfirmed, `${epoch} AS confirmed_at`])
       : []),
     'UNION ALL',
     `SELECT day, ${epoch} AS unconfirmed_at, c.confirmed_at AS confirmed_at`,
-    `FROM past_confirmations AS c WHERE ${ownedBy('account_id')} AND c.made_at <= ${moment}`,
+    `FROM past_confirmations AS c WHERE ${owned} AND c.made_at <= ${moment}`,
   ].join('\n');
 }
 
-function eventsOfThen(owned: string, values: readonly string[]): string[] {
+function eventsOfThen(own: string, values: readonly string[]): string[] {
   return [
     ['events', counted],
     ['past_events', leftSince(moment)],
   ].flatMap(([table, then]) => [
     'UNION ALL',
-    `SELECT ${values.join(', ')} FROM ${table} AS e PREWHERE ${owned} AND ${isChanged} AND ${then}`,
+    `SELECT ${values.join(', ')} FROM ${table} AS e PREWHERE ${own} AND ${isChanged} AND ${then}`,
   ]);
 }
 

@@ -1,6 +1,6 @@
 import type { Handler } from 'hono';
 import { tablesOf } from '../../../clickhouse/consistency/damaged-parts.ts';
-import { type ChangesAnswer, type ChangesQuestion, changesBody } from '../../report/changes/changes.ts';
+import { type ChangesOptions, changesBody, changesSince } from '../../report/changes/changes.ts';
 import { everyDay } from '../../report/plan.ts';
 import { parseBody } from '../../report/request.ts';
 import type { HttpEnv } from '../request/env.ts';
@@ -8,13 +8,11 @@ import type { ReportDeps } from './handler.ts';
 import { inPlace, type Place } from './in-place.ts';
 import { requireJsonAccepted } from './negotiation.ts';
 
-export interface ChangesDeps extends Pick<ReportDeps, 'catalog' | 'damage' | 'gate' | 'routingOf'> {
-  readonly changesSince: (question: ChangesQuestion, signal: AbortSignal) => Promise<ChangesAnswer>;
-}
+export type ChangesDeps = Pick<ReportDeps, 'damage' | 'gate' | 'routingOf'> & ChangesOptions;
 
 /** Answers which days of a family changed since a time. */
 export function changesOf(deps: ChangesDeps, family: string): Handler<HttpEnv> {
-  const { catalog, changesSince, routingOf } = deps;
+  const { catalog, routingOf } = deps;
   const place: Place = {
     // It reads about as little as a report of one day.
     size: 'small',
@@ -26,7 +24,7 @@ export function changesOf(deps: ChangesDeps, family: string): Handler<HttpEnv> {
     const { changed_since: since } = parseBody(changesBody, c.get('body'));
     const account = c.get('account');
     const result = await inPlace(deps, c, place, (signal) =>
-      changesSince({ family, account, since, routing: routingOf(account) }, signal),
+      changesSince(deps, { family, account, since, routing: routingOf(account) }, signal),
     );
     return c.json({ result }, 200, { Vary: 'Accept' });
   };

@@ -2,7 +2,7 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import { loadOfChunk } from '../../../clickhouse/came-between.ts';
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import { addDays } from '../../report/days.ts';
-import { ownedOn } from '../../report/from-clause.ts';
+import { ownedOn } from '../../report/owned.ts';
 import type { Clock } from './clocks.ts';
 import {
   type Compared,
@@ -46,7 +46,7 @@ export const lateMeasure = 'conversions';
 
 /** SQL: which events are read; their days by another clock may be those beside the range. */
 export const eventsRead = (compared: Compared): string =>
-  ownedOn('events_first', 'events_last', familyOf(compared.catalog, compared.family).owner);
+  ownedOn(['events_first', 'events_last'], familyOf(compared.catalog, compared.family).owner);
 
 /** SQL: of each chunk of these events the load that loaded it, or the last that tried. */
 export const loadOfChunks = (compared: Compared): string =>

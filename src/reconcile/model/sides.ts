@@ -4,7 +4,7 @@ import type { Catalog, Family } from '../../../catalog/catalog.ts';
 import type { ReadStatement, Reads, SentTable } from '../../../clickhouse/reader.ts';
 import { groupingDimensions } from '../../report/columns.ts';
 import { ownSettings } from '../../report/compile.ts';
-import { ownedOn } from '../../report/from-clause.ts';
+import { owned, ownedOn } from '../../report/owned.ts';
 import { everyDay, type ShardRouting } from '../../report/plan.ts';
 
 /** What is compared: an account's rows of a family by day and campaign or ad unit, with a report of the other side. */
@@ -104,7 +104,7 @@ export function rollupRows(compared: Compared): ReadStatement {
     compared,
     [
       `SELECT day, ${keyOf(catalog, family)} AS key, toUInt64(0) AS n, ${onlyUsed(figures, compared)} AS f`,
-      `FROM ${rollupTable(family, [])} AS r WHERE ${ownedOn('first', 'last')} GROUP BY day, key`,
+      `FROM ${rollupTable(family, [])} AS r WHERE ${owned} GROUP BY day, key`,
       'HAVING arrayExists(x -> x != 0, f)',
     ].join('\n'),
   );
@@ -129,7 +129,7 @@ export function resolvedRows(compared: Compared, theirs: Side): ReadStatement {
 function ourKeys(compared: Compared): string {
   const { catalog, family } = compared;
   const key = keyOf(catalog, family);
-  return `SELECT ${key} AS id, ${nameOf(compared, key)} AS name FROM ${rollupTable(family, [])} AS r WHERE ${ownedOn('every_first', 'every_last')} GROUP BY id, name`;
+  return `SELECT ${key} AS id, ${nameOf(compared, key)} AS name FROM ${rollupTable(family, [])} AS r WHERE ${ownedOn(['every_first', 'every_last'])} GROUP BY id, name`;
 }
 
 /** SQL of the name of an id. */

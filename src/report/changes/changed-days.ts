@@ -4,7 +4,7 @@ import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import { time } from '../changed-since.ts';
 import { readSettings } from '../compile.ts';
 import { rfc3339, timeOf } from '../day-changed.ts';
-import { dayParameters, owned } from '../from-clause.ts';
+import { dayParameters, owned } from '../owned.ts';
 import type { Plan } from '../plan.ts';
 
 /** A day whose rows, or whose confirmation, changed after the time that a caller already knows. */

@@ -6,7 +6,8 @@ import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import { readSettings } from '../compile.ts';
 import { rfc3339 } from '../day-changed.ts';
 import { reportFormats } from '../formats.ts';
-import { filterConditions, owned, ownedOn, sourceParameters } from '../from-clause.ts';
+import { filterConditions, sourceParameters } from '../from-clause.ts';
+import { ofRange, owned, ownedOn } from '../owned.ts';
 import type { ExplainedRow } from './explain-request.ts';
 
 /** Parts that are told one by one, those that came first; the others are one part together. */
@@ -29,7 +30,7 @@ export function compileExplanation(
   const family = familyOf(plan.catalog, plan.breakdown.family);
   const also = [...Object.keys(row).map((key) => `${key} = {row_${key}:String}`), ...filterConditions(plan)];
   const ofRow = [owned, ...also].join(' AND ');
-  const ofEvents = [ownedOn('first', 'last', family.owner), ...also].join(' AND ');
+  const ofEvents = [ownedOn(ofRange, family.owner), ...also].join(' AND ');
   const query = [
     'WITH',
     `(SELECT mapFromArrays(groupArray(c.day), groupArray(c.at)) FROM (SELECT day, max(c.confirmed_at) AS at FROM confirmations AS c WHERE ${owned} GROUP BY day) AS c) AS confirmed_days,`,
