@@ -3,12 +3,12 @@ import type { Command } from 'commander';
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
-import { layoutOf } from '../../../clickhouse/cluster/layout.ts';
 import { historyTables, requireWholeStore } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { Reader } from '../../../clickhouse/reader.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
+import { routingOf } from '../../close/verify-closes.ts';
 import { questionedBy } from '../../report/damage.ts';
 import { compileExplanation, differs } from '../../report/explain/compile-explanation.ts';
 import { explainedRow, rowKeys } from '../../report/explain/explain-request.ts';
@@ -68,9 +68,8 @@ async function explainRow(
     throw usage(`give the ids of one row as NAME=ID, the first of them always: ${known}`);
   }
   const mapping = await validateMapping(store, await readMapping(flags));
-  const layout = await layoutOf(store);
-  const routing = layout && { shards: 'all' as const, database: store.address.database };
-  const asked = explainedRow(catalog, family, account, { start_time: from, end_time: to, row }, routing);
+  const days = { start_time: from, end_time: to };
+  const asked = explainedRow(catalog, family, account, { ...days, row }, await routingOf(store));
   const statement = compileExplanation(asked, { withFiles: true });
   const questioned = questionedBy(asked.plan, historyTables);
   const reader = new Reader(store.address, config().reportTimeoutSeconds * 1000);
