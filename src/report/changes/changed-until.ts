@@ -2,13 +2,14 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { namesFollowWithinSeconds } from '../../../clickhouse/timings.ts';
+import { rfc3339 } from '../day-changed.ts';
 
 /** How much a caller knows who reads the changes from now on. */
 export interface KnownUntil {
-  /** No change that the caller does not see now will have this time or an earlier one; `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. */
-  readonly changedUntil: string;
-  /** By when every server showed the last change of a name in his reports, likewise; empty if there was none. */
-  readonly namesChangedAt: string;
+  /** No change that the caller does not see now will have this time or an earlier one; RFC 3339. */
+  readonly changed_until: string;
+  /** By when every server showed the last change of a name in his reports, likewise; null if there was none. */
+  readonly names_changed_at: string | null;
 }
 
 /**
@@ -42,13 +43,15 @@ export async function knownUntil(
   store: Store,
   catalog: Catalog,
   { account, family }: { readonly account: string; readonly family: string },
-  holdBackMs = defaultHoldBackMs,
+  holdBackMs: number,
 ): Promise<KnownUntil> {
-  const query = `
-    SELECT toString(least(
+  const until = `least(
         now64(6, 'UTC') - toIntervalMillisecond({holdBackMs:UInt32}),
-        (${earliestTurn}) - INTERVAL 1 MICROSECOND)) AS changedUntil,
-      if(toUInt64(namesAt) > 0, toString(namesAt + INTERVAL ${namesFollowWithinSeconds} SECOND), '') AS namesChangedAt
+        (${earliestTurn}) - INTERVAL 1 MICROSECOND)`;
+  const shownAt = `namesAt + INTERVAL ${namesFollowWithinSeconds} SECOND`;
+  const query = `
+    SELECT ${rfc3339(until)} AS changed_until,
+      if(toUInt64(namesAt) > 0, ${rfc3339(shownAt)}, NULL) AS names_changed_at
     FROM (SELECT arrayMax([${namesChangedAt(catalog, family).join(', ')}]) AS namesAt)`;
   const [row] = await select<KnownUntil>(
     store,

@@ -58,14 +58,5 @@ export async function changesSince(
   const range = { start: everyDay.first, end: everyDay.last };
   const plan = planReport(catalog, breakdown, account, range, routing);
   const days = compileChangedDays(plan, microsecondsOf(since));
-  return {
-    changed_until: rfc3339(known.changedUntil),
-    names_changed_at: known.namesChangedAt === '' ? null : rfc3339(known.namesChangedAt),
-    days: await reader.rows<ChangedDay>(days, { signal }),
-  };
-}
-
-/** @param time `yyyy-mm-dd hh:mm:ss.ffffff` */
-function rfc3339(time: string): string {
-  return `${time.replace(' ', 'T')}Z`;
+  return { ...known, days: await reader.rows<ChangedDay>(days, { signal }) };
 }
