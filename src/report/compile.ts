@@ -205,20 +205,22 @@ function shardSettings(routing: ShardRouting | undefined): Record<string, number
 /** The statement that lists the unconfirmed days of the range, ascending, one column `day`. */
 export function compileUnconfirmedDates(plan: Plan): ReadStatement {
   const { family } = plan.breakdown;
+  const params = dayParameters({ ...plan, compared: undefined });
+  // Without events it reads too little for a second thread to pay off.
+  const settings = { max_threads: 1, ...readSettings(plan) };
   if (plan.closed) {
-    const ofThen = [
+    const query = [
       'SELECT DISTINCT day FROM (',
       'SELECT account_id, revision, u.1 AS family, u.2 AS day FROM closes ARRAY JOIN unconfirmed AS u)',
       `WHERE ${owned} AND ${inRevisions} AND family = '${family}' ORDER BY day`,
     ].join('\n');
-    const params = { ...dayParameters({ ...plan, compared: undefined }), revisions: plan.closed };
-    return { query: ofThen, params, settings: { max_threads: 1, ...readSettings(plan) } };
+    return { query, params: { ...params, revisions: plan.closed }, settings };
   }
+  const grouped = 'GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day';
   if (plan.past) {
-    const ofThen = unconfirmedThen(plan, plan.past);
     return {
-      query: `SELECT day FROM (\n${ofThen})\nGROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day`,
-      params: { ...dayParameters({ ...plan, compared: undefined }), ...momentParameters(plan) },
+      query: `SELECT day FROM (\n${unconfirmedThen(plan, plan.past)})\n${grouped}`,
+      params: { ...params, ...momentParameters(plan) },
       settings: readSettings(plan),
     };
   }
@@ -229,12 +231,7 @@ export function compileUnconfirmedDates(plan: Plan): ReadStatement {
     'UNION ALL',
     'SELECT day, toDateTime64(0, 6) AS unconfirmed_at, c.confirmed_at AS confirmed_at',
     `FROM confirmations AS c WHERE ${owned})`,
-    'GROUP BY day HAVING max(unconfirmed_at) > max(confirmed_at) ORDER BY day',
+    grouped,
   ].join('\n');
-  // It reads too little for a second thread to pay off.
-  return {
-    query,
-    params: dayParameters({ ...plan, compared: undefined }),
-    settings: { max_threads: 1, ...readSettings(plan) },
-  };
+  return { query, params, settings };
 }
