@@ -7,7 +7,7 @@ import { type EventLine, event, load } from './events.ts';
 import { onEveryShard, type TestStore } from './store.ts';
 
 export interface ChunksInDoubt {
-  /** Three hundred events of three months. */
+  /** Three hundred events of two months. */
   events(): EventLine[];
   /** Loads events by a loader that died before it could note what was acknowledged; rollups were rebuilt since. */
   leaveInDoubt(lines: readonly EventLine[], options?: { readonly dedupe?: boolean }): Promise<void>;
@@ -32,7 +32,7 @@ export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
   const events = (): EventLine[] =>
     Array.from({ length: 300 }, (_, n) =>
       event({
-        event_time: `2026-0${1 + (n % 3)}-05T00:00:00Z`,
+        event_time: `2026-0${1 + (n % 2)}-05T00:00:00Z`,
         campaign_id: `campaign-${n % 5}`,
         quantity: 2,
       }),

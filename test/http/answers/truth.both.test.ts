@@ -265,10 +265,10 @@ async function restorePartition(store: Store): Promise<void> {
 describe('on one node', () => {
   expectTruth(
     useStore(),
-    thorough ? { seed: 2, changes: 60, services: 3 } : { seed: 1, changes: 4, services: 2 },
+    thorough ? { seed: 2, changes: 24, services: 3 } : { seed: 1, changes: 4, services: 2 },
   );
 });
 
 describe.runIf(thorough)('on three shards', () => {
-  expectTruth(useClusterStore(useCluster(3)), { seed: 5, changes: 16, services: 2, cluster: true });
+  expectTruth(useClusterStore(useCluster(3)), { seed: 5, changes: 8, services: 2, cluster: true });
 });

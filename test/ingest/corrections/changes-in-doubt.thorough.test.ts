@@ -8,7 +8,7 @@ import { useStore } from '../../support/store.ts';
 const db = useStore();
 const { events, leaveInDoubt, leaveInDoubtAtRestart, mutate } = useChunksInDoubt(db);
 const { listed, storeTime } = useChanges(useService(db), db);
-const days = ['2026-01-05', '2026-02-05', '2026-03-05'];
+const days = ['2026-01-05', '2026-02-05'];
 
 /** A loader died before it could note what was acknowledged. */
 async function leaveSent(lines: readonly EventLine[]): Promise<void> {
