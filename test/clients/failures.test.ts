@@ -105,6 +105,21 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
     expect(pauses[1]).toBeGreaterThan(0.7);
   });
 
+  test.each(does)(
+    '%s once where a page of a proxy answers with 200, and says what answered',
+    async (does) => {
+      server.answers((response) => {
+        response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
+        response.end('<!doctype html>\n<title>Sign in</title>\n');
+      });
+      expect(await client({ does, tries: 3 })).toMatchObject({
+        ...{ error: 'AdtallyError', status: 200, code: 'unknown', pauses: [] },
+        text: 'what answered is not adtally: it sent text/html; charset=utf-8',
+      });
+      expect(server.requests).toBe(1);
+    },
+  );
+
   test.each(does)('%s nothing of what is no URL, and says so at once', async (does) => {
     for (const url of ['nonsense', 'localhost:8080', 'ftp://127.0.0.1:1', 'http://a b']) {
       const { error, text, pauses } = await client({ does, url });

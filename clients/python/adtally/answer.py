@@ -87,9 +87,13 @@ def ask_once(url: str, token: str, body: bytes, headers: Mapping[str, str], time
         path = f"{address.path}?{address.query}" if address.query else address.path
         connection.request("POST", path, body, {**headers, "authorization": f"Bearer {token}"})
         response = connection.getresponse()
-        if response.status == 200:
-            return Answer(connection, response)
-        raise _refusal(response)
+        if response.status != 200:
+            raise _refusal(response)
+        sent = response.getheader("content-type") or ""
+        # A page of a proxy, such as one to sign in.
+        if sent.startswith("text/"):
+            raise AdtallyError(200, {"detail": f"what answered is not adtally: it sent {sent}"})
+        return Answer(connection, response)
     except BaseException:
         connection.close()
         raise

@@ -57,6 +57,12 @@ export async function* pieces(
 async function begin(url: string, init: RequestInit, fetch: AnswerOptions['fetch']): Promise<Response> {
   const response = await fetch(url, init).catch(noAnswer);
   if (response.status !== 200) throw await refusalOf(response);
+  const type = response.headers.get('content-type');
+  // A page of a proxy, such as one to sign in.
+  if (type?.startsWith('text/')) {
+    await response.body?.cancel();
+    throw new AdtallyError(200, { detail: `what answered is not adtally: it sent ${type}` });
+  }
   return response;
 }
 
