@@ -3,6 +3,8 @@ import { lines, Oracle, type Range, type Recount, type Row } from '../oracle.ts'
 import type { Dice } from '../round-files.ts';
 
 export const range: Range = { start: '2026-01-01', end: '2026-12-31' };
+/** Where books that are alone have their days. */
+export const ownDays = '2026-04-01..2026-04-30';
 
 /** What is loaded at once or not at all: three events of one month. Its bit says that an account has it. */
 export interface Unit {
@@ -24,6 +26,8 @@ export interface Book {
   readonly account: string;
   readonly name: string;
   readonly versions: readonly Version[];
+  /** Its days have no events of other books: its next version takes the place of whatever is there on them. */
+  readonly isAlone: boolean;
 }
 
 /** Bits of units. */
@@ -57,15 +61,17 @@ export class Books {
     this.account = account;
     for (let n = 0; n < 3; n++) {
       const counts = [1 + dice.below(2), 1];
+      const isAlone = n === 2;
+      const month = () => (isAlone ? 4 : 1 + dice.below(3));
       const versions = counts.map((count, version) =>
-        this.#version(`${n}-${version}`, count, dice, n + version === 0 ? 1 : 0),
+        this.#version(`${n}-${version}`, count, month, n + version === 0 ? 1 : 0),
       );
-      this.list.push({ account, name: `${n}`, versions });
+      this.list.push({ account, name: `${n}`, versions, isAlone });
     }
   }
 
-  #version(name: string, count: number, dice: Dice, wrong: number): Version {
-    const made = (of: number) => Array.from({ length: of }, () => this.#unit(dice));
+  #version(name: string, count: number, month: () => number, wrong: number): Version {
+    const made = (of: number) => Array.from({ length: of }, () => this.#unit(month()));
     const [units, rejected] = [made(count), made(wrong)];
     const text = [
       ...units.flatMap(({ events }) => events),
@@ -74,9 +80,8 @@ export class Books {
     return { name, units, rejected, text: text.map(padded).join('') };
   }
 
-  #unit(dice: Dice): Unit {
+  #unit(month: number): Unit {
     const n = this.#units.length;
-    const month = 1 + dice.below(3);
     const days = [0, 1, 1].map((more) => `2026-0${month}-1${(n % 8) + more}`);
     const quantity = base ** n;
     const events = days.map((day, k) => {

@@ -5,7 +5,7 @@ import { select } from '../../../clickhouse/client.ts';
 import { retrying } from '../../../clickhouse/retry.ts';
 import { chunkBytes } from '../chunk-options.ts';
 import type { Dice } from '../round-files.ts';
-import { type Book, bitsOf, corrected, unitBytes, type Version } from './books.ts';
+import { type Book, bitsOf, corrected, ownDays, unitBytes, type Version } from './books.ts';
 import type { Part } from './judge.ts';
 import { type CommandGround, type Performed, perform } from './perform.ts';
 
@@ -14,8 +14,8 @@ class Shelf {
   readonly book: Book;
   /** Which version is loaded or taken back now: a replacement moves on, and back when all of it is taken back. */
   version = 0;
-  /** The load that a replacement was to replace; undefined when none was begun, or it has said that it is done. */
-  replacing: string | undefined;
+  /** What a replacement was to replace, as options; undefined when none was begun, or it has said that it is done. */
+  replacing: readonly string[] | undefined;
   /** The command of a replay; undefined when none was begun, or it has said that it is done. */
   replaying: readonly string[] | undefined;
   /** When the last command ended that did not say what it did; NaN once a later one is done. */
@@ -61,7 +61,7 @@ export class Writers {
     if (what < 65 && !shelf.isOpen && this.#versionOf(shelf).rejected.length > 0) {
       return this.#alone(shelf, () => this.#replay(shelf));
     }
-    if (what < 82 || shelf.isOpen || shelf.version > 0)
+    if (what < 82 || (shelf.isOpen && !shelf.book.isAlone) || shelf.version > 0)
       return this.#alone(shelf, () => this.#takeBack(shelf));
     return this.#alone(shelf, () => this.#replace(shelf, dice));
   }
@@ -116,10 +116,11 @@ export class Writers {
     return told;
   }
 
-  /** All that was loaded of a book. */
+  /** All that was loaded of a book; where days of it were replaced, also the loads that are known to have had them. */
   async #takeBack(shelf: Shelf): Promise<void> {
-    const { units, rejected } = this.#versionOf(shelf);
-    const bits = [...units, ...rejected].map(({ bit }) => bit);
+    const { book } = shelf;
+    const versions = book.isAlone ? book.versions : [this.#versionOf(shelf)];
+    const bits = versions.flatMap(({ units, rejected }) => [...units, ...rejected]).map(({ bit }) => bit);
     const loads = (await this.#loadsOf(shelf)).map(({ load }) => load).toReversed();
     const last = loads.at(-1);
     if (last === undefined) return;
@@ -135,6 +136,7 @@ export class Writers {
       shelf,
       ['unload', last],
       parts.map((removes) => ({ adds: 0, removes })),
+      isGone ? 'all' : 'some',
     );
     // The file that was replaced counts as new then.
     if (isDone && isGone) Object.assign(shelf, { version: 0, hasLoads: false });
@@ -159,27 +161,23 @@ export class Writers {
     return told;
   }
 
-  /** The next version in the place of the one that is loaded, if one load has all of it; refused where rows of it were replayed. */
+  /**
+   * The next version in the place of the one that is loaded, if one load has all of it, or of all that is there on its days. Refused
+   * where rows of it were replayed, or some of it is in doubt.
+   */
   async #replace(shelf: Shelf, dice: Dice): Promise<string> {
     const [old, next] = shelf.book.versions as [Version, Version];
     if (shelf.replacing === undefined) {
       const [first, ...others] = await this.#loadsOf(shelf);
-      if (!first || others.some(({ kind }) => kind !== 'replay') || shelf.isOpen) return '';
-      shelf.replacing = first.load;
+      if (!first) return '';
+      if (shelf.book.isAlone) shelf.replacing = ['--replaces-days', ownDays, '--of', shelf.book.account];
+      else if (shelf.isOpen || others.some(({ kind }) => kind !== 'replay')) return '';
+      else shelf.replacing = ['--replaces', first.load];
       shelf.version = 1;
     }
     const path = await this.#file(shelf, next);
     const bytes = unitBytes * dice.one([1, 8]);
-    const args = [
-      'ingest',
-      'events',
-      '--quiet',
-      chunkBytes,
-      `${bytes}`,
-      '--replaces',
-      `${shelf.replacing}`,
-      path,
-    ];
+    const args = ['ingest', 'events', '--quiet', chunkBytes, `${bytes}`, ...shelf.replacing, path];
     const parts = [{ removes: bitsOf(old.units), adds: bitsOf(next.units) }];
     const { isDone, isRefused, told } = await this.#command(shelf, args, parts);
     if (isDone || isRefused) shelf.replacing = undefined;
@@ -219,7 +217,8 @@ export class Writers {
 
   async #loadsOf({ book, version }: Shelf): Promise<{ readonly load: string; readonly kind: string }[]> {
     const { session, folder } = this.#ground;
-    const prefix = join(folder, `${book.account.replaceAll('/', '-')}-${book.versions[version]?.name}.`);
+    const name = book.isAlone ? `${book.name}-` : `${book.versions[version]?.name}.`;
+    const prefix = join(folder, `${book.account.replaceAll('/', '-')}-${name}`);
     const query = `SELECT load_id AS load, toString(kind) AS kind FROM loads FINAL
       WHERE (startsWith(file, {prefix:String}) AND kind != 'rebuild'
           OR file IN (SELECT concat('replay of ', load_id) FROM loads WHERE startsWith(file, {prefix:String})))
