@@ -24,7 +24,6 @@ import { OwnSchedules } from '../schedules/own.ts';
 import { agree, unsubscribe } from '../schedules/schedules.ts';
 import { AccountCache } from './access/account-cache.ts';
 import { Limiter } from './access/limiter.ts';
-import { openRedis } from './access/redis.ts';
 import { signInOf } from './access/sign-in/sign-in.ts';
 import { createApp } from './app.ts';
 import { reachable } from './mcp/own-service.ts';
@@ -113,7 +112,7 @@ export async function startService(
   const outcomes = new ReportOutcomes(reader, {
     onError: warnOf('outcomes of reports not read from system.query_log'),
   });
-  const redis = config.redisUrl ? openRedis(config.redisUrl, log) : undefined;
+  const redis = await redisOf(config, log);
   const traces = await openTraces(config);
   const closeAll = async () => {
     stopping.abort();
@@ -226,6 +225,13 @@ export async function startService(
     await closeAll();
     throw error;
   }
+}
+
+/** Loads the client only where there is a Redis: it takes 4 MB. */
+async function redisOf({ redisUrl }: Config, log: Logger): Promise<Redis | undefined> {
+  if (!redisUrl) return undefined;
+  const { openRedis } = await import('./access/redis.ts');
+  return openRedis(redisUrl, log);
 }
 
 function measure(
