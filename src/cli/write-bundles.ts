@@ -11,13 +11,26 @@ import manifest from '../../package.json' with { type: 'json' };
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Packages that every load needs; others stay where npm installs them. */
+/** Packages that every load or service needs; others stay where npm installs them. */
 const bundled: readonly string[] = [
   '@clickhouse/client',
+  '@hono/node-server',
+  '@opentelemetry/api',
+  '@rgrove/parse-xml',
   'commander',
   'csv-parse',
+  'fflate',
   'fzstd',
+  'hono',
   'hyparquet',
+  'jose',
+  'leven',
+  'lru-cache',
+  'negotiator',
+  'openid-client',
+  'picomatch',
+  'prom-client',
+  'rate-limiter-flexible',
   'tinyglobby',
   'xxhash-wasm',
   'zod',

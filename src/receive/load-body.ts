@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { shownRejects } from '../../ingest/delivery/chunk-outcome.ts';

@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
-import { z } from 'zod';
+import * as z from 'zod';
 import { startProcess } from '../support/process.ts';
 
 // Peers may have to be installed first; the others need what the tests need.

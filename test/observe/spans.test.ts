@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { z } from 'zod';
+import * as z from 'zod';
 import { event, load, ndjson } from '../support/events.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
