@@ -81,9 +81,8 @@ export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> 
     }
     const held = results.flatMap((result) => result.judged ?? []);
     await exchange(openLedger(store, options), load, { target, replaced, held }).catch((cause: unknown) => {
-      const advice = ': run the same command again';
-      const reason = (cause instanceof Error ? cause.message : String(cause)).replace(advice, '');
-      throw new Error(`${reason}${advice}, which completes the replacement`, { cause });
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`${reason}. The same command completes the replacement`, { cause });
     });
     await load.finish();
     return { results, loadId: load.id };

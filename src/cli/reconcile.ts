@@ -16,7 +16,6 @@ import type { Input } from '../../ingest/input/input.ts';
 import { reportTimezone } from '../../ingest/load/report-timezone.ts';
 import { type MappingFlags, readMapping } from '../../ingest/mapping/read-mapping.ts';
 import { expandFiles } from '../../ingest/places/expand-files.ts';
-import { routingOf } from '../close/verify-closes.ts';
 import { withReader } from '../close/with-reader.ts';
 import { answerOf } from '../reconcile/answer.ts';
 import { type Status, statuses } from '../reconcile/model/about.ts';
@@ -26,6 +25,7 @@ import { compileRows, compileTable, countRows, type RowCounts, type RowsAsked } 
 import { compareReport, readTheirFile, suggestedMapping, withoutOwners } from '../reconcile/their-file.ts';
 import type { TheirReport } from '../reconcile/their-rows.ts';
 import { describeVerdict } from '../reconcile/verdict.ts';
+import { allShardsOf } from '../report/all-shards.ts';
 import { accountId, day, requireRange, usage } from './command/arguments.ts';
 import { counted, exitRejected, print, say, withStore } from './command/command.ts';
 import { addMappingOptions } from './command/mapping-options.ts';
@@ -90,7 +90,7 @@ async function reconcileFile(
   const { account, from, to, tolerance } = flags;
   const { family, report } = await theirReport(store, reader, input, flags);
   const whose = { reader, catalog, family, account, namesFiles: true };
-  const where = { timezone: await reportTimezone(store), routing: await routingOf(store) };
+  const where = { timezone: await reportTimezone(store), routing: await allShardsOf(store) };
   const figures = figuresOf(family, flags.figures);
   const before = await damagedParts(store);
   const reconciled = await compareReport({ ...whose, ...where }, report, { from, to, figures }, file);

@@ -1,13 +1,12 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthName, monthOf } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
+import { allShardsOf } from '../report/all-shards.ts';
 import { readSettings } from '../report/compile.ts';
 import { sourceParameters, sumsOfAll } from '../report/from-clause.ts';
-import type { ShardRouting } from '../report/plan.ts';
 import { type AccountMonth, canonicalText, digestOf, finestPlan } from './canonical-text.ts';
 import { type Close, closesOf, manifestText } from './closes.ts';
 import { readManifest } from './manifest.ts';
@@ -34,7 +33,7 @@ export async function verifyCloses(
   { from, to }: DayRange,
   keys?: readonly PublicKey[],
 ): Promise<WrongClose[]> {
-  const routing = await routingOf(store);
+  const routing = await allShardsOf(store);
   const closes = await closesOf(store, { from: monthOf(from), to: monthOf(to) });
   const wrong: WrongClose[] = [];
   const once = new Map(closes.map((close) => [`${close.revision} ${close.month} ${close.account}`, close]));
@@ -94,10 +93,4 @@ function sumsStatement(catalog: Catalog, family: string, which: AccountMonth): R
     params: sourceParameters(adjusted),
     settings: readSettings(adjusted),
   };
-}
-
-/** Reads all shards: an account may have been moved. */
-export async function routingOf(store: Store): Promise<ShardRouting | undefined> {
-  const layout = await layoutOf(store);
-  return layout && { shards: 'all', database: store.address.database };
 }

@@ -10,8 +10,8 @@ import { closeMonth } from '../close/close-month.ts';
 import { type Close, closesOf, manifestText } from '../close/closes.ts';
 import { daysOfMonth, type Month, monthNamed } from '../close/month.ts';
 import { accountsOf, openRejectsOf, requireSoundMonth, requireWholeMonth } from '../close/unready.ts';
-import { routingOf } from '../close/verify-closes.ts';
 import { withReader } from '../close/with-reader.ts';
+import { allShardsOf } from '../report/all-shards.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { mediaTypes } from './history.ts';
 import { inTurn } from './in-turn.ts';
@@ -104,7 +104,7 @@ async function closeEach(
   { anyway, beforeLast }: { readonly anyway: boolean; readonly beforeLast: () => void | Promise<void> },
 ): Promise<z.infer<typeof outcome>> {
   const { timezone } = await requireSettings(store);
-  const routing = await routingOf(store);
+  const routing = await allShardsOf(store);
   const done: z.infer<typeof outcome> = { closed: [], unready: [] };
   for (const account of accounts) {
     const which: AccountMonth = { account, month, routing };
@@ -172,7 +172,7 @@ export const closedRows: Operation<typeof ofRevision, Rows> = {
   async run({ store }, { revision }) {
     const [close] = await closesOf(store, { revision });
     if (!close) throw unknown(revision);
-    const routing = await routingOf(store);
+    const routing = await allShardsOf(store);
     return new Rows(mediaTypes.ndjson, (out) =>
       withReader(store, (reader) => {
         const text = canonicalText(reader, catalog, { ...close, routing }, close.unconfirmed);

@@ -9,6 +9,8 @@ import {
 } from '../../clickhouse/consistency/damaged-parts.ts';
 import { namesTables } from '../../clickhouse/names-tables.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
+import { AsOfTooOld } from './as-of-moment.ts';
+import { MonthNotClosed } from './closed-months.ts';
 import { ownersOf } from './compile.ts';
 import type { Plan } from './plan.ts';
 
@@ -84,6 +86,16 @@ export class Damage {
    */
   async requireWhole(questioned: Questioned): Promise<void> {
     requireWhole(await this.parts(), questioned);
+  }
+
+  /** What work finds. What it cannot tell, a part that was set aside could have told. @throws {DamagedFigures} */
+  async orDamaged<Result>(questioned: Questioned, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof MonthNotClosed || error instanceof AsOfTooOld) await this.requireWhole(questioned);
+      throw error;
+    }
   }
 
   /** What work finds, if nothing was damaged before and after it. @throws {DamagedFigures} */

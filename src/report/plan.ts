@@ -15,7 +15,7 @@ export interface Plan {
   readonly options: ReportOptions;
   /** The dimensions of the rollup that is read: at least those of the breakdown. */
   readonly reads: readonly string[];
-  /** That a sheet names beside its money. */
+  /** Of the account's money, where it is known: a sheet, headers and the tag of an export have it. */
   readonly currency?: string | undefined;
   /** The revisions whose rows are read instead of those of today. */
   readonly closed?: readonly string[];

@@ -8,7 +8,7 @@ import { finestPlan } from '../../src/close/canonical-text.ts';
 import { closeMonth } from '../../src/close/close-month.ts';
 import { closesOf } from '../../src/close/closes.ts';
 import { monthNamed } from '../../src/close/month.ts';
-import { routingOf } from '../../src/close/verify-closes.ts';
+import { allShardsOf } from '../../src/report/all-shards.ts';
 import { close, march, useCloses } from '../support/closes.ts';
 import { type EventLine, event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
@@ -46,7 +46,7 @@ describe('a close', () => {
     const account = 'interrupted';
     await load(db.store, [of(account)]);
     const killed = () => Promise.reject(new Error('killed'));
-    const which = { account, month: 202603, routing: await routingOf(db.store) };
+    const which = { account, month: 202603, routing: await allShardsOf(db.store) };
     await closes.withReader((reader) =>
       expect(closeMonth(db.store, reader, catalog, which, { ...asIs, beforeLast: killed })).rejects.toThrow(
         'killed',
@@ -74,7 +74,7 @@ describe('a close', () => {
   test('that an interrupted one of the same rows has begun has each row once', async () => {
     const account = 'twice';
     await load(db.store, [of(account, { quantity: 7 })]);
-    const which = { account, month: 202603, routing: await routingOf(db.store) };
+    const which = { account, month: 202603, routing: await allShardsOf(db.store) };
     const killed = () => Promise.reject(new Error('killed'));
     await closes.withReader(async (reader) => {
       const interrupted = closeMonth(db.store, reader, catalog, which, { ...asIs, beforeLast: killed });

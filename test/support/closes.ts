@@ -7,10 +7,11 @@ import { Links } from '../../src/accounts/links.ts';
 import { canonicalText } from '../../src/close/canonical-text.ts';
 import { type Close, closesOf } from '../../src/close/closes.ts';
 import type { PublicKey } from '../../src/close/signature.ts';
-import { routingOf, verifyCloses, type WrongClose } from '../../src/close/verify-closes.ts';
 import { commandLine } from '../../src/operations/audit.ts';
 import { closeMonths } from '../../src/operations/closes.ts';
 import { perform } from '../../src/operations/operation.ts';
+import { verifyCloses, type WrongClose } from '../../src/close/verify-closes.ts';
+import { allShardsOf } from '../../src/report/all-shards.ts';
 import { reportFormats } from '../../src/report/formats.ts';
 import { readers } from './readers.ts';
 import type { TestService } from './service.ts';
@@ -60,7 +61,7 @@ export function useCloses(db: TestStore, service: TestService): Closes {
   async function textOf(closed: Close): Promise<string> {
     return withReader(async (reader) => {
       const chunks = [];
-      const which = { ...closed, routing: await routingOf(db.store) };
+      const which = { ...closed, routing: await allShardsOf(db.store) };
       for await (const bytes of canonicalText(reader, catalog, which, closed.unconfirmed)) chunks.push(bytes);
       return Buffer.concat(chunks).toString();
     });

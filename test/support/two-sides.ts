@@ -3,12 +3,12 @@ import { Reader } from '../../clickhouse/reader.ts';
 import { plainReading } from '../../ingest/event/reading.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
-import { routingOf } from '../../src/close/verify-closes.ts';
 import type { Status } from '../../src/reconcile/model/about.ts';
 import { reconcile } from '../../src/reconcile/reconcile.ts';
 import { compileRows, countRows, type RowCounts } from '../../src/reconcile/rows.ts';
 import { readTheirs } from '../../src/reconcile/their-rows.ts';
 import { type Verdict, verdictOf } from '../../src/reconcile/verdict.ts';
+import { allShardsOf } from '../../src/report/all-shards.ts';
 import { withFile } from './events.ts';
 import { micros } from './oracle.ts';
 import type { TestStore } from './store.ts';
@@ -123,7 +123,7 @@ export async function compare(
         reading: plainReading(file),
         judge: { reportTimezone: timezone, timezone, roundMoney: false, requireEventId: false },
       });
-      const routing = await routingOf(db.store);
+      const routing = await allShardsOf(db.store);
       const used = figures.map(() => true);
       const compared = {
         reader,

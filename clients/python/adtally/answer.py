@@ -91,7 +91,7 @@ def ask_once(url: str, token: str, body: bytes, headers: Mapping[str, str], time
             raise _refusal(response)
         sent = response.getheader("content-type") or ""
         # A page of a proxy, such as one to sign in.
-        if sent.startswith("text/"):
+        if sent.lower().startswith("text/html"):
             raise AdtallyError(200, {"detail": f"what answered is not adtally: it sent {sent}"})
         return Answer(connection, response)
     except BaseException:

@@ -59,7 +59,7 @@ async function begin(url: string, init: RequestInit, fetch: AnswerOptions['fetch
   if (response.status !== 200) throw await refusalOf(response);
   const type = response.headers.get('content-type');
   // A page of a proxy, such as one to sign in.
-  if (type?.startsWith('text/')) {
+  if (type?.toLowerCase().startsWith('text/html')) {
     await response.body?.cancel();
     throw new AdtallyError(200, { detail: `what answered is not adtally: it sent ${type}` });
   }

@@ -8,7 +8,7 @@ import { Reader } from '../../../clickhouse/reader.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
-import { routingOf } from '../../close/verify-closes.ts';
+import { allShardsOf } from '../../report/all-shards.ts';
 import { questionedBy } from '../../report/damage.ts';
 import { compileExplanation, differs } from '../../report/explain/compile-explanation.ts';
 import { explainedRow, rowKeys } from '../../report/explain/explain-request.ts';
@@ -69,7 +69,7 @@ async function explainRow(
   }
   const mapping = await validateMapping(store, await readMapping(flags));
   const days = { start_time: from, end_time: to };
-  const asked = explainedRow(catalog, family, account, { ...days, row }, await routingOf(store));
+  const asked = explainedRow(catalog, family, account, { ...days, row }, await allShardsOf(store));
   const statement = compileExplanation(asked, { withFiles: true });
   const questioned = questionedBy(asked.plan, historyTables);
   const reader = new Reader(store.address, config().reportTimeoutSeconds * 1000);

@@ -6,7 +6,7 @@ import type { ReportFormatName } from '../../report/formats.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
 import type { Plan } from '../../report/plan.ts';
 import { type ReportRequest, RequestReader } from '../../report/request.ts';
-import { answered, planOf, type ReportDeps } from '../report/handler.ts';
+import { answered, beginning, planOf, type ReportDeps } from '../report/handler.ts';
 import { exportHeaders, reportHeaders } from '../report/headers.ts';
 import { acceptedCoding } from '../report/negotiation.ts';
 import { callerOf } from '../request/caller.ts';
@@ -44,17 +44,14 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
       return c.body(null, 304, exportHeaders({ version }));
     },
     answer: async function exportHandler(c) {
+      const request = requestOf(c, requests);
+      const begun = beginning(deps);
       const signal = callerOf(c);
-      const { plan, version } = await look(c, requestOf(c, requests), signal);
-      const asked = { path, plan, format, exported: { version } };
+      const { plan, version } = await look(c, request, signal);
+      const asked = { path, plan, format, exported: { version }, ...begun };
       if (c.req.method !== 'HEAD') return answered(deps, c, asked, signal);
       const { 'Adtally-Unconfirmed-Revenue-Dates': _, ...headers } = reportHeaders(
-        {
-          ...asked,
-          lastUpdateTime: deps.lastUpdateTime(),
-          lastLoad: deps.lastLoad(),
-          cache: 'fwd=method',
-        },
+        { ...asked, lastLoad: deps.lastLoad(), cache: 'fwd=method' },
         { unconfirmedDates: [], summary: {} },
         acceptedCoding(c),
       );
@@ -63,7 +60,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
   };
 }
 
-/** An answer depends on the statement, on the data of the store, and on the release that writes it. */
+/** An answer depends on its statement, the data of the store, the currency, which `ofStore` has, and the release that writes it. */
 function versionOf(plan: Plan, format: ReportFormatName, ofStore: string): string {
   const statement = compileReport(plan, { lastUpdateTime: '', unconfirmedDates: [] }, format);
   return createHash('sha256')

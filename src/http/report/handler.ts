@@ -5,8 +5,7 @@ import type { Context, Handler } from 'hono';
 import type { Breakdown, Endpoint } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import type { Reader } from '../../../clickhouse/reader.ts';
-import { AsOfTooOld, asOf } from '../../report/as-of-moment.ts';
-import { MonthNotClosed } from '../../report/closed-months.ts';
+import { asOf } from '../../report/as-of-moment.ts';
 import { type Damage, questionedBy } from '../../report/damage.ts';
 import type { Answers, Asking } from '../../report/kept/answers.ts';
 import { brokeOff } from '../../report/kept/collect.ts';
@@ -64,26 +63,31 @@ export function report(
   return async function reportHandler(c) {
     const format = acceptedFormat(c);
     const request = requestOf(c);
+    const begun = beginning(deps);
     const signal = callerOf(c);
     const plan = await planOf(deps, c.get('account'), breakdown, request, signal);
-    return answered(deps, c, { path, plan, format }, signal);
+    return answered(deps, c, { path, plan, format, ...begun }, signal);
   };
 }
+
+/** When a report was asked for: its `last_update_time`, and what performance.now() told. */
+export const beginning = (deps: ReportDeps) => ({
+  lastUpdateTime: deps.lastUpdateTime(),
+  startedAt: performance.now(),
+});
 
 /** Answers with a report, from memory or computed. @param signal of the caller */
 export async function answered(
   deps: ReportDeps,
   c: Context<HttpEnv>,
-  asked: Pick<ReportFacts, 'path' | 'plan' | 'format' | 'exported'>,
+  { startedAt, ...asked }: Omit<ReportFacts, 'lastLoad' | 'cache'> & { readonly startedAt: number },
   signal: AbortSignal,
 ): Promise<Response> {
   const { answers, gate } = deps;
   const { plan, format } = asked;
-  const startedAt = performance.now();
-  const lastUpdateTime = deps.lastUpdateTime();
   const found = await answers.find(plan, format);
   deps.onFound(found.status);
-  const facts = { ...asked, lastUpdateTime, lastLoad: deps.lastLoad(), cache: found.status };
+  const facts = { ...asked, lastLoad: deps.lastLoad(), cache: found.status };
   if (found.answer) return sendKept(c, found.answer, facts, startedAt);
   const { ask } = found;
   const computing = { c, deps, facts, startedAt, ask, signal };
@@ -117,14 +121,9 @@ export async function planOf(
   const currency = currencyOf(account);
   const today = planReport(catalog, breakdown, account, range, routingOf(account), { ...asked, currency });
   const inPlace = (work: () => Promise<void>) => gate.within(account, 'large', signal, work);
-  try {
-    return await asOf(reader, today, { signal, inPlace, timeoutSeconds });
-  } catch (error) {
-    // What is damaged could have told it.
-    if (error instanceof MonthNotClosed || error instanceof AsOfTooOld)
-      await damage.requireWhole(questionedBy(today));
-    throw error;
-  }
+  return damage.orDamaged(questionedBy(today), () =>
+    asOf(reader, today, { signal, inPlace, timeoutSeconds }),
+  );
 }
 
 /** A report that has to be computed. */
@@ -132,7 +131,7 @@ interface Computing {
   readonly c: Context<HttpEnv>;
   readonly deps: ReportDeps;
   readonly facts: ReportFacts;
-  /** When it was looked for, as performance.now() tells. */
+  /** When it was asked for, as performance.now() tells. */
   readonly startedAt: number;
   readonly ask: Asking;
   /** Of the caller. */
@@ -151,7 +150,7 @@ async function collected(
   const { reader, timeoutSeconds } = deps;
   const givenUp = new AbortController();
   const timer = setTimeout(() => {
-    ask.isSlow();
+    ask.tookLong();
     if (size === 'small') givenUp.abort();
   }, slowMs);
   const queryId = crypto.randomUUID();
@@ -167,7 +166,10 @@ async function collected(
     });
     return await ask.collect(queryId, report, signal);
   } catch (error) {
-    if (givenUp.signal.aborted && !signal.aborted) return undefined;
+    const tookTooLong = givenUp.signal.aborted && !signal.aborted;
+    // Nobody waits for its other statements, nor for those that would still begin.
+    givenUp.abort();
+    if (tookTooLong) return undefined;
     throw error;
   } finally {
     clearTimeout(timer);
@@ -182,6 +184,8 @@ async function streamed(
   const { reader, timeoutSeconds } = deps;
   const { plan, format, lastUpdateTime, cache } = facts;
   const query = crypto.randomUUID();
+  // Others who ask the same do not wait until the caller has read all of it.
+  ask.end();
   // Before the rows, because ClickHouse writes the whole envelope, and compresses it.
   const unconfirmedDates = await ask.unconfirmedDates(signal);
   const { body, coding, summary } = await streamReport(reader, plan, {

@@ -37,14 +37,14 @@ export interface Asking {
    */
   collect(query: string, report: Promise<ReportStream>, signal: AbortSignal): Promise<Answer | undefined>;
   /**
-   * To be called before anything is sent of what was not collected.
+   * To be called before anything is sent of what was not collected; `collect` calls it.
    * @throws {AsOfTooOld}
    * @throws {DamagedFigures}
    */
   requireTrue(signal: AbortSignal): Promise<void>;
-  /** To be called when it has been at work for long. */
-  isSlow(): void;
-  /** To be called in the end, however it ends: others may be waiting. */
+  /** To be called when it has been at work for long: those like it begin as large. */
+  tookLong(): void;
+  /** To be called when it will not be collected any more, however it ends: others may be waiting. */
   end(): void;
 }
 
@@ -141,7 +141,8 @@ export class Answers {
     const unconfirmedDates = async (signal: AbortSignal) =>
       this.#days.of(plan, (await soon(to?.current))?.ofUnconfirmedDays(plan), signal);
     const requireTrue = async (signal: AbortSignal) => {
-      await requireSameThen(reader, plan, { signal, timeoutSeconds });
+      const sameThen = () => requireSameThen(reader, plan, { signal, timeoutSeconds });
+      await damage.orDamaged(questionedBy(plan), sameThen);
       // The state tells of damage, too, and is mostly there already.
       await soon(to?.current);
       await damage.requireWhole(questionedBy(plan));
@@ -173,7 +174,7 @@ export class Answers {
         settle(answer);
         return answer;
       },
-      isSlow: () => sizes.add('slow', plan, format),
+      tookLong: () => sizes.add('slow', plan, format),
       end: settle,
     };
     return { status, ask };

@@ -23,7 +23,8 @@ export class UnconfirmedDays {
     const { breakdown, routing, account, days } = plan;
     const key = `days ${breakdown.family} ${routing?.shards} ${account}`;
     const kept = this.#kept.get(key);
-    const all = (kept?.state === state && kept.days) || (await this.#readAll(plan, state, key));
+    const all =
+      (kept?.state === state && kept.days) || (await unlessAborted(signal, this.#readAll(plan, state, key)));
     return all.filter((day) => day >= days.first && day <= days.last);
   }
 
@@ -48,4 +49,14 @@ export class UnconfirmedDays {
     const rows = await this.#reader.rows<{ day: string }>(statement, signal ? { signal } : {});
     return rows.map(({ day }) => day);
   }
+}
+
+/** Others go on to wait for what a caller who has left asked for. */
+function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    if (signal.aborted) leave();
+    signal.addEventListener('abort', leave);
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
 }
