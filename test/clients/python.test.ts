@@ -48,6 +48,20 @@ async function python(url: string, token: string, ...lines: readonly string[]): 
 const ask = async (...lines: readonly string[]) =>
   python(`${service.url}/`, await service.token('advertiser'), ...lines);
 
+test('a data frame is made of CSV, where a campaign may be called NA', async () => {
+  const [frame] = await ask(
+    'class pandas:',
+    '    @staticmethod',
+    '    def read_csv(text, **options): return [text.read().decode(), options]',
+    'sys.modules["pandas"] = pandas',
+    `show(client().df('campaigns/device_date', ${march}))`,
+  );
+  const [text, options] = frame as [string, object];
+  expect(text.split('\n')[0]).toContain('"device"');
+  expect(text).toContain('123456789.000001');
+  expect(options).toEqual({ keep_default_na: false });
+});
+
 test('rows, report and Arrow table say the same, and amounts are exact', async () => {
   const [rows, exact, report, days, arrow] = await ask(
     `rows = list(client().rows('campaigns/device_date', ${march}))`,

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { reportFormats } from '../../../src/report/formats.ts';
 import { insertLarge } from '../../support/accounts.ts';
 import { event, load } from '../../support/events.ts';
 import { useService } from '../../support/service.ts';
@@ -29,7 +30,7 @@ beforeAll(async () => {
     event({ advertiser_id: 'little', spend: '1' }),
     event({ advertiser_id: 'sluggish', spend: '2' }),
   ]);
-  await insertLarge(db.store, ['large', 'unlucky'], 20_000);
+  await insertLarge(db.store, ['large', 'unlucky', 'crowded'], 20_000);
 });
 beforeEach(() => {
   sent = [];
@@ -115,4 +116,45 @@ test('when the days of a large report cannot be read, nobody asks for its rows',
     expect(broken.status).toBe(500);
     expect(await broken.json()).toMatchObject({ code: 'internal_error' });
   }
+});
+
+test('when the days of a short report cannot be read, its other statements end and none begins', async () => {
+  await load(db.store, [event({ advertiser_id: 'hapless', spend: '4' })]);
+  const range = { start_time: '2026-03-01', end_time: '2026-03-31', totals: true };
+  for (const accept of ['text/csv', reportFormats.xlsx.mediaType]) {
+    sent = [];
+    // The summary, behind which the rows would be asked for.
+    hold = (passing) => (isReport(passing) ? once(passing.left, 'abort') : 0);
+    const answer = await service.post('/v1/campaigns', 'hapless', range, { accept });
+    expect(await answer.json()).toMatchObject({ status: 500, code: 'store_unavailable' });
+    await expect.poll(() => sent.map(({ left }) => left.aborted)).toEqual([true, true]);
+  }
+});
+
+test('nobody waits until another has read an equal report, if that is sent as it comes', async () => {
+  const range = { start_time: '2026-01-01', end_time: '2026-12-31' };
+  const ask = () => service.post(finest, 'crowded', range);
+  let release: () => void = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let [isShortKnown, isHeld] = [false, false];
+  hold = (passing) => {
+    const priority = isReport(passing) && passing.settings.get('priority');
+    if (priority === '1' && passing.settings.get('param_last') === range.end_time)
+      return once(passing.left, 'abort');
+    if (priority !== '2' || !isShortKnown || isHeld) return;
+    isHeld = true;
+    return released;
+  };
+  const first = ask();
+  await expect.poll(() => sent.some(isReport)).toBe(true);
+  const second = ask();
+  expect((await service.report(finest, 'crowded', '2026-01-01', '2026-01-05')).rows).toHaveLength(20_000);
+  isShortKnown = true;
+  // The first was given up as a small one, and is known to be too long to be collected.
+  expect((await second).status).toBe(200);
+  expect(isHeld).toBe(true);
+  release();
+  expect((await first).status).toBe(200);
 });
