@@ -154,8 +154,9 @@ test('only where no close tells what a report asks for, what is damaged may be w
   const asked = { options: { as_of: 'closed' }, reads: endpoint.breakdown.dimensions };
   const request = { range: { start: '0001-01-01', end: '0001-01-31' }, ...asked };
   const ask = (rows: Promise<object[]>, told: Promise<void>) => {
+    const damage = Object.assign(Object.create(Damage.prototype), { requireWhole: () => told });
     const deps: unknown = {
-      ...{ catalog, reader: { rows: () => rows }, damage: { requireWhole: () => told } },
+      ...{ catalog, reader: { rows: () => rows }, damage },
       ...{ routingOf: () => undefined, currencyOf: () => undefined },
     };
     return planOf(deps as ReportDeps, 'a', endpoint.breakdown, request, new AbortController().signal);
