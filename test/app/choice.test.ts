@@ -226,6 +226,34 @@ test('until when there is data is said of all rows up to now, and of no part of 
   expect(await fresh.textContent()).not.toContain('Data until');
 });
 
+test.each(['day', 'week', 'month'])('of all years, each %s is drawn that rows are in', async (grain) => {
+  const page = await browser.open(await signedIn(`&days=0001-01-01/9999-12-31&each=${grain}`));
+  await whole(page);
+  const plot = page.locator('.plot');
+  const points = Number(await plot.getAttribute('aria-valuemax')) + 1;
+  expect(points).toBeLessThan(4);
+  if (grain === 'day') expect(points).toBe(3);
+  expect(await plot.getAttribute('aria-valuetext')).not.toContain('No rows');
+  expect(browser.complaints).toEqual([]);
+});
+
+test('a year of which there can be no rows is not taken from the fields of days', async () => {
+  const page = await browser.open(await signedIn('&compare=previous_period'));
+  await whole(page);
+  const before = page.url();
+  await page.locator('.range summary').click();
+  await page.locator('#first-day').fill('0026-11-01');
+  await page.locator('.range form button').click();
+  expect(page.url()).toBe(before);
+  await page.keyboard.press('Escape');
+  await page.getByLabel('Compare with').selectOption('Other days …');
+  await whole(page);
+  const compared = page.url();
+  await page.getByLabel('Compared from').fill('0026-11-01');
+  await page.getByLabel('Compared from').blur();
+  expect(page.url()).toBe(compared);
+});
+
 test('where the browser keeps nothing for the page it works until it is closed', async () => {
   const page = await browser.open(`${service.url}/app`);
   await page.addInitScript(() => {

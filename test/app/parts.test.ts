@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { decimalText, percentChange, ratio } from '../../src/app/arrow/decimal.ts';
 import { digitsKept } from '../../src/app/rows/asked.ts';
-import { isPart, presets } from '../../src/app/state/ranges.ts';
+import { drawnOf, isPart, periodsOf, presets } from '../../src/app/state/ranges.ts';
 import { bodyOf, pathOf } from '../../src/app/state/request.ts';
 import {
   comparedDaysOf,
@@ -139,6 +139,30 @@ test.each([
   ['month', '2028-02-02', '2028-02-29', true],
 ] as const)('a %s from %s to %s is a part: %s', (each, start, end, part) => {
   expect(isPart({ start, end }, each)).toBe(part);
+});
+
+test.each(['day', 'week', 'month'] as const)('each %s ends with the year 9999', (each) => {
+  const periods = periodsOf({ start: '9999-11-30', end: '9999-12-31' }, each);
+  expect([periods[0]?.start, periods.at(-1)?.end]).toEqual(['9999-11-30', '9999-12-31']);
+});
+
+test('months of the first century are those of that century', () => {
+  expect(periodsOf({ start: '0026-01-31', end: '0026-03-01' }, 'month')).toEqual([
+    { start: '0026-01-31', end: '0026-01-31' },
+    { start: '0026-02-01', end: '0026-02-28' },
+    { start: '0026-03-01', end: '0026-03-01' },
+  ]);
+});
+
+test('of a far range the part that has rows is drawn, of another all of it', () => {
+  const far = { start: '0001-01-01', end: '9999-12-31' };
+  const starts = ['2026-11-09', '2026-10-26', '2026-11-02'];
+  expect(drawnOf(far, starts, 'day')).toEqual({ start: '2026-10-26', end: '2026-11-09' });
+  expect(drawnOf(far, starts, 'week')).toEqual({ start: '2026-10-26', end: '2026-11-15' });
+  expect(drawnOf({ ...far, end: '2026-11-10' }, starts, 'week').end).toBe('2026-11-10');
+  expect(drawnOf(far, [], 'month')).toEqual({ start: '0001-01-01', end: '0001-01-31' });
+  const year = { start: '2026-01-01', end: '2026-12-31' };
+  expect(drawnOf(year, starts, 'day')).toBe(year);
 });
 
 test('any colour of a network can be read, on light and on dark', () => {

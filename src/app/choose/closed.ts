@@ -1,13 +1,12 @@
 import { button, el } from '../parts/dom.ts';
 import { asked } from '../rows/asked.ts';
-import { periodsOf } from '../state/ranges.ts';
 import type { Session } from '../state/session.ts';
 import { type Choose, daysOf, type State } from '../state/state.ts';
 import { momentText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
 interface Closes {
-  /** Newest first. */
+  /** Of months that have days of the range, newest first. */
   readonly closes: readonly { readonly month: string; readonly closed_at: string }[];
 }
 
@@ -57,8 +56,8 @@ export class Closed {
     const found = await asked<Closes>(`/v1/${state.family}/closes`, this.session, range);
     if (about !== this.about) return;
     const closes = 'result' in found ? found.result.closes : [];
-    const months = periodsOf({ start, end }, 'month').map((month) => month.start.slice(0, 7));
-    const areClosed = months.every((month) => closes.some((close) => close.month === month));
+    const closed = new Set(closes.map(({ month }) => month));
+    const areClosed = closed.size === monthOf(end) - monthOf(start) + 1;
     // A service that did not answer is asked again.
     this.know('result' in found ? about : '', areClosed ? closes[0]?.closed_at : undefined);
   }
@@ -76,3 +75,6 @@ export class Closed {
     this.at.textContent = closedAt === undefined ? '' : text.closed.at(momentText(Date.parse(closedAt)));
   }
 }
+
+/** The months since the year 0. */
+const monthOf = (day: string) => 12 * Number(day.slice(0, 4)) + Number(day.slice(5, 7));

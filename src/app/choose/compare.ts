@@ -1,11 +1,14 @@
 import { el } from '../parts/dom.ts';
-import { isDay } from '../state/ranges.ts';
+import { isDay, storedDays } from '../state/ranges.ts';
 import { type Choose, comparedDaysOf, comparisons, daysFrom, type State } from '../state/state.ts';
 import { wordOf } from '../words/labels.ts';
 import { rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
 const own = 'own';
+
+/** While a year is typed, it is another one after each digit. */
+const isStored = ({ value, validity }: HTMLInputElement) => isDay(value) && validity.valid;
 
 /** What the report is compared with: days before it that have a name, or others. Both ends are always in sight. */
 export function compareField(choose: Choose, today: string) {
@@ -23,17 +26,19 @@ export function compareField(choose: Choose, today: string) {
   const days = el('output', { class: 'days', for: 'compare' });
   const first = el('input', {
     type: 'date',
+    ...storedDays,
     'aria-label': text.compare.first,
     onchange: () => {
-      if (state && isDay(first.value)) choose({ compare: daysFrom(first.value, state, today) });
+      if (state && isStored(first)) choose({ compare: daysFrom(first.value, state, today) });
     },
   });
   const last = el('input', {
     type: 'date',
+    ...storedDays,
     'aria-label': text.compare.last,
     onchange: () => {
       const [start, end] = [first.value, last.value];
-      if (isDay(end) && start <= end) choose({ compare: { start, end } });
+      if (isStored(first) && isStored(last) && start <= end) choose({ compare: { start, end } });
     },
   });
   const others = el('span', { class: 'others' }, first, '–', last);

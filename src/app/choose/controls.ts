@@ -1,6 +1,6 @@
 import { button, el, menu, segments, set } from '../parts/dom.ts';
 import { dimensionsOf } from '../state/fields.ts';
-import { type DayRange, isPreset, presets } from '../state/ranges.ts';
+import { type DayRange, isPreset, presets, storedDays } from '../state/ranges.ts';
 import { type Choose, daysOf, type Grain, grains, type State } from '../state/state.ts';
 import { wordOf } from '../words/labels.ts';
 import { rangeText } from '../words/locale.ts';
@@ -70,8 +70,8 @@ export class Controls {
 function rangeMenu(onchoose: (range: State['range']) => void, today: string) {
   const label = el('span', { class: 'summary' });
   const dates = el('span', { class: 'dates' });
-  const start = el('input', { type: 'date', id: 'first-day', required: true });
-  const end = el('input', { type: 'date', id: 'last-day', required: true });
+  const start = el('input', { type: 'date', id: 'first-day', required: true, ...storedDays });
+  const end = el('input', { type: 'date', id: 'last-day', required: true, ...storedDays });
   const said = el('p', { class: 'said', role: 'alert' });
   const take = (range: State['range']) => {
     details.open = false;

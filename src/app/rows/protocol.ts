@@ -94,6 +94,12 @@ export interface Slice {
   readonly unconfirmed: readonly boolean[];
 }
 
+/** Each day, week or month of a range. */
+export interface Spans {
+  readonly range: DayRange;
+  readonly each: 'day' | 'week' | 'month';
+}
+
 /** What the page asks of the worker, and what it gets. */
 export interface Methods {
   load(
@@ -101,12 +107,8 @@ export interface Methods {
   ): { rows: number; bytes: number; facts: Facts } | { failure: Failure } | 'superseded';
   arrange(arrangement: Arrangement): Arranged;
   slice(range: { from: number; to: number; columns: readonly string[] }): Slice;
-  /** @param options.show each of these days, weeks or months; or the rows with the largest values, or what changed most, so many at most */
-  chart(options: {
-    metric: string;
-    show: readonly DayRange[] | 'largest' | 'changes';
-    most: number;
-  }): ChartPoint[];
+  /** @param options.show each day, week or month of a range; or the rows with the largest values, or what changed most, so many at most */
+  chart(options: { metric: string; show: Spans | 'largest' | 'changes'; most: number }): ChartPoint[];
   /** Days, names and ids of the row at a place, as the service has them. */
   texts(row: number): Readonly<Record<string, string>>;
   /** Of another report than the one shown: one that no filter narrows. */

@@ -2,7 +2,8 @@ import type { ArrowRows } from '../arrow/arrow.ts';
 import { TextColumn } from '../arrow/columns.ts';
 import type { Figure } from '../arrow/decimal.ts';
 import type { Metric } from '../state/fields.ts';
-import type { DayRange } from '../state/ranges.ts';
+import { drawnOf, periodsOf } from '../state/ranges.ts';
+import type { Spans } from './protocol.ts';
 import { numbers, totals } from './sums.ts';
 
 /** A point of the chart: a day, week or month, or the row that stands for itself. */
@@ -17,19 +18,20 @@ export interface Point {
   readonly before?: Figure;
 }
 
-/** The metric for each of these days, weeks or months; exact. */
+/** The metric for each day, week or month that is drawn of a range; exact. */
 export function overTime(
   rows: ArrowRows,
   of: Uint32Array,
   metric: Metric,
   metrics: readonly Metric[],
-  periods: readonly DayRange[],
+  { range, each }: Spans,
 ): Point[] {
   const start = rows.columns.find(({ id }) => id === 'start_time');
   if (!(start instanceof TextColumn)) return [];
   const groups = grouped(of, (row) => start.codes[row]);
   const byStart = new Map(groups.map((group) => [start.text(group[0] ?? 0), group]));
-  const points = periods.map((period) => {
+  const drawn = drawnOf(range, start.dictionary.texts, each);
+  const points = periodsOf(drawn, each).map((period) => {
     const group = byStart.get(period.start);
     byStart.delete(period.start);
     return { ...period, labels: [], ...(group && figures(rows, Uint32Array.from(group), metric, metrics)) };

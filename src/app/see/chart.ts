@@ -138,7 +138,7 @@ export class Chart {
     if (this.plot && width > 0 && width !== this.plot.width) this.plot.setSize({ width, height });
   }
 
-  /** Each day, week or month has the same room, from the first to the last that was asked for. */
+  /** Each day, week or month has the same room, from the first to the last that is drawn. */
   private draw(points: readonly ChartPoint[], facts: Facts, grain: State['grain']): uPlot {
     const style = getComputedStyle(this.element);
     const colour = (name: string) => style.getPropertyValue(name).trim();

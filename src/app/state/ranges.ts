@@ -1,4 +1,4 @@
-import { addDays } from '../../report/days.ts';
+import { addDays, daysIn } from '../../report/days.ts';
 
 /** Days as `yyyy-mm-dd`, first and last. */
 export interface DayRange {
@@ -8,14 +8,22 @@ export interface DayRange {
 
 const dayMs = 86_400_000;
 
+/** The days that there can be rows of: those of ClickHouse's `Date`. */
+export const storedDays = { min: '1970-01-01', max: '2149-06-06' } as const;
+
+/** Of a range that is drawn from end to end, rows or not. */
+const mostDays = 3660;
+
 /** Whether the text is a day of the calendar. */
 export function isDay(text: string): boolean {
   return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && addDays(text, 0) === text;
 }
 
 const monthStart = (day: string, months = 0): string => {
-  const [year = 0, month = 1] = day.split('-').map(Number);
-  return new Date(Date.UTC(year, month - 1 + months, 1)).toISOString().slice(0, 10);
+  // `Date.UTC` takes years before 100 for others.
+  const date = new Date(`${day.slice(0, 7)}-01`);
+  date.setUTCMonth(date.getUTCMonth() + months);
+  return date.toISOString().slice(0, 10);
 };
 const weekStart = (day: string): string =>
   // 1970-01-05 was a Monday.
@@ -29,19 +37,34 @@ const following = {
 } as const;
 
 /** Every day, week or month of a range, ascending; the first and the last are cut to it, as the service does. */
-export function periodsOf({ start, end }: DayRange, each: keyof typeof following): DayRange[] {
-  const periods: DayRange[] = [];
-  for (let first = start; first <= end; ) {
-    const next = following[each](first);
-    const last = addDays(next, -1);
-    periods.push({ start: first, end: last < end ? last : end });
-    first = next;
-  }
+export function periodsOf(range: DayRange, each: keyof typeof following): DayRange[] {
+  const periods = [periodFrom(range.start, range, each)];
+  // By the last days: after that of the year 9999 comes none that can be compared.
+  for (let last = periods[0]; last && last.end < range.end; periods.push(last))
+    last = periodFrom(addDays(last.end, 1), range, each);
   return periods;
+}
+
+function periodFrom(start: string, { end }: DayRange, each: keyof typeof following): DayRange {
+  const last = addDays(following[each](start), -1);
+  return { start, end: last < end ? last : end };
+}
+
+/**
+ * The part of a range that is drawn: all of it, or where it is longer than ten years, from the first to the last day, week or
+ * month that has rows.
+ * @param starts the first days of those that have rows
+ */
+export function drawnOf(range: DayRange, starts: readonly string[], each: keyof typeof following): DayRange {
+  if (daysIn(range) <= mostDays) return range;
+  const least = starts.reduce((one, other) => (one < other ? one : other), starts[0] ?? range.start);
+  const most = starts.reduce((one, other) => (one > other ? one : other), least);
+  return { start: least, end: periodFrom(most, range, each).end };
 }
 
 /** Whether a week or month was cut, as `periodsOf` does at the edges of a range. */
 export function isPart({ start, end }: DayRange, each: keyof typeof following): boolean {
+  if (each === 'day') return false;
   const before = addDays(start, -1);
   return following[each](before) !== start || following[each](start) !== addDays(end, 1);
 }

@@ -15,7 +15,6 @@ import { Freshness } from '../see/freshness.ts';
 import { Reconciled } from '../see/reconciled.ts';
 import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
-import { periodsOf } from '../state/ranges.ts';
 import { sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import { daysOf, nextSort, ranksChanges, reachesNow, type State, toHash } from '../state/state.ts';
@@ -238,8 +237,8 @@ export class Workbench {
     const { chart: metric, grain } = state;
     if (!this.arranged || !facts) return;
     const ranked = ranksChanges(state);
-    const periods = grain === 'total' ? 'largest' : periodsOf(daysOf(state, this.session.today), grain);
-    const show = ranked ? 'changes' : periods;
+    const range = daysOf(state, this.session.today);
+    const show = ranked ? 'changes' : grain === 'total' ? 'largest' : { range, each: grain };
     const points = await this.rows.call('chart', { metric, show, most: barsShown });
     const { chart, changes } = this.state;
     if (turn !== this.turn || metric !== chart || state.changes !== changes) return;
