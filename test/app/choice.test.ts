@@ -229,7 +229,8 @@ test('until when there is data is said of all rows up to now, and of no part of 
 test.each(['day', 'week', 'month'])('of all years, each %s is drawn that rows are in', async (grain) => {
   const page = await browser.open(await signedIn(`&days=0001-01-01/9999-12-31&each=${grain}`));
   await whole(page);
-  const plot = page.locator('.plot');
+  const plot = page.locator('.plot[aria-valuetext]');
+  await plot.waitFor();
   const points = Number(await plot.getAttribute('aria-valuemax')) + 1;
   expect(points).toBeLessThan(4);
   if (grain === 'day') expect(points).toBe(3);

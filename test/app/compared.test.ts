@@ -1,10 +1,11 @@
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
+import { metricsOf } from '../../src/app/state/fields.ts';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
-import { choose, daysAgo, plain, totalsRow, visibleRows, whole } from './pages.ts';
+import { choose, daysAgo, plain, settled, tabTo, totalsRow, visibleRows, whole } from './pages.ts';
 
 const db = useStore();
 const service = useService(db);
@@ -30,8 +31,9 @@ beforeAll(async () => {
   await load(db.store, events);
 });
 
-const open = async (state = '') => {
-  const page = await browser.open(`${service.url}/app#token=${await service.token(account)}${state}`);
+const open = async (state = '', options = {}) => {
+  const address = `${service.url}/app#token=${await service.token(account)}${state}`;
+  const page = await browser.open(address, options);
   await whole(page);
   return page;
 };
@@ -130,6 +132,38 @@ test.each(['day', 'total'])('what changed most is ranked, from gain to loss, eac
   await page.goBack();
   await whole(page);
   expect(await page.locator('.bars.changes').count()).toBe(0);
+});
+
+test.each([
+  ['in the width of a screen', {}],
+  ['in the width of a phone', { viewport: { width: 390, height: 844 } }],
+])('the heads of all columns are reached with Tab, forwards, back and fast, %s', async (_, options) => {
+  const page = await open('&each=total&compare=previous_period', options);
+  const figures = metricsOf('campaigns').flatMap(({ id }) => [id, `${id}_compared`, `${id}_change`]);
+  const columns = ['campaign', ...figures];
+  const focused = () =>
+    page.evaluate(() => {
+      const on = document.activeElement;
+      return on instanceof HTMLElement ? (on.dataset.column ?? on.nodeName) : '';
+    });
+  const step = async (key: string) => {
+    await page.keyboard.press(key);
+    await settled(page);
+    return focused();
+  };
+  await tabTo(page, 'button.head');
+  const there = [await focused()];
+  for (let n = 1; n < columns.length; n++) there.push(await step('Tab'));
+  expect(there).toEqual(columns);
+  const inSight = page.locator(`button.head[data-column="${columns.at(-1)}"]`);
+  expect((await inSight.boundingBox())?.x).toBeLessThan(page.viewportSize()?.width ?? 0);
+  const back = [await focused()];
+  for (let n = 1; n < columns.length; n++) back.push(await step('Shift+Tab'));
+  expect(back).toEqual(columns.toReversed());
+  for (let n = 1; n < columns.length; n++) await page.keyboard.press('Tab');
+  await expect.poll(focused).toBe(columns.at(-1));
+  expect(columns).not.toContain(await step('Tab'));
+  expect(browser.complaints).toEqual([]);
 });
 
 test('a campaign is opened from its row: its days, devices and creatives, and Back leads out again', async () => {

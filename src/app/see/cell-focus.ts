@@ -95,17 +95,11 @@ export class CellFocus {
   }
 
   private async go(place: CellPlace): Promise<void> {
-    const { inSight, widths, staying } = this.size();
+    const { inSight } = this.size();
     const first = this.firstRow();
     const top = Math.min(place.row, Math.max(first, place.row + 1 - inSight));
     if (top !== first) this.table.scrollTop = Math.ceil(top * this.rowHeight());
-    if (place.column >= staying) {
-      const sum = (from: number, to: number) => widths.slice(from, to).reduce((all, width) => all + width, 0);
-      const left = sum(staying, place.column);
-      const room = this.table.clientWidth - sum(0, staying);
-      const least = left + (widths[place.column] ?? 0) - room;
-      this.table.scrollLeft = Math.min(left, Math.max(least, this.table.scrollLeft));
-    }
+    scrollToColumn(this.table, this.size(), place.column);
     this.at = place;
     this.moving++;
     // The browser says that it has scrolled with the next frame.
@@ -126,4 +120,18 @@ export class CellFocus {
     const { scrollHeight, clientHeight } = this.table;
     return Math.max(1, scrollHeight - clientHeight) / Math.max(1, rows - inSight);
   }
+}
+
+/** Brings a column into sight. */
+export function scrollToColumn(
+  table: RegularTableElement,
+  { widths, staying }: TableSize,
+  column: number,
+): void {
+  if (column < staying) return;
+  const sum = (from: number, to: number) => widths.slice(from, to).reduce((all, width) => all + width, 0);
+  const left = sum(staying, column);
+  const room = table.clientWidth - sum(0, staying);
+  const least = left + (widths[column] ?? 0) - room;
+  table.scrollLeft = Math.min(left, Math.max(least, table.scrollLeft));
 }

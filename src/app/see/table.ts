@@ -11,6 +11,7 @@ import { columnLabel } from '../words/labels.ts';
 import { text } from '../words/text.ts';
 import { CellFocus, type CellPlace } from './cell-focus.ts';
 import { columnWidths, leastWidth } from './column-widths.ts';
+import { HeadFocus } from './head-focus.ts';
 import { SeenRows } from './seen-rows.ts';
 
 /** Height of a row in px, and of each line of one that has several, as style.css has them. */
@@ -42,6 +43,7 @@ export class RowTable {
   private state: State | undefined;
   private readonly seen = new SeenRows();
   private readonly focus: CellFocus;
+  private readonly headFocus: HeadFocus;
   private readonly ruler = document.createElement('canvas');
   private given: Record<number, number> = {};
   /** Columns that are too narrow for some of their cells. */
@@ -60,15 +62,18 @@ export class RowTable {
     });
     this.element.addStyleListener(() => this.dress());
     this.element.addEventListener('click', (event) => this.click(event));
-    this.focus = new CellFocus(
-      this.element,
-      () => ({
-        rows: this.count,
-        widths: Object.values(this.given),
-        staying: this.names.length,
-        inSight: this.element.clientHeight / this.height() - headRows,
-      }),
-      (cell) => this.placeOf(cell),
+    const size = () => ({
+      rows: this.count,
+      widths: Object.values(this.given),
+      staying: this.names.length,
+      inSight: this.element.clientHeight / this.height() - headRows,
+    });
+    this.focus = new CellFocus(this.element, size, (cell) => this.placeOf(cell));
+    this.headFocus = new HeadFocus(this.element, size, () =>
+      [...this.names.flat(), ...this.figures()].map((id) => ({
+        button: this.head(id),
+        column: this.place(id),
+      })),
     );
     // The last move may still be drawn.
     document.addEventListener('mouseup', () => void this.element.flush().then(() => this.keepWidths()));
@@ -269,6 +274,7 @@ export class RowTable {
       if (first && open) set(first, 'title', text.table.unconfirmed);
     }
     this.focus.drawn();
+    this.headFocus.drawn();
   }
 
   /** The library leaves the heads of what stays in sight empty. */
