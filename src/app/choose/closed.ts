@@ -72,7 +72,8 @@ export class Closed {
     this.about = about;
     this.element.hidden = closedAt === undefined && this.name.value !== 'closed';
     this.changes.hidden = closedAt === undefined;
-    this.at.textContent = closedAt === undefined ? '' : text.closed.at(momentText(Date.parse(closedAt)));
+    const when = closedAt && momentText(Date.parse(closedAt), this.session.clock);
+    this.at.textContent = when ? text.closed.at(when) : '';
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Clock } from '../state/session.ts';
 import type { Facts, Failure } from './protocol.ts';
 
 /** What the headers of a report say, as docs/ and OpenAPI describe them. */
@@ -6,10 +7,13 @@ export function factsOf(headers: Headers): Facts {
   const compared = quoted(headers.get('adtally-compare-to'))[0]?.split('/');
   const [, account = ''] = /^%"(.*)"$/.exec(headers.get('adtally-account') ?? '') ?? [];
   const currency = headers.get('adtally-currency');
+  const asked = quoted(headers.get('adtally-last-update-time'))[0] ?? '';
+  const clock = clockOf(asked, headers.get('date'));
   return {
     account: decodeURIComponent(account),
     ...(currency && { currency }),
-    asked: quoted(headers.get('adtally-last-update-time'))[0] ?? '',
+    asked,
+    ...(clock && { clock }),
     ...(Number.isFinite(loaded) && { loadedAt: loaded }),
     unconfirmed: quoted(headers.get('adtally-unconfirmed-revenue-dates')).map((run) => {
       const [first = '', last = first] = run.split('/');
@@ -17,6 +21,14 @@ export function factsOf(headers: Headers): Facts {
     }),
     ...(compared?.[0] && { comparedTo: [compared[0], compared[1] ?? compared[0]] as const }),
   };
+}
+
+/** From the time of the request by both clocks; all zones are whole quarters of an hour ahead of UTC or behind it. */
+function clockOf(asked: string, date: string | null): Clock | undefined {
+  const [day, time, zone = ''] = asked.split(' ');
+  const quarter = 15 * 60_000;
+  const ahead = Math.round((Date.parse(`${day}T${time}Z`) - Date.parse(date ?? '')) / quarter) * quarter;
+  return Number.isFinite(ahead) ? { zone, ahead } : undefined;
 }
 
 /** The quoted texts of a header, which is a list of them or of names with them. */

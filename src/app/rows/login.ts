@@ -1,6 +1,6 @@
 import { families } from '../state/fields.ts';
 import { type Key, loginWith } from '../state/key.ts';
-import type { Session } from '../state/session.ts';
+import type { Clock, Session } from '../state/session.ts';
 import { factsOf, failureOf } from './headers.ts';
 import type { Failure } from './protocol.ts';
 
@@ -24,6 +24,7 @@ export async function logIn(key: Key): Promise<Session | { failure: Failure }> {
     account: first.account,
     families: (filled.length ? filled : opened).map(({ family }) => family),
     today: first.today,
+    ...(first.clock && { clock: first.clock }),
     optional: first.optional,
   };
 }
@@ -33,6 +34,7 @@ type Probed =
       readonly family: string;
       readonly account: string;
       readonly today: string;
+      readonly clock: Clock | undefined;
       readonly hasRows: boolean;
       readonly optional: boolean;
     }
@@ -58,12 +60,12 @@ async function probe(family: string, key: Key): Promise<Probed> {
     return { failure };
   }
   if (!response.ok) return { failure: await failureOf(response) };
-  const { account, asked } = factsOf(response.headers);
+  const { account, asked, clock } = factsOf(response.headers);
   const today = asked.slice(0, 10);
   // Said of an answer with a limit, by a service that knows limits.
   const optional = response.headers.has('adtally-row-count');
   try {
-    return { family, account, today, optional, hasRows: (await response.text()) !== '' };
+    return { family, account, today, clock, optional, hasRows: (await response.text()) !== '' };
   } catch (error) {
     const failure: Failure = { reason: 'broken', detail: String(error), requestId: '', rows: 0 };
     return { failure };

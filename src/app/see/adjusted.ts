@@ -3,7 +3,7 @@ import { catalog } from '../../../catalog/catalog.ts';
 import { button, el } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
-import type { Session } from '../state/session.ts';
+import type { Clock, Session } from '../state/session.ts';
 import { daysOf, type State } from '../state/state.ts';
 import { columnLabel } from '../words/labels.ts';
 import { countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
@@ -64,11 +64,17 @@ export class Adjusted {
           ? text.table.found(shown, all)
           : '';
     if (rows.length > 0)
-      said.after(el('div', { class: 'parts', tabindex: 0 }, tableOf(state.family, found.result)));
+      said.after(
+        el('div', { class: 'parts', tabindex: 0 }, tableOf(state.family, found.result, this.session.clock)),
+      );
   }
 }
 
-function tableOf(family: string, { rows, column_metadata, totals = {} }: Adjustments): HTMLTableElement {
+function tableOf(
+  family: string,
+  { rows, column_metadata, totals = {} }: Adjustments,
+  clock?: Clock,
+): HTMLTableElement {
   const figures = Object.keys(familyOf(catalog, family).measures);
   const texts = column_metadata
     .map(({ id }) => id)
@@ -79,7 +85,7 @@ function tableOf(family: string, { rows, column_metadata, totals = {} }: Adjustm
     el('th', { scope: 'col', class: kind }, columns[id] ?? columnLabel(id));
   const shown = (id: string, value = '') => {
     if (id === 'start_time') return dayText(value);
-    if (id === 'changed_at') return value && momentText(Date.parse(value));
+    if (id === 'changed_at') return value && momentText(Date.parse(value), clock);
     return id === 'change' ? kinds[value] : el('bdi', {}, value);
   };
   const line = (row: Row) =>

@@ -5,7 +5,7 @@ import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
 import { keysOf, metricsOf, textFields } from '../state/fields.ts';
-import type { Session } from '../state/session.ts';
+import type { Clock, Session } from '../state/session.ts';
 import type { State } from '../state/state.ts';
 import { columnLabel } from '../words/labels.ts';
 import { locale, momentText, rangeText } from '../words/locale.ts';
@@ -64,7 +64,10 @@ export class Explained {
     const found = await this.ask(family, { start_time, end_time, filters, row: Object.fromEntries(ids) });
     if (turn !== this.turn) return;
     if (typeof found === 'string') said.textContent = found;
-    else said.replaceWith(el('div', { class: 'parts', tabindex: 0 }, tableOf(family, found, currency)));
+    else
+      said.replaceWith(
+        el('div', { class: 'parts', tabindex: 0 }, tableOf(family, found, currency, this.session.clock)),
+      );
   }
 
   /** What it is made of, or why that is not known. */
@@ -76,7 +79,12 @@ export class Explained {
   }
 }
 
-function tableOf(family: string, { row, parts }: Explanation, currency = ''): HTMLTableElement {
+function tableOf(
+  family: string,
+  { row, parts }: Explanation,
+  currency = '',
+  clock?: Clock,
+): HTMLTableElement {
   const { title, kinds, corrects, columns, confirmed, unconfirmed } = text.explained;
   const figures = Object.keys(familyOf(catalog, family).measures);
   const isMoney = (name: string) => metricsOf(family).some(({ id, money }) => id === name && money);
@@ -88,7 +96,7 @@ function tableOf(family: string, { row, parts }: Explanation, currency = ''): HT
     el('th', { scope: 'row' }, kinds[part.kind], part.corrects !== null && ` ${corrects(part.corrects)}`),
     el('td', {}, part.load ?? ''),
     el('td', {}, part.reason !== null && el('bdi', {}, part.reason)),
-    el('td', {}, momentText(Date.parse(part.loaded_at))),
+    el('td', {}, momentText(Date.parse(part.loaded_at), clock)),
     el('td', {}, rangeText(part.first_day, part.last_day)),
     number(part.events),
     ...figures.map((name) => number(part[name])),
@@ -97,7 +105,7 @@ function tableOf(family: string, { row, parts }: Explanation, currency = ''): HT
       {},
       part.unconfirmed
         ? unconfirmed
-        : part.confirmed_at !== null && confirmed(momentText(Date.parse(part.confirmed_at))),
+        : part.confirmed_at !== null && confirmed(momentText(Date.parse(part.confirmed_at), clock)),
     ),
   ];
   const head = (label: string, isNumber: boolean) =>

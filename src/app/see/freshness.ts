@@ -11,10 +11,10 @@ export class Freshness {
 
   /** @param until the last day that has rows, where that is known */
   show(state: State, facts: Facts, until?: string): void {
-    const { asked, loadedAt, unconfirmed, comparedTo } = facts;
+    const { asked, clock, loadedAt, unconfirmed, comparedTo } = facts;
     const said = [
       until && el('span', {}, text.fresh.until(dayText(until))),
-      loadedAt !== undefined && el('span', {}, text.fresh.loaded(momentText(loadedAt))),
+      loadedAt !== undefined && el('span', {}, text.fresh.loaded(momentText(loadedAt, clock))),
       asked && el('span', {}, text.fresh.asked(zonedText(asked))),
       state.compare !== 'none' && comparedTo && el('span', {}, text.compare.with(rangeText(...comparedTo))),
     ];

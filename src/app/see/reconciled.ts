@@ -6,7 +6,7 @@ import { button, el } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
 import { metricsOf } from '../state/fields.ts';
-import type { Session } from '../state/session.ts';
+import type { Clock, Session } from '../state/session.ts';
 import { columnLabel } from '../words/labels.ts';
 import { bytesText, countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
@@ -189,7 +189,7 @@ export class Reconciled {
                 el(
                   'li',
                   {},
-                  el('strong', {}, causeText(each)),
+                  el('strong', {}, causeText(each, this.session.clock)),
                   parts((id) => each.figures[id]),
                 ),
               ),
@@ -329,11 +329,11 @@ const number = (value: string) => el('td', { class: 'number' }, value);
 const scrolling = (table: HTMLTableElement) => el('div', { class: 'parts', tabindex: 0 }, table);
 
 /** An explanation in a sentence. */
-function causeText({ cause, about }: Explained): string {
+function causeText({ cause, about }: Explained, clock?: Clock): string {
   const { zone = '', our_zone = '', other_zones = [], days = [], their_days = [], names = [] } = about;
   const { loads = [], loaded_after, figures = [] } = about;
   const moment =
-    loaded_after === undefined ? '' : momentText(Date.parse(`${loaded_after.replace(' ', 'T')}Z`));
+    loaded_after === undefined ? '' : momentText(Date.parse(`${loaded_after.replace(' ', 'T')}Z`), clock);
   const { causes, listed } = words;
   switch (cause) {
     case 'time_zone':

@@ -1,5 +1,12 @@
 import type { Key } from './key.ts';
 
+/** The clock where the days are counted. */
+export interface Clock {
+  readonly zone: string;
+  /** Of UTC, ms. */
+  readonly ahead: number;
+}
+
 /** The key of this tab, and what it opens. It is kept until the tab is closed, and never in an address. */
 export interface Session {
   readonly key: Key;
@@ -9,6 +16,8 @@ export interface Session {
   readonly families: readonly string[];
   /** `yyyy-mm-dd` where the days are counted. */
   readonly today: string;
+  /** The one there, if it is known. */
+  readonly clock?: Clock;
   /** Whether the service takes the optional fields of a request: filters, comparison, weeks and months. */
   readonly optional: boolean;
 }

@@ -1,7 +1,7 @@
 import { button, el, menu } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import type { Failure } from '../rows/protocol.ts';
-import type { Session } from '../state/session.ts';
+import type { Clock, Session } from '../state/session.ts';
 import { wordOf } from '../words/labels.ts';
 import { locale, momentText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
@@ -101,7 +101,9 @@ export class MailMenu {
       {},
       el('strong', {}, titleOf(schedule)),
       el('span', {}, when),
-      ...to.map((recipient) => el('span', {}, el('bdi', {}, recipient), `: ${stateOf(schedule, recipient)}`)),
+      ...to.map((recipient) =>
+        el('span', {}, el('bdi', {}, recipient), `: ${stateOf(schedule, recipient, this.session.clock)}`),
+      ),
       state !== 'active' && el('em', {}, byMail.states[state]),
       el('div', { class: 'choices' }, state !== 'ended' && action(other), action('remove')),
     );
@@ -122,12 +124,12 @@ function titleOf({ report }: Schedule): string {
 }
 
 /** What has become of the mails to a recipient. */
-function stateOf({ not_agreed, left, mails }: Schedule, recipient: string): string {
+function stateOf({ not_agreed, left, mails }: Schedule, recipient: string, clock?: Clock): string {
   if (left.includes(recipient)) return byMail.left;
   const last = mails.findLast((mail) => mail.recipient === recipient);
   if (last && !['waiting', 'sent'].includes(last.state)) return byMail.notSent;
   if (not_agreed.includes(recipient)) return byMail.notAgreed;
-  return last?.time ? byMail.sent(momentText(Date.parse(last.time))) : byMail.waiting;
+  return last?.time ? byMail.sent(momentText(Date.parse(last.time), clock)) : byMail.waiting;
 }
 
 function field(label: string, input: HTMLElement): HTMLElement {

@@ -1,4 +1,5 @@
 import { remembered } from '../state/memory.ts';
+import type { Clock } from '../state/session.ts';
 import { languageOf } from './languages.ts';
 
 /** The language that the reader chose here, if any. */
@@ -20,8 +21,11 @@ const daysOfYears = new Intl.DateTimeFormat(locale, {
   timeZone: 'UTC',
 });
 const months = new Intl.DateTimeFormat(locale, { month: 'short', year: 'numeric', timeZone: 'UTC' });
-const moments = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' });
 const zoned = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+const named = new Intl.DateTimeFormat(locale, {
+  ...({ day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' } as const),
+  timeZoneName: 'short',
+});
 const counts = new Intl.NumberFormat(locale);
 const changes = new Intl.NumberFormat(locale, {
   style: 'percent',
@@ -37,8 +41,9 @@ export const dayOfYearText = (day: string): string => daysOfYears.format(Date.pa
 export const monthText = (day: string): string => months.format(Date.parse(day));
 export const rangeText = (start: string, end: string): string =>
   start === end ? dayText(start) : days.formatRange(Date.parse(start), Date.parse(end));
-/** A moment where the reader is. */
-export const momentText = (time: number): string => moments.format(time);
+/** A moment by the clock of the report, or where that is not known, by that of the reader. */
+export const momentText = (time: number, clock: Clock | undefined): string =>
+  clock ? `${zoned.format(time + clock.ahead)} ${clock.zone}` : named.format(time);
 /** `yyyy-mm-dd hh:mm:ss TZ`, a moment where the days are counted. */
 export function zonedText(time: string): string {
   const [day = '', clock = '', zone = ''] = time.split(' ');
