@@ -50,7 +50,8 @@ export async function recorded<T>(
         : error instanceof Error
           ? error.message
           : String(error);
-    await end({ state: 'failed', error: reason });
+    // Half of a character, repeated from what was given, is nothing that ClickHouse reads.
+    await end({ state: 'failed', error: Buffer.from(reason).toString() });
     throw error;
   }
 }
@@ -85,15 +86,23 @@ export function writeAudit(
   format: ListFormat,
   { since = new Date(0), limit }: { readonly since?: Date | undefined; readonly limit: number },
 ): Promise<void> {
-  const told = (column: string) =>
-    format === 'json' ? `CAST(if(${column} = '', '{}', ${column}) AS JSON) AS ${column}` : column;
-  return writeList(
-    store,
-    out,
-    `SELECT concat(formatDateTime(a.at, '%Y-%m-%dT%H:%i:%S', 'UTC'), 'Z') AS time, who, token, operation,
-            toString(a.state) AS state, ${told('input')}, ${told('outcome')}, error
-     FROM audit AS a FINAL WHERE a.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') ORDER BY id DESC LIMIT {limit:UInt32}`,
-    { since: since.getTime(), limit },
-    format,
-  );
+  const selected = `
+    SELECT concat(formatDateTime(a.at, '%Y-%m-%dT%H:%i:%S', 'UTC'), 'Z') AS time, who, token, operation,
+           toString(a.state) AS state, input, outcome, error
+    FROM audit AS a FINAL WHERE a.at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') ORDER BY id DESC LIMIT {limit:UInt32}`;
+  const params = { since: since.getTime(), limit };
+  if (format !== 'json') return writeList(store, out, selected, params, format);
+  return writeList(store, out, `SELECT ${jsonEntry} FROM (${selected})`, params, format, rawArray);
 }
+
+const asText = (column: string) => `'"${column}":', toJSONString(${column})`;
+/** Input and outcome are JSON texts, which stand as they were stored: read as JSON they would lose nulls and change times. */
+const asStored = (column: string) => `'"${column}":', if(${column} = '', '{}', ${column})`;
+const members = [
+  ...['time', 'who', 'token', 'operation', 'state'].map(asText),
+  ...['input', 'outcome'].map(asStored),
+  asText('error'),
+];
+const jsonEntry = `concat('{', ${members.join(", ',', ")}, '}')`;
+const rawArray = `CustomSeparated SETTINGS format_custom_escaping_rule = 'Raw', format_custom_result_before_delimiter = '[',
+  format_custom_row_after_delimiter = '', format_custom_row_between_delimiter = ',\n', format_custom_result_after_delimiter = ']\n'`;
