@@ -37,6 +37,11 @@ export function instant(description: string) {
     .meta({ title: 'time', description });
 }
 
+/** A field of an input; what every object of JavaScript has (`constructor`) is none. */
+export function fieldOf({ shape }: z.ZodObject, name: string): z.core.$ZodType | undefined {
+  return Object.hasOwn(shape, name) ? shape[name] : undefined;
+}
+
 /** Words of a command line, or parameters of an address, as JSON would have them. */
 export function fromWords(
   { input }: { readonly input: z.ZodObject },
@@ -44,7 +49,8 @@ export function fromWords(
 ): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(words).map(([name, word]) => {
-      const isOther = typeof word === 'string' && input.shape[name]?.safeParse(word).success === false;
+      const field = fieldOf(input, name);
+      const isOther = typeof word === 'string' && field && !z.safeParse(field, word).success;
       return [name, isOther && /^([1-9]\d{0,14}|true|false|null)$/.test(word) ? JSON.parse(word) : word];
     }),
   );

@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
 import type { Counter } from 'prom-client';
+import * as z from 'zod';
 import { KeyReused, LoadedOtherwise } from '../../ingest/delivery/loaded-otherwise.ts';
 import { MappingError } from '../../ingest/event/mapping.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
@@ -24,14 +25,15 @@ import { health, type OperatorDeps, operator } from '../http/server/health.ts';
 import { callerLeft, observe } from '../http/server/observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from '../http/server/plain-message.ts';
 import type { Traces } from '../observe/traces.ts';
-import { InvalidRequest } from '../report/invalid-request.ts';
+import { InvalidRequest, judged } from '../report/invalid-request.ts';
 import { readBody, tooManyBodies } from './body.ts';
 import type { BodyLoader } from './load-body.ts';
 import type { Mappings } from './mappings.ts';
 import { receiveDocument } from './openapi.ts';
-import { type OperationDeps, operationRoutes } from './operations.ts';
+import { type OperationDeps, operationRoutes, parametersOf } from './operations.ts';
 
 const eventsPath = '/v1/events';
+const ofEvents = { input: z.strictObject({ mapping: z.string('must be given once').optional() }) };
 
 type Logins = Pick<Accounts, 'login'>;
 
@@ -86,9 +88,11 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
       const sender = c.get('account');
       const format = formatOfBody(c.req.header('content-type'));
       const key = keyOf(c.req.header('idempotency-key'));
+      // Mistyped and ignored, it would let the body be read without its mapping.
+      const { mapping: name } = judged(ofEvents, parametersOf(c, ofEvents));
       requireReady();
       if (deps.isOverfull()) throw tooManyBodies();
-      const mapping = await deps.mappings.named(c.req.query('mapping'));
+      const mapping = await deps.mappings.named(name);
       const place = deps.room.enter(sender);
       try {
         const bytes = await readBody(c.env, place);
@@ -130,6 +134,9 @@ function keyOf(text: string | undefined): string | undefined {
   throw new InputError('Idempotency-Key is to have 1 to 200 characters of ASCII that can be printed');
 }
 
+/** What only the program itself throws. */
+const faults = [TypeError, RangeError, ReferenceError];
+
 function storeBusy(): Problem {
   return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' } });
 }
@@ -158,6 +165,7 @@ function asProblem(error: unknown, adviceFor: (message: string) => string, refus
   }
   const cause = error instanceof LoadError ? error.cause : error;
   if (isDamage(cause)) return new Problem('events_unreadable', 'the body is damaged: it cannot be decoded');
+  if (faults.some((Fault) => cause instanceof Fault)) return new Problem('internal_error');
   // Among them: the service stops, ClickHouse is away or lacks memory, or another process has gone on with the load. The
   // same body may be sent again.
   return storeBusy();

@@ -13,11 +13,13 @@ import { receivedSchema } from './load-body.ts';
 import { operationPaths, operationProblems, operationsTag } from './operation-paths.ts';
 
 const shared = [
+  'invalid_request',
   'unauthorized',
   'request_too_slow',
   'body_too_large',
   'unsupported_media_type',
   'rate_limited',
+  'internal_error',
 ] as const;
 const codes: readonly ProblemCode[] = [...(Object.keys(receiveProblems) as ProblemCode[]), ...shared];
 const allCodes = [...new Set([...codes, ...operationProblems])];

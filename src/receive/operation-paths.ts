@@ -20,6 +20,7 @@ export const operationProblems = [
   'unsupported_media_type',
   'rate_limited',
   'too_many_bodies',
+  'internal_error',
   'store_busy',
 ] as const satisfies readonly ProblemCode[];
 

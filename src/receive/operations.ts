@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import * as z from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
 import { formats } from '../../ingest/formats/formats.ts';
 import { heldInput } from '../../ingest/input/held-input.ts';
@@ -13,7 +14,7 @@ import { onPath } from '../http/request/on-path.ts';
 import { formatOfBody } from '../http/request/sent-file.ts';
 import { type FileOperation, type Operation, perform, Rows } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';
-import { fromWords } from '../operations/values.ts';
+import { fieldOf, fromWords } from '../operations/values.ts';
 import { judged, parsedJson } from '../report/invalid-request.ts';
 import { readBody } from './body.ts';
 
@@ -38,15 +39,18 @@ export interface OperationDeps {
 export const pathOf = ({ name }: Operation | FileOperation): string => `/v1/${name.replaceAll(' ', '/')}`;
 export const methodOf = ({ changes }: Operation | FileOperation) => (changes === 'nothing' ? 'GET' : 'POST');
 
+const takesJson = (operation: Operation | FileOperation) =>
+  methodOf(operation) === 'POST' && !('file' in operation);
+const nothing = { input: z.strictObject({}) };
+
 /** The operations of the command line for programs: what only looks by GET, the others by POST. */
 export function operationRoutes(deps: OperationDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   for (const operation of operations) {
     const path = pathOf(operation);
     const method = methodOf(operation);
-    const takesJson = method === 'POST' && !('file' in operation);
     onPath(app, path, { allow: method }, () => {
-      app.on(method, path, deps.authenticated, ...(takesJson ? [requireJson] : []), (c) =>
+      app.on(method, path, deps.authenticated, ...(takesJson(operation) ? [requireJson] : []), (c) =>
         answer(c, operation, deps),
       );
     });
@@ -64,6 +68,7 @@ async function answer(
   const by = { who, token: c.get('token') ?? '' };
   const context = { store, links, answerTrustMs, signingKey, by, signal };
   const parameters = fromWords(operation, parametersOf(c, operation));
+  if (takesJson(operation)) judged(nothing, parameters);
   const place = room.enter(who);
   try {
     const format = 'file' in operation ? formatOfBody(c.req.header('content-type')) : undefined;
@@ -81,10 +86,14 @@ async function answer(
 }
 
 /** Of lists all values; a parameter that comes twice is no text. */
-function parametersOf(c: Context<HttpEnv>, { input }: Operation | FileOperation): Record<string, unknown> {
+export function parametersOf(
+  c: Context<HttpEnv>,
+  { input }: Pick<Operation, 'input'>,
+): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(c.req.queries()).map(([name, values]) => {
-      const isList = input.shape[name]?.safeParse(values).success ?? false;
+      const field = fieldOf(input, name);
+      const isList = field !== undefined && z.safeParse(field, values).success;
       return [name, isList || values.length > 1 ? values : values[0]];
     }),
   );

@@ -29,7 +29,9 @@ export function judged<Shape extends z.ZodObject>(
   if (success) return data;
   const issue = error.issues[0];
   if (issue?.code === 'unrecognized_keys') {
-    throw new InvalidRequest(issue.keys[0], `is not known; there are ${Object.keys(input.shape).join(', ')}`);
+    const names = Object.keys(input.shape);
+    const known = names.length > 0 ? `there are ${names.join(', ')}` : 'there are no parameters here';
+    throw new InvalidRequest(issue.keys[0], `is not known; ${known}`);
   }
   const field = issue?.path.join('.') || undefined;
   const isMissing = field !== undefined && issue?.input === undefined;

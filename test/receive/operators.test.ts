@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
+import { ClickHouseError } from '@clickhouse/client';
 import { validate } from '@hyperjump/json-schema/openapi-3-1';
 import pino from 'pino';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { Load } from '../../ingest/ledger/load.ts';
 import { listSignOuts } from '../../src/accounts/sign-outs.ts';
 import { createToken, listTokens } from '../../src/accounts/tokens.ts';
+import { limits } from '../../src/operations/access.ts';
 import { operations } from '../../src/operations/operations.ts';
 import { receivedSchema } from '../../src/receive/load-body.ts';
 import { receiveDocument } from '../../src/receive/openapi.ts';
@@ -195,6 +197,9 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
   ['/v1/loads?limit=1&limit=2', undefined, 'limit'],
   ['/v1/loads?format=xml', undefined, 'format'],
   ['/v1/loads?newest=1', undefined, 'newest'],
+  ['/v1/token/list?constructor=1', undefined, 'constructor'],
+  ['/v1/token/list?__proto__=1', undefined, '__proto__'],
+  ['/v1/token/create?expires=2099-01-01', { account: 'a' }, 'expires'],
   ['/v1/loads/show', undefined, 'load'],
   ['/v1/rejects?load=nowhere', undefined, 'load'],
   ['/v1/audit?since=yesterday', undefined, 'since'],
@@ -209,6 +214,23 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
     code: 'invalid_request',
     field,
   });
+});
+
+test('a parameter of a path that takes none is refused in a whole sentence', async () => {
+  const { json } = await ask('/v1/ingest/campaigns?x=1', { type: 'text/csv', body: '' });
+  expect(json).toMatchObject({ field: 'x', detail: 'x is not known; there are no parameters here' });
+});
+
+test('a fault of the program is 500 and in the log; what ClickHouse lacks for a moment is 503', async () => {
+  const run = vi.spyOn(limits, 'run');
+  run.mockRejectedValueOnce(new TypeError('no function'));
+  expect(await ask('/v1/limit/list')).toMatchObject({ status: 500, json: { code: 'internal_error' } });
+  expect(logged.join('')).toContain('no function');
+  run.mockRejectedValueOnce(
+    new ClickHouseError({ message: 'memory', code: '241', type: 'MEMORY_LIMIT_EXCEEDED' }),
+  );
+  expect(await ask('/v1/limit/list')).toMatchObject({ status: 503, json: { code: 'store_busy' } });
+  run.mockRestore();
 });
 
 test('a month is closed, listed and printed, and who closed it is in the audit log', async () => {

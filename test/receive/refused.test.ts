@@ -158,6 +158,22 @@ test('a mapping is named, and never a path; read in another way the same bytes a
   expect((await receiver.send(body, {}, '?mapping=broken')).status).toBe(500);
 });
 
+test.each([
+  ['?maping=shop', 'maping is not known; there are mapping'],
+  ['?mapping=shop&dedupe=true', 'dedupe is not known; there are mapping'],
+  ['?__proto__=shop', '__proto__ is not known; there are mapping'],
+  ['?mapping=shop&mapping=other', 'mapping must be given once'],
+])('events with %s are refused, and not read in another way', async (query, detail) => {
+  const before = await stored();
+  const { status, json } = await receiver.send(bodyOf([event()]), {}, query);
+  expect({ status, code: json.code, detail: json.detail }).toEqual({
+    status: 400,
+    code: 'invalid_request',
+    detail,
+  });
+  expect(await stored()).toEqual(before);
+});
+
 test('what is said against a body can be followed by its sender, who has no command', async () => {
   const refused = await receiver.send('event_time,campaing\n', { 'content-type': 'text/csv' });
   expect(refused.json.detail).toMatch(

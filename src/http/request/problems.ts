@@ -100,8 +100,8 @@ export const problems = {
   },
   internal_error: {
     status: 500,
-    when: 'The report could not be produced. The operator finds the reason in the log by the request id.',
-    detail: 'the report could not be produced; the request id finds the reason in the log',
+    when: 'The request could not be answered: a fault of the program or of its set-up. The operator finds the reason in the log by the request id.',
+    detail: 'the request could not be answered; the request id finds the reason in the log',
   },
   explanation_differs: {
     status: 500,
