@@ -38,7 +38,7 @@ import { sessionAuthentication } from './access/sign-in/sessions.ts';
 import { closesOf } from './closes/listed.ts';
 import { manifestRoutes } from './closes/routes.ts';
 import { docs } from './docs/routes.ts';
-import { linkRoutes } from './export/links.ts';
+import { type LinkDeps, linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { type OwnScheduleDeps, ownScheduleRoutes } from './mails/own-schedules.ts';
 import { type RecipientDeps, recipientRoutes } from './mails/recipient-routes.ts';
@@ -66,7 +66,7 @@ import { requirePlainMessage, requirePlainPath } from './server/plain-message.ts
 export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, ChangesDeps {
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
-  readonly accounts: Accounts & LimitLookup & { hashOf(id: string): string | undefined };
+  readonly accounts: Accounts & LimitLookup & LinkDeps['accounts'];
   /** Of the user who reads. */
   readonly store: Store;
   /** Where this service listens, for what asks itself. */

@@ -172,7 +172,8 @@ export const linkReport: Operation<typeof linked, z.infer<typeof link>> = {
   async run({ store, links }, { token: id, address, expires }) {
     requireFuture(expires);
     const token = (await listTokens(store)).find((each) => each.id === id);
-    if (token?.purpose !== 'report' || token.revoked !== null) {
+    const hasExpired = token?.expires != null && Date.parse(token.expires) <= Date.now();
+    if (token?.purpose !== 'report' || token.revoked !== null || hasExpired) {
       throw new InvalidRequest('token', `${id} is no valid token that opens reports`);
     }
     const { linkOf } = await import('../http/export/link-of.ts');

@@ -9,7 +9,7 @@ import { expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { Load } from '../../ingest/ledger/load.ts';
 import { listSignOuts } from '../../src/accounts/sign-outs.ts';
-import { createToken, listTokens } from '../../src/accounts/tokens.ts';
+import { createToken, issueToken, listTokens } from '../../src/accounts/tokens.ts';
 import { limits } from '../../src/operations/access.ts';
 import { operations } from '../../src/operations/operations.ts';
 import { receivedSchema } from '../../src/receive/load-body.ts';
@@ -153,6 +153,20 @@ test('a token is created, opens reports, and is revoked; logs and audit have who
   expect(logged.join('')).toContain('/v1/token/create');
   expect((await ask('/v1/token/revoke', { body: { person: 'anna' } })).json).toEqual({ revoked: [] });
   expect(await listSignOuts(db.store)).toMatchObject([{ person: 'anna' }]);
+});
+
+test('a token that has expired makes no link, and one that ends soon a link until then', async () => {
+  const address = '/v1/export/campaigns.csv?start_time=2026-03-01&end_time=2026-03-31';
+  const idOf = async (account: string, expires: Date) =>
+    (await issueToken(db.store, { account, label: '', expires })).id;
+  const token = await idOf('expired', new Date(Date.now() - 1_000));
+  expect(await ask('/v1/token/link', { body: { token, address } })).toMatchObject({
+    status: 400,
+    json: { field: 'token' },
+  });
+  const soon = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 60_000);
+  const { json } = await ask('/v1/token/link', { body: { token: await idOf('soon', soon), address } });
+  expect(json.expires).toBe(soon.toISOString());
 });
 
 test('a revoked operator token stops, and operators make no operators', async () => {

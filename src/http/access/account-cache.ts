@@ -91,9 +91,9 @@ export class AccountCache {
     return link.expires.getTime() <= this.#now() ? { refused: 'expired_link', id } : this.#enter(stored);
   }
 
-  /** The hash of the token of that id, if it is known. */
-  hashOf(id: string): string | undefined {
-    return this.#tokensById.get(id)?.hash;
+  /** The token of that id, if it is known. */
+  tokenOf(id: string): StoredToken | undefined {
+    return this.#tokensById.get(id);
   }
 
   async #find(look: () => StoredToken | undefined, known: boolean): Promise<StoredToken | undefined> {

@@ -1,17 +1,19 @@
 import type { Catalog } from '../../../catalog/catalog.ts';
-import { defaultLinkMs, type LinkMaker, type Links, linkParameter, maxLinkMs } from '../../accounts/links.ts';
+import { defaultLinkMs, type Links, linkParameter, maxLinkMs } from '../../accounts/links.ts';
+import type { StoredToken } from '../../accounts/tokens.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
 import { RequestReader } from '../../report/request.ts';
 import { fieldsOf } from './parameters.ts';
 import { exportedReports } from './paths.ts';
 
 /**
- * An address of an export as a link, for a week unless `expires` says otherwise; undefined where links are not set up.
+ * An address of an export as a link, for a week unless `expires` says otherwise, and no longer than its token; undefined where
+ * links are not set up.
  * @throws {InvalidRequest} when there is no such export, or the time is past or more than 366 days away
  */
 export function linkOf(
   { links, catalog }: { readonly links: Links; readonly catalog: Catalog },
-  token: LinkMaker,
+  token: Pick<StoredToken, 'id' | 'hash' | 'expires'>,
   address: string,
   expires: Date | undefined,
 ): { link: string; expires: Date } | undefined {
@@ -29,6 +31,7 @@ export function linkOf(
   const until = new Date(Math.floor((expires?.getTime() ?? now + defaultLinkMs) / 1000) * 1000);
   if (+until <= now) throw new InvalidRequest('expires', 'must not be in the past');
   if (+until > now + maxLinkMs) throw new InvalidRequest('expires', 'must be within 366 days');
-  const link = links.make(token, address, until);
-  return link === undefined ? undefined : { link, expires: until };
+  const ends = token.expires === null ? until : new Date(Math.min(+until, Date.parse(token.expires)));
+  const link = links.make(token, address, ends);
+  return link === undefined ? undefined : { link, expires: ends };
 }

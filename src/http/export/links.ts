@@ -1,6 +1,7 @@
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import * as z from 'zod';
 import type { Links } from '../../accounts/links.ts';
+import type { StoredToken } from '../../accounts/tokens.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
 import { RequestReader } from '../../report/request.ts';
 import { requireJson } from '../report/request-body.ts';
@@ -15,7 +16,7 @@ import type { ExportDeps } from './routes.ts';
 export interface LinkDeps extends Omit<ExportDeps, 'accounts'> {
   readonly body: MiddlewareHandler<HttpEnv>;
   readonly links: Links;
-  readonly accounts: { hashOf(id: string): string | undefined };
+  readonly accounts: { tokenOf(id: string): StoredToken | undefined };
 }
 
 /** The path that makes links to an export: `/v1/links/campaigns/device_date.csv`. */
@@ -43,7 +44,8 @@ export const linkExpiry = z.object({
     .union([z.iso.date(), z.iso.datetime({ offset: true })])
     .optional()
     .meta({
-      description: 'When the link expires: a day or a time within 366 days; in a week if absent.',
+      description:
+        'When the link expires: a day or a time within 366 days; in a week if absent, and never later than its token.',
       examples: ['2026-12-01', '2026-12-01T00:00:00Z'],
     }),
 });
@@ -67,10 +69,10 @@ function makeLink(
     requests.parse(c.get('body'));
     const fields = JSON.parse(c.get('body'));
     const id = c.get('token');
-    const hash = id === undefined ? undefined : accounts.hashOf(id);
-    if (id === undefined || hash === undefined) throw new Error('the token of a request is not known');
+    const token = id === undefined ? undefined : accounts.tokenOf(id);
+    if (token === undefined) throw new Error('the token of a request is not known');
     const address = `${path}?${parametersOf(fields)}`;
-    const made = linkOf({ links, catalog }, { id, hash }, address, expiryOf(fields));
+    const made = linkOf({ links, catalog }, token, address, expiryOf(fields));
     if (made === undefined) throw new Problem('not_found', 'this service makes no links');
     const { link, expires } = made;
     return c.json({ result: { link, expires: expires.toISOString().replace('.000', '') } });

@@ -121,7 +121,7 @@ test('a token is known by its id also where the limits could not be read with it
       .rejects.toThrow('account_limits')
       .finally(() => db.store.command({ query: 'RENAME TABLE away TO account_limits' }));
     expect(await cache.login(token)).toMatchObject({ account: 'half' });
-    expect(cache.hashOf(stored?.id ?? '')).toBe(stored?.hash);
+    expect(cache.tokenOf(stored?.id ?? '')?.hash).toBe(stored?.hash);
   } finally {
     cache.stop();
   }

@@ -108,6 +108,16 @@ describe('a link', () => {
     expect(await statusOf((await linkOf()).link)).toBe(200);
   });
 
+  test('says the end of its token where that comes first', async () => {
+    const expires = new Date(Date.now() + 3_600_000);
+    const token = await createToken(db.store, { account: 'linking', label: '', expires });
+    for (const asked of [{}, { expires: new Date(Date.now() + 7_200_000).toISOString() }]) {
+      const { link, expires: told } = await linkOf(asked, Promise.resolve(token));
+      expect(told).toBe(`${expires.toISOString().slice(0, 19)}Z`);
+      expect(await statusOf(link)).toBe(200);
+    }
+  });
+
   test('is not made for a time that is past or far, for another family, or by a link', async () => {
     const token = await service.token('linking');
     for (const expires of ['2020-01-01', '2099-01-01', 'soon', 7, null]) {
