@@ -99,7 +99,7 @@ export class RequestReader {
   parse(body: string): ReportRequest {
     const known = this.#known.get(body);
     if (known) return known;
-    const request = this.read(jsonOf(body));
+    const request = this.read(withoutNulls(body));
     if (body.length <= remembered.length) this.#known.set(body, request);
     return request;
   }
@@ -120,11 +120,11 @@ export class RequestReader {
 
 /** @throws {InvalidRequest} when the body is not JSON, not an object, or a field is missing or invalid */
 export function parseBody<Fields>(schema: z.ZodType<Fields>, body: string): Fields {
-  return check(schema, jsonOf(body));
+  return check(schema, withoutNulls(body));
 }
 
-/** A field that is null is not given. */
-const jsonOf = (body: string): unknown => parsedJson(body, (_, value) => value ?? undefined);
+/** What a body of JSON has: a field that is null is not given. @throws {InvalidRequest} when it is not JSON */
+export const withoutNulls = (body: string): unknown => parsedJson(body, (_, value) => value ?? undefined);
 
 function refuseMistyped(names: readonly string[], fields: unknown): void {
   const optional = names.filter((name) => !required.includes(name));

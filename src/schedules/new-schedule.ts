@@ -4,7 +4,7 @@ import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { languageOf, languages } from '../app/words/languages.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
-import { RequestReader } from '../report/request.ts';
+import { RequestReader, withoutNulls } from '../report/request.ts';
 import { daysOf, frequencies, periods, usualPeriod } from './due.ts';
 import type { Schedule } from './schedules.ts';
 
@@ -94,14 +94,26 @@ function isLocale(tag: string): boolean {
 
 /** A new schedule. @throws {InvalidRequest} for a body that the report cannot have */
 export function scheduleOf(
-  { wait, every, period = usualPeriod[every], to, ...given }: z.output<typeof newSchedule>,
+  { wait, every, period = usualPeriod[every], to, body: said, ...given }: z.output<typeof newSchedule>,
   of: Pick<Schedule, 'account' | 'madeBy'>,
 ): Omit<Schedule, 'token'> {
-  judgeBody(given.report, given.body, period);
+  const body = Object(withoutNulls(JSON.stringify(said)));
+  judgeBody(given.report, body, period);
   const since = new Date();
   const id = `${since.toISOString().slice(0, 19).replace(/\D/g, '')}${randomBytes(3).toString('hex')}`;
   const waitHours = Number.parseInt(wait, 10);
-  return { id, ...of, ...given, every, period, to: [...new Set(to)], waitHours, state: 'active', since };
+  return {
+    id,
+    ...of,
+    ...given,
+    body,
+    every,
+    period,
+    to: [...new Set(to)],
+    waitHours,
+    state: 'active',
+    since,
+  };
 }
 
 /** @throws {InvalidRequest} for what is no field of a report, or no report of changing days can have */

@@ -210,6 +210,19 @@ test('a wrong schedule is refused with the field at fault, and one for another a
   expect((await fetch(`${service.url}/v1/schedule/create`)).status).toBe(405);
 });
 
+test('a field of the body of a schedule that is null is not given, as in a report', async () => {
+  const nothing = { filters: null, compare_to: null, limit: null, as_of: null, start_time: null };
+  const body = {
+    ...nothing,
+    metrics: ['impressions'],
+    order_by: [{ field: 'impressions', direction: null }],
+  };
+  expect(await change('nulls', 'create', { ...daily, body })).toMatchObject({ status: 200 });
+  const given = { metrics: ['impressions'], order_by: [{ field: 'impressions' }] };
+  expect(await listOf('nulls')).toMatchObject([{ body: given }]);
+  expect(Object.keys((await listOf('nulls'))[0].body)).toEqual(Object.keys(given));
+});
+
 test('an account has 20 schedules and 50 recipients at most, however many it asks for at once', async () => {
   const asked = await Promise.all(Array.from({ length: 25 }, () => change('many', 'create', daily)));
   expect(asked.filter(({ status }) => status === 200)).toHaveLength(20);
