@@ -124,8 +124,23 @@ function checkedRows(columns: readonly string[]): string {
     WHERE if(fault = '', 0, toUInt8(${record})) = 0)`;
 }
 
-/** What of an error of ClickHouse a person can use. */
-function reasonOf(message: string, { columns }: LookupList): string {
+/**
+ * What of an error of ClickHouse a person can use.
+ * @param header the first line, if it has the names of columns
+ */
+function reasonOf(message: string, { columns }: LookupList, header?: readonly string[]): string {
+  const [, inHeader, inRecord = inHeader] =
+    /Unknown field found (?:in format header: '(.*?)' at position|while parsing \w+ format: (.*?): )/s.exec(
+      message,
+    ) ?? [];
+  const missing = header ? columns.filter((name) => !header.includes(name)) : [];
+  const wrong = [
+    ...(inRecord === undefined
+      ? []
+      : [inRecord === '' ? 'a column has no name' : `${JSON.stringify(inRecord)} is no column of this list`]),
+    ...(missing.length > 0 ? [`missing: ${missing.join(', ')}`] : []),
+  ];
+  if (wrong.length > 0) return `${wrong.join('; ')}; the columns are ${columns.join(', ')}`;
   const [, record] = new RegExp(`string '${told}(.*)' as UInt8`, 's').exec(message) ?? [];
   // ClickHouse escapes the text once more.
   if (record !== undefined) return record.replace(/\\([\\'])/g, '$1');
@@ -162,6 +177,7 @@ export async function loadLookupList(
   const confirmed = list.dictionary ? '' : (confirmedAt ?? (await confirmationTime(store)).time);
   const nodes = await nodeTables(store, list.table);
   const stored = { source: await everyCopyOf(store, list.table), copies: nodes.length || 1 };
+  const begun: Buffer[] = [];
   try {
     rows = await insertData(store, {
       into: `${target} (${[...list.columns, ...list.added].join(', ')})`,
@@ -170,6 +186,7 @@ export async function loadLookupList(
       data: withoutEmptyLines(
         readInput(input, undefined, encoding === undefined || encoding === 'utf-8' ? {} : { encoding }),
         text.delimiter,
+        begun,
       ),
       params: list.dictionary ? { version } : { confirmedAt: confirmed },
       settings: {
@@ -187,9 +204,8 @@ export async function loadLookupList(
     });
   } catch (error) {
     if (!(error instanceof ClickHouseError)) throw error;
-    throw new InputError(`${input.name}: nothing was loaded: ${reasonOf(error.message, list)}`, {
-      cause: error,
-    });
+    const reason = reasonOf(error.message, list, namesIn(begun, text.delimiter));
+    throw new InputError(`${input.name}: nothing was loaded: ${reason}`, { cause: error });
   }
   // ClickHouse counts what the view of the past stores as well, unless it goes through a table of another server.
   const local = list.dictionary ? nodes.length === 0 : (await layoutOf(store)) === undefined;
@@ -203,15 +219,24 @@ export async function loadLookupList(
   return lines;
 }
 
+/** The names in the first line, to say what is missing there; ClickHouse alone reads it. */
+function namesIn([begun]: readonly Buffer[], delimiter: string | undefined): string[] | undefined {
+  if (delimiter === undefined || !begun?.includes(lineFeed)) return undefined;
+  const line = begun.subarray(0, begun.indexOf(lineFeed)).toString();
+  return line.split(delimiter).map((cell) => cell.trim().replace(/^"|"$/g, ''));
+}
+
 const [lineFeed, carriageReturn, quote] = [0x0a, 0x0d, 0x22];
 
 /**
  * The same text without its empty lines, which are no records. Those in quoted cells stay.
  * @param delimiter between cells that may be quoted; absent: quotes mean nothing
+ * @param begun takes the first piece of it
  */
 async function* withoutEmptyLines(
   text: AsyncIterable<Uint8Array>,
   delimiter: string | undefined,
+  begun: Buffer[],
 ): AsyncGenerator<Uint8Array> {
   const between = delimiter?.charCodeAt(0);
   let before = lineFeed;
@@ -229,6 +254,7 @@ async function* withoutEmptyLines(
       before = byte;
       kept[length++] = byte;
     }
+    if (begun.length === 0 && length > 0) begun.push(Buffer.from(kept.subarray(0, length)));
     yield kept.subarray(0, length);
   }
 }

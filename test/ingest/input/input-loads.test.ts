@@ -135,6 +135,20 @@ test.each([
   expect(await count()).toEqual(before);
 });
 
+test.each([
+  ['account_id,campaing_id,name\na,b,c\n', '"campaing_id" is no column of this list; missing: campaign_id'],
+  ['account_id,campaign_id,name,\na,b,c,\n', 'a column has no name'],
+  ['account_id,"campaign_id"\na,b\n', 'missing: name'],
+  ['a,b,c\n', '"a" is no column of this list; missing: account_id, campaign_id, name'],
+  ['{"account_id":"a","campaign_id":"b","nam":"c"}\n', '"nam" is no column of this list'],
+])('a list whose columns do not fit is refused with what is wrong: %j', async (content, reason) => {
+  const path = await file(`fit.${content.startsWith('{') ? 'ndjson' : 'csv'}`, content);
+  const columns = 'account_id, campaign_id, name';
+  await expect(loadLookupList(db.store, lookupLists.campaigns, new LocalFile(path))).rejects.toThrow(
+    `${path}: nothing was loaded: ${reason}; the columns are ${columns}`,
+  );
+});
+
 test('an empty line in a list of names is no record', async () => {
   const { creatives } = lookupLists;
   const named = async (name: string, content: string) => {
