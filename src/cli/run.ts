@@ -8,14 +8,20 @@ import { say } from './command/command.ts';
 export async function run(program: Command): Promise<void> {
   // `adtally rejects | head`: the reader has seen enough, which is not a failure.
   let readerLeft = false;
+  // What is under way goes on to its end, and is told once that nobody has read of it: the disk is full.
+  let unwritten: Error | undefined;
   process.stdout.on('error', (error) => {
-    if (!('code' in error) || error.code !== 'EPIPE') throw error;
-    readerLeft = true;
+    if ('code' in error && error.code === 'EPIPE') readerLeft = true;
+    else if (!unwritten) {
+      unwritten = error;
+      say(`error: the output cannot be written: ${error.message}`);
+      process.exitCode = 1;
+    }
   });
   try {
     await program.parseAsync();
   } catch (error) {
-    if (readerLeft) return;
+    if (readerLeft || (unwritten && error === unwritten)) return;
     if (error instanceof CommanderError) {
       // Commander has printed its own errors; asking for help is not an error.
       if (error.code.startsWith('adtally.')) say(error.message);

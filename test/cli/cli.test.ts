@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { listSignOuts } from '../../src/accounts/sign-outs.ts';
-import { purposeOf } from '../../src/accounts/tokens.ts';
+import { listTokens, purposeOf } from '../../src/accounts/tokens.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
+import { startOf } from '../support/compiled.ts';
 import { event, load } from '../support/events.ts';
 import { environmentOf, startProcess, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
@@ -33,6 +34,31 @@ function adtally(line: string, { env = {} } = {}) {
 /** The same, where it is not about the process. */
 const adtallyAgain = (line: string) => runCommand(line.split(' '), environmentOf(db.address));
 
+describe('an output that cannot be written', () => {
+  const unwritten = (line: string) =>
+    startProcess(
+      'sh',
+      // Open for reading alone: what is written there fails, as on a disk that is full.
+      ['-c', 'exec "$@" 1< /dev/null', 'sh', process.execPath, ...startOf('src/cli'), ...line.split(' ')],
+      environmentOf(db.address),
+    ).ended;
+
+  test.each(['loads --json', 'token list --json'])('of %s is one line and exit code 1', async (line) => {
+    const { code, stderr } = await unwritten(line);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^error: the output cannot be written: E.*\n$/),
+    ]);
+  });
+
+  test('of token create says how to revoke what nobody has', async () => {
+    const { code, stderr } = await unwritten(`token create ${account}`);
+    const [token] = await listTokens(db.store, { account });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`nobody has the token now: adtally token revoke ${token?.id}\n`);
+  });
+});
+
 describe('usage', () => {
   test.each([
     ['frobnicate', /unknown command 'frobnicate'/],
@@ -50,6 +76,7 @@ describe('usage', () => {
     ['verify --from 2026-02-02 --to 2026-02-01', /--to/],
     ['rebuild --from 2026-02-02 --to 2026-02-01', /--to/],
     ['token create acme --expires tomorrow', /--expires/],
+    ['explain acme campaign_id --from 2026-03-01 --to 2026-03-01', /the ids of one row as NAME=ID/],
     ['token create acme --expires 2020-01-01', /--expires must be in the future/],
   ])('adtally %s is refused with exit code 2 and says what is wrong', async (line, reason) => {
     const { code, stdout, stderr } = await adtallyAgain(line);

@@ -144,6 +144,12 @@ test('verify finds a manifest that was changed in the store', async () => {
   expect(await verified()).toEqual([]);
 });
 
+test('keys that cannot be fetched are told with their address', async () => {
+  const where = 'http://127.0.0.1:1/keys';
+  const { code, stderr } = await commands.run(['check-manifest', 'rows', 'manifest', '--keys', where]);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: http:\/\/127\.0\.0\.1:1\/keys: \w/)]);
+});
+
 test('commands, and a program in Python, check what the service says, by the keys that it publishes', async () => {
   const env = { ...environmentOf(db.address), SIGNING_KEY_FILE: fileOf('key.pem', pem) };
   const late = await commands.run(['close', `${account}-2`, '2026-03'], env);

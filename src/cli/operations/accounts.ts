@@ -20,8 +20,13 @@ export function addAccountCommands(program: Command): void {
     operate(
       createToken,
       given,
-      ({ token, expires }) => {
-        print(token);
+      async ({ id, token, expires }) => {
+        await new Promise<void>((resolve) =>
+          process.stdout.write(`${token}\n`, (error) => {
+            if (error) say(`nobody has the token now: adtally token revoke ${id}`);
+            resolve();
+          }),
+        );
         if (expires === null) say('this token never expires; --expires gives it an end');
       },
       { mayBeNew: true },

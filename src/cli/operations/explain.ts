@@ -59,9 +59,15 @@ async function explainRow(
   requireRange(flags);
   const row = Object.fromEntries(given.map((each) => [each.split('=', 1)[0], each.replace(/^[^=]*=?/, '')]));
   const families = Object.keys(catalog.families);
+  const isNamed = given.every((each) => each.includes('='));
   const family = families.find((name) => {
     const keys = rowKeys(catalog, name);
-    return keys[0] !== undefined && keys[0] in row && Object.keys(row).every((key) => keys.includes(key));
+    return (
+      isNamed &&
+      keys[0] !== undefined &&
+      keys[0] in row &&
+      Object.keys(row).every((key) => keys.includes(key))
+    );
   });
   if (family === undefined) {
     const known = families.map((name) => rowKeys(catalog, name).join(', ')).join('; or ');

@@ -51,7 +51,11 @@ async function readKeys(where: string): Promise<PublicKey[]> {
 }
 
 async function fetched(address: string): Promise<string> {
-  const answer = await fetch(address, { redirect: 'error' });
+  const answer = await fetch(address, { redirect: 'error' }).catch((error: Error) => {
+    // The error itself says no more than that it failed.
+    const { cause = error } = error;
+    throw new Error(`${address}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  });
   if (!answer.ok) throw new Error(`${address} answers ${answer.status}`);
   return answer.text();
 }
