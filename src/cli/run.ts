@@ -8,14 +8,17 @@ import { say } from './command/command.ts';
 export async function run(program: Command): Promise<void> {
   // `adtally rejects | head`: the reader has seen enough, which is not a failure.
   let readerLeft = false;
-  // What is under way goes on to its end, and is told once that nobody has read of it: the disk is full.
+  // The disk is full, say. What is under way goes on to its end; one line says that its output is lost.
   let unwritten: Error | undefined;
   process.stdout.on('error', (error) => {
     if ('code' in error && error.code === 'EPIPE') readerLeft = true;
     else if (!unwritten) {
       unwritten = error;
       say(`error: the output cannot be written: ${error.message}`);
-      process.exitCode = 1;
+      // Behind the code that the command sets.
+      process.once('exit', () => {
+        process.exitCode = 1;
+      });
     }
   });
   try {

@@ -134,7 +134,7 @@ function keyOf(text: string | undefined): string | undefined {
   throw new InputError('Idempotency-Key is to have 1 to 200 characters of ASCII that can be printed');
 }
 
-/** What only the program itself throws. */
+/** What is taken for a fault of the program. */
 const faults = [TypeError, RangeError, ReferenceError];
 
 function storeBusy(): Problem {

@@ -33,7 +33,7 @@ const examples: Readonly<Record<string, { readonly example: string }>> = {
 };
 
 const about =
-  'The same bytes count once, like a file. After any answer but 400, 401, 413, 415 and 422 send the same body again, as often as it takes: it counts once. Operations are commands of adtally for the programs of an operator: answered when done, and done to their end if the caller leaves.';
+  'The same bytes count once, like a file. After any answer but 400, 401, 413, 415 and 422 send the same body again, as often as it takes: it counts once; after 500, somebody has to look into the log first. Operations are commands of adtally for the programs of an operator: answered when done, and done to their end if the caller leaves.';
 
 /** The OpenAPI document of `adtally receive`. */
 export function receiveDocument(): OpenApiDocument {

@@ -30,7 +30,7 @@ export function judged<Shape extends z.ZodObject>(
   const issue = error.issues[0];
   if (issue?.code === 'unrecognized_keys') {
     const names = Object.keys(input.shape);
-    const known = names.length > 0 ? `there are ${names.join(', ')}` : 'there are no parameters here';
+    const known = names.length > 0 ? `known: ${names.join(', ')}` : 'this path takes no parameters';
     throw new InvalidRequest(issue.keys[0], `is not known; ${known}`);
   }
   const field = issue?.path.join('.') || undefined;

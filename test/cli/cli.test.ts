@@ -43,7 +43,7 @@ describe('an output that cannot be written', () => {
       environmentOf(db.address),
     ).ended;
 
-  test.each(['loads --json', 'token list --json'])('of %s is one line and exit code 1', async (line) => {
+  test.each(['loads --json', 'token list --json', 'loads --help'])('of %s is one line and exit code 1', async (line) => {
     const { code, stderr } = await unwritten(line);
     expect([code, stderr]).toEqual([
       1,

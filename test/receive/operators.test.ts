@@ -232,7 +232,7 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
 
 test('a parameter of a path that takes none is refused in a whole sentence', async () => {
   const { json } = await ask('/v1/ingest/campaigns?x=1', { type: 'text/csv', body: '' });
-  expect(json).toMatchObject({ field: 'x', detail: 'x is not known; there are no parameters here' });
+  expect(json).toMatchObject({ field: 'x', detail: 'x is not known; this path takes no parameters' });
 });
 
 test('a fault of the program is 500 and in the log; what ClickHouse lacks for a moment is 503', async () => {

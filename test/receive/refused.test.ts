@@ -159,9 +159,9 @@ test('a mapping is named, and never a path; read in another way the same bytes a
 });
 
 test.each([
-  ['?maping=shop', 'maping is not known; there are mapping'],
-  ['?mapping=shop&dedupe=true', 'dedupe is not known; there are mapping'],
-  ['?__proto__=shop', '__proto__ is not known; there are mapping'],
+  ['?maping=shop', 'maping is not known; known: mapping'],
+  ['?mapping=shop&dedupe=true', 'dedupe is not known; known: mapping'],
+  ['?__proto__=shop', '__proto__ is not known; known: mapping'],
   ['?mapping=shop&mapping=other', 'mapping must be given once'],
 ])('events with %s are refused, and not read in another way', async (query, detail) => {
   const before = await stored();

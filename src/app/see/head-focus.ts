@@ -21,14 +21,16 @@ export class HeadFocus {
     this.table = table;
     this.size = size;
     this.heads = heads;
-    const notice = ({ target }: Event) => {
-      const head = target instanceof Element ? target.closest<HTMLButtonElement>('button.head') : null;
-      this.at = head ?? undefined;
-    };
+    const headOf = ({ target }: Event) =>
+      target instanceof Element ? (target.closest<HTMLButtonElement>('button.head') ?? undefined) : undefined;
     // While a head is drawn anew nothing has the focus: only something else that gets it ends the place.
     document.addEventListener('keydown', (event) => this.key(event));
-    document.addEventListener('focusin', notice);
-    document.addEventListener('pointerdown', notice);
+    document.addEventListener('focusin', (event) => {
+      this.at = headOf(event);
+    });
+    document.addEventListener('pointerdown', (event) => {
+      if (headOf(event) !== this.at) this.at = undefined;
+    });
   }
 
   /** To be called when other columns are drawn: their heads are other elements, or the same in another place. */
@@ -44,6 +46,8 @@ export class HeadFocus {
   private key(event: KeyboardEvent): void {
     const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
     if (key !== 'Tab' || ctrlKey || metaKey || altKey || !this.at) return;
+    // Hidden or gone, its heads can have no focus.
+    if (!this.table.checkVisibility()) return;
     const heads = this.heads();
     const here = heads.findIndex(({ button }) => button === this.at);
     const next = heads[here + (shiftKey ? -1 : 1)];
@@ -55,12 +59,15 @@ export class HeadFocus {
 
   private async go({ column }: Head): Promise<void> {
     this.moving++;
-    scrollToColumn(this.table, this.size(), column);
-    this.drawn();
-    // The browser says that it has scrolled with the next frame.
-    await new Promise(requestAnimationFrame);
-    await this.table.flush();
-    this.moving--;
+    try {
+      scrollToColumn(this.table, this.size(), column);
+      this.drawn();
+      // The browser says that it has scrolled with the next frame.
+      await new Promise(requestAnimationFrame);
+      await this.table.flush();
+    } finally {
+      this.moving--;
+    }
     this.drawn();
   }
 }

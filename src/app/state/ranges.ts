@@ -8,10 +8,10 @@ export interface DayRange {
 
 const dayMs = 86_400_000;
 
-/** The days that there can be rows of: those of ClickHouse's `Date`. */
+/** The days of ClickHouse's `Date`; others have no rows. */
 export const storedDays = { min: '1970-01-01', max: '2149-06-06' } as const;
 
-/** Of a range that is drawn from end to end, rows or not. */
+/** A range of at most so many days is drawn whole, with or without rows. */
 const mostDays = 3660;
 
 /** Whether the text is a day of the calendar. */

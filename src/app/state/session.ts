@@ -3,7 +3,7 @@ import type { Key } from './key.ts';
 /** The clock where the days are counted. */
 export interface Clock {
   readonly zone: string;
-  /** Of UTC, ms. */
+  /** Of UTC, now, in ms; moments before a change to or from summer time are told by it, too. */
   readonly ahead: number;
 }
 
@@ -16,7 +16,7 @@ export interface Session {
   readonly families: readonly string[];
   /** `yyyy-mm-dd` where the days are counted. */
   readonly today: string;
-  /** The one there, if it is known. */
+  /** The clock of the report, if it is known. */
   readonly clock?: Clock;
   /** Whether the service takes the optional fields of a request: filters, comparison, weeks and months. */
   readonly optional: boolean;

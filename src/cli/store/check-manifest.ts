@@ -52,9 +52,9 @@ async function readKeys(where: string): Promise<PublicKey[]> {
 
 async function fetched(address: string): Promise<string> {
   const answer = await fetch(address, { redirect: 'error' }).catch((error: Error) => {
-    // The error itself says no more than that it failed.
-    const { cause = error } = error;
-    throw new Error(`${address}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    // The error itself says no more than that it failed; where a name has several addresses its cause has only a code.
+    const { message, code } = Object(error.cause);
+    throw new Error(`${address}: ${message || code || error.message}`, { cause: error });
   });
   if (!answer.ok) throw new Error(`${address} answers ${answer.status}`);
   return answer.text();
