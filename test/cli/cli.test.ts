@@ -43,13 +43,16 @@ describe('an output that cannot be written', () => {
       environmentOf(db.address),
     ).ended;
 
-  test.each(['loads --json', 'token list --json', 'loads --help'])('of %s is one line and exit code 1', async (line) => {
-    const { code, stderr } = await unwritten(line);
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^error: the output cannot be written: E.*\n$/),
-    ]);
-  });
+  test.each(['loads --json', 'token list --json', 'loads --help'])(
+    'of %s is one line and exit code 1',
+    async (line) => {
+      const { code, stderr } = await unwritten(line);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^error: the output cannot be written: E.*\n$/),
+      ]);
+    },
+  );
 
   test('of token create says how to revoke what nobody has', async () => {
     const { code, stderr } = await unwritten(`token create ${account}`);
