@@ -162,6 +162,7 @@ test.each([
   expect(back).toEqual(columns.toReversed());
   for (let n = 1; n < columns.length; n++) await page.keyboard.press('Tab');
   await expect.poll(focused, { timeout: 30_000 }).toBe(columns.at(-1));
+  await settled(page);
   expect(columns).not.toContain(await step('Tab'));
   expect(browser.complaints).toEqual([]);
 });

@@ -51,7 +51,11 @@ export class HeadFocus {
     const heads = this.heads();
     const here = heads.findIndex(({ button }) => button === this.at);
     const next = heads[here + (shiftKey ? -1 : 1)];
-    if (here < 0 || !next) return;
+    if (here < 0 || !next) {
+      // Tab leaves the heads: a drawing that comes late does not bring it back.
+      this.at = undefined;
+      return;
+    }
     event.preventDefault();
     this.at = next.button;
     void this.go(next);
