@@ -7,13 +7,10 @@ export function factsOf(headers: Headers): Facts {
   const compared = quoted(headers.get('adtally-compare-to'))[0]?.split('/');
   const [, account = ''] = /^%"(.*)"$/.exec(headers.get('adtally-account') ?? '') ?? [];
   const currency = headers.get('adtally-currency');
-  const asked = quoted(headers.get('adtally-last-update-time'))[0] ?? '';
-  const clock = clockOf(asked, headers.get('date'));
   return {
     account: decodeURIComponent(account),
     ...(currency && { currency }),
-    asked,
-    ...(clock && { clock }),
+    asked: quoted(headers.get('adtally-last-update-time'))[0] ?? '',
     ...(Number.isFinite(loaded) && { loadedAt: loaded }),
     unconfirmed: quoted(headers.get('adtally-unconfirmed-revenue-dates')).map((run) => {
       const [first = '', last = first] = run.split('/');
@@ -23,8 +20,11 @@ export function factsOf(headers: Headers): Facts {
   };
 }
 
-/** From the time of the request by both clocks; all zones are whole quarters of an hour ahead of UTC or behind it. */
-function clockOf(asked: string, date: string | null): Clock | undefined {
+/**
+ * From the time of a request by both clocks; all zones are whole quarters of an hour ahead of UTC or behind it.
+ * @param date of an answer that came at once
+ */
+export function clockOf(asked: string, date: string | null): Clock | undefined {
   const [day, time, zone = ''] = asked.split(' ');
   const quarter = 15 * 60_000;
   const ahead = Math.round((Date.parse(`${day}T${time}Z`) - Date.parse(date ?? '')) / quarter) * quarter;

@@ -1,7 +1,7 @@
 import { families } from '../state/fields.ts';
 import { type Key, loginWith } from '../state/key.ts';
 import type { Clock, Session } from '../state/session.ts';
-import { factsOf, failureOf } from './headers.ts';
+import { clockOf, factsOf, failureOf } from './headers.ts';
 import type { Failure } from './protocol.ts';
 
 /**
@@ -60,7 +60,8 @@ async function probe(family: string, key: Key): Promise<Probed> {
     return { failure };
   }
   if (!response.ok) return { failure: await failureOf(response) };
-  const { account, asked, clock } = factsOf(response.headers);
+  const { account, asked } = factsOf(response.headers);
+  const clock = clockOf(asked, response.headers.get('date'));
   const today = asked.slice(0, 10);
   // Said of an answer with a limit, by a service that knows limits.
   const optional = response.headers.has('adtally-row-count');

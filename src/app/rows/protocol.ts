@@ -1,6 +1,5 @@
 import type { Key } from '../state/key.ts';
 import type { DayRange } from '../state/ranges.ts';
-import type { Clock } from '../state/session.ts';
 import type { Arrangement } from './arrange.ts';
 
 /** Why there is no report, as the page has to know it. */
@@ -22,7 +21,6 @@ export interface Facts {
   readonly currency?: string;
   /** `yyyy-mm-dd hh:mm:ss TZ`, the time of the request where the days are counted. */
   readonly asked: string;
-  readonly clock?: Clock;
   /** When the last data was loaded, in ms since 1970. */
   readonly loadedAt?: number;
   /** Days whose money may still change: first and last of each run. */

@@ -1,5 +1,6 @@
 import { el } from '../parts/dom.ts';
 import type { Facts } from '../rows/protocol.ts';
+import type { Clock } from '../state/session.ts';
 import type { State } from '../state/state.ts';
 import { dayText, momentText, rangeText, zonedText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
@@ -10,8 +11,8 @@ export class Freshness {
   readonly element = el('p', { class: 'fresh', hidden: true });
 
   /** @param until the last day that has rows, where that is known */
-  show(state: State, facts: Facts, until?: string): void {
-    const { asked, clock, loadedAt, unconfirmed, comparedTo } = facts;
+  show(state: State, facts: Facts, clock: Clock | undefined, until?: string): void {
+    const { asked, loadedAt, unconfirmed, comparedTo } = facts;
     const said = [
       until && el('span', {}, text.fresh.until(dayText(until))),
       loadedAt !== undefined && el('span', {}, text.fresh.loaded(momentText(loadedAt, clock))),

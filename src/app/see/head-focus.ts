@@ -66,11 +66,9 @@ export class HeadFocus {
     try {
       scrollToColumn(this.table, this.size(), column);
       this.drawn();
-      // The browser says that it has scrolled with the next frame, or when it is busy with one behind it.
-      for (let frames = 0; frames === 0 || (this.at?.isConnected === false && frames < 30); frames++) {
-        await new Promise(requestAnimationFrame);
-        await this.table.flush();
-      }
+      // The browser says that it has scrolled with the next frame.
+      await new Promise(requestAnimationFrame);
+      await this.table.flush();
     } finally {
       this.moving--;
     }

@@ -245,7 +245,8 @@ export class Workbench {
     this.chart.show(this.state, points, facts);
     const tellsEnd =
       !ranked && this.arranged?.rows === this.all && reachesNow(this.state, this.session.today);
-    this.freshness.show(this.state, facts, tellsEnd ? points.findLast(({ now }) => now)?.end : undefined);
+    const until = tellsEnd ? points.findLast(({ now }) => now)?.end : undefined;
+    this.freshness.show(this.state, facts, this.session.clock, until);
   }
 
   private fail(failure: Failure): void {

@@ -60,7 +60,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
   };
 }
 
-/** An answer depends on its statement, the data of the store, the currency, which `ofStore` has, and the release that writes it. */
+/** Two answers are the same if their statements are, and what `ofStore` stands for: the data and the currency. */
 function versionOf(plan: Plan, format: ReportFormatName, ofStore: string): string {
   const statement = compileReport(plan, { lastUpdateTime: '', unconfirmedDates: [] }, format);
   return createHash('sha256')
