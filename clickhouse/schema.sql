@@ -315,6 +315,15 @@ PARTITION BY toYYYYMM(day)
 ORDER BY (account_id, day, campaign_id, device)
 SETTINGS non_replicated_deduplication_window = 10000, min_age_to_force_merge_seconds = 14400, min_age_to_force_merge_on_partition_only = 1, index_granularity = 8192;
 
+CREATE TABLE channels
+(
+    `channel` String,
+    `position` UInt64
+)
+ENGINE = ReplacingMergeTree(position)
+ORDER BY channel
+SETTINGS index_granularity = 8192;
+
 CREATE TABLE chunk_days
 (
     `chunk` String,

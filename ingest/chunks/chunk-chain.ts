@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { InputIdentity } from '../event/reading.ts';
+import type { ChannelPiece, InputIdentity } from '../event/reading.ts';
 
 /** The name of a chunk of this content that is read in this way. */
 export function chunkName(content: string, fingerprint: string): string {
@@ -7,27 +7,57 @@ export function chunkName(content: string, fingerprint: string): string {
   return createHash('sha256').update(content).update(fingerprint).digest('hex');
 }
 
+/** How the ledger finds what was sent of a channel from a record on: sha256, hex. */
+export function channelHead(channel: string, position: number): string {
+  return sha256(`channel ${channel} ${position}`).toString('hex');
+}
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+
 /**
  * Names the chunks of an input, each by its content and by all that is before it: equal records at two places are two
- * chunks, and what is known of a chunk holds only for inputs that are alike up to its end.
+ * chunks, and what is known of a chunk holds only for inputs that are alike up to its end. In a channel the number of its
+ * first record stands for all that is before it.
  */
 export class ChunkChain {
   readonly #fingerprint: string;
+  readonly #salt: string;
+  readonly #header: Buffer;
+  readonly #channel: ChannelPiece | undefined;
   /** How the first chunk is found; undefined behind it. */
   #key: string | undefined;
+  /** The number in the channel of the record that comes next. */
+  #position: number;
   /** sha256 of the input up to here. */
   #before: Buffer;
 
   /** @param header what belongs to every chunk */
-  constructor({ salt, key, fingerprint }: InputIdentity, header: Buffer) {
+  constructor({ salt, key, channel, fingerprint }: InputIdentity, header: Buffer) {
     this.#fingerprint = fingerprint;
+    this.#salt = salt;
+    this.#header = header;
     this.#key = key;
-    this.#before = createHash('sha256').update(salt).update('\n').update(header).digest();
+    this.#channel = channel;
+    this.#position = channel?.position ?? 0;
+    this.#before = this.#beginning();
+  }
+
+  #beginning(): Buffer {
+    const { name } = this.#channel ?? {};
+    const salt = name === undefined ? this.#salt : channelHead(name, this.#position);
+    return createHash('sha256').update(salt).update('\n').update(this.#header).digest();
+  }
+
+  /** The lock of loads of what begins so: that of the head, or one for all pieces of a channel. */
+  lock(first: Buffer): string {
+    if (!this.#channel) return this.head(first);
+    return sha256(`channel ${this.#channel.name}`).toString('hex');
   }
 
   /** How the ledger finds the chunks that begin here: sha256, hex, of all that is before and of what comes first. */
   head(first: Buffer): string {
-    if (this.#key !== undefined) return createHash('sha256').update(`key ${this.#key}`).digest('hex');
+    if (this.#channel) return channelHead(this.#channel.name, this.#position);
+    if (this.#key !== undefined) return sha256(`key ${this.#key}`).toString('hex');
     return this.begin().update(first).digest('hex');
   }
 
@@ -41,9 +71,10 @@ export class ChunkChain {
     return chunkName(content, this.#fingerprint);
   }
 
-  /** Goes on behind a chunk of this content. */
-  pass(content: string): void {
-    this.#before = Buffer.from(content, 'hex');
+  /** Goes on behind a chunk of this content and so many records, which only count in a channel. */
+  pass(content: string, records = 0): void {
+    this.#position += records;
+    this.#before = this.#channel ? this.#beginning() : Buffer.from(content, 'hex');
     this.#key = undefined;
   }
 }

@@ -56,6 +56,13 @@ export class LineReader {
     this.line++;
   }
 
+  /** Moves behind so many records, or to the end of the file. */
+  async skipRecords(count: number): Promise<void> {
+    for (let n = 0; n < count && (await this.skipBlankLines()); n++) {
+      await this.take(await this.lengthOfRecord(0));
+    }
+  }
+
   async takeHeader(): Promise<Buffer> {
     if (!(await this.skipBlankLines())) return Buffer.alloc(0);
     const header = Buffer.from(await this.peekLine());

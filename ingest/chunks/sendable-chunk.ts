@@ -68,7 +68,7 @@ export interface ReadOptions {
 
 /** An input that has been opened, and of which the beginning is known. */
 export interface OpenInput {
-  /** The head of its first chunk: inputs that begin alike are loaded one after another. Empty where it has no records. */
+  /** The lock of its load: inputs that begin alike are loaded one after another. Empty where it has no records. */
   readonly begins: string;
   /**
    * Cuts it, once.

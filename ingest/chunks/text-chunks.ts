@@ -37,6 +37,7 @@ export async function openText(
     for (let n = 0; n < reading.skipLines; n++) await reader.skipLine();
     const names = header ? await reader.takeHeader() : Buffer.alloc(0);
     const chain = new ChunkChain(reading, names);
+    await reader.skipRecords(reading.channel?.known ?? 0);
     const first = (await reader.skipBlankLines()) ? await reader.peekLine() : undefined;
     const firstLine = names.length > 0 ? names : first;
     const chunked = {
@@ -46,7 +47,7 @@ export async function openText(
     };
     const sourceOf = firstLine && readerOf(firstLine.toString());
     return {
-      begins: first ? chain.head(first) : '',
+      begins: first ? chain.lock(first) : '',
       close: () => source.close(),
       chunks: async function* (known) {
         if (!sourceOf) return;

@@ -3,7 +3,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { type Claim, claimChunk } from './chunk-claims.ts';
 import type { AttemptStart } from './deliver-chunk.ts';
-import { refuseLoadedOtherwise, refuseOtherBytes } from './loaded-otherwise.ts';
+import { refuseLoadedOtherwise, refuseOtherBytes, refuseOtherPiece } from './loaded-otherwise.ts';
 import type { Hold, Sender } from './sender.ts';
 
 export interface ClaimedChunk {
@@ -22,6 +22,7 @@ export interface ClaimedChunk {
  * @param hold given where the chunks take the place of what is loaded, themselves included
  * @param judged what the command has judged before
  * @param key of the input; other bytes under it are refused
+ * @param isPiece whether it is one of a channel; other bytes at its place are refused
  * @throws {InputError} for such bytes otherwise, {InputChanged} where the input is another one by now
  */
 export async function* claimChunks(
@@ -32,6 +33,7 @@ export async function* claimChunks(
   {
     file,
     key,
+    isPiece = false,
     unchanged,
     again = false,
     hold,
@@ -39,6 +41,7 @@ export async function* claimChunks(
   }: {
     readonly file: string;
     readonly key?: string | undefined;
+    readonly isPiece?: boolean;
     readonly unchanged: () => Promise<void>;
     readonly again?: boolean;
     readonly hold?: Hold | undefined;
@@ -48,6 +51,7 @@ export async function* claimChunks(
   for await (const chunk of chunks) {
     const claimed = { interruptions: sender.interruptions, at: performance.now() };
     if (key !== undefined) refuseOtherBytes(file, chunk);
+    if (isPiece) await refuseOtherPiece(ledger, file, chunk);
     if (!again) await refuseLoadedOtherwise(ledger, file, chunk, hold?.replaced);
     // Another load may have loaded what the input has become since this one has read it: then these bytes are a part of that.
     if (!knownAs(chunk) && chunk.candidates.some(({ matches }) => !matches)) await unchanged();

@@ -18,6 +18,49 @@ export function refuseOtherBytes(file: string, { candidates }: SendableChunk): v
   throw new KeyReused(`${file}: other bytes came under this key before`);
 }
 
+/** Another load has gone on with the channel since it was looked at. */
+export class ChannelMoved extends InputError {}
+
+/** What comes next in a channel was sent before, and nobody knows whether it has arrived. */
+export class PieceInDoubt extends InputError {
+  /** So many records have to come in one piece. */
+  readonly records: number;
+
+  constructor(message: string, records: number) {
+    super(message);
+    this.records = records;
+  }
+}
+
+/**
+ * @throws {ChannelMoved} when other bytes are loaded at this place of a channel, and {@link PieceInDoubt} when others may be,
+ * such as those of a larger piece
+ */
+export async function refuseOtherPiece(
+  { store, retries }: Ledger,
+  file: string,
+  { head, candidates }: SendableChunk,
+): Promise<void> {
+  const others = candidates.filter(({ matches }) => !matches);
+  if (others.length === 0) return;
+  const query = `
+    SELECT toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toFloat64(max(c.records)) AS records, argMax(c.load_id, c.sent_at) AS load
+    FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk IN {chunks:Array(String)}
+      AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')
+    HAVING count() > 0`;
+  const params = { head, chunks: others.map(({ id }) => id) };
+  const [sent] = await retrying(
+    () => select<{ loaded: 0 | 1; records: number; load: string }>(store, query, params),
+    retries,
+  );
+  if (!sent) return;
+  if (sent.loaded) throw new ChannelMoved(`${file}: another load has gone on with the channel meanwhile`);
+  throw new PieceInDoubt(
+    `${file}: ${sent.records || 'some'} records were sent from here before, and nobody knows whether they have arrived: send the same bytes of them again, and no fewer in one piece. Where they are gone, load ${sent.load} is to be taken back (adtally unload)`,
+    sent.records,
+  );
+}
+
 /**
  * Read in another way the same bytes are another chunk, and would count a second time.
  * @param replaced loads that do not count

@@ -12,12 +12,23 @@ import {
 /** The delimiter that stands for one or more spaces or tabs. */
 export const blanks = 'blanks';
 
+/** A piece of a stream of records that comes piece by piece, and may be cut elsewhere when it comes again. */
+export interface ChannelPiece {
+  readonly name: string;
+  /** So many records at the beginning of the piece have come before, and are left out. */
+  readonly known: number;
+  /** The number in the stream of the record behind those, from 0. */
+  readonly position: number;
+}
+
 /** What tells an input from others of the same bytes. */
 export interface InputIdentity {
   /** What makes the same bytes other ones; empty but for replays and for what has a key. */
   readonly salt: string;
   /** What the ledger finds the input by, whatever it holds; absent: by what it begins with. */
   readonly key?: string;
+  /** The stream that it is a piece of; absent: it is whole. */
+  readonly channel?: ChannelPiece;
   /** What tells chunks of the same bytes apart that are read in another way; empty for the usual one. */
   readonly fingerprint: string;
 }

@@ -80,9 +80,9 @@ export interface EventLoadOptions extends ChunkSize {
   readonly loads?: () => number;
 }
 
-export type ChunkPlace = Pick<SendableChunk, 'id' | 'head' | 'unit'>;
+export type ChunkPlace = Pick<SendableChunk, 'id' | 'head' | 'unit' | 'rows'>;
 
-export const placeOf = ({ id, head, unit }: SendableChunk): ChunkPlace => ({ id, head, unit });
+export const placeOf = ({ id, head, unit, rows }: SendableChunk): ChunkPlace => ({ id, head, unit, rows });
 
 export interface LoadResult extends Readonly<LoadCounts> {
   /** Rejected rows of this file, also of earlier loads of it, that are neither replayed nor dismissed. */
@@ -207,7 +207,7 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
         ? [...judged.toSorted(longestFirst), ...known]
         : [...judged, ...known].sort(longestFirst);
     });
-    const more = { ...options, file, key: reading.key, unchanged };
+    const more = { ...options, file, key: reading.key, isPiece: reading.channel !== undefined, unchanged };
     const claims = claimChunks(chunks, readLedger, load, sender, more);
     // One more than are sent: it waits with its claim, or has been sent and is looked after.
     await inParallel(claims, parallel + 1, (claim) => finishChunk(sender, claim), stopReading, signal);

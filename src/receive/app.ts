@@ -31,6 +31,7 @@ import type { BodyLoader } from './load-body.ts';
 import type { Mappings } from './mappings.ts';
 import { receiveDocument } from './openapi.ts';
 import { type OperationDeps, operationRoutes, parametersOf } from './operations.ts';
+import { OffsetRefused, type Piece } from './pieces.ts';
 
 const eventsPath = '/v1/events';
 const ofEvents = { input: z.strictObject({ mapping: z.string('must be given once').optional() }) };
@@ -88,6 +89,7 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
       const sender = c.get('account');
       const format = formatOfBody(c.req.header('content-type'));
       const key = keyOf(c.req.header('idempotency-key'));
+      const piece = pieceOf(c.req.header('channel'), c.req.header('offset'), key);
       // Mistyped and ignored, it would let the body be read without its mapping.
       const { mapping: name } = judged(ofEvents, parametersOf(c, ofEvents));
       requireReady();
@@ -96,7 +98,7 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
       const place = deps.room.enter(sender);
       try {
         const bytes = await readBody(c.env, place);
-        const received = await deps.loader.load({ bytes, format, mapping, sender, key });
+        const received = await deps.loader.load({ bytes, format, mapping, sender, key, piece });
         const { load, accepted, rejected, duplicates } = received;
         c.set('received', { load, accepted, rejected, duplicates, body_bytes: bytes.length });
         for (const [outcome, events] of Object.entries({ accepted, rejected, duplicates })) {
@@ -130,8 +132,21 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
 
 /** @throws {InputError} for a key that no header should have */
 function keyOf(text: string | undefined): string | undefined {
-  if (text === undefined || /^[\x20-\x7e]{1,200}$/.test(text)) return text;
+  if (text === undefined || isName(text)) return text;
   throw new InputError('Idempotency-Key is to have 1 to 200 characters of ASCII that can be printed');
+}
+
+const isName = (text: string): boolean => /^[\x20-\x7e]{1,200}$/.test(text);
+
+/** @throws {LoadRefused} unless both are given, or neither */
+function pieceOf(channel?: string, offset?: string, key?: string): Piece | undefined {
+  if (channel === undefined && offset === undefined) return undefined;
+  if (channel === undefined || !isName(channel))
+    throw new LoadRefused('must have 1 to 200 characters of ASCII that can be printed', 'Channel');
+  if (offset === undefined || !/^\d{1,15}$/.test(offset))
+    throw new LoadRefused('must be the number of the first record in its channel, from 0', 'Offset');
+  if (key !== undefined) throw new LoadRefused('a body has either a channel or a key', 'Idempotency-Key');
+  return { channel, offset: Number(offset) };
 }
 
 /** What is taken for a fault of the program. */
@@ -158,6 +173,8 @@ function asProblem(error: unknown, adviceFor: (message: string) => string, refus
     return new Problem('invalid_request', error.message, { field: error.field });
   }
   if (error instanceof ConfigError) return new Problem('not_found', 'this service makes no links');
+  if (error instanceof OffsetRefused)
+    return new Problem('offset_refused', error.message, { committed: error.committed });
   if (error instanceof KeyReused) return new Problem('idempotency_key_reused', error.message);
   if (error instanceof LoadedOtherwise) return new Problem('loaded_otherwise', adviceFor(error.message));
   if (error instanceof MappingError || error instanceof InputError) {

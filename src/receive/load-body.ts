@@ -5,13 +5,15 @@ import type { Store } from '../../clickhouse/client.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { shownRejects } from '../../ingest/delivery/chunk-outcome.ts';
 import type { ValidMapping } from '../../ingest/event/mapping.ts';
-import { mappedReading } from '../../ingest/event/reading.ts';
+import { type InputIdentity, mappedReading } from '../../ingest/event/reading.ts';
 import type { Format } from '../../ingest/formats/format.ts';
 import { type FormatName, formats } from '../../ingest/formats/formats.ts';
 import { replacementOfAll } from '../../ingest/history/replacements.ts';
 import { heldInput } from '../../ingest/input/held-input.ts';
 import { forSenders } from '../../ingest/input/option-hint.ts';
+import { noCounts } from '../../ingest/ledger/load.ts';
 import { alreadyLoaded } from '../../ingest/load/already-loaded.ts';
+import { noteCommitted } from '../../ingest/load/channels.ts';
 import {
   type EventLoadOptions,
   type LoadResult,
@@ -21,6 +23,7 @@ import {
 import { smallFileBytes } from '../../ingest/load/load-files.ts';
 import { firstReasons, type LoadedChunk, loadedChunk } from '../../ingest/load/receipt.ts';
 import { inGroups, slots } from './groups.ts';
+import { inChannel, type Piece } from './pieces.ts';
 
 /** A body as it came. */
 export interface ReceivedBody {
@@ -31,6 +34,8 @@ export interface ReceivedBody {
   readonly sender: string;
   /** What names the body beside its content; absent: its content alone does. */
   readonly key: string | undefined;
+  /** Of a body that is a piece of a stream of records. */
+  readonly piece: Piece | undefined;
 }
 
 const count = (description: string) => z.int().min(0).describe(description);
@@ -39,7 +44,9 @@ const count = (description: string) => z.int().min(0).describe(description);
 export const receivedSchema = z.strictObject({
   load: z
     .string()
-    .describe('The load, as `adtally loads` lists it; of a body that came before, the one that loaded it.'),
+    .describe(
+      'The load, as `adtally loads` lists it; of a body that came before, the one that loaded it. Empty where a channel had all of it.',
+    ),
   accepted: count(
     'Events that count by this body; with `Idempotency-Key` also where it came before under this key.',
   ),
@@ -49,6 +56,11 @@ export const receivedSchema = z.strictObject({
     .array(z.string())
     .describe('The first ten rejected records, each with its place and its faults.'),
   visible_at: z.iso.datetime().describe('From when on every report shows the events.'),
+  committed: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('With `Channel`: the offset of the record that it goes on with.'),
   replaced_by: z
     .string()
     .optional()
@@ -93,22 +105,31 @@ export class BodyLoader {
    * @throws {InputError} for a body that cannot be read, {LoadError} when ClickHouse fails, {@link Stopped} after the signal
    */
   async load(body: ReceivedBody): Promise<Received> {
-    const options = this.#loadOptions(body);
+    const { piece } = body;
+    if (!piece) return this.#loadNamed(body, identityOf(body));
+    return inChannel(this.#options, { ...body, piece }, (channel) => this.#loadNamed(body, { channel }));
+  }
+
+  async #loadNamed(body: ReceivedBody, named: Partial<InputIdentity>): Promise<Received> {
+    const options = this.#loadOptions(body, named);
     const isSmall = body.bytes.length <= smallFileBytes;
     const work = async (leave: () => void) => {
       const result = await this.#loaded(options, isSmall && isBundled(body), leave);
-      return this.#answer(result, body.key !== undefined);
+      return this.#answer(result, named);
     };
     return this.watch(isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {})));
   }
 
   /** @returns what the ledger says, when every report shows it */
-  async #answer(result: LoadResult, keyed: boolean): Promise<Received> {
-    const { storedAt = performance.now() } = result;
-    const shownAt = storedAt + this.#options.answerTrustMs + earlyTimerMs;
-    const received = await this.#receipt(result, keyed);
+  async #answer(result: LoadResult, { key, channel }: Partial<InputIdentity>): Promise<Received> {
+    const { storedAt = performance.now(), places } = result;
+    const { store, answerTrustMs } = this.#options;
+    const shownAt = storedAt + answerTrustMs + earlyTimerMs;
+    const received = await this.#receipt(result, key !== undefined);
+    const position = places.reduce((sum, { rows }) => sum + rows, channel?.position ?? 0);
+    if (channel && places.length > 0) await noteCommitted(store, { channel: channel.name, position });
     await delay(Math.max(0, shownAt - performance.now()));
-    return received;
+    return { ...received, ...(channel && { committed: position }) };
   }
 
   /** Resolves when nothing is being loaded or watched. */
@@ -128,10 +149,11 @@ export class BodyLoader {
 
   /** @param leave called where another load of what begins alike has to end first, which may take long */
   async #loaded(options: EventLoadOptions, bundled: boolean, leave: () => void): Promise<LoadResult> {
-    const { loaded } = await alreadyLoaded(options, (error) => {
+    const { begins, loaded } = await alreadyLoaded(options, (error) => {
       throw error;
     });
     if (loaded) return loaded;
+    if (begins === '' && options.reading?.channel) return { ...noCounts(), openRejects: 0, places: [] };
     let counts = bundled;
     if (counts) this.#bundled++;
     const end = () => {
@@ -145,9 +167,13 @@ export class BodyLoader {
     return loadEvents({ ...options, onWait, loads: () => this.#bundled }).finally(end);
   }
 
-  #loadOptions({ bytes, format, mapping, sender, key }: ReceivedBody): EventLoadOptions {
+  #loadOptions(
+    { bytes, format, mapping, sender, key, piece }: ReceivedBody,
+    named: Partial<InputIdentity>,
+  ): EventLoadOptions {
     const { store, signal, onWarning } = this.#options;
-    const name = `push from ${sender}${key === undefined ? '' : `, key ${key}`}`;
+    const of = piece ? `, channel ${piece.channel}, offset ${piece.offset}` : '';
+    const name = `push from ${sender}${key === undefined ? of : `, key ${key}`}`;
     const { timezone, dates, roundMoney } = mapping;
     const reading = mappedReading(name, mapping, (text) => onWarning(sender, text));
     return {
@@ -158,7 +184,7 @@ export class BodyLoader {
       ...(timezone && { timezone: timezone.name }),
       ...(dates && { dates }),
       input: heldInput(name, formats[format].endings.slice(0, 1), bytes),
-      reading: key === undefined ? reading : { ...reading, ...identityOf(sender, key, bytes) },
+      reading: { ...reading, ...named },
       now: () => new Date(),
       // Also, chunks of one piece are stored with those of other bodies.
       inTurn: this.#sends,
@@ -185,7 +211,7 @@ export class BodyLoader {
     );
     const accepted = sum(own, 'rows');
     const cameBefore = chunks.every(({ load }) => load !== loadId);
-    const replacedBy = cameBefore ? await replacementOfAll(store, chunks) : undefined;
+    const replacedBy = cameBefore && chunks.length > 0 ? await replacementOfAll(store, chunks) : undefined;
     return {
       load: (keyed ? last?.load : (loadId ?? last?.load)) ?? loadId ?? '',
       accepted,
@@ -205,7 +231,8 @@ function isBundled({ format, mapping }: ReceivedBody): boolean {
 }
 
 /** Bytes under a key are others than the same bytes without it or under another; the key alone finds them. */
-function identityOf(sender: string, key: string, bytes: Buffer) {
+function identityOf({ sender, key, bytes }: ReceivedBody): Partial<InputIdentity> {
+  if (key === undefined) return {};
   const name = JSON.stringify([sender, key]);
   return { key: name, salt: `key ${name} ${createHash('sha256').update(bytes).digest('hex')}` };
 }

@@ -33,7 +33,7 @@ const examples: Readonly<Record<string, { readonly example: string }>> = {
 };
 
 const about =
-  'The same bytes count once, like a file. After any answer but 400, 401, 413, 415 and 422 send the same body again, as often as it takes: it counts once; after 500, somebody has to look into the log first. Operations are commands of adtally for the programs of an operator: answered when done, and done to their end if the caller leaves.';
+  'The same bytes count once, like a file. After any answer but 400, 401, 409, 413, 415 and 422 send the same body again, as often as it takes: it counts once; after 500, somebody has to look into the log first. Operations are commands of adtally for the programs of an operator: answered when done, and done to their end if the caller leaves.';
 
 /** The OpenAPI document of `adtally receive`. */
 export function receiveDocument(): OpenApiDocument {
@@ -70,6 +70,20 @@ export function receiveDocument(): OpenApiDocument {
               in: 'header',
               description: 'Names the body beside its content. It never expires.',
               schema: { type: 'string', minLength: 1, maxLength: 200 },
+            },
+            {
+              name: 'Channel',
+              in: 'header',
+              description:
+                'The stream of records that the body is a piece of. What of it came before is cut off, however the stream was cut then. NDJSON, JSON, CSV and TSV; not with `Idempotency-Key`.',
+              schema: { type: 'string', minLength: 1, maxLength: 200 },
+            },
+            {
+              name: 'Offset',
+              in: 'header',
+              description:
+                'With `Channel`: the number of the first record of the body in its channel, from 0. A body without records tells where the channel goes on.',
+              schema: { type: 'integer', minimum: 0, maximum: 999_999_999_999_999 },
             },
             {
               name: 'Content-Encoding',

@@ -19,17 +19,18 @@ interface Sending {
   readonly token: string;
   readonly events: readonly object[];
   readonly key?: string;
+  readonly from?: { readonly channel: string; readonly offset: number };
   readonly tries?: number;
 }
 
 const clients = {
-  typescript: async ({ url, token, events, key, tries = 8 }: Sending) => {
+  typescript: async ({ url, token, events, key, from, tries = 8 }: Sending) => {
     const sender = new Sender({ url: `${url}/`, token, tries });
     return sender
-      .send(events as Record<string, unknown>[], key === undefined ? {} : { key })
+      .send(events as Record<string, unknown>[], { ...(key !== undefined && { key }), ...(from && { from }) })
       .catch((error) => {
         if (!(error instanceof AdtallyError)) throw error;
-        return { status: error.status, code: error.code };
+        return { status: error.status, code: error.code, committed: error.committed };
       });
   },
   python: async (sending: Sending) => {
@@ -38,9 +39,9 @@ const clients = {
       'from adtally import AdtallyError, Sender',
       'to = json.loads(sys.argv[1])',
       'try:',
-      '    print(json.dumps(Sender(to["url"], to["token"], tries=to.get("tries", 8)).send(to["events"], key=to.get("key")).__dict__))',
+      '    print(json.dumps(Sender(to["url"], to["token"], tries=to.get("tries", 8)).send(to["events"], key=to.get("key"), **to.get("from", {})).__dict__))',
       'except AdtallyError as error:',
-      '    print(json.dumps({"status": error.status, "code": error.code}))',
+      '    print(json.dumps({"status": error.status, "code": error.code, "committed": error.committed}))',
     ].join('\n');
     const env = {
       PATH: process.env.PATH,
@@ -62,13 +63,26 @@ test.each(Object.entries(clients))('%s sends events, and the same ones again', a
   const first = await send(to);
   expect(first).toMatchObject({ accepted: 2, rejected: 0, duplicates: 0 });
   expect(await send(to)).toEqual(first);
-  expect(await send({ ...to, events: [event()] })).toEqual({ status: 422, code: 'idempotency_key_reused' });
+  expect(await send({ ...to, events: [event()] })).toMatchObject({
+    status: 422,
+    code: 'idempotency_key_reused',
+  });
   const [row] = await select<{ n: number }>(
     db.store,
     'SELECT toUInt32(count()) AS n FROM events WHERE advertiser_id = {name:String}',
     { name },
   );
   expect(row?.n).toBe(2);
+});
+
+test.each(Object.entries(clients))('%s sends pieces of a stream', async (name, send) => {
+  const events = Array.from({ length: 5 }, () => event({ advertiser_id: `stream of ${name}` }));
+  const to = { url: receiver.url, token: await receiver.token(name) };
+  const piece = (offset: number, end: number) =>
+    send({ ...to, events: events.slice(offset, end), from: { channel: 'c', offset } });
+  expect(await piece(0, 3)).toMatchObject({ accepted: 3, committed: 3 });
+  expect(await piece(2, 4)).toMatchObject({ accepted: 1, committed: 4 });
+  expect(await piece(5, 5)).toMatchObject({ status: 409, code: 'offset_refused', committed: 4 });
 });
 
 test.each(Object.entries(clients))('%s sends a body again when its answer is lost', async (_name, send) => {

@@ -61,8 +61,37 @@ test(`bodies that are repeated count once, though the service is killed ${kills}
       sent[n] = (sent[n] ?? 0) + count;
     }
   };
+  /** A stream whose records are gathered into other bodies each time, as by one who reads it anew after a failure. */
+  const reader = async (n: number) => {
+    const account = `reader-${n}`;
+    for (let [from, least, isDone] = [0, 1, false]; sending || !isDone; ) {
+      const piece = (offset: number, count: number) =>
+        sendTo(
+          `${url}/v1/events`,
+          bodyOf(
+            Array.from({ length: count }, (_, k) =>
+              event({ event_id: `${n} ${offset + k}`, advertiser_id: account, device: `${offset + k}` }),
+            ),
+          ),
+          { authorization, channel: account, offset: `${offset}` },
+        ).catch(() => undefined);
+      const offset = Math.max(0, from - Math.floor(random() * 20));
+      const count = () => from - offset + least + Math.floor(random() * 90);
+      const answers = await Promise.all([piece(offset, count()), piece(offset, count())]);
+      isDone = answers.every((answer) => answer?.status === 200);
+      for (const answer of answers) {
+        if (answer && ![200, 409, 503].includes(answer.status)) throw new Error(JSON.stringify(answer.json));
+        const { committed, detail = '' } = (answer?.json ?? {}) as { committed?: number; detail?: string };
+        least = Number(/ (\d+) records were sent/.exec(detail)?.[1] ?? (answer?.status === 200 ? 1 : least));
+        from = Math.max(from, committed ?? 0);
+      }
+      sent[n] = from;
+    }
+  };
   await start();
-  const all = Promise.all(Array.from({ length: senders }, (_, n) => sender(n)));
+  const all = Promise.all(
+    Array.from({ length: senders }, (_, n) => (n < senders - 2 ? sender(n) : reader(n))),
+  );
   // Whatever fails there ends the test when it is waited for.
   all.catch(() => undefined);
   for (let n = 0; n < kills; n++) {
@@ -76,7 +105,17 @@ test(`bodies that are repeated count once, though the service is killed ${kills}
     db.store,
     'SELECT advertiser_id AS account, toFloat64(count()) AS events FROM events GROUP BY account ORDER BY account',
   );
-  expect(rows).toEqual(sent.map((events, n) => ({ account: `sender-${n}`, events })));
+  const named = sent.map((events, n) => ({
+    account: `${n < senders - 2 ? 'sender' : 'reader'}-${n}`,
+    events,
+  }));
+  expect(rows).toEqual(named.toSorted((a, b) => (a.account < b.account ? -1 : 1)));
+  // Each record of a stream, and not one twice and another not at all.
+  const different =
+    "SELECT toFloat64(uniqExact(device)) AS n, toFloat64(max(toUInt64(device))) AS last FROM events WHERE advertiser_id LIKE 'reader-%' GROUP BY advertiser_id ORDER BY advertiser_id";
+  const streams = sent.slice(senders - 2);
+  expect(await select(db.store, different)).toEqual(streams.map((n) => ({ n, last: n - 1 })));
+
   expect(
     (await verifyRollups(db.store, catalog, { from: '2026-03-01', to: '2026-03-01' })).differences,
   ).toEqual([]);

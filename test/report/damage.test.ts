@@ -177,6 +177,7 @@ test('each table is one that figures are made of, or one that none is', () => {
       'account_limits',
       'agreed',
       'audit',
+      'channels',
       'chunk_days',
       'followed_files',
       'incoming',

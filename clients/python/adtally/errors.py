@@ -14,6 +14,8 @@ class AdtallyError(Exception):
         #: Stable; `unknown` when what answered was not adtally.
         self.code = str(problem.get("code") or "unknown")
         self.field: Optional[str] = problem.get("field")
+        #: Of `offset_refused`: the offset that the channel goes on with.
+        self.committed: Optional[int] = problem.get("committed")
         self.request_id: Optional[str] = problem.get("request_id")
         #: Seconds to wait before another try, if the service said so.
         self.retry_after = retry_after

@@ -18,7 +18,8 @@ NDJSON = "application/x-ndjson"
 class Received:
     """What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records.
 
-    `replaced_by` is the load that has replaced all events of a body that came before, else None.
+    `replaced_by` is the load that has replaced all events of a body that came before, else None; `committed` is the offset that a
+    channel goes on with.
     """
 
     load: str
@@ -28,6 +29,7 @@ class Received:
     reasons: List[str]
     visible_at: str
     replaced_by: Optional[str] = None
+    committed: Optional[int] = None
 
 
 class Sender:
@@ -49,17 +51,24 @@ class Sender:
         *,
         content_type: str = NDJSON,
         key: Optional[str] = None,
+        channel: Optional[str] = None,
+        offset: Optional[int] = None,
         mapping: Optional[str] = None,
     ) -> Received:
         """Sends records, or bytes of a content type, and returns when every report shows them.
 
-        Equal bytes count once; with `key`, once under each key. Amounts are best given as str or int. Raises AdtallyError
+        Equal bytes count once; with `key`, once under each key. With `channel` the records are those of a stream from number
+        `offset` on, and what of them came before is left out. Amounts are best given as str or int. Raises AdtallyError
         when the service refuses.
         """
         body = events if isinstance(events, bytes) else b"".join(_line(event) for event in events)
         headers = {"content-type": content_type}
         if key is not None:
             headers["idempotency-key"] = key
+        if channel is not None:
+            headers["channel"] = channel
+        if offset is not None:
+            headers["offset"] = str(offset)
         query = "" if mapping is None else f"?mapping={quote(mapping, safe='')}"
         url = f"{self._url}/v1/events{query}"
         tried = 0

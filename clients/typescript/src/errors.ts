@@ -5,6 +5,8 @@ export class AdtallyError extends Error {
   /** Stable; `unknown` when what answered was not adtally. */
   readonly code: string;
   readonly field: string | undefined;
+  /** Of `offset_refused`: the offset that the channel goes on with. */
+  readonly committed: number | undefined;
   readonly requestId: string | undefined;
   /** Seconds to wait before another try, if the service said so. */
   readonly retryAfter: number | undefined;
@@ -14,6 +16,7 @@ export class AdtallyError extends Error {
     this.status = status;
     this.code = typeof problem.code === 'string' ? problem.code : 'unknown';
     this.field = typeof problem.field === 'string' ? problem.field : undefined;
+    this.committed = typeof problem.committed === 'number' ? problem.committed : undefined;
     this.requestId = typeof problem.request_id === 'string' ? problem.request_id : undefined;
     this.retryAfter = retryAfter;
   }

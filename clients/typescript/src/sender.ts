@@ -19,6 +19,8 @@ export interface SendOptions {
   readonly contentType?: string;
   /** Names the body beside its content: equal bytes count once under each key. */
   readonly key?: string;
+  /** The stream of records that the body is a piece of, and the number of its first one, from 0; instead of a key. */
+  readonly from?: { readonly channel: string; readonly offset: number };
   /** A mapping that the operator keeps. */
   readonly mapping?: string;
   readonly signal?: AbortSignal;
@@ -26,7 +28,7 @@ export interface SendOptions {
 
 /**
  * What a body has become. `duplicates` counted before; `reasons` tell of the first `rejected` records; `replaced_by` is the load that
- * has replaced all events of a body that came before.
+ * has replaced all events of a body that came before; `committed` is the offset that a channel goes on with.
  */
 export interface Received {
   readonly load: string;
@@ -36,6 +38,7 @@ export interface Received {
   readonly reasons: readonly string[];
   readonly visible_at: string;
   readonly replaced_by?: string;
+  readonly committed?: number;
 }
 
 /** Sends events. A body counts once, however often it is sent, so it is sent again after whatever may pass. */
@@ -62,6 +65,7 @@ export class Sender {
     {
       contentType = 'application/x-ndjson',
       key,
+      from,
       mapping,
       signal = new AbortController().signal,
     }: SendOptions = {},
@@ -78,6 +82,7 @@ export class Sender {
         authorization: `Bearer ${token}`,
         'content-type': contentType,
         ...(key !== undefined && { 'idempotency-key': key }),
+        ...(from && { channel: from.channel, offset: `${from.offset}` }),
       },
       body,
     };

@@ -11,6 +11,8 @@ interface ProblemKind {
   readonly detail: string;
   /** A field that may be at fault. */
   readonly field?: string;
+  /** An offset that the caller can go on with. */
+  readonly committed?: number;
 }
 
 /** Every way a request can fail. Codes are stable: callers may act on them. */
@@ -142,6 +144,12 @@ export const receiveProblems = {
     when: '`MAPPINGS_DIR` of this service has no mapping of the name in `mapping`.',
     detail: 'there is no mapping exports',
   },
+  offset_refused: {
+    status: 409,
+    when: '`Offset` is behind what its `Channel` has: records in between are missing. Or the body has fewer records than were sent from there before, and nobody knows whether they have arrived: `detail` says how many have to come in one body. `committed` is the offset to go on with. Nothing of this body is loaded.',
+    detail: 'the channel goes on at 4711: send the records from there on',
+    committed: 4711,
+  },
   idempotency_key_reused: {
     status: 422,
     when: 'Other bytes came under this `Idempotency-Key` before, from a token of the same name. Nothing of this body is loaded.',
@@ -174,6 +182,8 @@ export const problemCodes = Object.keys(problems) as (keyof typeof problems)[];
 export interface ProblemOptions {
   /** The field of the body, or the parameter, at fault. */
   readonly field?: string;
+  /** The offset that a channel goes on with. */
+  readonly committed?: number;
   readonly headers?: Record<string, string>;
   /** For the log only. */
   readonly cause?: unknown;
@@ -222,6 +232,9 @@ export function problemSchema(
         .string()
         .optional()
         .describe('The field of the body at fault, where there is one: `end_time`, `order_by.0.field`.'),
+      ...(codes.includes('offset_refused') && {
+        committed: z.int().min(0).optional().describe('The offset that the channel goes on with.'),
+      }),
       request_id: z.string().describe('The value of `X-Request-Id`.'),
     })
     .meta({ description: 'Problem details (RFC 9457).', examples: codes.map(problemExample) });
@@ -229,8 +242,9 @@ export function problemSchema(
 
 /** A problem of this code as a caller may see it. */
 export function problemExample(code: ProblemCode) {
-  const { detail, field }: ProblemKind = kinds[code];
-  return details(new Problem(code, detail, { ...(field && { field }) }), exampleRequestId);
+  const { detail, field, committed }: ProblemKind = kinds[code];
+  const options = { ...(field && { field }), ...(committed !== undefined && { committed }) };
+  return details(new Problem(code, detail, options), exampleRequestId);
 }
 
 /** Problem details (RFC 9457) with the request id and nothing internal. */
@@ -247,6 +261,7 @@ function details({ code, message, options }: Problem, request_id: string) {
     code,
     detail: message,
     ...(options.field && { field: options.field }),
+    ...(options.committed !== undefined && { committed: options.committed }),
     request_id,
   };
 }

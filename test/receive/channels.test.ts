@@ -1,0 +1,191 @@
+import { expect, test } from 'vitest';
+import { select } from '../../clickhouse/client.ts';
+import { unload } from '../../ingest/history/unload.ts';
+import { event } from '../support/events.ts';
+import { parquetFile } from '../support/parquet.ts';
+import { seededRandom } from '../support/random.ts';
+import { bodyOf, useReceiver } from '../support/receiver.ts';
+import { useStore } from '../support/store.ts';
+
+const db = useStore();
+const receiver = useReceiver(db);
+const second = useReceiver(db);
+
+let made = 0;
+/** A channel of its own, with the records of an account of its own. */
+function stream(count: number) {
+  const account = `account-${++made}`;
+  const channel = `orders ${made}`;
+  const records = Array.from({ length: count }, (_, n) =>
+    event({ advertiser_id: account, creative_id: `c${n}` }),
+  );
+  const send = (from: number, to: number, by = receiver, offset = from) =>
+    by.send(bodyOf(records.slice(from, to)), { channel, offset: `${offset}` });
+  return { account, channel, records, send };
+}
+
+/** Which records of an account count, in their order. */
+async function counted(account: string): Promise<string[]> {
+  const rows = await select<{ creative: string }>(
+    db.store,
+    `SELECT creative_id AS creative FROM events WHERE advertiser_id = {account:String}
+     ORDER BY toUInt32(substring(creative_id, 2))`,
+    { account },
+  );
+  return rows.map(({ creative }) => creative);
+}
+
+const first = (count: number): string[] => Array.from({ length: count }, (_, n) => `c${n}`);
+
+test('what came before is cut off, a gap is refused, and each answer tells where the channel goes on', async () => {
+  const { account, send } = stream(100);
+  expect(await send(0, 40)).toMatchObject({ status: 200, json: { accepted: 40, committed: 40 } });
+  // The same piece, one that begins within it, one within it, and one that begins before it and ends behind it.
+  expect(await send(0, 40)).toMatchObject({ status: 200, json: { load: '', accepted: 0, committed: 40 } });
+  expect(await send(30, 50)).toMatchObject({ status: 200, json: { accepted: 10, committed: 50 } });
+  expect(await send(10, 20)).toMatchObject({ status: 200, json: { accepted: 0, committed: 50 } });
+  expect(await send(0, 60)).toMatchObject({ status: 200, json: { accepted: 10, committed: 60 } });
+  expect(await send(61, 100)).toMatchObject({
+    status: 409,
+    json: {
+      code: 'offset_refused',
+      committed: 60,
+      detail: 'the channel goes on at 60: send the records from there on',
+    },
+  });
+  expect(await send(60, 100, second)).toMatchObject({ status: 200, json: { accepted: 40, committed: 100 } });
+  expect(await counted(account)).toEqual(first(100));
+});
+
+test('a body without records tells where a channel goes on', async () => {
+  const { send } = stream(5);
+  expect(await send(0, 0)).toMatchObject({ status: 200, json: { load: '', accepted: 0, committed: 0 } });
+  await send(0, 5);
+  expect(await send(0, 0)).toMatchObject({ status: 200, json: { accepted: 0, committed: 5 } });
+  const loads = "SELECT toUInt32(count()) AS n FROM loads FINAL WHERE file LIKE '%offset 0%' AND chunks = 0";
+  expect(await select(db.store, loads)).toEqual([{ n: 0 }]);
+});
+
+test('rejected records and those of a header count, blank lines do not', async () => {
+  const { account, channel, records } = stream(6);
+  const columns = ['event_time', 'event_type', 'advertiser_id', 'campaign_id', 'creative_id'] as const;
+  const csv = (some: typeof records) =>
+    [columns.join(','), ...some.map((each) => columns.map((name) => each[name]).join(','))].join('\n');
+  const send = (text: string, offset: number) =>
+    receiver.send(text, { channel, offset: `${offset}`, 'content-type': 'text/csv' });
+  const bad = ['never', 'impression', account, 'k', '"of\ntwo lines"'].join(',');
+  const head = csv(records.slice(0, 2));
+  expect((await send(`${head}\n${bad}\n\n`, 0)).json).toMatchObject({
+    accepted: 2,
+    rejected: 1,
+    reasons: [expect.stringMatching(/^line 4: event_time/)],
+    committed: 3,
+  });
+  // The records of the first body, that behind them, and two more.
+  const rest = csv(records.slice(2, 4)).split('\n').slice(1).join('\n');
+  expect((await send(`${head}\n\n\n${bad}\n${rest}`, 0)).json).toMatchObject({
+    accepted: 2,
+    rejected: 0,
+    committed: 5,
+  });
+  expect(await counted(account)).toEqual(first(4));
+});
+
+test('a channel belongs to its sender, and its bytes are others than the same ones without it', async () => {
+  const { account, channel, records, send } = stream(3);
+  const authorization = `Bearer ${await receiver.token('app')}`;
+  await send(0, 3);
+  const own = await receiver.send(bodyOf(records), { channel, offset: '0', authorization });
+  expect(own.json).toMatchObject({ accepted: 3, committed: 3 });
+  expect((await receiver.send(bodyOf(records))).json).toMatchObject({ accepted: 3 });
+  expect(await counted(account)).toHaveLength(9);
+});
+
+test('pieces that are cut otherwise each time, sent to two services at once and repeated, count each record once', async () => {
+  const { account, send } = stream(600);
+  const random = seededRandom(11);
+  let committed = 0;
+  while (committed < 600) {
+    const pieces = Array.from({ length: 4 }, (_, n) => {
+      const from = Math.max(0, committed - Math.floor(random() * 50));
+      return send(from, from + 1 + Math.floor(random() * 120), n % 2 ? receiver : second);
+    });
+    for (const { status, json } of await Promise.all(pieces)) {
+      expect([200, 409, 503]).toContain(status);
+      committed = Math.max(committed, Number(json.committed ?? 0));
+    }
+  }
+  expect(await counted(account)).toEqual(first(600));
+  const loaded = `SELECT toUInt32(sum(n)) AS records FROM (
+    SELECT max(records) AS n FROM load_chunks WHERE load_id IN (SELECT load_id FROM loads WHERE file LIKE '%channel orders ${made},%')
+      AND toUInt64(loaded_at) > 0 GROUP BY head)`;
+  expect(await select(db.store, loaded)).toEqual([{ records: 600 }]);
+});
+
+test('what was sent and is in doubt comes again whole, or is taken back by its load', async () => {
+  const { account, send } = stream(30);
+  const { json } = await send(0, 20);
+  // As a kill leaves it behind the insert: nothing says that it is loaded.
+  const inDoubt =
+    'ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6) WHERE load_id = {load:String}';
+  await db.store.command({
+    query: inDoubt,
+    query_params: { load: json.load },
+    clickhouse_settings: { mutations_sync: '2' },
+  });
+  await db.store.command({ query: 'TRUNCATE TABLE channels' });
+  const fewer = await send(0, 10);
+  expect(fewer).toMatchObject({
+    status: 409,
+    json: { committed: 0, detail: expect.stringMatching(/ 20 records were sent from here before/) },
+  });
+  const more = await send(0, 25);
+  expect(more).toMatchObject({ status: 200, json: { committed: 25 } });
+  expect(await counted(account)).toEqual(first(25));
+  // A piece that is in doubt, and the load of which is taken back, is as if it had never come.
+  const last = await send(25, 30);
+  await db.store.command({
+    query: inDoubt,
+    query_params: { load: last.json.load },
+    clickhouse_settings: { mutations_sync: '2' },
+  });
+  await db.store.command({ query: 'TRUNCATE TABLE channels' });
+  expect((await send(25, 27)).status).toBe(409);
+  await unload(db.store, `${last.json.load}`, () => new Date());
+  expect(await send(25, 27)).toMatchObject({ status: 200, json: { accepted: 2, committed: 27 } });
+  expect(await send(20, 30)).toMatchObject({ status: 200, json: { accepted: 3, committed: 30 } });
+  expect(await counted(account)).toEqual(first(30));
+});
+
+test('a load that is taken back stays behind: its records are not asked for again', async () => {
+  const { account, send } = stream(10);
+  const { json } = await send(0, 6);
+  await unload(db.store, `${json.load}`, () => new Date());
+  expect(await send(0, 10)).toMatchObject({ status: 200, json: { accepted: 4, committed: 10 } });
+  expect(await counted(account)).toEqual(['c6', 'c7', 'c8', 'c9']);
+});
+
+test.each([
+  [{ channel: 'a' }, 'Offset', 'must be the number of the first record in its channel, from 0'],
+  [{ channel: 'a', offset: '-1' }, 'Offset', /must be the number/],
+  [{ channel: 'a', offset: '1e3' }, 'Offset', /must be the number/],
+  [{ offset: '0' }, 'Channel', 'must have 1 to 200 characters of ASCII that can be printed'],
+  [{ channel: 'x'.repeat(201), offset: '0' }, 'Channel', /must have 1 to 200/],
+  [{ channel: 'a', offset: '0', 'idempotency-key': 'k' }, 'Idempotency-Key', /either a channel or a key/],
+] as const)('%j is refused', async (headers, field, detail) => {
+  const { status, json } = await receiver.send(bodyOf(stream(1).records), headers as Record<string, string>);
+  expect({ status, json }).toMatchObject({
+    status: 400,
+    json: {
+      code: 'invalid_request',
+      field,
+      detail: typeof detail === 'string' ? detail : expect.stringMatching(detail),
+    },
+  });
+});
+
+test('records that cannot be counted one by one are refused', async () => {
+  const file = await parquetFile(db.store, 'in-channel', 10);
+  const headers = { channel: 'p', offset: '0', 'content-type': 'application/vnd.apache.parquet' };
+  expect(await receiver.send(file, headers)).toMatchObject({ status: 400, json: { field: 'Channel' } });
+});
