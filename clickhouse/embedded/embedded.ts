@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { closeSync, existsSync, openSync, statfsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { prepareDataDir } from './data-dir.ts';
@@ -56,17 +56,24 @@ export async function acquireEmbedded(
     }
     if (Date.now() > deadline) {
       own?.kill('SIGTERM');
-      throw new Error(`the embedded ClickHouse did not start within 30 s; see ${logFile(home)}`);
+      throw new Error(`the embedded ClickHouse did not start within 30 s; ${reasonIn(home)}`);
     }
     own ??= await spawnSupervisor(home, options);
     await delay(pollMs);
     if (isRunning(own)) continue;
     if (own.exitCode !== null && own.exitCode !== 0 && own.exitCode !== storeLockedExitCode) {
-      throw new Error(`the embedded ClickHouse could not be started; see ${logFile(home)}`);
+      throw new Error(`the embedded ClickHouse could not be started; ${reasonIn(home)}`);
     }
     own = undefined;
     await delay(lockedPauseMs);
   }
+}
+
+/** A full disk keeps it from writing its log, too. */
+function reasonIn(home: string): string {
+  return statfsSync(home).bavail === 0
+    ? `the disk of ${home} is full: make room, then run the same command again`
+    : `see ${logFile(home)}`;
 }
 
 async function spawnSupervisor(

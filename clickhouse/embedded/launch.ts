@@ -70,15 +70,16 @@ export function launchEngine(dataDir: string, options: EngineOptions): Engine {
   // The pipe fails when the engine is already gone, which `exited` reports.
   child.stdin?.on('error', () => undefined);
   const exited = new Promise<string>((resolve) => {
-    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+    child.once('exit', (code, signal) => {
+      // Begun, and not written where the disk is full.
+      rmSync(portsFile, { force: true });
+      resolve(signal ?? `exit code ${code}`);
+    });
   });
   const lastWords = tailOf(child);
 
   const findPorts = async (): Promise<Ports | undefined> => {
-    if (child.exitCode !== null || child.signalCode !== null) {
-      rmSync(portsFile, { force: true });
-      throw startFailure(await lastWords);
-    }
+    if (child.exitCode !== null || child.signalCode !== null) throw startFailure(await lastWords);
     const text = readIfExists(portsFile);
     // ClickHouse does not write the file in one step; the line end comes last.
     if (!text?.endsWith('\n')) return undefined;

@@ -75,8 +75,13 @@ export function readIfExists(path: string): string | undefined {
 /** Writes a file in one step, also where the power fails; only its owner can read it. */
 export function replaceFile(path: string, text: string): void {
   const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o600, flush: true });
-  renameSync(draft, path);
+  try {
+    writeFileSync(draft, text, { mode: 0o600, flush: true });
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
 }
 
 /** The databases that the store of `dataDir` has. */

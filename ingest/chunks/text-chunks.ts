@@ -40,6 +40,8 @@ export async function openText(
     await reader.skipRecords(reading.channel?.known ?? 0);
     const first = (await reader.skipBlankLines()) ? await reader.peekLine() : undefined;
     const firstLine = names.length > 0 ? names : first;
+    if (firstLine === undefined && reading.skipLines > 0)
+      reading.warn(`${input.name}: nothing stands behind the ${reading.skipLines} lines that are left out`);
     const chunked = {
       ...{ file: input.name, source, reader },
       chunkBytes: chunkBytes ?? (source.readAgain ? mostChunkBytes : mostHeldBytes),

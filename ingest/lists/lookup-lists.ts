@@ -134,10 +134,12 @@ function reasonOf(message: string, { columns }: LookupList, header?: readonly st
       message,
     ) ?? [];
   const missing = header ? columns.filter((name) => !header.includes(name)) : [];
+  const twice = new Set(header?.filter((name, n, all) => name !== '' && all.indexOf(name) < n));
   const wrong = [
     ...(inRecord === undefined
       ? []
       : [inRecord === '' ? 'a column has no name' : `${JSON.stringify(inRecord)} is no column of this list`]),
+    ...[...twice].map((name) => `there are two columns ${name}`),
     ...(missing.length > 0 ? [`missing: ${missing.join(', ')}`] : []),
   ];
   if (wrong.length > 0) return `${wrong.join('; ')}; the columns are ${columns.join(', ')}`;

@@ -8,11 +8,14 @@ export function wholeNumber(description: string, most = 2 ** 32 - 1) {
 }
 
 export function text(most: number, description: string) {
-  const error = `must have 1 to ${most} characters`;
-  return z
-    .string({ error: ({ input }) => (input === undefined ? undefined : error) })
-    .refine((given) => given !== '' && [...given].length <= most, error)
-    .meta({ minLength: 1, maxLength: most, description });
+  const error = `must have 1 to ${most} characters, none of them half`;
+  return (
+    z
+      .string({ error: ({ input }) => (input === undefined ? undefined : error) })
+      // Half of a surrogate pair cannot be stored.
+      .refine((given) => given !== '' && [...given].length <= most && !/\p{Cs}/u.test(given), error)
+      .meta({ minLength: 1, maxLength: most, description })
+  );
 }
 
 export const account = (description = 'advertiser or publisher') => text(128, description);

@@ -186,6 +186,7 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
   ['/v1/token/create', {}, 'account'],
   ['/v1/token/create', { account: long }, 'account'],
   ['/v1/token/create', { account: 7 }, 'account'],
+  ['/v1/token/create', { account: '\ud83d' }, 'account'],
   ['/v1/token/create', { account: 'a', for: 'admin' }, 'for'],
   ['/v1/token/create', { account: 'a', for: 'ingest', family: 'campaigns' }, 'family'],
   ['/v1/token/create', { account: 'a', expires: '2026-02-30' }, 'expires'],

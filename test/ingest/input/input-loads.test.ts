@@ -139,6 +139,7 @@ test.each([
   ['account_id,campaing_id,name\na,b,c\n', '"campaing_id" is no column of this list; missing: campaign_id'],
   ['account_id,campaign_id,name,\na,b,c,\n', 'a column has no name'],
   ['account_id,"campaign_id"\na,b\n', 'missing: name'],
+  ['account_id,campaign_id,name,name\na,b,c,d\n', 'there are two columns name'],
   ['a,b,c\n', '"a" is no column of this list; missing: account_id, campaign_id, name'],
   ['{"account_id":"a","campaign_id":"b","nam":"c"}\n', '"nam" is no column of this list'],
 ])('a list whose columns do not fit is refused with what is wrong: %j', async (content, reason) => {
