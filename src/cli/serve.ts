@@ -36,7 +36,7 @@ export function addServeCommands(program: Command): void {
 
 /** `serve`: runs until a signal, then stops the service before ClickHouse. */
 async function runService(config: Config): Promise<void> {
-  await withOpenStore(config, async (opened, log) => {
+  await withOpenStore(config, loadHttp, async (opened, log) => {
     const service = await serve(config, opened, log);
     log.info(`listening on ${service.url}`);
     if (service.adminUrl) log.info(`/readyz and /metrics on ${service.adminUrl}`);
@@ -46,7 +46,7 @@ async function runService(config: Config): Promise<void> {
 
 /** `receive`: the same for the service that takes events. */
 async function runReceiver(config: Config): Promise<void> {
-  await withOpenStore(config, async (opened, log) => {
+  await withOpenStore(config, loadReceive, async (opened, log) => {
     const receiver = await receive(config, opened, log);
     log.info(`listening on ${receiver.url}`);
     await stopAtEnd([receiver], opened, log);
@@ -55,7 +55,7 @@ async function runReceiver(config: Config): Promise<void> {
 
 /** `demo`: `serve`, with sample data in an empty database and `curl` commands to try it. */
 async function runDemo(config: Config): Promise<void> {
-  await withOpenStore(config, async (opened, log) => {
+  await withOpenStore(config, loadHttp, async (opened, log) => {
     // First of all, so that a port in use ends this before there are tokens, which are shown only once.
     const service = await serve(config, opened, log);
     const services: { stop(): Promise<void> }[] = [service];
@@ -90,14 +90,15 @@ async function runDemo(config: Config): Promise<void> {
 }
 
 /** Loaded here: the other commands start in half the time without HTTP, Redis and metrics. */
+const loadHttp = () => import('../http/service.ts');
+const loadReceive = () => import('../receive/service.ts');
+
 async function serve(config: Config, opened: OpenStore, log: Logger): Promise<Service> {
-  const { startService } = await import('../http/service.ts');
-  return startService(config, opened, log);
+  return (await loadHttp()).startService(config, opened, log);
 }
 
 async function receive(config: Config, opened: OpenStore, log: Logger): Promise<Receiver> {
-  const { startReceiver } = await import('../receive/service.ts');
-  return startReceiver(config, opened, log);
+  return (await loadReceive()).startReceiver(config, opened, log);
 }
 
 /** `clickhouse`: says how its owner reaches it; passwords stay in files that only the owner can read. */
@@ -130,8 +131,10 @@ async function stopAtEnd(
   }
 }
 
+/** @param load loads what the work is made of, while ClickHouse starts */
 async function withOpenStore(
   config: Config,
+  load: () => Promise<unknown>,
   work: (opened: OpenStore, log: Logger) => Promise<void>,
 ): Promise<void> {
   // Each 64 KiB that pass through are a buffer outside the heap, and make V8 mark the heap step by step on helper
@@ -145,7 +148,9 @@ async function withOpenStore(
   // report take 141 MB instead of 147, with zstd 112 instead of 129.
   if (v8 < 13) setFlagsFromString('--semi-space-growth-factor=1');
   const log = openLog(config.logLevel, turnByTurn(pino.destination({ dest: 2, sync: true })));
-  const opened = await openStore(config);
+  const opening = openStore(config);
+  await Promise.allSettled([opening, load()]);
+  const opened = await opening;
   try {
     if (!config.clickhouse.url) {
       const applied = await migrateEmbedded(config.dataDir, opened.address, config.reportTimezone);
