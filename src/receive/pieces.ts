@@ -64,8 +64,11 @@ export async function inChannel<Result>(
     try {
       return await load({ name, position, known });
     } catch (error) {
-      if (error instanceof PieceInDoubt) throw new OffsetRefused(error.message, position);
-      if (!(error instanceof ChannelMoved) || tries === mostTries) throw error;
+      // What of it comes before that may have been loaded.
+      if (error instanceof PieceInDoubt)
+        throw new OffsetRefused(error.message, await committedOf(ledger, name));
+      if (!(error instanceof ChannelMoved)) throw error;
+      if (tries === mostTries) throw new Error('others send to the same channel', { cause: error });
     }
   }
 }
