@@ -1,5 +1,5 @@
--- How far channels have come, as it was when a piece was loaded: see docs/loading.md. It saves walking through all pieces from
--- the first on, and nothing else: load_chunks tells what is loaded from there on.
+-- How far channels have come: see docs/loading.md. Noted when a piece is loaded, and before the next one is: so what load_chunks has of a
+-- channel beyond this is one piece at most, also where that was taken back.
 -- cluster: by channel
 CREATE TABLE IF NOT EXISTS channels
 (

@@ -54,6 +54,18 @@ export function linesIn(body: Buffer): Counted {
   return { rows, lines, multiLine: false, plainCells: true };
 }
 
+/** Where so many lines with content end, or all of them where there are fewer, and how many there are up to there. */
+export function endOfLines(body: Buffer, count: number): { readonly end: number; readonly rows: number } {
+  let [rows, start] = [0, 0];
+  for (; start < body.length && rows < count; start++) {
+    const found = body.indexOf(newline, start);
+    const end = found < 0 ? body.length : found;
+    if (withoutReturns(body, start, end) > start) rows++;
+    start = end;
+  }
+  return { end: Math.min(start, body.length), rows };
+}
+
 export function isLineEnd(byte: number | undefined): boolean {
   return byte === newline || byte === carriageReturn;
 }

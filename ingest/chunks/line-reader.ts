@@ -1,7 +1,15 @@
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
 import { optionHint } from '../input/option-hint.ts';
-import { type Counted, isLineEnd, linesIn, newline, recordsIn, trimEnd } from './count-records.ts';
+import {
+  type Counted,
+  endOfLines,
+  isLineEnd,
+  linesIn,
+  newline,
+  recordsIn,
+  trimEnd,
+} from './count-records.ts';
 import { maxQuotedBytes, scanRecords } from './csv/records.ts';
 import { ReadMemory } from './read-memory.ts';
 
@@ -56,10 +64,13 @@ export class LineReader {
     this.line++;
   }
 
-  /** Moves behind so many records, or to the end of the file. */
-  async skipRecords(count: number): Promise<void> {
-    for (let n = 0; n < count && (await this.skipBlankLines()); n++) {
-      await this.take(await this.lengthOfRecord(0));
+  /** Moves behind so many lines with content, or to the end of the text. */
+  async skipLines(count: number): Promise<void> {
+    for (let left = count; left > 0 && (await this.skipBlankLines()); ) {
+      const length = (await this.lengthOfRecords(aheadBytes)) || (await this.lengthOfRecord(aheadBytes));
+      const { end, rows } = endOfLines(this.#buffer.subarray(0, length), left);
+      await this.take(end);
+      left -= rows;
     }
   }
 

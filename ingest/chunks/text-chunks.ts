@@ -37,7 +37,7 @@ export async function openText(
     for (let n = 0; n < reading.skipLines; n++) await reader.skipLine();
     const names = header ? await reader.takeHeader() : Buffer.alloc(0);
     const chain = new ChunkChain(reading, names);
-    await reader.skipRecords(reading.channel?.known ?? 0);
+    await reader.skipLines(reading.channel?.known ?? 0);
     const first = (await reader.skipBlankLines()) ? await reader.peekLine() : undefined;
     const firstLine = names.length > 0 ? names : first;
     if (firstLine === undefined && reading.skipLines > 0)

@@ -3,7 +3,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { type Claim, claimChunk } from './chunk-claims.ts';
 import type { AttemptStart } from './deliver-chunk.ts';
-import { refuseLoadedOtherwise, refuseOtherBytes, refuseOtherPiece } from './loaded-otherwise.ts';
+import { refuseLoadedOtherwise, refuseOtherBytes, requirePlace } from './loaded-otherwise.ts';
 import type { Hold, Sender } from './sender.ts';
 
 export interface ClaimedChunk {
@@ -48,16 +48,26 @@ export async function* claimChunks(
     readonly judged?: JudgedChunks | undefined;
   },
 ): AsyncGenerator<ClaimedChunk> {
+  let records = 0;
   for await (const chunk of chunks) {
     const claimed = { interruptions: sender.interruptions, at: performance.now() };
     if (key !== undefined) refuseOtherBytes(file, chunk);
-    if (isPiece) await refuseOtherPiece(ledger, file, chunk);
-    if (!again) await refuseLoadedOtherwise(ledger, file, chunk, hold?.replaced);
+    const place = async () => {
+      if (isPiece) await requirePlace(ledger, file, chunk, records);
+    };
+    await place();
+    if (!again && !isPiece) await refuseLoadedOtherwise(ledger, file, chunk, hold?.replaced);
     // Another load may have loaded what the input has become since this one has read it: then these bytes are a part of that.
     if (!knownAs(chunk) && chunk.candidates.some(({ matches }) => !matches)) await unchanged();
     const before = judged?.get(chunk.head)?.find(({ id }) => id === chunk.id)?.loadedRows;
     if (before !== undefined) yield { chunk, claimed, claim: { how: 'skip', rows: before } };
-    else yield { chunk, claimed, claim: hold ? firstClaim : await claimOf(ledger, load, chunk) };
+    else {
+      const claim = hold ? firstClaim : await claimOf(ledger, load, chunk);
+      // It may have waited behind others for its claim.
+      await place();
+      yield { chunk, claimed, claim };
+    }
+    records += chunk.rows;
   }
 }
 

@@ -23,7 +23,7 @@ export class ChannelMoved extends InputError {}
 
 /** What comes next in a channel was sent before, and nobody knows whether it has arrived. */
 export class PieceInDoubt extends InputError {
-  /** So many records have to come in one piece. */
+  /** So many records of the channel, from the first of this piece that is new, have to come in one piece. */
   readonly records: number;
 
   constructor(message: string, records: number) {
@@ -33,31 +33,41 @@ export class PieceInDoubt extends InputError {
 }
 
 /**
- * @throws {ChannelMoved} when other bytes are loaded at this place of a channel, and {@link PieceInDoubt} when others may be,
- * such as those of a larger piece
+ * At each place of a channel one chunk is loaded. A chunk that was sent and is in doubt keeps its place, until it comes again or the
+ * load that sent it last was taken back.
+ * @param before records of the piece before this chunk
+ * @throws {ChannelMoved} when another chunk, or this one, is loaded there, {@link PieceInDoubt} when another may be
  */
-export async function refuseOtherPiece(
+export async function requirePlace(
   { store, retries }: Ledger,
   file: string,
-  { head, candidates }: SendableChunk,
+  { head, id, candidates }: SendableChunk,
+  before: number,
 ): Promise<void> {
-  const others = candidates.filter(({ matches }) => !matches);
+  const moved = new ChannelMoved(`${file}: another load has gone on with the channel meanwhile`);
+  if (candidates.some((each) => each.id === id && each.loadedRows !== undefined)) throw moved;
+  const others = candidates.filter((each) => each.id !== id);
   if (others.length === 0) return;
-  const query = `
-    SELECT toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toFloat64(max(c.records)) AS records, argMax(c.load_id, c.sent_at) AS load
-    FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk IN {chunks:Array(String)}
-      AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')
-    HAVING count() > 0`;
-  const params = { head, chunks: others.map(({ id }) => id) };
-  const [sent] = await retrying(
-    () => select<{ loaded: 0 | 1; records: number; load: string }>(store, query, params),
-    retries,
+  const ask = <Row>(query: string, params: Record<string, unknown>) =>
+    retrying(() => select<Row>(store, query, params), retries);
+  // A statement for each: shards cannot look into both tables for each group.
+  const sent = await ask<{ loaded: 0 | 1; records: number; load: string }>(
+    `SELECT toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toFloat64(max(c.records)) AS records, argMax(c.load_id, c.sent_at) AS load
+     FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk IN {chunks:Array(String)}
+     GROUP BY chunk HAVING toUInt64(max(c.sent_at)) > 0`,
+    { head, chunks: others.map((each) => each.id) },
   );
-  if (!sent) return;
-  if (sent.loaded) throw new ChannelMoved(`${file}: another load has gone on with the channel meanwhile`);
+  if (sent.some(({ loaded }) => loaded)) throw moved;
+  const takenBack = await ask<{ load: string }>(
+    "SELECT load_id AS load FROM loads FINAL WHERE state = 'unloaded' AND load_id IN {loads:Array(String)}",
+    { loads: sent.map(({ load }) => load) },
+  );
+  const inDoubt = sent.find(({ load }) => !takenBack.some((each) => each.load === load));
+  if (!inDoubt) return;
+  const { records, load } = inDoubt;
   throw new PieceInDoubt(
-    `${file}: ${sent.records || 'some'} records were sent from here before, and nobody knows whether they have arrived: send the same bytes of them again, and no fewer in one piece. Where they are gone, load ${sent.load} is to be taken back (adtally unload)`,
-    sent.records,
+    `${file}: nobody knows whether ${records || 'the'} records have arrived that were sent before. Send the same lines again, all in one body, through the same mapping; or, where they are gone, have load ${load} taken back (adtally unload)`,
+    before + records,
   );
 }
 

@@ -28,7 +28,7 @@ export const ndjson: Format = {
 };
 
 async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
-  const { mappingOf, ignoreUnknown, records, encoding, warn } = options.reading;
+  const { mappingOf, ignoreUnknown, records, encoding, channel, warn } = options.reading;
   const mapping = mappingOf();
   const { required } = mapping;
   const seen = new NamesInText(new Map([...required.keys()].map((name) => [name, waysTo(name)])));
@@ -41,7 +41,8 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
     readerOf: (line) => {
       first = line;
       const members = membersOf(Buffer.from(line.slice(0, 64 << 10)));
-      refuseAnswer(input.name, members, mapping);
+      // A piece may begin with any record of its channel.
+      if (!channel) refuseAnswer(input.name, members, mapping);
       options.reading.warnOfColumns(members.names);
       return (framing) => sharedSource(framing, mapping, ignoreUnknown);
     },
@@ -55,7 +56,7 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
       for await (const chunk of opened.chunks(known)) {
         const isFirst = chunks++ === 0;
         const [name] = isFirst && seen.ended ? seen.unseen : [];
-        if (name !== undefined) throw new MappingError(missing(name));
+        if (name !== undefined && !channel) throw new MappingError(missing(name));
         yield chunk;
       }
       // Of a file of several chunks the first has been sent when it is known.

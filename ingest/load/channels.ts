@@ -4,19 +4,33 @@ import { channelHead } from '../chunks/chunk-chain.ts';
 import { together } from '../ledger/batch-calls.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
-/** The number of the record of a channel, from 0, before which all are loaded. */
+/**
+ * The number of the record of a channel, from 0, before which all are loaded. It is noted, so that at most one piece behind
+ * what is noted is loaded at any time: one that is taken back leaves no gap before others.
+ */
 export async function committedOf({ store, retries }: Ledger, channel: string): Promise<number> {
-  let position = await retrying(() => notedPosition(store, channel), retries);
+  const noted = await retrying(() => notedPosition(store, channel), retries);
+  let position = noted;
   for (;;) {
     const head = channelHead(channel, position);
     const records = await retrying(() => loadedFrom(store, head), retries);
-    if (records === 0) return position;
     position += records;
+    if (records > 0) continue;
+    if (position > noted) await noteCommitted({ store, retries }, channel, position);
+    return position;
   }
 }
 
-/** Notes how far a channel has come, so that its pieces need not be walked through. */
-export const noteCommitted = together<{ channel: string; position: number }, void>(async (store, places) => {
+/** Notes how far a channel has come. */
+export async function noteCommitted(
+  { store, retries }: Pick<Ledger, 'store' | 'retries'>,
+  channel: string,
+  position: number,
+): Promise<void> {
+  await retrying(() => note(store, { channel, position }), retries);
+}
+
+const note = together<{ channel: string; position: number }, void>(async (store, places) => {
   await insertData(store, {
     into: 'channels (channel, position)',
     select: "SELECT channel, position FROM input('channel String, position UInt64')",

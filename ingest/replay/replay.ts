@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { plainReading } from '../event/reading.ts';
+import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
-import { LocalFile } from '../input/local-file.ts';
 import { Load, type WaitOptions } from '../ledger/load.ts';
 import { loadEvents } from '../load/load-events.ts';
 import { ofLoads, openRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
@@ -148,26 +145,11 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
      WHERE replay_id = {id:String} ORDER BY chunk, line`,
     { id },
   );
-  const folder = await mkdtemp(join(tmpdir(), 'adtally-replay-'));
-  let duplicates: number;
-  try {
-    const file = join(folder, 'replay.ndjson');
-    await writeFile(file, linesOf(rows.map(({ fields }) => fields)));
-    // Equal rows of another replay are other events.
-    const reading = { ...plainReading(file), salt: `replay ${id}` };
-    const dedupe = isDeduped(id);
-    const loaded = await loadEvents({
-      store,
-      input: new LocalFile(file),
-      reading,
-      dedupe,
-      load: turn,
-      now,
-    });
-    duplicates = loaded.duplicateRows;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const lines = Buffer.from(linesOf(rows.map(({ fields }) => fields)));
+  const input = heldInput('the corrected rows', ['.ndjson'], lines);
+  // Equal rows of another replay are other events.
+  const reading = { ...plainReading(input.name), salt: `replay ${id}` };
+  const loaded = await loadEvents({ store, input, reading, dedupe: isDeduped(id), load: turn, now });
   await store.command({
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, replay_id, replayed_at)
             SELECT chunk, line, load_id, file, faults, raw, fields, replay_id, now64(3) FROM rejected_rows FINAL
@@ -175,7 +157,7 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
     query_params: { id },
     clickhouse_settings: oneBlock,
   });
-  return duplicates;
+  return loaded.duplicateRows;
 }
 
 /** What is inserted is there as a whole or not at all. */

@@ -17,8 +17,13 @@ const count = wholeNumber('is not a count: a whole number, 1 or more', 1);
 /** Hours and days of alerts: ten years are never. */
 const period = (what: string, max: number) =>
   wholeNumber(`is not a number of ${what}: a whole number, 0 for no alert`, 0, max);
-const seconds = wholeNumber('is not a number of seconds: a whole number, 1 or more', 1);
-/** A timer of Node.js longer than 24 days fires at once; a day is plenty. */
+/** A timer of Node.js longer than 24 days fires at once. */
+const timerSeconds = wholeNumber(
+  'is not a time of at most 24 days: a whole number of seconds from 1 to 2073600',
+  1,
+  2_073_600,
+);
+/** A day is plenty. */
 const timeout = wholeNumber('is not a timeout: a whole number of seconds from 1 to 86400', 1, 86_400);
 const address = (protocol: RegExp, reason: string) => z.url({ protocol, error: reason, abort: true });
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -80,7 +85,7 @@ const environment = z.object({
     .refine(isTimezone, 'is not an IANA time zone, such as Europe/Vienna or UTC')
     .optional(),
   RATE_LIMIT_REQUESTS: count.default(120),
-  RATE_LIMIT_WINDOW_SECONDS: seconds.default(60),
+  RATE_LIMIT_WINDOW_SECONDS: timerSeconds.default(60),
   MAX_CONNECTIONS: count.default(1_000),
   MAX_CONCURRENT_REPORTS: count.default(8),
   ANSWER_CACHE_MEGABYTES: wholeNumber(

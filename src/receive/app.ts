@@ -173,8 +173,7 @@ function asProblem(error: unknown, adviceFor: (message: string) => string, refus
     return new Problem('invalid_request', error.message, { field: error.field });
   }
   if (error instanceof ConfigError) return new Problem('not_found', 'this service makes no links');
-  if (error instanceof OffsetRefused)
-    return new Problem('offset_refused', error.message, { committed: error.committed });
+  if (error instanceof OffsetRefused) return new Problem('offset_refused', error.message, error.place);
   if (error instanceof KeyReused) return new Problem('idempotency_key_reused', error.message);
   if (error instanceof LoadedOtherwise) return new Problem('loaded_otherwise', adviceFor(error.message));
   if (error instanceof MappingError || error instanceof InputError) {

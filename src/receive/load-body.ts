@@ -4,6 +4,7 @@ import * as z from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { shownRejects } from '../../ingest/delivery/chunk-outcome.ts';
+import { ChannelMoved } from '../../ingest/delivery/loaded-otherwise.ts';
 import type { ValidMapping } from '../../ingest/event/mapping.ts';
 import { type InputIdentity, mappedReading } from '../../ingest/event/reading.ts';
 import type { Format } from '../../ingest/formats/format.ts';
@@ -11,6 +12,7 @@ import { type FormatName, formats } from '../../ingest/formats/formats.ts';
 import { replacementOfAll } from '../../ingest/history/replacements.ts';
 import { heldInput } from '../../ingest/input/held-input.ts';
 import { forSenders } from '../../ingest/input/option-hint.ts';
+import { openLedger } from '../../ingest/ledger/ledger.ts';
 import { noCounts } from '../../ingest/ledger/load.ts';
 import { alreadyLoaded } from '../../ingest/load/already-loaded.ts';
 import { noteCommitted } from '../../ingest/load/channels.ts';
@@ -127,7 +129,7 @@ export class BodyLoader {
     const shownAt = storedAt + answerTrustMs + earlyTimerMs;
     const received = await this.#receipt(result, key !== undefined);
     const position = places.reduce((sum, { rows }) => sum + rows, channel?.position ?? 0);
-    if (channel && places.length > 0) await noteCommitted(store, { channel: channel.name, position });
+    if (channel && places.length > 0) await noteCommitted(openLedger(store), channel.name, position);
     await delay(Math.max(0, shownAt - performance.now()));
     return { ...received, ...(channel && { committed: position }) };
   }
@@ -152,8 +154,10 @@ export class BodyLoader {
     const { begins, loaded } = await alreadyLoaded(options, (error) => {
       throw error;
     });
+    const isPiece = options.reading?.channel !== undefined;
+    if (isPiece && begins === '') return { ...noCounts(), openRejects: 0, places: [] };
+    if (isPiece && loaded) throw new ChannelMoved('another load has gone on with the channel meanwhile');
     if (loaded) return loaded;
-    if (begins === '' && options.reading?.channel) return { ...noCounts(), openRejects: 0, places: [] };
     let counts = bundled;
     if (counts) this.#bundled++;
     const end = () => {
@@ -172,7 +176,7 @@ export class BodyLoader {
     named: Partial<InputIdentity>,
   ): EventLoadOptions {
     const { store, signal, onWarning } = this.#options;
-    const of = piece ? `, channel ${piece.channel}, offset ${piece.offset}` : '';
+    const of = piece ? `, channel ${piece.channel}` : '';
     const name = `push from ${sender}${key === undefined ? of : `, key ${key}`}`;
     const { timezone, dates, roundMoney } = mapping;
     const reading = mappedReading(name, mapping, (text) => onWarning(sender, text));

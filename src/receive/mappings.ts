@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from '../../clickhouse/client.ts';
 import { defaultMapping, MappingError, type ValidMapping } from '../../ingest/event/mapping.ts';
@@ -51,10 +51,20 @@ export class Mappings {
     // A name, and never a path.
     const isName = /^\w[\w.-]{0,99}$/.test(name);
     if (this.#folder === undefined || !isName) throw unknown(name);
-    return readFile(join(this.#folder, `${name}.json`), 'utf8').catch((error: NodeJS.ErrnoException) => {
-      throw error.code === 'ENOENT' ? unknown(name) : error;
+    const folder = this.#folder;
+    return readFile(join(folder, `${name}.json`), 'utf8').catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+      // Without it, say where a disk is not there for a while, nobody knows which mappings there are.
+      await requireFolder(folder);
+      throw unknown(name);
     });
   }
+}
+
+/** @throws unless there is such a folder */
+export async function requireFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => undefined);
+  if (!found?.isDirectory()) throw new Error(`MAPPINGS_DIR=${folder} is no folder that can be read`);
 }
 
 function unusable(name: string, cause: MappingError): Problem {

@@ -75,7 +75,7 @@ export function receiveDocument(): OpenApiDocument {
               name: 'Channel',
               in: 'header',
               description:
-                'The stream of records that the body is a piece of. What of it came before is cut off, however the stream was cut then. NDJSON, JSON, CSV and TSV; not with `Idempotency-Key`.',
+                'The stream of records that the body is a piece of. What of it came before is cut off, however the stream was cut then. Of NDJSON, with a record on each line; not with `Idempotency-Key`.',
               schema: { type: 'string', minLength: 1, maxLength: 200 },
             },
             {

@@ -2,8 +2,7 @@ import type { Store } from '../../clickhouse/client.ts';
 import { ChannelMoved, PieceInDoubt } from '../../ingest/delivery/loaded-otherwise.ts';
 import type { ValidMapping } from '../../ingest/event/mapping.ts';
 import type { ChannelPiece } from '../../ingest/event/reading.ts';
-import type { Format } from '../../ingest/formats/format.ts';
-import { type FormatName, formats } from '../../ingest/formats/formats.ts';
+import type { FormatName } from '../../ingest/formats/formats.ts';
 import { openLedger } from '../../ingest/ledger/ledger.ts';
 import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { committedOf } from '../../ingest/load/channels.ts';
@@ -17,12 +16,12 @@ export interface Piece {
 
 /** A piece that does not go on where its channel has come to. */
 export class OffsetRefused extends Error {
-  /** The offset of the record that the channel goes on with. */
-  readonly committed: number;
+  /** The offset of the record that the channel goes on with, and how many have to come from there on in one body. */
+  readonly place: { readonly committed: number; readonly records?: number };
 
-  constructor(message: string, committed: number) {
+  constructor(message: string, place: OffsetRefused['place']) {
     super(message);
-    this.committed = committed;
+    this.place = place;
   }
 }
 
@@ -32,43 +31,51 @@ const mostTries = 10;
 /**
  * Loads what of a piece its channel does not have yet.
  * @param load loads it from a place in the channel on
- * @throws {OffsetRefused} for a piece that begins behind what there is, or holds less than what was begun before, and
- * {@link LoadRefused} for one whose records cannot be counted here
+ * @throws {OffsetRefused} for a piece with records missing before it, or with fewer than were begun before, and
+ * {@link LoadRefused} for one that is not a record on each line
  */
 export async function inChannel<Result>(
   { store, signal }: { readonly store: Store; readonly signal: AbortSignal },
-  {
-    sender,
-    piece,
-    format,
-    mapping,
-  }: {
-    readonly sender: string;
-    readonly piece: Piece;
-    readonly format: FormatName;
-    readonly mapping: ValidMapping;
-  },
+  { piece, ...body }: PieceOfBody,
   load: (channel: ChannelPiece) => Promise<Result>,
 ): Promise<Result> {
-  const { text }: Format = formats[format];
-  if (!text) throw new LoadRefused('a channel takes text, such as NDJSON and CSV', 'Channel');
-  if (mapping.events) throw new LoadRefused('a channel takes records that are one event each', 'mapping');
+  requireLines(body);
   const ledger = openLedger(store, { signal });
-  const name = JSON.stringify([sender, piece.channel]);
+  const name = JSON.stringify([body.sender, piece.channel]);
   for (let tries = 1; ; tries++) {
     const position = await committedOf(ledger, name);
     const known = position - piece.offset;
     if (known < 0) {
-      throw new OffsetRefused(`the channel goes on at ${position}: send the records from there on`, position);
+      const goesOn = `the channel goes on at ${position}: send the records from there on`;
+      throw new OffsetRefused(goesOn, { committed: position });
     }
     try {
       return await load({ name, position, known });
     } catch (error) {
-      // What of it comes before that may have been loaded.
-      if (error instanceof PieceInDoubt)
-        throw new OffsetRefused(error.message, await committedOf(ledger, name));
+      if (error instanceof PieceInDoubt) {
+        // What comes before that may be loaded by now.
+        const committed = await committedOf(ledger, name);
+        throw new OffsetRefused(error.message, { committed, records: position + error.records - committed });
+      }
       if (!(error instanceof ChannelMoved)) throw error;
       if (tries === mostTries) throw new Error('others send to the same channel', { cause: error });
     }
   }
+}
+
+interface PieceOfBody {
+  readonly sender: string;
+  readonly piece: Piece;
+  readonly bytes: Buffer;
+  readonly format: FormatName;
+  readonly mapping: ValidMapping;
+}
+
+/** Where records end in a text with quotes depends on what comes before, and in an array blanks belong to them. */
+function requireLines({ bytes, format, mapping }: Omit<PieceOfBody, 'piece'>): void {
+  const isArray = /^\s*\[/.test(bytes.subarray(0, 1_000).toString());
+  if (format !== 'ndjson' || isArray)
+    throw new LoadRefused('a channel takes NDJSON, a record on each line', 'Channel');
+  if (mapping.events || mapping.records.length > 0 || mapping.skipLines > 0)
+    throw new LoadRefused('a channel takes lines that are one event each', 'mapping');
 }

@@ -18,7 +18,7 @@ import { openTraces } from '../observe/traces.ts';
 import { createReceiveApp } from './app.ts';
 import { tooManyBodies } from './body.ts';
 import { BodyLoader } from './load-body.ts';
-import { Mappings } from './mappings.ts';
+import { Mappings, requireFolder } from './mappings.ts';
 
 export interface Receiver {
   readonly url: string;
@@ -68,6 +68,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
     await Promise.all([store.close(), asking.close()]);
   };
   try {
+    if (config.mappingsDir !== undefined) await requireFolder(config.mappingsDir);
     const prepare = async () => {
       await requireMigrated(asking);
       await Promise.all([accounts, readiness, parts].map((refreshed) => refreshed.start()));

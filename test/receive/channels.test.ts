@@ -1,16 +1,21 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { changeChunks } from '../../ingest/ledger/delete-chunks.ts';
 import { event } from '../support/events.ts';
-import { parquetFile } from '../support/parquet.ts';
 import { seededRandom } from '../support/random.ts';
 import { bodyOf, useReceiver } from '../support/receiver.ts';
 import { useStore } from '../support/store.ts';
 
+const folder = mkdtempSync(join(tmpdir(), 'adtally-channels-'));
+writeFileSync(join(folder, 'other.json'), '{"set":{"reason":"other"}}');
+afterAll(() => rmSync(folder, { recursive: true }));
 const db = useStore();
-const receiver = useReceiver(db);
+const receiver = useReceiver(db, { MAPPINGS_DIR: folder });
 const second = useReceiver(db);
 
 let made = 0;
@@ -78,33 +83,51 @@ test('a body without records tells where a channel goes on', async () => {
   expect(await send(0, 0)).toMatchObject({ status: 200, json: { load: '', accepted: 0, committed: 0 } });
   await send(0, 5);
   expect(await send(0, 0)).toMatchObject({ status: 200, json: { accepted: 0, committed: 5 } });
-  const loads = "SELECT toUInt32(count()) AS n FROM loads FINAL WHERE file LIKE '%offset 0%' AND chunks = 0";
+  const loads =
+    "SELECT toUInt32(count()) AS n FROM loads FINAL WHERE file LIKE '%channel orders%' AND chunks = 0";
   expect(await select(db.store, loads)).toEqual([{ n: 0 }]);
 });
 
-test('rejected records and those of a header count, blank lines do not', async () => {
+test('rejected records count, blank lines do not, and a piece may begin with any record', async () => {
   const { account, channel, records } = stream(6);
-  const columns = ['event_time', 'event_type', 'advertiser_id', 'campaign_id', 'creative_id'] as const;
-  const csv = (some: typeof records) =>
-    [columns.join(','), ...some.map((each) => columns.map((name) => each[name]).join(','))].join('\n');
-  const send = (text: string, offset: number) =>
-    receiver.send(text, { channel, offset: `${offset}`, 'content-type': 'text/csv' });
-  const bad = ['never', 'impression', account, 'k', '"of\ntwo lines"'].join(',');
-  const head = csv(records.slice(0, 2));
-  expect((await send(`${head}\n${bad}\n\n`, 0)).json).toMatchObject({
-    accepted: 2,
-    rejected: 1,
-    reasons: [expect.stringMatching(/^line 4: event_time/)],
-    committed: 3,
+  const send = (text: string, offset: number) => receiver.send(text, { channel, offset: `${offset}` });
+  const poison = '{"note":"x","items":[1]}\n';
+  const head = bodyOf(records.slice(0, 2));
+  expect((await send(`${head}\n\r\n`, 0)).json).toMatchObject({ accepted: 2, rejected: 0, committed: 2 });
+  // It would be taken for the answer of an API if it were the first of a file.
+  expect(await send(`${head}\n${poison}${bodyOf(records.slice(2, 3))}`, 0)).toMatchObject({
+    status: 200,
+    json: { accepted: 1, rejected: 1, reasons: [expect.stringMatching(/^line 4: /)], committed: 4 },
   });
-  // The records of the first body, that behind them, and two more.
-  const rest = csv(records.slice(2, 4)).split('\n').slice(1).join('\n');
-  expect((await send(`${head}\n\n\n${bad}\n${rest}`, 0)).json).toMatchObject({
-    accepted: 2,
-    rejected: 0,
-    committed: 5,
+  expect((await send(`${poison}\n\n${bodyOf(records.slice(2))}`, 2)).json).toMatchObject({
+    accepted: 3,
+    committed: 7,
   });
-  expect(await counted(account)).toEqual(first(4));
+  expect(await counted(account)).toEqual(first(6));
+});
+
+test('the lines of a large body are left out one run at a time', async () => {
+  const { account, channel, records } = stream(3);
+  const long = (n: number) =>
+    JSON.stringify({
+      ...records[n % 3],
+      event_id: '',
+      creative_id: `c${n}`,
+      campaign_id: 'x'.repeat(100 + (n % 7)),
+    });
+  const lines = Array.from({ length: 30_000 }, (_, n) => long(n));
+  const send = (from: number, to: number) =>
+    receiver.send(`${lines.slice(from, to).join('\n')}\n`, { channel, offset: `${from}` });
+  for (const [from, to] of [
+    [0, 7],
+    [0, 12_345],
+    [5, 12_346],
+    [0, 29_999],
+    [0, 30_000],
+  ] as const) {
+    expect((await send(from, to)).json).toMatchObject({ committed: to });
+  }
+  expect(await counted(account)).toEqual(first(30_000));
 });
 
 test('a channel belongs to its sender, and its bytes are others than the same ones without it', async () => {
@@ -133,8 +156,8 @@ test('pieces that are cut otherwise each time, sent to two services at once and 
   }
   expect(await counted(account)).toEqual(first(300));
   const loaded = `SELECT toUInt32(sum(n)) AS records FROM (
-    SELECT max(records) AS n FROM load_chunks WHERE load_id IN (SELECT load_id FROM loads WHERE file LIKE '%channel orders ${made},%')
-      AND toUInt64(loaded_at) > 0 GROUP BY head)`;
+    SELECT max(records) AS n FROM load_chunks WHERE load_id IN (SELECT load_id FROM loads WHERE endsWith(file, ', channel orders ${made}'))
+      AND toUInt64(loaded_at) > 0 GROUP BY head, chunk)`;
   expect(await select(db.store, loaded)).toEqual([{ records: 300 }]);
 });
 
@@ -145,7 +168,7 @@ test('what was sent and is in doubt comes again whole, or is taken back by its l
   const fewer = await send(0, 10);
   expect(fewer).toMatchObject({
     status: 409,
-    json: { committed: 0, detail: expect.stringMatching(/ 20 records were sent from here before/) },
+    json: { committed: 0, records: 20, detail: expect.stringMatching(/ 20 records have arrived that were/) },
   });
   const more = await send(0, 25);
   expect(more).toMatchObject({ status: 200, json: { committed: 25 } });
@@ -160,12 +183,70 @@ test('what was sent and is in doubt comes again whole, or is taken back by its l
   expect(await counted(account)).toEqual(first(30));
 });
 
-test('a load that is taken back stays behind: its records are not asked for again', async () => {
+test('what is in doubt in several chunks says how many records have to come from where the channel is', async () => {
+  const { account, send } = stream(50);
+  await interrupt((await send(0, 20)).json.load);
+  await interrupt((await send(0, 50)).json.load);
+  const fewer = await send(0, 40);
+  expect(fewer).toMatchObject({ status: 409, json: { committed: 0, records: 50 } });
+  expect(await send(0, 50)).toMatchObject({ status: 200, json: { committed: 50 } });
+  expect(await counted(account)).toEqual(first(50));
+});
+
+test('what is in doubt goes on through the mapping that it was sent through', async () => {
+  const { account, channel, records, send } = stream(10);
+  await interrupt((await send(0, 10)).json.load);
+  const mapped = (query: string) => receiver.send(bodyOf(records), { channel, offset: '0' }, query);
+  expect(await mapped('?mapping=other')).toMatchObject({ status: 409, json: { committed: 0, records: 10 } });
+  expect(await mapped('')).toMatchObject({ status: 200, json: { committed: 10 } });
+  // Loaded, it is cut off, however it is read.
+  expect(await mapped('?mapping=other')).toMatchObject({ status: 200, json: { accepted: 0, committed: 10 } });
+  expect(await counted(account)).toEqual(first(10));
+});
+
+test('what was claimed and never sent keeps no place', async () => {
+  const { account, send } = stream(10);
+  const { load } = (await send(0, 10)).json;
+  await unload(db.store, `${load}`, () => new Date());
+  await interrupt(load);
+  const query = 'SELECT DISTINCT chunk FROM load_chunks WHERE load_id = {load:String}';
+  const chunks = (await select<{ chunk: string }>(db.store, query, { load })).map(({ chunk }) => chunk);
+  await changeChunks(db.store, 'load_chunks', 'UPDATE sent_at = toDateTime64(0, 6)', {
+    chunks,
+    condition: 'toUInt64(sent_at) > 0',
+  });
+  const again = "ALTER TABLE loads UPDATE state = 'failed' WHERE load_id = {load:String}";
+  await onShards(db.store, (shard) =>
+    shard.store.command({
+      query: again,
+      query_params: { load },
+      clickhouse_settings: { mutations_sync: '2' },
+    }),
+  );
+  expect(await send(0, 4)).toMatchObject({ status: 200, json: { accepted: 4, committed: 4 } });
+  expect(await counted(account)).toEqual(first(4));
+});
+
+test('a load that is taken back leaves no gap that is filled twice', async () => {
   const { account, send } = stream(10);
   const { json } = await send(0, 6);
   await unload(db.store, `${json.load}`, () => new Date());
   expect(await send(0, 10)).toMatchObject({ status: 200, json: { accepted: 4, committed: 10 } });
   expect(await counted(account)).toEqual(['c6', 'c7', 'c8', 'c9']);
+  // One that was killed before it could note how far it had come, and another behind it.
+  const killed = stream(10);
+  const first = await killed.send(0, 6);
+  await onShards(db.store, (shard) => shard.store.command({ query: 'TRUNCATE TABLE channels' }));
+  await killed.send(6, 10);
+  await onShards(db.store, (shard) =>
+    shard.store.command({
+      query: 'ALTER TABLE channels DELETE WHERE position = 10',
+      clickhouse_settings: { mutations_sync: '2' },
+    }),
+  );
+  await unload(db.store, `${first.json.load}`, () => new Date());
+  expect(await killed.send(0, 10)).toMatchObject({ status: 200, json: { accepted: 0, committed: 10 } });
+  expect(await counted(killed.account)).toEqual(['c6', 'c7', 'c8', 'c9']);
 });
 
 test.each([
@@ -187,8 +268,11 @@ test.each([
   });
 });
 
-test('records that cannot be counted one by one are refused', async () => {
-  const file = await parquetFile(db.store, 'in-channel', 10);
-  const headers = { channel: 'p', offset: '0', 'content-type': 'application/vnd.apache.parquet' };
-  expect(await receiver.send(file, headers)).toMatchObject({ status: 400, json: { field: 'Channel' } });
+test.each([
+  ['text/csv', 'event_time\n'],
+  ['application/vnd.apache.parquet', 'PAR1'],
+  ['application/json', ' [{}]'],
+])('%s has no record on each line, and is refused', async (type, body) => {
+  const headers = { channel: 'p', offset: '0', 'content-type': type };
+  expect(await receiver.send(body, headers)).toMatchObject({ status: 400, json: { field: 'Channel' } });
 });

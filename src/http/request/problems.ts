@@ -146,7 +146,7 @@ export const receiveProblems = {
   },
   offset_refused: {
     status: 409,
-    when: '`Offset` is behind what its `Channel` has: records in between are missing. Or the body has fewer records than were sent from there before, and nobody knows whether they have arrived: `detail` says how many have to come in one body. `committed` is the offset to go on with. Nothing of this body is loaded.',
+    when: 'Records are missing between what the `Channel` has and `Offset`. Or nobody knows whether records have arrived that were sent before: then so many as `records` says have to come in one body. `committed` is the offset to go on with; what of this body comes before that is loaded.',
     detail: 'the channel goes on at 4711: send the records from there on',
     committed: 4711,
   },
@@ -184,6 +184,8 @@ export interface ProblemOptions {
   readonly field?: string;
   /** The offset that a channel goes on with. */
   readonly committed?: number;
+  /** So many records have to come from there on. */
+  readonly records?: number;
   readonly headers?: Record<string, string>;
   /** For the log only. */
   readonly cause?: unknown;
@@ -234,6 +236,11 @@ export function problemSchema(
         .describe('The field of the body at fault, where there is one: `end_time`, `order_by.0.field`.'),
       ...(codes.includes('offset_refused') && {
         committed: z.int().min(0).optional().describe('The offset that the channel goes on with.'),
+        records: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('So many records at least have to come from there on, in one body.'),
       }),
       request_id: z.string().describe('The value of `X-Request-Id`.'),
     })
@@ -262,6 +269,7 @@ function details({ code, message, options }: Problem, request_id: string) {
     detail: message,
     ...(options.field && { field: options.field }),
     ...(options.committed !== undefined && { committed: options.committed }),
+    ...(options.records !== undefined && { records: options.records }),
     request_id,
   };
 }

@@ -54,6 +54,8 @@ export function compileExplanation(
     settings: {
       ...readSettings(plan, { events: family.owner }),
       ...reportFormats.ndjson.settings,
+      // The sizes of texts, which would be read instead of comparing with '', are no columns that the reporter may read.
+      optimize_functions_to_subcolumns: 0,
       // Fields of an answer have the names that the statement gives them.
       enable_named_columns_in_function_tuple: 1,
       // A statement that fails shall not have begun to answer.
