@@ -187,6 +187,7 @@ export async function loadLookupList(
       format: clickhouse,
       data: withoutEmptyLines(
         readInput(input, undefined, encoding === undefined || encoding === 'utf-8' ? {} : { encoding }),
+        input.name,
         text.delimiter,
         begun,
       ),
@@ -234,24 +235,29 @@ const [lineFeed, carriageReturn, quote] = [0x0a, 0x0d, 0x22];
  * The same text without its empty lines, which are no records. Those in quoted cells stay.
  * @param delimiter between cells that may be quoted; absent: quotes mean nothing
  * @param begun takes the first piece of it
+ * @throws {InputError} for a quote that is never closed: the rest of the file would be one cell
  */
 async function* withoutEmptyLines(
   text: AsyncIterable<Uint8Array>,
+  file: string,
   delimiter: string | undefined,
   begun: Buffer[],
 ): AsyncGenerator<Uint8Array> {
   const between = delimiter?.charCodeAt(0);
   let before = lineFeed;
   let inQuotes = false;
+  let [line, quotedFrom] = [1, 0];
   for await (const piece of text) {
     const kept = new Uint8Array(piece.length);
     let length = 0;
     for (const byte of piece) {
+      if (byte === lineFeed) line++;
       const isEmpty = !inQuotes && before === lineFeed && (byte === lineFeed || byte === carriageReturn);
       if (isEmpty) continue;
       if (between !== undefined && byte === quote) {
         // A second quote in a row, too, opens it again.
         inQuotes = !inQuotes && (before === lineFeed || before === between || before === quote);
+        if (before !== quote) quotedFrom = line;
       }
       before = byte;
       kept[length++] = byte;
@@ -259,4 +265,8 @@ async function* withoutEmptyLines(
     if (begun.length === 0 && length > 0) begun.push(Buffer.from(kept.subarray(0, length)));
     yield kept.subarray(0, length);
   }
+  if (inQuotes)
+    throw new InputError(
+      `${file}: nothing was loaded: the quote that opens in line ${quotedFrom} is never closed`,
+    );
 }

@@ -6,7 +6,11 @@ export const created = z.strictObject({ id: z.string() });
 
 /** Which schedule is paused, resumed or removed. */
 export const chosen = z.strictObject({
-  schedule: z.string().min(1).max(40, 'must have 1 to 40 characters').describe('its id in the list'),
+  schedule: z
+    .string()
+    .min(1, 'must have 1 to 40 characters')
+    .max(40, 'must have 1 to 40 characters')
+    .describe('its id in the list'),
 });
 
 export const turnedTo = z.strictObject({

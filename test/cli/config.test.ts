@@ -35,7 +35,16 @@ test.each([
   ['PORT', ' 80', 'is not a port: a whole number from 0 to 65535'],
   ['REPORT_TIMEZONE', 'Mars', 'is not an IANA time zone, such as Europe/Vienna or UTC'],
   ['RATE_LIMIT_REQUESTS', '0', 'is not a count: a whole number, 1 or more'],
-  ['RATE_LIMIT_WINDOW_SECONDS', '1m', 'is not a number of seconds: a whole number, 1 or more'],
+  [
+    'RATE_LIMIT_WINDOW_SECONDS',
+    '1m',
+    'is not a time of at most 24 days: a whole number of seconds from 1 to 2073600',
+  ],
+  [
+    'RATE_LIMIT_WINDOW_SECONDS',
+    '2073601',
+    'is not a time of at most 24 days: a whole number of seconds from 1 to 2073600',
+  ],
   ['MAX_CONCURRENT_REPORTS', 'many', 'is not a count: a whole number, 1 or more'],
   ['REPORT_TIMEOUT_SECONDS', '0', 'is not a timeout: a whole number of seconds from 1 to 86400'],
   ['SEND_TIMEOUT_SECONDS', '99999999', 'is not a timeout: a whole number of seconds from 1 to 86400'],

@@ -68,6 +68,17 @@ async function expectWhole(): Promise<void> {
   expect(recorded.map(({ name }) => name)).toEqual(all);
 }
 
+it('tries who reads names before it replaces a dictionary', async () => {
+  await migrate(address, undefined, { renewDictionaries: true });
+  const before = await schema();
+  const mistyped = { renewDictionaries: true, names: { user: 'nobody', password: 'mistyped' } };
+  await expect(migrate(address, undefined, mistyped)).rejects.toThrow(
+    /^dictionaries cannot read names as the user nobody, so they stay as they are: see CLICKHOUSE_NAMES_USER/,
+  );
+  expect(await schema()).toEqual(before);
+  await command("SELECT dictGetOrDefault('campaign_names', 'name', ('a', 'b'), '')");
+});
+
 describe('migrate', () => {
   it('applies every migration once, and changes neither schema nor data when it is run again', async () => {
     expect(await migrate(address)).toEqual(all);

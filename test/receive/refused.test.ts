@@ -1,12 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, type ClientRequest, get, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { createGzip, gzipSync } from 'node:zlib';
+import pino from 'pino';
 import { afterAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { createToken, revokeTokens } from '../../src/accounts/tokens.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { Mappings } from '../../src/receive/mappings.ts';
+import { startReceiver } from '../../src/receive/service.ts';
 import { event } from '../support/events.ts';
 import { paths } from '../support/oracle.ts';
 import { bodyOf, sendTo, useReceiver } from '../support/receiver.ts';
@@ -33,6 +37,25 @@ const stored = async (): Promise<{ events: number; loads: number }> => {
   );
   return row ?? { events: 0, loads: 0 };
 };
+
+test('without the folder of mappings the service does not start, and while it is away nobody is told that there is no mapping', async () => {
+  const away = join(folder, 'away');
+  const store = {
+    address: db.address,
+    reporter: db.address,
+    lost: new Promise<void>(() => {}),
+    close: async () => {},
+  };
+  const config = loadConfig({ RECEIVE_PORT: '0', MAPPINGS_DIR: away });
+  const starting = startReceiver(config, store, pino({ level: 'silent' }));
+  await expect(starting).rejects.toThrow(`MAPPINGS_DIR=${away} is no folder that can be read`);
+  mkdirSync(away);
+  writeFileSync(join(away, 'shop.json'), '{}');
+  const mappings = new Mappings(db.store, away);
+  await expect(mappings.named('other')).rejects.toThrow('there is no mapping other');
+  rmSync(away, { recursive: true });
+  await expect(mappings.named('shop')).rejects.toThrow(/no folder that can be read/);
+});
 
 test('a token that opens reports sends no events, and one that sends events opens no report', async () => {
   const before = await stored();

@@ -150,6 +150,21 @@ test.each([
   );
 });
 
+test('a quote that is never closed refuses a list, and does not make one name of what follows', async () => {
+  const { campaigns } = lookupLists;
+  const head = 'account_id,campaign_id,name\n';
+  for (const [content, line] of [
+    [`${head}q,c1,One\nq,c2,"Two\nq,c3,Three\n`, 3],
+    [`${head}q,c1,"One ""1"" \nof two lines"\nq,c2,"Two ""\n`, 4],
+  ] as const) {
+    const path = await file('quote.csv', content);
+    await expect(loadLookupList(db.store, campaigns, new LocalFile(path))).rejects.toThrow(
+      `${path}: nothing was loaded: the quote that opens in line ${line} is never closed`,
+    );
+  }
+  expect(await select(db.store, "SELECT name FROM campaigns WHERE account_id = 'q'")).toEqual([]);
+});
+
 test('an empty line in a list of names is no record', async () => {
   const { creatives } = lookupLists;
   const named = async (name: string, content: string) => {
