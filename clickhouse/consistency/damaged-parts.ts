@@ -136,6 +136,36 @@ export async function requireWholeTable(
     );
 }
 
+/** What ClickHouse answers where it cannot decode what a part has on disk. */
+const unreadable = [
+  'ATTEMPT_TO_READ_AFTER_EOF',
+  'CANNOT_DECOMPRESS',
+  'CANNOT_READ_ALL_DATA',
+  'CHECKSUM_DOESNT_MATCH',
+  'CORRUPTED_DATA',
+  'UNKNOWN_CODEC',
+];
+
+/** The part in which reading has failed, and its folder. ClickHouse looks at rows when it reads them, and not when it starts. */
+export function unreadablePart(error: unknown): (DamagedPart & { readonly path: string }) | undefined {
+  if (!(error instanceof Error && 'type' in error && unreadable.includes(String(error.type))))
+    return undefined;
+  const [, path = '', part, table] =
+    /while reading from part (\S*\/([^/\s]+)\/) in table [^.\s]+\.(\S+) /.exec(error.message) ?? [];
+  if (part === undefined || table === undefined) return undefined;
+  return { table, partition: part.slice(0, part.indexOf('_')), part, path };
+}
+
+/** What a person should do about it. */
+export const adviceOnUnreadable = ({
+  table,
+  path,
+}: {
+  readonly table: string;
+  readonly path: string;
+}): string =>
+  `${path} of ${table} cannot be read, and reports that need it are refused. Have ClickHouse set it aside: stop ClickHouse, empty ${path}checksums.txt, start it, and run adtally verify, which tells how to mend it then`;
+
 /** In words. */
 export function describeDamagedPart({ table, partition, part }: DamagedPart): string {
   const month = isMonth(partition) ? ` of ${monthName(Number(partition))}` : '';

@@ -1,4 +1,5 @@
 import { type Command, CommanderError } from 'commander';
+import { adviceOnUnreadable, unreadablePart } from '../../clickhouse/consistency/damaged-parts.ts';
 import { MappingError } from '../../ingest/event/mapping.ts';
 import { ConfigError } from '../config/config.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
@@ -30,7 +31,9 @@ export async function run(program: Command): Promise<void> {
       if (error.code.startsWith('adtally.')) say(error.message);
       process.exitCode = error.exitCode === 0 ? 0 : 2;
     } else {
-      say(`error: ${error instanceof Error ? error.message || withoutText(error) : String(error)}`);
+      const part = unreadablePart(error);
+      if (part) say(`error: ${adviceOnUnreadable(part)}`);
+      else say(`error: ${error instanceof Error ? error.message || withoutText(error) : String(error)}`);
       const isUsage = [ConfigError, MappingError, InvalidRequest].some((Kind) => error instanceof Kind);
       process.exitCode = isUsage ? 2 : 1;
     }

@@ -11,7 +11,7 @@ import {
   reconcilePath,
 } from '../../catalog/breakdowns.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import { DamagedFigures } from '../../clickhouse/consistency/damaged-parts.ts';
+import { DamagedFigures, unreadablePart } from '../../clickhouse/consistency/damaged-parts.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
 import type { Links } from '../accounts/links.ts';
 import type { PageSettings } from '../config/page-settings.ts';
@@ -216,8 +216,8 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
     const problem = asProblem(error, c.get('refused'));
     if (statusOf(problem.code) === 429) metrics.limited.inc({ code: problem.code });
-    // Of damage the log tells once, and not with each request.
-    if (statusOf(problem.code) === 500 && problem.code !== 'figures_damaged') {
+    // Of damage that is known the log tells once, and not with each request.
+    if (statusOf(problem.code) === 500 && !(error instanceof DamagedFigures)) {
       log.error({ err: error, request: c.get('requestId') }, 'request failed');
     }
     return problemResponse(c, problem);
@@ -246,7 +246,9 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   }
   if (error instanceof MonthNotClosed)
     return new Problem('month_not_closed', error.message, { field: 'as_of' });
-  if (error instanceof DamagedFigures) return new Problem('figures_damaged', error.message);
+  const part = unreadablePart(error);
+  const damage = part ? new DamagedFigures([part]) : error;
+  if (damage instanceof DamagedFigures) return new Problem('figures_damaged', damage.message);
   if (error instanceof AsOfTooOld) return new Problem('as_of_too_old', error.message, { field: 'as_of' });
   // Only the bearer middleware throws these. Callers without a valid token are not told why; callers whose token opens
   // the other family, or whose session another account, are.

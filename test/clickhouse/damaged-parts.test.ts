@@ -97,13 +97,17 @@ async function folderOf(table: string, partition: string): Promise<string> {
   return part.path;
 }
 
-/** Flips a bit of a part and has ClickHouse start again. */
-async function damage(table: string, file: string, partition = '202609'): Promise<void> {
-  const path = join(await folderOf(table, partition), file);
+/** Flips a bit in the middle of a file. */
+function flip(path: string): void {
   const bytes = readFileSync(path);
   const at = bytes.length >> 1;
   bytes[at] = (bytes[at] ?? 0) ^ 4;
   writeFileSync(path, bytes);
+}
+
+/** Flips a bit of a part and has ClickHouse start again. */
+async function damage(table: string, file: string, partition = '202609'): Promise<void> {
+  flip(join(await folderOf(table, partition), file));
   process.kill(engineIn(env.DATA_DIR)?.pid ?? 0, 'SIGKILL');
 }
 
@@ -161,6 +165,27 @@ test('a damaged part of a rollup is an error of its month until a rebuild, whate
   await done('rebuild', '--from', '2026-08-01', '--to', '2026-08-31');
   expect(await answersOf('2026-09')).toEqual(before);
   expect(await others()).toEqual(othersBefore);
+});
+
+test('rows that cannot be read are an error of their month, and the folder is named that ClickHouse can be made to set aside', async () => {
+  const before = await answersOf('2026-10');
+  const path = await folderOf('campaigns_device_creative_date', '202610');
+  flip(join(path, 'data.bin'));
+  // Not as before, when the answer was kept.
+  const others = { ...daysOf('2026-10'), end_time: '2026-10-27' };
+  expect(await post(breakdown, others)).toEqual(damaged('2026-10'));
+  for (const command of ['verify', 'rebuild'])
+    expect(await adtally(command)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`empty ${path}checksums.txt, start it, and run adtally verify`),
+    });
+  writeFileSync(join(path, 'checksums.txt'), '');
+  process.kill(engineIn(env.DATA_DIR)?.pid ?? 0, 'SIGKILL');
+  await expect
+    .poll(async () => (await adtally('verify')).stdout, { timeout: 20_000 })
+    .toMatch(/^campaigns_device_creative_date\t202610\tbroken-on-start_\S+\tdamaged$/m);
+  await done('rebuild', '--from', '2026-10-01', '--to', '2026-10-31');
+  expect(await answersOf('2026-10')).toEqual(before);
 });
 
 test('damaged events are an error of their month until their file is loaded again', async () => {
