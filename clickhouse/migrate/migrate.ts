@@ -69,22 +69,21 @@ export async function migrate(
       }
     };
     // One that cannot read would answer no report, and tell so only then.
-    const tryDictionary = async ({ text, name, ...rest }: Statement, settings: Settings) => {
+    const tryDictionary = async ({ text, name, ...rest }: Statement, user: string, settings: Settings) => {
       const tried = `${name}_tried`;
       await applyAll(
         [{ ...rest, name: tried, text: text.replace(`DICTIONARY ${name}`, `DICTIONARY ${tried}`) }],
         settings,
       );
       try {
-        await local.command({ query: `SYSTEM RELOAD DICTIONARY ${tried}` });
+        await store.command({ query: `SYSTEM RELOAD DICTIONARY ${tried}` });
       } catch (error) {
-        const user = names?.user ?? address.user;
         throw new MigrationError(
           `dictionaries cannot read names as the user ${user}, so they stay as they are: see CLICKHOUSE_NAMES_USER and CLICKHOUSE_NAMES_PASSWORD. ClickHouse says: ${(error as Error).message}`,
           { cause: error },
         );
       } finally {
-        await local.command({ query: `DROP DICTIONARY IF EXISTS ${tried}` });
+        await store.command({ query: `DROP DICTIONARY IF EXISTS ${tried}` });
       }
     };
     const applyPending = async () => {
@@ -107,8 +106,9 @@ export async function migrate(
     const settings = await settle(store, wanted);
     if (renewDictionaries) {
       const statements = await dictionaryStatements();
-      for (const one of statements.filter(({ name }) => name === 'campaign_names'))
-        await tryDictionary(one, settings);
+      const one = statements.find(({ name }) => name === 'campaign_names');
+      if (names && one)
+        await oneAtATime(store, migrationTurn(address), () => tryDictionary(one, names.user, settings));
       await applyAll(statements, settings);
     }
     return applied;

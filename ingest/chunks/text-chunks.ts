@@ -56,6 +56,8 @@ export async function openText(
         for await (const chunk of cutChunks(chunked, chain, known)) {
           const rows = chunk.rows * reading.eventsPerRecord;
           yield sendable({ ...chunk, rows }, sourceOf, source.unit, delimiter);
+          // The next one has its place when this one is loaded.
+          if (reading.channel) return;
         }
       },
     };

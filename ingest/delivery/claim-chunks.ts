@@ -48,12 +48,11 @@ export async function* claimChunks(
     readonly judged?: JudgedChunks | undefined;
   },
 ): AsyncGenerator<ClaimedChunk> {
-  let records = 0;
   for await (const chunk of chunks) {
     const claimed = { interruptions: sender.interruptions, at: performance.now() };
     if (key !== undefined) refuseOtherBytes(file, chunk);
     const place = async () => {
-      if (isPiece) await requirePlace(ledger, file, chunk, records);
+      if (isPiece) await requirePlace(ledger, file, chunk);
     };
     await place();
     if (!again && !isPiece) await refuseLoadedOtherwise(ledger, file, chunk, hold?.replaced);
@@ -67,7 +66,6 @@ export async function* claimChunks(
       await place();
       yield { chunk, claimed, claim };
     }
-    records += chunk.rows;
   }
 }
 

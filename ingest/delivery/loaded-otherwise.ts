@@ -23,7 +23,7 @@ export class ChannelMoved extends InputError {}
 
 /** What comes next in a channel was sent before, and nobody knows whether it has arrived. */
 export class PieceInDoubt extends InputError {
-  /** So many records of the channel, from the first of this piece that is new, have to come in one piece. */
+  /** So many have to come in one piece; 0 where that is not known. */
   readonly records: number;
 
   constructor(message: string, records: number) {
@@ -35,14 +35,12 @@ export class PieceInDoubt extends InputError {
 /**
  * At each place of a channel one chunk is loaded. A chunk that was sent and is in doubt keeps its place, until it comes again or the
  * load that sent it last was taken back.
- * @param before records of the piece before this chunk
  * @throws {ChannelMoved} when another chunk, or this one, is loaded there, {@link PieceInDoubt} when another may be
  */
 export async function requirePlace(
   { store, retries }: Ledger,
   file: string,
   { head, id, candidates }: SendableChunk,
-  before: number,
 ): Promise<void> {
   const moved = new ChannelMoved(`${file}: another load has gone on with the channel meanwhile`);
   if (candidates.some((each) => each.id === id && each.loadedRows !== undefined)) throw moved;
@@ -67,7 +65,7 @@ export async function requirePlace(
   const { records, load } = inDoubt;
   throw new PieceInDoubt(
     `${file}: nobody knows whether ${records || 'the'} records have arrived that were sent before. Send the same lines again, all in one body, through the same mapping; or, where they are gone, have load ${load} taken back (adtally unload)`,
-    before + records,
+    records,
   );
 }
 

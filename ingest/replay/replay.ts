@@ -146,7 +146,7 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
     { id },
   );
   const lines = Buffer.from(linesOf(rows.map(({ fields }) => fields)));
-  const input = heldInput('the corrected rows', ['.ndjson'], lines);
+  const input = heldInput('the corrected rows', ['ndjson'], lines);
   // Equal rows of another replay are other events.
   const reading = { ...plainReading(input.name), salt: `replay ${id}` };
   const loaded = await loadEvents({ store, input, reading, dedupe: isDeduped(id), load: turn, now });

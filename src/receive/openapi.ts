@@ -9,8 +9,9 @@ import {
   receiveProblems,
   statusOf,
 } from '../http/request/problems.ts';
-import { receivedSchema } from './load-body.ts';
+
 import { operationPaths, operationProblems, operationsTag } from './operation-paths.ts';
+import { receivedSchema } from './received.ts';
 
 const shared = [
   'invalid_request',

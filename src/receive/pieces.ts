@@ -1,4 +1,6 @@
 import type { Store } from '../../clickhouse/client.ts';
+import { linesIn } from '../../ingest/chunks/count-records.ts';
+import { shownRejects } from '../../ingest/delivery/chunk-outcome.ts';
 import { ChannelMoved, PieceInDoubt } from '../../ingest/delivery/loaded-otherwise.ts';
 import type { ValidMapping } from '../../ingest/event/mapping.ts';
 import type { ChannelPiece } from '../../ingest/event/reading.ts';
@@ -6,6 +8,7 @@ import type { FormatName } from '../../ingest/formats/formats.ts';
 import { openLedger } from '../../ingest/ledger/ledger.ts';
 import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { committedOf } from '../../ingest/load/channels.ts';
+import type { Received } from './received.ts';
 
 /** Where a body begins in a stream of records that its sender has. */
 export interface Piece {
@@ -29,20 +32,22 @@ export class OffsetRefused extends Error {
 const mostTries = 10;
 
 /**
- * Loads what of a piece its channel does not have yet.
- * @param load loads it from a place in the channel on
+ * Loads what of a piece its channel does not have yet, one chunk after the other: where one is in doubt, nothing behind it is loaded.
+ * @param load loads a chunk of it from a place in the channel on
  * @throws {OffsetRefused} for a piece with records missing before it, or with fewer than were begun before, and
  * {@link LoadRefused} for one that is not a record on each line
  */
-export async function inChannel<Result>(
+export async function inChannel(
   { store, signal }: { readonly store: Store; readonly signal: AbortSignal },
   { piece, ...body }: PieceOfBody,
-  load: (channel: ChannelPiece) => Promise<Result>,
-): Promise<Result> {
+  load: (channel: ChannelPiece) => Promise<Received>,
+): Promise<Received> {
   requireLines(body);
   const ledger = openLedger(store, { signal });
   const name = JSON.stringify([body.sender, piece.channel]);
-  for (let tries = 1; ; tries++) {
+  const end = piece.offset + linesIn(body.bytes).rows;
+  let all: Received | undefined;
+  for (let tries = 1; ; ) {
     const position = await committedOf(ledger, name);
     const known = position - piece.offset;
     if (known < 0) {
@@ -50,17 +55,29 @@ export async function inChannel<Result>(
       throw new OffsetRefused(goesOn, { committed: position });
     }
     try {
-      return await load({ name, position, known });
+      const received = await load({ name, position, known });
+      all = all ? together(all, received) : received;
+      if (received.load === '' || (received.committed ?? end) >= end) return all;
+      tries = 1;
     } catch (error) {
       if (error instanceof PieceInDoubt) {
-        // What comes before that may be loaded by now.
-        const committed = await committedOf(ledger, name);
-        throw new OffsetRefused(error.message, { committed, records: position + error.records - committed });
+        const { message, records } = error;
+        throw new OffsetRefused(message, { committed: position, ...(records > 0 && { records }) });
       }
       if (!(error instanceof ChannelMoved)) throw error;
-      if (tries === mostTries) throw new Error('others send to the same channel', { cause: error });
+      if (tries++ === mostTries) throw new Error('others send to the same channel', { cause: error });
     }
   }
+}
+
+/** What has become of one chunk and of the next. */
+function together(before: Received, next: Received): Received {
+  const sum = (figure: 'accepted' | 'rejected' | 'duplicates') => before[figure] + next[figure];
+  return {
+    ...(next.load === '' ? { ...before, committed: next.committed } : next),
+    ...{ accepted: sum('accepted'), rejected: sum('rejected'), duplicates: sum('duplicates') },
+    reasons: [...before.reasons, ...next.reasons].slice(0, shownRejects),
+  };
 }
 
 interface PieceOfBody {

@@ -183,14 +183,41 @@ test('what was sent and is in doubt comes again whole, or is taken back by its l
   expect(await counted(account)).toEqual(first(30));
 });
 
-test('what is in doubt in several chunks says how many records have to come from where the channel is', async () => {
-  const { account, send } = stream(50);
+test('of what is in doubt nothing behind it is loaded, by whomever it comes', async () => {
+  const { account, channel, records, send } = stream(60);
   await interrupt((await send(0, 20)).json.load);
-  await interrupt((await send(0, 50)).json.load);
-  const fewer = await send(0, 40);
-  expect(fewer).toMatchObject({ status: 409, json: { committed: 0, records: 50 } });
+  const viaSecond = second.send(bodyOf(records.slice(0, 50)), { channel, offset: '0' });
+  for (const { status } of await Promise.all([send(0, 50), viaSecond])) expect([200, 503]).toContain(status);
   expect(await send(0, 50)).toMatchObject({ status: 200, json: { committed: 50 } });
-  expect(await counted(account)).toEqual(first(50));
+  // In two chunks of one body, the first of which is in doubt.
+  const chunks = await select<{ records: number }>(
+    db.store,
+    `SELECT toUInt32(max(records)) AS records FROM load_chunks
+     WHERE load_id IN (SELECT load_id FROM loads WHERE endsWith(file, {file:String})) AND toUInt64(loaded_at) > 0 GROUP BY head ORDER BY records`,
+    { file: `, channel ${channel}` },
+  );
+  expect(chunks).toEqual([{ records: 20 }, { records: 30 }]);
+  await interrupt((await send(50, 60)).json.load);
+  const { json } = await send(45, 55);
+  expect(json).toMatchObject({ code: 'offset_refused', committed: 50, records: 10 });
+  const [, load = ''] = /have load (\S+) taken back/.exec(`${json.detail}`) ?? [];
+  await unload(db.store, load, () => new Date());
+  expect((await send(45, 55)).json).toMatchObject({ accepted: 5, committed: 55 });
+  expect((await send(0, 60)).json).toMatchObject({ accepted: 5, committed: 60 });
+  expect(await counted(account)).toEqual(first(60));
+});
+
+test('a body of two chunks is loaded one after the other, and its answer has both', async () => {
+  const { account, channel } = stream(0);
+  const bad = '{"event_time":"never"}\n';
+  const line = (n: number) =>
+    `{"event_time":"2026-03-01T12:00:00Z","impressions":1,"advertiser_id":"${account}","campaign_id":"c${n % 9}"}\n`;
+  const lines = Array.from({ length: 600_000 }, (_, n) => (n % 300_000 === 5 ? bad : line(n)));
+  const { json } = await receiver.send(lines.join(''), { channel, offset: '0' });
+  expect(json).toMatchObject({ accepted: 599_998, rejected: 2, duplicates: 0, committed: 600_000 });
+  expect(json.reasons).toHaveLength(2);
+  const events = 'SELECT toUInt32(count()) AS n FROM events WHERE advertiser_id = {account:String}';
+  expect(await select(db.store, events, { account })).toEqual([{ n: 599_998 }]);
 });
 
 test('what is in doubt goes on through the mapping that it was sent through', async () => {

@@ -39,5 +39,6 @@ WHERE throwIf(s.figures != cell.figures, 'the parts do not add up to the row') =
 --   output_format_json_escape_forward_slashes = 0
 --   output_format_parallel_formatting = 0
 --   output_format_decimal_trailing_zeros = 0
+--   optimize_functions_to_subcolumns = 0
 --   enable_named_columns_in_function_tuple = 1
 --   wait_end_of_query = 1
