@@ -33,7 +33,9 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   const mistyped = { ...namesReader, password: 'mistyped' };
   await expect(
     migrateCluster(loader, cluster.name, undefined, { renewDictionaries: true, names: mistyped }),
-  ).rejects.toThrow(/^dictionaries cannot read names as the user names, so they stay as they are: /);
+  ).rejects.toThrow(
+    /^127\.0\.0\.1:\d+: dictionaries cannot read names as the user names, so they stay as they are: /,
+  );
   const events = Array.from({ length: 40 }, (_, n) => event({ advertiser_id: `a${n % 8}`, spend: '1' }));
   const loaded = await commands.run(
     ['ingest', 'events', '--format', 'ndjson', '-'],
