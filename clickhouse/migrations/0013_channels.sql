@@ -1,5 +1,5 @@
--- How far channels have come: see docs/loading.md. Noted when a piece is loaded, and before the next one is: so what load_chunks has of a
--- channel beyond this is one piece at most, also where that was taken back.
+-- How far channels have come: see docs/loading.md. Noted when a chunk is loaded, and again before the next one is, so beyond
+-- it a channel has one chunk at most. That one may be taken back without a gap before others.
 -- cluster: by channel
 CREATE TABLE IF NOT EXISTS channels
 (

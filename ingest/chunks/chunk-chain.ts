@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { ChannelPiece, InputIdentity } from '../event/reading.ts';
+import type { InputIdentity } from '../event/reading.ts';
 
 /** The name of a chunk of this content that is read in this way. */
 export function chunkName(content: string, fingerprint: string): string {
@@ -21,44 +21,34 @@ const sha256 = (text: string): Buffer => createHash('sha256').update(text).diges
  */
 export class ChunkChain {
   readonly #fingerprint: string;
-  readonly #salt: string;
-  readonly #header: Buffer;
-  readonly #channel: ChannelPiece | undefined;
-  /** How the first chunk is found; undefined behind it. */
-  #key: string | undefined;
-  /** The number in the channel of the record that comes next. */
-  #position: number;
+  readonly #channel: string | undefined;
+  /** How the first chunk is found, whatever it holds; undefined behind it, and where its beginning tells. */
+  #head: string | undefined;
   /** sha256 of the input up to here. */
   #before: Buffer;
 
   /** @param header what belongs to every chunk */
   constructor({ salt, key, channel, fingerprint }: InputIdentity, header: Buffer) {
     this.#fingerprint = fingerprint;
-    this.#salt = salt;
-    this.#header = header;
-    this.#key = key;
-    this.#channel = channel;
-    this.#position = channel?.position ?? 0;
-    this.#before = this.#beginning();
-  }
-
-  #beginning(): Buffer {
-    const { name } = this.#channel ?? {};
-    const salt = name === undefined ? this.#salt : channelHead(name, this.#position);
-    return createHash('sha256').update(salt).update('\n').update(this.#header).digest();
+    this.#channel = channel?.name;
+    const place = channel && channelHead(channel.name, channel.position);
+    this.#head = place ?? (key === undefined ? undefined : sha256(`key ${key}`).toString('hex'));
+    this.#before = createHash('sha256')
+      .update(place ?? salt)
+      .update('\n')
+      .update(header)
+      .digest();
   }
 
   /** The lock of loads of what begins so: that of the head, or one for all pieces of a channel. */
   lock(first: Buffer): string {
-    if (!this.#channel) return this.head(first);
-    return sha256(`channel ${this.#channel.name}`).toString('hex');
+    if (this.#channel === undefined) return this.head(first);
+    return sha256(`channel ${this.#channel}`).toString('hex');
   }
 
   /** How the ledger finds the chunks that begin here: sha256, hex, of all that is before and of what comes first. */
   head(first: Buffer): string {
-    if (this.#channel) return channelHead(this.#channel.name, this.#position);
-    if (this.#key !== undefined) return sha256(`key ${this.#key}`).toString('hex');
-    return this.begin().update(first).digest('hex');
+    return this.#head ?? this.begin().update(first).digest('hex');
   }
 
   /** Takes in the content of the next chunk; its digest tells the content, hex, however it is read. */
@@ -71,10 +61,9 @@ export class ChunkChain {
     return chunkName(content, this.#fingerprint);
   }
 
-  /** Goes on behind a chunk of this content and so many records, which only count in a channel. */
-  pass(content: string, records = 0): void {
-    this.#position += records;
-    this.#before = this.#channel ? this.#beginning() : Buffer.from(content, 'hex');
-    this.#key = undefined;
+  /** Goes on behind a chunk of this content. */
+  pass(content: string): void {
+    this.#before = Buffer.from(content, 'hex');
+    this.#head = undefined;
   }
 }

@@ -23,7 +23,7 @@ export async function* cutChunks(
     const candidates = await compared(text, chain, await knownChunks(head));
     const known = candidates.find(({ id, content, matches }) => matches && id === chain.nameOf(content));
     const taken = await takeChunk(text, known?.bytes, chain.begin());
-    chain.pass(taken.content, taken.rows);
+    chain.pass(taken.content);
     yield { ...taken, id: chain.nameOf(taken.content), head, candidates };
   }
 }

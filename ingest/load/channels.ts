@@ -5,8 +5,8 @@ import { together } from '../ledger/batch-calls.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
 /**
- * The number of the record of a channel, from 0, before which all are loaded. It is noted, so that at most one piece behind
- * what is noted is loaded at any time: one that is taken back leaves no gap before others.
+ * The number of the record of a channel, from 0, before which all are loaded. It is noted before the next chunk is loaded, so
+ * beyond what is noted there is one chunk at most, which may be taken back without a gap before others.
  */
 export async function committedOf({ store, retries }: Ledger, channel: string): Promise<number> {
   const noted = await retrying(() => notedPosition(store, channel), retries);

@@ -9,7 +9,6 @@ import {
   receiveProblems,
   statusOf,
 } from '../http/request/problems.ts';
-
 import { operationPaths, operationProblems, operationsTag } from './operation-paths.ts';
 import { receivedSchema } from './received.ts';
 

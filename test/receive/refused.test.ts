@@ -9,6 +9,7 @@ import { afterAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { createToken, revokeTokens } from '../../src/accounts/tokens.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import { isDamage } from '../../src/http/request/sent-file.ts';
 import { Mappings } from '../../src/receive/mappings.ts';
 import { startReceiver } from '../../src/receive/service.ts';
 import { event } from '../support/events.ts';
@@ -55,6 +56,14 @@ test('without the folder of mappings the service does not start, and while it is
   await expect(mappings.named('other')).rejects.toThrow('there is no mapping other');
   rmSync(away, { recursive: true });
   await expect(mappings.named('shop')).rejects.toThrow(/no folder that can be read/);
+});
+
+test('a part of a table that cannot be read is no damage of the body, which may come again', () => {
+  const failure = (message: string) => Object.assign(new Error(message), { type: 'CANNOT_DECOMPRESS' });
+  const part =
+    '(while reading from part /data/store/08b/202610_3_3_0/ in table adtally.load_chunks (08b) located on disk default)';
+  expect(isDamage(failure(`Cannot decompress: ${part}`))).toBe(false);
+  expect(isDamage(failure('Cannot decompress: While executing ParquetBlockInputFormat'))).toBe(true);
 });
 
 test('a token that opens reports sends no events, and one that sends events opens no report', async () => {

@@ -1,3 +1,4 @@
+import { unreadablePart } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { type FormatName, formats } from '../../../ingest/formats/formats.ts';
 import { encodingNamed } from '../../../ingest/input/text.ts';
 import { Problem } from './problems.ts';
@@ -40,6 +41,9 @@ const undecodable = [
   'UNKNOWN_COMPRESSION_METHOD',
 ];
 
-/** Whether the engine failed because the file is damaged. */
+/** Whether the engine failed because the file is damaged, and not a part of a table. */
 export const isDamage = (error: unknown): boolean =>
-  error instanceof Error && 'type' in error && undecodable.includes(String(error.type));
+  error instanceof Error &&
+  'type' in error &&
+  undecodable.includes(String(error.type)) &&
+  !unreadablePart(error);
