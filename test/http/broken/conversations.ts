@@ -56,10 +56,12 @@ function broken(random: () => number, token: string): Conversation {
   return { kind: 'broken', requests: 1, pieces, ending, expected: new Map(), all: false };
 }
 
+/** Bits of up to 120 bytes; longer ones of a large body, which would otherwise take longer to send than a request may. */
 function inBits(random: () => number, bytes: Buffer): Buffer[] {
+  const longest = Math.max(120, bytes.length / 100);
   const bits: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
-    const next = at + 1 + Math.floor(random() * (random() < 0.2 ? 3 : 120));
+    const next = at + 1 + Math.floor(random() * (random() < 0.2 ? 3 : longest));
     bits.push(bytes.subarray(at, next));
     at = next;
   }

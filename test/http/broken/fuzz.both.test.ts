@@ -100,7 +100,10 @@ function judgeOrder(answers: readonly ReceivedAnswer[], { expected, all }: Conve
   return all && answers.length !== owed.length ? `${answers.length} answers` : undefined;
 }
 
-/** What comes back until the service closes; what it waits for longer is cut off by us. */
+/** Twice what a request may take to arrive. */
+const answerLimitMs = 60_000;
+
+/** What comes back until the service closes the connection, or until we do. */
 function exchange(port: number, { pieces, ending, all }: Conversation): Promise<string> {
   return new Promise((resolve) => {
     let given = '';
@@ -108,17 +111,17 @@ function exchange(port: number, { pieces, ending, all }: Conversation): Promise<
     socket.setEncoding('latin1').on('data', (text: string) => {
       given += text;
     });
-    socket.on('error', () => undefined).once('close', () => resolve(given));
-    let silent = 0;
-    socket.setTimeout(300, () => {
-      silent++;
-      // Ending our side tells the service that the rest never comes. A caller that has sent all just waits.
-      if (silent === 1 && !all) socket.end();
-      else if (silent > 60) {
-        given ||= 'HTTP/1.1 599 no answer\r\n\r\n';
-        socket.destroy();
-      }
+    const limit = setTimeout(() => {
+      given ||= 'HTTP/1.1 599 no answer\r\n\r\n';
+      socket.destroy();
+    }, answerLimitMs);
+    socket.on('error', () => undefined);
+    socket.once('close', () => {
+      clearTimeout(limit);
+      resolve(given);
     });
+    // Ending our side tells the service that the rest never comes. A caller that has sent all just waits.
+    if (!all) socket.setTimeout(300, () => socket.end());
     const send = (n: number) => {
       const piece = pieces[n];
       if (piece) return void socket.write(piece, () => setImmediate(send, n + 1));
