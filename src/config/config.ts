@@ -26,6 +26,11 @@ const timerSeconds = wholeNumber(
 /** A day is plenty. */
 const timeout = wholeNumber('is not a timeout: a whole number of seconds from 1 to 86400', 1, 86_400);
 const address = (protocol: RegExp, reason: string) => z.url({ protocol, error: reason, abort: true });
+/** Spans that go nowhere are missed late. */
+const collector = address(
+  /^https?$/,
+  'is not the address of a collector, such as http://localhost:4318',
+).optional();
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 /** Each message completes the sentence that begins with the variable and its value. */
@@ -119,6 +124,8 @@ const environment = z.object({
   ...mailVariables,
   ...pageVariables,
   ...signingVariables,
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector,
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector,
   LOG_LEVEL: z
     .enum(logLevels, { error: `is not a log level: one of ${logLevels.join(', ')}` })
     .default('info'),
@@ -224,7 +231,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
     const issue = parsed.error.issues[0];
     const name = String(issue?.path[0]);
     // An address can hold a password.
-    const value = /_(URL|SECRET|KEY)$/.test(name) ? '' : `=${present[name]}`;
+    const value = /_(URL|SECRET|KEY|ENDPOINT)$/.test(name) ? '' : `=${present[name]}`;
     throw new ConfigError(`${name}${value}: ${issue?.message}`);
   }
   const values = parsed.data;

@@ -48,10 +48,15 @@ test.each([
   ['MAX_CONCURRENT_REPORTS', 'many', 'is not a count: a whole number, 1 or more'],
   ['REPORT_TIMEOUT_SECONDS', '0', 'is not a timeout: a whole number of seconds from 1 to 86400'],
   ['SEND_TIMEOUT_SECONDS', '99999999', 'is not a timeout: a whole number of seconds from 1 to 86400'],
+  [
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'localhost:4318',
+    'is not the address of a collector, such as http://localhost:4318',
+  ],
   ['LOG_LEVEL', 'loud', 'is not a log level: one of trace, debug, info, warn, error, fatal, silent'],
 ])('%s=%s is refused in words of our own', (name, value, reason) => {
   // An address can hold a password: its value is not shown.
-  const shown = name.endsWith('_URL') ? name : `${name}=${value}`;
+  const shown = /_(URL|ENDPOINT)$/.test(name) ? name : `${name}=${value}`;
   expect(refusal({ [name]: value })).toBe(`${shown}: ${reason}`);
 });
 
