@@ -25,8 +25,8 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
       example: `"account";q=${requests};w=${windowSeconds}`,
     },
     'Retry-After': {
-      description: 'Seconds until requests are accepted again.',
-      required: true,
+      description:
+        'Seconds until requests are accepted again. Absent with `internal_error`, which no waiting mends.',
       least: 1,
       example: 42,
     },
