@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { monthName } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
@@ -95,7 +94,7 @@ export function valuesOf(plan: Plan): { name: string; value: string; isAmount: b
   const texts = rowColumns(plan.catalog, plan.breakdown, plan.options)
     .filter((column) => column.source.kind === 'dimension')
     .map((column) => ({ name: column.id, value: expression(column, plan), isAmount: false }));
-  const amounts = Object.keys(familyOf(plan.catalog, plan.breakdown.family).measures).map((name) => ({
+  const amounts = Object.keys(plan.family.measures).map((name) => ({
     name,
     value: name,
     isAmount: true,

@@ -1,4 +1,4 @@
-import { changesTable, familyOf, rollupTable } from '../../catalog/breakdowns.ts';
+import { changesTable, rollupTable } from '../../catalog/breakdowns.ts';
 import { cameBetween } from '../../clickhouse/came-between.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { asOfClose } from './closed-months.ts';
@@ -117,7 +117,7 @@ async function requireTold(
   plan: Plan & Required<Pick<Plan, 'past'>>,
   { signal, timeoutSeconds }: Asking,
 ): Promise<void> {
-  const { owner } = familyOf(plan.catalog, plan.breakdown.family);
+  const { owner } = plan.family;
   const ofThen = `${ownedDays(plan, owner)} AND day IN {changed_days:Array(Date)}`;
   const query = [
     // A scalar, because it is needed twice, and read once.

@@ -1,4 +1,3 @@
-import { familyOf } from '../../catalog/breakdowns.ts';
 import { loadOfChunk } from '../../clickhouse/came-between.ts';
 import { foldedChunk } from '../../clickhouse/consistency/fold-events.ts';
 import { groupingDimensions, loadColumns } from './columns.ts';
@@ -19,8 +18,8 @@ const closedAt = "fromUnixTimestamp64Micro({closed_at:Map(UInt32, Int64)}[toYYYY
  * therefore written twice: as itself, and negated as `unknown`. So sums by key are what changed, to the last digit, and what
  * stays unknown is what the events that are kept do not tell. Only days that changed are read.
  */
-export function changesByLoad({ catalog, breakdown }: Plan): string {
-  const { owner, measures } = familyOf(catalog, breakdown.family);
+export function changesByLoad({ catalog, breakdown, family }: Plan): string {
+  const { owner, measures } = family;
   const keys = groupingDimensions(catalog, breakdown).map(({ key }) => key);
   const changed = `${ownedOn(ofRange, owner)} AND ${rowsChanged(breakdown.family, safelyBefore(closedAt))}`;
   const came = `FROM events AS e PREWHERE ${changed} AND ${cameSince(closedAt)} AND chunk != '${foldedChunk}'`;

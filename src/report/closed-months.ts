@@ -1,4 +1,3 @@
-import { familyOf } from '../../catalog/breakdowns.ts';
 import { monthName, monthOf, monthsWithin } from '../../clickhouse/months.ts';
 import type { Reader, ReadStatement } from '../../clickhouse/reader.ts';
 import { readSettings } from './compile.ts';
@@ -40,7 +39,7 @@ export async function asOfClose(reader: Reader, plan: Plan): Promise<Plan> {
 
 /** The same plan of the rows of revisions, which have every dimension. */
 export function closedPlan(plan: Plan, closed: readonly string[]): Plan {
-  return { ...plan, closed, reads: familyOf(plan.catalog, plan.breakdown.family).dimensions };
+  return { ...plan, closed, reads: plan.family.dimensions };
 }
 
 /** The statement that lists what a plan asks for: the months that are closed, each with its revision. */

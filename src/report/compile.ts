@@ -1,4 +1,4 @@
-import { changesTable, closedTable, familyOf, rollupTable } from '../../catalog/breakdowns.ts';
+import { changesTable, closedTable, rollupTable } from '../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { tablesByLoad } from './by-load.ts';
 import { dayKey, expression, named } from './column-sql.ts';
@@ -175,9 +175,9 @@ function ownRowsOnly(account: string, owners: Readonly<Record<string, string>>):
 
 /** The tables that a report may read, each with the column that holds the account. */
 export function ownersOf(plan: Plan): Record<string, string> {
-  const { catalog, reads, options, closed, adjusted, past, closedAt } = plan;
+  const { reads, options, closed, adjusted, past, closedAt } = plan;
   const { family } = plan.breakdown;
-  const { owner } = familyOf(catalog, family);
+  const { owner } = plan.family;
   const today = [...[reads, []].map((dimensions) => rollupTable(family, dimensions)), 'confirmations'];
   const ofThen = closed || adjusted || options.as_of !== undefined ? [closedTable(family), 'closes'] : [];
   const tables = [...(closed ? [] : today), ...ofThen];

@@ -1,4 +1,4 @@
-import { closedTable, familyOf, rollupTable } from '../../catalog/breakdowns.ts';
+import { closedTable, rollupTable } from '../../catalog/breakdowns.ts';
 import type { ReadStatement } from '../../clickhouse/reader.ts';
 import { changesByLoad, unknownLoad } from './by-load.ts';
 import { dayKey, filtered } from './column-sql.ts';
@@ -65,9 +65,7 @@ function measuresRead(plan: Plan): string[] {
   const columns = rowColumns(plan.catalog, plan.breakdown, plan.options);
   const ordering = orderedBy(plan).map(({ column }) => column);
   const read = new Set([...columns, ...ordering].flatMap(measuresOf));
-  return Object.keys(familyOf(plan.catalog, plan.breakdown.family).measures).filter(
-    (name) => read.has(name) || read.has(comparedId(name)),
-  );
+  return Object.keys(plan.family.measures).filter((name) => read.has(name) || read.has(comparedId(name)));
 }
 
 /** What orders the rows before the grouping keys do; of an undated report all rows have the same range. */
@@ -155,7 +153,7 @@ function tableOf(plan: Plan, days = ofRange): string {
 /** The rows of today, and with the other sign those that were closed. */
 function changesSinceClose(plan: Plan): string {
   const { catalog, breakdown, reads, closedAt } = plan;
-  const { measures } = familyOf(catalog, breakdown.family);
+  const { measures } = plan.family;
   const own = groupingDimensions(catalog, breakdown).map(({ key }) => key);
   const keys = ['account_id', 'day', ...own, ...(closedAt !== undefined ? [unknownLoad] : [])];
   const signed = (sign: string) =>

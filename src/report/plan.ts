@@ -1,5 +1,5 @@
-import type { Breakdown } from '../../catalog/breakdowns.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
+import { type Breakdown, familyOf } from '../../catalog/breakdowns.ts';
+import type { Catalog, Family } from '../../catalog/catalog.ts';
 import { type DateRange, daysBetween } from './days.ts';
 import type { ReportOptions } from './options.ts';
 
@@ -7,6 +7,8 @@ import type { ReportOptions } from './options.ts';
 export interface Plan {
   readonly catalog: Catalog;
   readonly breakdown: Breakdown;
+  /** That of the breakdown. */
+  readonly family: Family;
   /** The owner of every row, from the login token and from nowhere else. */
   readonly account: string;
   /** As requested: what rows of an undated breakdown have as start_time and end_time. */
@@ -82,6 +84,7 @@ export function planReport(
   return {
     catalog,
     breakdown,
+    family: familyOf(catalog, breakdown.family),
     account,
     range,
     days: daysOf(range),

@@ -1,4 +1,4 @@
-import { familyOf, rollupTable } from '../../catalog/breakdowns.ts';
+import { rollupTable } from '../../catalog/breakdowns.ts';
 import type { NameSource } from '../../catalog/catalog.ts';
 import { groupingDimensions } from './columns.ts';
 import { timeOf } from './day-changed.ts';
@@ -19,8 +19,7 @@ export const leftSince = (time: string): string => `came_by <= ${time} AND left_
  * The rows of a rollup as they were at a moment, as a subquery: those of today where nothing changed since, else the events
  * that had come by then, with those that were taken away later.
  */
-export function rowsOfThen({ catalog, breakdown, reads }: Plan, days: DaysRead): string {
-  const family = familyOf(catalog, breakdown.family);
+export function rowsOfThen({ catalog, breakdown, family, reads }: Plan, days: DaysRead): string {
   const keys = groupingDimensions(catalog, { ...breakdown, dimensions: reads }).map(({ key }) => key);
   const measures = Object.entries(family.measures);
   const today = measures.map(([name]) => `t.${name} AS ${name}`);
@@ -38,8 +37,8 @@ export function rowsOfThen({ catalog, breakdown, reads }: Plan, days: DaysRead):
 }
 
 /** When each day was last unconfirmed and confirmed, at a moment: lines of a UNION. */
-export function unconfirmedThen({ catalog, breakdown }: Plan, { changed }: Past): string {
-  const { owner, money } = familyOf(catalog, breakdown.family);
+export function unconfirmedThen({ breakdown, family }: Plan, { changed }: Past): string {
+  const { owner, money } = family;
   const epoch = "toDateTime64(0, 6, 'UTC')";
   const unconfirmed = `if(e.${money} != 0 AND NOT e.confirmed, e.loaded_at, ${epoch}) AS unconfirmed_at`;
   return [

@@ -1,6 +1,4 @@
 import { basename, join } from 'node:path';
-import { familyOf } from '../../../catalog/breakdowns.ts';
-import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { quoted } from '../../../clickhouse/quoted.ts';
 import type { Reads } from '../../../clickhouse/reader.ts';
@@ -188,7 +186,7 @@ async function recordsOfRow(
     };
   if (chunk.unit === 'row' && chunk.bytes > mostTypedBytes)
     return { why: 'the chunk has more than 128 MiB, so it is not told which belong to the row' };
-  const { owner } = familyOf(catalog, plan.breakdown.family);
+  const { owner } = plan.family;
   let records = 0;
   const lines: number[] = [];
   for await (const piece of judgedPieces(chunk, judge)) {

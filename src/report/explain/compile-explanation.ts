@@ -1,4 +1,4 @@
-import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
+import { rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Family } from '../../../catalog/catalog.ts';
 import { loadOfChunk } from '../../../clickhouse/came-between.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
@@ -27,7 +27,7 @@ export function compileExplanation(
   { plan, row }: ExplainedRow,
   { withFiles = false }: { readonly withFiles?: boolean } = {},
 ): ReadStatement {
-  const family = familyOf(plan.catalog, plan.breakdown.family);
+  const { family } = plan;
   const also = [...Object.keys(row).map((key) => `${key} = {row_${key}:String}`), ...filterConditions(plan)];
   const ofRow = [owned, ...also].join(' AND ');
   const ofEvents = [ownedOn(ofRange, family.owner), ...also].join(' AND ');
