@@ -18,7 +18,7 @@ export default defineConfig(({ mode }) => {
       globalSetup: ['test/support/stores.ts'],
       reporters: ['default', './test/support/repeat-reporter.ts'],
       // End what hangs: several times what a test takes on two busy cores.
-      testTimeout: 300_000,
+      testTimeout: thorough ? 900_000 : 300_000,
       hookTimeout: 300_000,
       // Of two cores: while one file waits for the database or for a period, others go on.
       maxWorkers: 4,

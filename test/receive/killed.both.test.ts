@@ -13,7 +13,7 @@ import { useStore } from '../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
-const kills = thorough ? 12 : 2;
+const kills = thorough ? 6 : 2;
 const senders = 6;
 
 test(`bodies that are repeated count once, though the service is killed ${kills} times`, async () => {

@@ -341,7 +341,7 @@ async function statementsEnded(db: TestStore): Promise<void> {
 }
 
 /** `TEST_ROUNDS=20 npx vitest run --mode thorough test/report/follower.thorough.test.ts`; TEST_SHARDS=3: on a cluster. */
-const rounds = testRounds(12);
+const rounds = testRounds(8);
 
 if (Number(process.env.TEST_SHARDS ?? 1) > 1) {
   expectFollowersToKeepUp(useStore(), { seed: testSeed, rounds });

@@ -133,7 +133,7 @@ function exchange(port: number, { pieces, ending, all }: Conversation): Promise<
   });
 }
 
-const requests = testRounds(thorough ? 3_000 : 400);
+const requests = testRounds(thorough ? 2_000 : 400);
 const db = useStore();
 const failures: string[] = [];
 const log = openLog('error', { write: (line) => void failures.push(line) });
