@@ -55,11 +55,11 @@ const cases: Record<string, Case> = {
   replay: { args: () => ['replay', ground.rejected, ground.corrected], changes: true },
   migrate: { args: () => ['migrate'], program: () => ground.newer, changes: false },
 };
-const moments = testRounds(2);
+const moments = testRounds(1);
 let round = 0;
 
 test.each(Object.entries(cases))(
-  `%s, killed at ${moments} moments, is ended by the same command (seed ${seed})`,
+  `%s, killed at any moment, is ended by the same command (seed ${seed})`,
   async (name, { args, program = () => current, changes, names }) => {
     const random = seededRandom(seed + name.length);
     const start = async (copy: Copy, again: boolean) => {

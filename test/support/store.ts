@@ -34,7 +34,7 @@ export async function onEveryShard(
   }
 }
 
-/** A migrated database of its own for the tests of one file, dropped at the end. */
+/** A migrated database of its own for the tests of one file, gone at the end. */
 export function useStore(reportTimezone?: string): TestStore {
   if (shards > 1) return useClusterStore(useCluster(shards), reportTimezone);
   return useOpened(async (database) => {
@@ -94,13 +94,9 @@ function useOpened(open: (database: string) => Promise<TestStore>): TestStore {
   afterAll(async () => {
     if (!opened) return;
     const { store, shards } = opened;
-    const { database } = store.address;
-    for (const node of shards) {
-      // Views and Distributed tables name the tables of the other database.
-      for (const name of new Set([database, node.address.database])) {
-        await node.command({ query: `DROP DATABASE IF EXISTS ${name} SYNC` });
-      }
-    }
+    // A cluster is gone with the tests of its file.
+    if (shards[0] === store)
+      await store.command({ query: `DROP DATABASE IF EXISTS ${store.address.database} SYNC` });
     await Promise.all([...new Set([store, ...shards])].map((client) => client.close()));
   });
   const get = (): TestStore => {

@@ -12,7 +12,9 @@ import { type Fault, type OwnObjectStorage, objectStorage } from '../object-stor
 import { differences } from '../recount.ts';
 import { Dice } from '../round-files.ts';
 import type { Rounds } from '../rounds.ts';
+import type { WrittenEvent } from '../written-events.ts';
 import { BucketWriter } from './bucket-writer.ts';
+import { ChannelSender } from './channel-sender.ts';
 import { type Content, makeContent } from './contents.ts';
 import { Pusher } from './pusher.ts';
 import { followedAt, Services } from './services.ts';
@@ -30,8 +32,8 @@ interface Ground extends KillableStore {
 
 /**
  * Each round lets events arrive in every way at once: a writer adds, overwrites, renames, copies and deletes objects that two
- * followers look for, senders push bodies, repeat, cut and race them, with and without keys, partly the same bytes; storage,
- * followers, service and engine fail meanwhile. A content counts once, and once for each key under which it was sent. One
+ * followers look for, senders push bodies, repeat, cut and race them, with and without keys, partly the same bytes, and one
+ * sends a stream through a channel; storage, followers, service and engine fail meanwhile. A content counts once, and once for each key under which it was sent. One
  * whose last object went before the ledger had it is put back in the end, and has to count then. Where nothing was killed it may be left
  * out as well, and then nothing of it may count. Events, all rollups and rejected rows are then compared with a recount, key by key, and
  * with the ledger.
@@ -84,6 +86,13 @@ async function oneRound(ground: Ground, prefix: string, seed: number): Promise<s
   const pushers = [2, 3].map(
     (n) => new Pusher({ url: () => services.url, token, prefix: `${prefix}${n}-`, dice: dice(n), any }),
   );
+  const channel = new ChannelSender({
+    url: () => services.url,
+    token,
+    prefix: `${prefix}channel/`,
+    dice: dice(11),
+    withinMs: endsWithinMs,
+  });
   const disturbances = dice(10).one([0, 0, 1, 2, 3]);
   storage.meet(faults(storage, dice(4), disturbances > 0));
   const write = async (own: Dice) => {
@@ -102,6 +111,7 @@ async function oneRound(ground: Ground, prefix: string, seed: number): Promise<s
     disturb(ground, disturbances, dice(5)),
     write(dice(6)),
     ...pushers.map((pusher, n) => push(pusher, dice(7 + n))),
+    channel.send(),
   ]);
   storage.reset();
   await looks(ground);
@@ -112,10 +122,10 @@ async function oneRound(ground: Ground, prefix: string, seed: number): Promise<s
   await requireLoaded(ground, contents);
   for (const pusher of pushers) await pusher.repeat();
   services.requireNoCrash();
-  await requireEqual(store, prefix, contents);
+  await requireEqual(store, prefix, contents, channel.events);
   await writer.removeAll();
   const records = contents.flatMap((content) => content.counted()).length;
-  return `${contents.length} contents, ${records} records, ${lost.length} lost, ${leftOut.length} left out, ${disturbed.join(', ') || 'undisturbed'}`;
+  return `${contents.length} contents, ${records} records, ${channel.events.length} of a channel, ${lost.length} lost, ${leftOut.length} left out, ${disturbed.join(', ') || 'undisturbed'}`;
 }
 
 async function disturb({ services, killEngine }: Ground, times: number, dice: Dice): Promise<string[]> {
@@ -204,8 +214,13 @@ async function requireLoaded({ store, services }: Ground, contents: readonly Con
   }
 }
 
-async function requireEqual(store: Store, prefix: string, contents: readonly Content[]): Promise<void> {
-  const counted = contents.flatMap((content) => content.counted());
+async function requireEqual(
+  store: Store,
+  prefix: string,
+  contents: readonly Content[],
+  others: readonly WrittenEvent[],
+): Promise<void> {
+  const counted = [...contents.flatMap((content) => content.counted()), ...others];
   const good = counted.filter((event) => !event.wrong).map((event) => event.counted);
   const found = await retrying(() => differences(store, prefix, good));
   const query = `SELECT fields['event_id'] AS id FROM rejected_rows FINAL WHERE startsWith(id, {prefix:String})`;
