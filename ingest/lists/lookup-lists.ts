@@ -155,6 +155,8 @@ export interface ListReading {
   readonly format?: FormatName;
   /** By the name of TextDecoder; absent: Unicode. */
   readonly encoding?: string;
+  /** Between cells; absent: the format's own. */
+  readonly delimiter?: string;
 }
 
 /**
@@ -167,11 +169,14 @@ export async function loadLookupList(
   store: Store,
   list: LookupList,
   input: Input,
-  { format, encoding }: ListReading = {},
+  { format, encoding, delimiter: given }: ListReading = {},
   confirmedAt?: string,
 ): Promise<number> {
   const { clickhouse, text } = formatOf(input, format);
   if (!text) throw new InputError(`${input.name}: ${list.table} can be loaded from CSV or NDJSON only`);
+  if (given !== undefined && text.delimiter === undefined)
+    throw new InputError(`${input.name}: only CSV and TSV have a --delimiter`);
+  const delimiter = given ?? text.delimiter;
   let rows: number;
   // Confirmations are stored with their account, names on every node.
   const target = list.dictionary ? await insertTargetOnAllNodes(store, list.table) : list.table;
@@ -188,15 +193,15 @@ export async function loadLookupList(
       data: withoutEmptyLines(
         readInput(input, undefined, encoding === undefined || encoding === 'utf-8' ? {} : { encoding }),
         input.name,
-        text.delimiter,
+        delimiter,
         begun,
       ),
       params: list.dictionary ? { version } : { confirmedAt: confirmed },
       settings: {
         ...readerSettings,
-        ...(text.delimiter !== undefined && { format_csv_delimiter: text.delimiter }),
-        // Without it a tab is a blank before a cell, also where it is the delimiter.
-        ...(text.delimiter === '\t' && { input_format_csv_allow_whitespace_or_tab_as_delimiter: 1 }),
+        ...(delimiter !== undefined && { format_csv_delimiter: delimiter }),
+        // Without it a blank is trimmed from a cell, also where it is the delimiter.
+        ...(/[\t ]/.test(delimiter ?? '') && { input_format_csv_allow_whitespace_or_tab_as_delimiter: 1 }),
         // One block: all lines or none, numbered in the order of the file.
         input_format_parallel_parsing: 0,
         max_insert_threads: '1',
@@ -207,7 +212,7 @@ export async function loadLookupList(
     });
   } catch (error) {
     if (!(error instanceof ClickHouseError)) throw error;
-    const reason = reasonOf(error.message, list, namesIn(begun, text.delimiter));
+    const reason = reasonOf(error.message, list, namesIn(begun, delimiter));
     throw new InputError(`${input.name}: nothing was loaded: ${reason}`, { cause: error });
   }
   // ClickHouse counts what the view of the past stores as well, unless it goes through a table of another server.

@@ -5,6 +5,7 @@ import { type EventField, eventFields, isEventField } from '../../catalog/events
 import { type EventSpec, type FieldSource, MappingError, type MappingSpec } from '../event/mapping.ts';
 import { blanks } from '../event/reading.ts';
 import { type SheetDates, sheetDates } from '../event/values.ts';
+import { delimiterNamed, noDelimiter } from '../formats/delimiter.ts';
 import { fileError } from '../input/input-error.ts';
 import type { HintedOption } from '../input/option-hint.ts';
 import { encodingNamed, noEncoding } from '../input/text.ts';
@@ -46,7 +47,6 @@ const text = z
 /** Empty: the field has no value, also where a column is called like it. */
 const constant = z.string('must be text').refine(noNul, 'must not hold a NUL character');
 const flag = z.boolean('must be true or false');
-const delimiters = [',', ';', '|', ':', '~', '^', '#', '!', ' ', '\t', '\u0001', blanks] as const;
 
 /** Each message completes the sentence that begins with the member. */
 const event = {
@@ -260,11 +260,9 @@ function addSource(sources: Map<EventField, FieldSource>, field: string, source:
 }
 
 function checkedDelimiter(given: string, place: string): string {
-  const delimiter = given === '\\t' || given === 'tab' ? '\t' : given;
-  if (delimiters.some((each) => each === delimiter)) return delimiter;
-  throw new MappingError(
-    `${place}: ${JSON.stringify(given)} cannot separate cells; give one of , ; | : ~ ^ # !, a space, \\t for a tab, or ${blanks} for one or more of either`,
-  );
+  const delimiter = given === blanks ? blanks : delimiterNamed(given);
+  if (delimiter !== undefined) return delimiter;
+  throw new MappingError(`${place}: ${noDelimiter(given, true)}`);
 }
 
 function checkedPath(given: string, place: string): readonly string[] {

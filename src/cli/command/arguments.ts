@@ -1,5 +1,6 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
 import * as z from 'zod';
+import { delimiterNamed, noDelimiter } from '../../../ingest/formats/delimiter.ts';
 import { encodingNamed, noEncoding } from '../../../ingest/input/text.ts';
 
 /** Wrong usage that no single argument shows: ends the command with exit code 2. */
@@ -80,6 +81,13 @@ export function endpoint(text: string): string {
 /** Of an option that may be given several times. */
 export function repeated(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
+}
+
+/** One character between cells. */
+export function cellDelimiter(given: string): string {
+  const delimiter = delimiterNamed(given);
+  if (delimiter === undefined) throw new InvalidArgumentError(noDelimiter(given, false));
+  return delimiter;
 }
 
 /** The name by which TextDecoder knows an encoding. */

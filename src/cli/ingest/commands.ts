@@ -3,6 +3,7 @@ import type { ChunkSize } from '../../../ingest/load/load-events.ts';
 import { confirm, lists } from '../../operations/lists.ts';
 import {
   accountId,
+  cellDelimiter,
   duration,
   endpoint,
   eventDays,
@@ -74,6 +75,7 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
       .argument('<file...>', places)
       .addOption(formatOption())
       .addOption(encodingOption().argParser(textEncoding))
+      .option('--delimiter <character>', 'between cells, if no comma (CSV) or tab (TSV)', cellDelimiter)
       .addOption(followOption())
       .addOption(endpointOption())
       .action((files: string[], flags: ListFlags) =>

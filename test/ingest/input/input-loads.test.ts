@@ -113,6 +113,41 @@ test('names load by --encoding, whose name is checked', async () => {
   expect(wrong.stderr).toMatch(/latin0 is no encoding; there are utf-8, .*windows-1252/);
 });
 
+test('names load by --delimiter, which is checked', async () => {
+  const row =
+    (...cells: readonly string[]) =>
+    (between: string) =>
+      cells.join(between);
+  const listOf = (between: string, id: string, name: string) =>
+    [row('account_id', 'campaign_id', 'name'), row(account, id, name), row('')]
+      .map((each) => each(between))
+      .join('\n');
+  const semicolons = await file('semicolons.csv', listOf(';', 'd1', '"One; two, ""3"""'));
+  expect((await run(['ingest', 'campaigns', semicolons])).stderr).toMatch(/the columns are account_id, /);
+  for (const [delimiter, path] of [
+    [';', semicolons],
+    ['tab', await file('tabs.csv', listOf('\t', 'd2', 'Two words'))],
+    [' ', await file('blanks.csv', listOf(' ', 'd3', '"Three words"'))],
+  ] as const)
+    expect(await run(['ingest', 'campaigns', '--delimiter', delimiter, path])).toMatchObject({ code: 0 });
+  const query =
+    "SELECT name FROM campaigns WHERE campaign_id LIKE 'd_' AND account_id = {account:String} ORDER BY campaign_id";
+  expect(await select(db.store, query, { account })).toEqual([
+    { name: 'One; two, "3"' },
+    { name: 'Two words' },
+    { name: 'Three words' },
+  ]);
+  expect(await run(['ingest', 'campaigns', '--delimiter', 'x', semicolons])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('"x" cannot separate cells'),
+  });
+  const json = await file('names.ndjson', '{"account_id":"a","campaign_id":"b","name":"c"}\n');
+  expect(await run(['ingest', 'campaigns', '--delimiter', ';', json])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('names.ndjson: only CSV and TSV have a --delimiter'),
+  });
+});
+
 test.each([
   ['campaigns', 'a,c1,x\n\n,c2,x', 'record 2: account_id must be text of 1 to 128 characters, not ""'],
   ['sites', 'a,s,', 'record 1: name must be text of 1 to 1024 characters, not ""'],
