@@ -114,14 +114,13 @@ test('names load by --encoding, whose name is checked', async () => {
 });
 
 test('names load by --delimiter, which is checked', async () => {
-  const row =
-    (...cells: readonly string[]) =>
-    (between: string) =>
-      cells.join(between);
   const listOf = (between: string, id: string, name: string) =>
-    [row('account_id', 'campaign_id', 'name'), row(account, id, name), row('')]
-      .map((each) => each(between))
-      .join('\n');
+    [
+      ['account_id', 'campaign_id', 'name'],
+      [account, id, name],
+    ]
+      .map((cells) => `${cells.join(between)}\n`)
+      .join('');
   const semicolons = await file('semicolons.csv', listOf(';', 'd1', '"One; two, ""3"""'));
   expect((await run(['ingest', 'campaigns', semicolons])).stderr).toMatch(/the columns are account_id, /);
   for (const [delimiter, path] of [
