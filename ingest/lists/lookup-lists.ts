@@ -142,7 +142,12 @@ function reasonOf(message: string, { columns }: LookupList, header?: readonly st
     ...[...twice].map((name) => `there are two columns ${name}`),
     ...(missing.length > 0 ? [`missing: ${missing.join(', ')}`] : []),
   ];
-  if (wrong.length > 0) return `${wrong.join('; ')}; the columns are ${columns.join(', ')}`;
+  // Excel writes semicolons where a comma is in numbers.
+  const hint =
+    header?.length === 1 && /[;\t|]/.test(`${header}`)
+      ? '; --delimiter says what is between cells, if no comma'
+      : '';
+  if (wrong.length > 0) return `${wrong.join('; ')}; the columns are ${columns.join(', ')}${hint}`;
   const [, record] = new RegExp(`string '${told}(.*)' as UInt8`, 's').exec(message) ?? [];
   // ClickHouse escapes the text once more.
   if (record !== undefined) return record.replace(/\\([\\'])/g, '$1');

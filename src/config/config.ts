@@ -26,7 +26,7 @@ const timerSeconds = wholeNumber(
 /** A day is plenty. */
 const timeout = wholeNumber('is not a timeout: a whole number of seconds from 1 to 86400', 1, 86_400);
 const address = (protocol: RegExp, reason: string) => z.url({ protocol, error: reason, abort: true });
-/** Spans that go nowhere are missed late. */
+/** A wrong address would only be noticed when somebody misses its spans. */
 const collector = address(
   /^https?$/,
   'is not the address of a collector, such as http://localhost:4318',

@@ -122,7 +122,9 @@ test('names load by --delimiter, which is checked', async () => {
       .map((cells) => `${cells.join(between)}\n`)
       .join('');
   const semicolons = await file('semicolons.csv', listOf(';', 'd1', '"One; two, ""3"""'));
-  expect((await run(['ingest', 'campaigns', semicolons])).stderr).toMatch(/the columns are account_id, /);
+  expect((await run(['ingest', 'campaigns', semicolons])).stderr).toMatch(
+    /the columns are account_id, campaign_id, name; --delimiter says/,
+  );
   for (const [delimiter, path] of [
     [';', semicolons],
     ['tab', await file('tabs.csv', listOf('\t', 'd2', 'Two words'))],

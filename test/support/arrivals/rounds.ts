@@ -33,8 +33,8 @@ interface Ground extends KillableStore {
 /**
  * Each round lets events arrive in every way at once: a writer adds, overwrites, renames, copies and deletes objects that two
  * followers look for, senders push bodies, repeat, cut and race them, with and without keys, partly the same bytes, and one
- * sends a stream through a channel; storage, followers, service and engine fail meanwhile. A content counts once, and once for each key under which it was sent. One
- * whose last object went before the ledger had it is put back in the end, and has to count then. Where nothing was killed it may be left
+ * sends a stream through a channel; storage, followers, service and engine fail meanwhile. A content counts once, and once
+ * for each key under which it was sent. One whose last object went before the ledger had it is put back in the end, and has to count then. Where nothing was killed it may be left
  * out as well, and then nothing of it may count. Events, all rollups and rejected rows are then compared with a recount, key by key, and
  * with the ledger.
  * @throws at the first round that differs, naming seed, round and difference
