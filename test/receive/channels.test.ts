@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
@@ -8,15 +9,26 @@ import { unload } from '../../ingest/history/unload.ts';
 import { changeChunks } from '../../ingest/ledger/delete-chunks.ts';
 import { event } from '../support/events.ts';
 import { seededRandom } from '../support/random.ts';
-import { bodyOf, useReceiver } from '../support/receiver.ts';
+import { bodyOf, type TestReceiver, useReceiver } from '../support/receiver.ts';
 import { useStore } from '../support/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-channels-'));
 writeFileSync(join(folder, 'other.json'), '{"set":{"reason":"other"}}');
 afterAll(() => rmSync(folder, { recursive: true }));
 const db = useStore();
-const receiver = useReceiver(db, { MAPPINGS_DIR: folder });
-const second = useReceiver(db);
+const receiver = repeating(useReceiver(db, { MAPPINGS_DIR: folder }));
+const second = repeating(useReceiver(db));
+
+/** Sends a body again where ClickHouse is too busy, as a sender does. */
+function repeating(by: TestReceiver): TestReceiver {
+  const send: TestReceiver['send'] = async (...asked) => {
+    const answer = await by.send(...asked);
+    if (answer.status !== 503) return answer;
+    await delay(500);
+    return send(...asked);
+  };
+  return Object.assign(Object.create(by), { send });
+}
 
 let made = 0;
 /** A channel of its own, with the records of an account of its own. */
