@@ -71,8 +71,10 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
       failures: deps.failures,
       onRefused: (reason) => metrics.refused.inc({ reason }),
     });
-  const requireReady = () => {
-    if (deps.isStopping() || readiness.finding !== 'ready') throw storeBusy();
+  const requireReady = async () => {
+    if (deps.isStopping()) throw storeBusy('the service stops');
+    const finding = await readiness.latest();
+    if (finding !== 'ready') throw storeBusy(`ClickHouse is ${finding}`);
   };
   app.use(withAnswerHeaders);
   app.use(noteCaller(deps.callerOf));
@@ -92,7 +94,7 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
       const piece = pieceOf(c.req.header('channel'), c.req.header('offset'), key);
       // Mistyped and ignored, it would let the body be read without its mapping.
       const { mapping: name } = judged(ofEvents, parametersOf(c, ofEvents));
-      requireReady();
+      await requireReady();
       if (deps.isOverfull()) throw tooManyBodies();
       const mapping = await deps.mappings.named(name);
       const place = deps.room.enter(sender);
@@ -152,8 +154,10 @@ function pieceOf(channel?: string, offset?: string, key?: string): Piece | undef
 /** What is taken for a fault of the program. */
 const faults = [TypeError, RangeError, ReferenceError];
 
-function storeBusy(): Problem {
-  return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' } });
+/** @param why for the log; absent: the log has the error */
+function storeBusy(why?: string): Problem {
+  const cause = why === undefined ? undefined : new Error(why);
+  return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' }, cause });
 }
 
 function asProblem(error: unknown, adviceFor: (message: string) => string, refused?: Refusal): Problem {

@@ -28,7 +28,7 @@ export interface OperationDeps {
   /** Lets operators pass. */
   readonly authenticated: MiddlewareHandler<HttpEnv>;
   /** @throws {Problem} when nothing can be done now */
-  readonly requireReady: () => void;
+  readonly requireReady: () => Promise<void>;
   /** Ends what waits. */
   readonly signal: AbortSignal;
   /** Keeps the store open until it has ended, also when its caller has left. */
@@ -63,7 +63,7 @@ async function answer(
   operation: Operation | FileOperation,
   { store, links, answerTrustMs, signingKey, room, requireReady, signal, watch }: OperationDeps,
 ): Promise<Response> {
-  requireReady();
+  await requireReady();
   const who = c.get('account');
   const by = { who, token: c.get('token') ?? '' };
   const context = { store, links, answerTrustMs, signingKey, by, signal };

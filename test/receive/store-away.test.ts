@@ -4,10 +4,11 @@ import { createToken } from '../../src/accounts/tokens.ts';
 import { event } from '../support/events.ts';
 import { openGate } from '../support/gate.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
-import { type Answer, bodyOf, sendTo } from '../support/receiver.ts';
+import { type Answer, bodyOf, sendTo, useReceiver } from '../support/receiver.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
+const receiver = useReceiver(db);
 const commands = useCommands();
 
 test('while ClickHouse is away a body is told to come again, and then counts once', async () => {
@@ -38,3 +39,11 @@ test('while ClickHouse is away a body is told to come again, and then counts onc
   await receive.kill('SIGTERM');
   gate.close();
 }, 180_000);
+
+test('a service that was too busy to ask ClickHouse whether it is there asks before it sends a body away', async () => {
+  const authorization = `Bearer ${await receiver.token('web')}`;
+  // The service runs in this process.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_000);
+  const { status } = await sendTo(`${receiver.url}/v1/events`, bodyOf([event()]), { authorization });
+  expect(status).toBe(200);
+});

@@ -47,6 +47,15 @@ export class Readiness {
     const { value = 'unreachable', isCurrent } = this.#finding;
     return isCurrent ? value : 'unreachable';
   }
+
+  /**
+   * As `finding`, and a check is waited for where the last one is too old: this process may have been too busy to look at its
+   * clock, and a caller is not to be sent away for that.
+   */
+  async latest(): Promise<Finding> {
+    if (!this.#finding.isCurrent) await this.#finding.refresh();
+    return this.#finding.value ?? 'unreachable';
+  }
 }
 
 async function find(store: Store): Promise<Finding> {
