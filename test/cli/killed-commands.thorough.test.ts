@@ -68,6 +68,7 @@ test.each(Object.entries(cases))(
       return adtally(program(), args(copy.mode, again), env);
     };
     const undisturbed = new Copy(ground, 'server', `${name}-${++round}`);
+    await undisturbed.hold();
     const before = await undisturbed.reports();
     const startedAt = performance.now();
     const { code, stderr } = await (await start(undisturbed, false)).ended;

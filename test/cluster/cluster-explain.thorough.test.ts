@@ -18,10 +18,10 @@ test(`random rows of accounts on three shards are the sums of their loads and ch
     await load(db.store, part, 40_000);
   }
   const accounts = ['both', 'both-2'];
-  await explainRandomRows(service, accounts, seededRandom(seed), testRounds(30));
+  await explainRandomRows(service, accounts, seededRandom(seed), testRounds(10));
   await prune(db.store, { keep: 1, anyway: true }, new Date('2026-04-15T00:00:00Z'));
   await load(db.store, randomEvents(seed + 1, 500), 40_000);
-  await explainRandomRows(service, accounts, seededRandom(seed), testRounds(20));
+  await explainRandomRows(service, accounts, seededRandom(seed), testRounds(6));
 });
 
 test('the events of a publisher lie with their advertisers, and are found there', async () => {

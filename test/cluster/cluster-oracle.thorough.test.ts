@@ -9,7 +9,7 @@ const seeds = (process.env.CLUSTER_SEEDS ?? '1').split(',').map(Number);
 const cluster = useCluster(3);
 const useStore = (reportTimezone?: string) => useClusterStore(cluster, reportTimezone);
 
-recountRandomEvents(useStore, seeds);
+recountRandomEvents(useStore, seeds, somePairs);
 recountInNewYork(useStore, somePairs);
 nameIds(useStore);
 recountAskedReports(useStore, 1, someCombinations, ['both', 'publisher', 'advertiser']);

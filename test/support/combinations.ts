@@ -22,6 +22,12 @@ const inPairs: OptionName[][] = optionNames.flatMap((first, n) =>
 
 /** All of them. */
 export const everyCombination = (): OptionName[][] => [...alone, ...inPairs, [...optionNames]];
+/** Each alone, each pair on three paths, and all at once. */
+export const manyCombinations = (path: number): OptionName[][] => [
+  ...alone,
+  ...inPairs.filter((_, n) => (n - path) % (paths.length / 3) === 0),
+  [...optionNames],
+];
 /** Two alone and a pair, others from path to path, and all at once. */
 export const someCombinations = (path: number): OptionName[][] => [
   ...alone.filter((_, n) => (n - path) % alone.length === 0 || (n - path - 3) % alone.length === 0),

@@ -265,7 +265,7 @@ async function restorePartition(store: Store): Promise<void> {
 describe('on one node', () => {
   expectTruth(
     useStore(),
-    thorough ? { seed: 2, changes: 12, services: 3 } : { seed: 1, changes: 4, services: 2 },
+    thorough ? { seed: 2, changes: 9, services: 2 } : { seed: 1, changes: 4, services: 2 },
   );
 });
 
