@@ -35,6 +35,15 @@ const clusterSettings: ClickHouseSettings = {
 };
 
 /**
+ * For what asks who is there, and for what is known to be away. One that is frozen takes connections and says nothing: by
+ * default each statement waits for it three times 10 s.
+ */
+export const impatient: ClickHouseSettings = {
+  connections_with_failover_max_tries: '1',
+  handshake_timeout_ms: 3_000,
+};
+
+/**
  * A server drops no table and no partition above 50 GB unless told to, and none that somebody's dictionary in another
  * database reads: a restore then stopped with half of the old database dropped. Here no drop is a mistake: months are
  * pruned because somebody asked for it, of a rollup that was rebuilt the old one has to go, and a restored table has the
@@ -83,7 +92,7 @@ export function connect(address: Address, options: ConnectOptions = {}): Store {
       ...clusterSettings,
       ...dropsAreMeant,
       ...(options.unlogged && { log_queries: 0 }),
-      ...(options.withoutMissingShards && { skip_unavailable_shards: 1 }),
+      ...(options.withoutMissingShards && { ...impatient, skip_unavailable_shards: 1 }),
     },
   });
   const command = client.command.bind(client);

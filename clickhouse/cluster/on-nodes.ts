@@ -1,4 +1,4 @@
-import { type Address, connect, type Store, select } from '../client.ts';
+import { type Address, connect, impatient, type Store, select } from '../client.ts';
 import { quoted } from '../quoted.ts';
 import { isTransient } from '../retry.ts';
 import { type ClusterNode, type Layout, layoutOf } from './layout.ts';
@@ -74,7 +74,8 @@ export async function missingShards(store: Store): Promise<string[]> {
   for (const number of new Set(layout?.nodes.map(({ shard }) => shard))) {
     const replicas = layout?.nodes.filter(({ shard }) => shard === number) ?? [];
     try {
-      await select(store, `SELECT 1 FROM ${remoteTable(store.address, replicas, 'system', 'one')}`);
+      const query = `SELECT 1 FROM ${remoteTable(store.address, replicas, 'system', 'one')}`;
+      await select(store, query, {}, impatient);
     } catch (error) {
       if (!(error instanceof Error && isTransient(error))) throw error;
       missing.push(`shard ${number} (${replicas.map(({ host }) => host).join(', ')})`);

@@ -64,6 +64,12 @@ describe('what an operator sees', () => {
         expect(events).toBeGreaterThan(0);
         expect(events).toBeLessThan(30);
       }
+      // What needs all shards does nothing.
+      for (const command of [['verify'], ['unload', 'any']]) {
+        const { code, stderr } = await run(command, env);
+        expect({ command, code }).toEqual({ command, code: 1 });
+        expect(stderr).toMatch(/^error: shard 3 \(\S+\) cannot be reached\. Start ClickHouse there/);
+      }
     } finally {
       await last?.restart();
       await cluster.answers();

@@ -7,7 +7,7 @@ import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { requireMigrated, requireTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts';
-import { isOfConnection } from '../../../clickhouse/retry.ts';
+import { isOfConnection, isTransient } from '../../../clickhouse/retry.ts';
 import { earlyTimerMs } from '../../../clickhouse/timings.ts';
 import { type Config, loadConfig } from '../../config/config.ts';
 import { openStore } from '../../config/store.ts';
@@ -79,7 +79,7 @@ export async function withStore(
     if (embedded && !(isMigrated && dictionariesCanRead(dataDir, store.address))) {
       await migrateEmbedded(dataDir, store.address, reportTimezone);
     } else if (embedded && reportTimezone !== undefined) await requireTimezone(store, reportTimezone);
-    await work(store);
+    await work(store).catch((cause: unknown) => nameMissingShards(store, cause));
   });
 }
 
@@ -96,6 +96,17 @@ export async function withReachableStore(work: (store: Store) => Promise<void>):
     }
     throw new Error(lackOf(missing));
   });
+}
+
+/** @throws what was thrown; where a shard is away, with one that names it instead of a list of failed connections */
+async function nameMissingShards(store: Store, cause: unknown): Promise<never> {
+  if (!(cause instanceof Error) || !isTransient(cause) || isOfConnection(cause)) throw cause;
+  const missing = await missingShards(store).catch(() => []);
+  if (missing.length === 0) throw cause;
+  throw new Error(
+    `${missing.join(' and ')} cannot be reached. Start ClickHouse there, then run the same command again`,
+    { cause },
+  );
 }
 
 /** What an answer lacks without these shards. */

@@ -47,13 +47,14 @@ async function readStatus(opened: Store, now: Date): Promise<Status> {
   const { database } = clickhouse;
   // The database may be missing.
   const server = connect({ ...opened.address, database: 'default' });
-  const store = connect(opened.address, { withoutMissingShards: true });
+  const reachable = connect(opened.address, { withoutMissingShards: true });
   try {
     const [row] = await select<{ version: string }>(server, 'SELECT version() AS version');
-    const migrations = await missingMigrations(store);
+    const migrations = await missingMigrations(opened);
     const unfinished = migrations instanceof UnfinishedRestore ? migrations : undefined;
     const readable = Array.isArray(migrations) && migrations.length === 0;
-    const missing = readable ? await missingShards(store) : [];
+    const missing = readable ? await missingShards(opened) : [];
+    const store = missing.length > 0 ? reachable : opened;
     const left = unfinished ? [] : await leftOvers(server, database);
     const data = readable ? await readData(store, now, alerts) : undefined;
     return {
@@ -73,7 +74,7 @@ async function readStatus(opened: Store, now: Date): Promise<Status> {
       ],
     };
   } finally {
-    await store.close();
+    await reachable.close();
     await server.close();
   }
 }
