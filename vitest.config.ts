@@ -1,8 +1,28 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const thoroughOnly = 'test/**/*.thorough.test.ts';
 /** Tests whose sizes `test/support/mode.ts` decides. */
 const inBothModes = 'test/**/*.both.test.ts';
+
+/**
+ * What takes minutes for its few lines, those that take most first. Vitest begins with the files that have most lines, and these
+ * would run alone at the end. Two clusters at a time at most: each is three servers.
+ */
+const longest = [
+  ...['cluster-oracle', 'killed-commands', 'as-of-moment', 'cluster-crash', 'options.both', 'unload'],
+  ...['cluster-explain', 'truth', 'replace', 'reconcile', 'dedupe', 'bench'],
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const found = longest.findIndex((part) => moduleId.includes(part));
+      return found < 0 ? longest.length : found;
+    };
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+  }
+}
 
 /**
  * `npm test` tells within minutes whether a change is right. `npm run test:thorough` (`--mode thorough`) has what
@@ -16,6 +36,7 @@ export default defineConfig(({ mode }) => {
       exclude: [...configDefaults.exclude, ...(thorough ? [] : [thoroughOnly])],
       provide: { thorough },
       globalSetup: ['test/support/stores.ts'],
+      sequence: { sequencer: LongestFirst },
       reporters: ['default', './test/support/repeat-reporter.ts'],
       // End what hangs: several times what a test takes on two busy cores.
       testTimeout: thorough ? 900_000 : 300_000,
