@@ -35,7 +35,7 @@ const clusterSettings: ClickHouseSettings = {
 };
 
 /**
- * For what asks who is there, and for what is known to be away. One that is frozen takes connections and says nothing: by
+ * For statements that go on without the shards that are away. A frozen server accepts connections and never answers: by
  * default each statement waits for it three times 10 s.
  */
 export const impatient: ClickHouseSettings = {

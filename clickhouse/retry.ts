@@ -10,6 +10,17 @@ export interface RetryOptions {
   readonly onRetry?: ((error: Error) => void) | undefined;
 }
 
+/** Types of errors of a server that cannot reach another node of its cluster, or lost it. */
+const awayTypes = [
+  'NETWORK_ERROR',
+  'SOCKET_TIMEOUT',
+  'DNS_ERROR',
+  'ALL_CONNECTION_TRIES_FAILED',
+  'NO_REMOTE_SHARD_AVAILABLE',
+  'SHARD_HAS_NO_CONNECTIONS',
+  'TOO_MANY_UNAVAILABLE_SHARDS',
+];
+
 /** Types of errors that a later attempt may not meet, by what is the matter with a server. */
 const transientTypes = new Set([
   // It starts.
@@ -32,14 +43,7 @@ const transientTypes = new Set([
   'NO_AVAILABLE_REPLICA',
   'NO_ACTIVE_REPLICAS',
   'TOO_FEW_LIVE_REPLICAS',
-  // Another node of a cluster cannot be reached, or went away.
-  'NETWORK_ERROR',
-  'SOCKET_TIMEOUT',
-  'DNS_ERROR',
-  'ALL_CONNECTION_TRIES_FAILED',
-  'NO_REMOTE_SHARD_AVAILABLE',
-  'SHARD_HAS_NO_CONNECTIONS',
-  'TOO_MANY_UNAVAILABLE_SHARDS',
+  ...awayTypes,
 ]);
 
 const transientCodes = new Set([
@@ -87,6 +91,10 @@ export function isTransient(error: Error): boolean {
   if (isOfConnection(error) || noServerBehind.test(error.message)) return true;
   return /socket hang up|aborted|premature close/i.test(error.message);
 }
+
+/** Whether a server says that it cannot reach another node of its cluster, or lost it. */
+export const isOfNode = (error: unknown): boolean =>
+  error instanceof ClickHouseError && awayTypes.includes(error.type ?? '');
 
 /** Whether an error is one of a connection that was not made, or broke. */
 export const isOfConnection = (error: Error): boolean =>

@@ -72,9 +72,9 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
       onRefused: (reason) => metrics.refused.inc({ reason }),
     });
   const requireReady = async () => {
-    if (deps.isStopping()) throw storeBusy('the service stops');
     const finding = await readiness.latest();
-    if (finding !== 'ready') throw storeBusy(`ClickHouse is ${finding}`);
+    if (deps.isStopping()) throw storeBusy('the service stops');
+    if (finding !== 'ready') throw storeBusy(`the store is ${finding}`);
   };
   app.use(withAnswerHeaders);
   app.use(noteCaller(deps.callerOf));

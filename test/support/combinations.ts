@@ -22,10 +22,12 @@ const inPairs: OptionName[][] = optionNames.flatMap((first, n) =>
 
 /** All of them. */
 export const everyCombination = (): OptionName[][] => [...alone, ...inPairs, [...optionNames]];
-/** Each alone, each pair on three paths, and all at once. */
+/** Each alone, each pair on three paths, of other accounts each, and all at once. A path without days takes no time grain. */
 export const manyCombinations = (path: number): OptionName[][] => [
   ...alone,
-  ...inPairs.filter((_, n) => (n - path) % (paths.length / 3) === 0),
+  ...inPairs.filter(
+    (pair, n) => pair.includes('time_grain') || (path + Math.floor(path / 6) - n) % (paths.length / 3) === 0,
+  ),
   [...optionNames],
 ];
 /** Two alone and a pair, others from path to path, and all at once. */

@@ -7,7 +7,7 @@ import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { requireMigrated, requireTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts';
-import { isOfConnection, isTransient } from '../../../clickhouse/retry.ts';
+import { isOfConnection, isOfNode } from '../../../clickhouse/retry.ts';
 import { earlyTimerMs } from '../../../clickhouse/timings.ts';
 import { type Config, loadConfig } from '../../config/config.ts';
 import { openStore } from '../../config/store.ts';
@@ -98,9 +98,9 @@ export async function withReachableStore(work: (store: Store) => Promise<void>):
   });
 }
 
-/** @throws what was thrown; where a shard is away, with one that names it instead of a list of failed connections */
+/** @throws what was thrown or, where a shard is away, an error that names it instead of failed connections */
 async function nameMissingShards(store: Store, cause: unknown): Promise<never> {
-  if (!(cause instanceof Error) || !isTransient(cause) || isOfConnection(cause)) throw cause;
+  if (!isOfNode(cause)) throw cause;
   const missing = await missingShards(store).catch(() => []);
   if (missing.length === 0) throw cause;
   throw new Error(

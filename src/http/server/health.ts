@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Hono } from 'hono';
 import type { Store } from '../../../clickhouse/client.ts';
 import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
@@ -11,6 +12,9 @@ import { withAnswerHeaders } from './answer-headers.ts';
 const maxAgeMs = 4_000;
 /** After this many checks in a row, one a second, without a current finding, nobody waits for ClickHouse any more. */
 const hangsAfter = 6;
+
+/** How long a caller waits for a check that is late. */
+const lateMs = 2_000;
 
 type Finding = 'ready' | 'unreachable' | 'unmigrated' | 'being restored';
 
@@ -49,12 +53,12 @@ export class Readiness {
   }
 
   /**
-   * As `finding`, and a check is waited for where the last one is too old: this process may have been too busy to look at its
-   * clock, and a caller is not to be sent away for that.
+   * As `finding`; where the last check is too old, the next one is waited for, up to two seconds. This process may have been
+   * too busy to run its checks, and a caller is not to be sent away for that.
    */
   async latest(): Promise<Finding> {
-    if (!this.#finding.isCurrent) await this.#finding.refresh();
-    return this.#finding.value ?? 'unreachable';
+    if (!this.#finding.isCurrent) await Promise.race([this.#finding.refresh(), delay(lateMs)]);
+    return this.finding;
   }
 }
 
