@@ -30,6 +30,16 @@ export interface BatchedChunk {
   readonly note: (token: string) => Promise<void>;
   /** Called right before it is stored, each time. @throws as `note` */
   readonly before: () => Promise<void>;
+  /** That of its load. */
+  readonly turn: Turn;
+}
+
+/** Of a load among others; what is stored together has to go behind others together. */
+export interface Turn {
+  /** Whether others may have gone ahead of it, or it is going behind them. */
+  readonly isBehind: boolean;
+  /** Lets its next statement go behind others. */
+  goBehind(): void;
 }
 
 /** Chunks of several loads that are stored by one statement. */
@@ -127,11 +137,23 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
       settings: { ...insertSettings(`staging ${token}`), max_query_size: `${mostQueryBytes}` },
     });
   await retrying(stage, retries);
-  await Promise.all(members.map((member) => member.note(token)));
+  await eachInTurn(members, (member) => member.note(token));
   const loads = members.map(({ loadId }) => loadId);
-  const before = () => Promise.all(members.map((member) => member.before()));
+  const before = () => eachInTurn(members, (member) => member.before());
   await storeBatch(store, { batch: token, chunks: ids, token, loads }, { before, retries });
   return { token, unsettled: members.length };
+}
+
+/**
+ * Each call waits while its load goes behind others. All loads go there when one does: what that one waits for, such as a
+ * rebuild, would otherwise wait for the others, and they for it.
+ */
+export async function eachInTurn<Member extends { readonly turn: Turn }>(
+  members: readonly Member[],
+  call: (member: Member) => Promise<unknown>,
+): Promise<void> {
+  if (members.some(({ turn }) => turn.isBehind)) for (const { turn } of members) turn.goBehind();
+  await Promise.all(members.map(call));
 }
 
 /**

@@ -55,7 +55,16 @@ export async function deliverChunk(
       // ClickHouse may have forgotten the token since it answered.
     } while (performance.now() - asked > lapsedAfterMs);
   };
-  const sending = { loadTime, loadId: load?.id ?? '', token, onSent, note, before, first: how === 'send' };
+  const sending = {
+    loadTime,
+    loadId: load?.id ?? '',
+    token,
+    onSent,
+    note,
+    before,
+    turn: load,
+    first: how === 'send',
+  };
   const send = () =>
     batch && load ? sendBatchAgain(delivery, load, chunk, batch, sending) : sender.send(chunk, sending);
   const sent = how === 'hold-back' ? undefined : await send().catch(notRepeated);

@@ -8,7 +8,7 @@ import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../
 import type { ChunkBalance } from '../ledger/ledger.ts';
 import { type RejectLimit, tooMany } from '../rejects/reject-limit.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
-import { type Batch, type BatchedChunk, sendTogether, storeBatch } from './batches.ts';
+import { type Batch, type BatchedChunk, sendTogether, storeBatch, type Turn } from './batches.ts';
 import { firstRejects, rejectedAmong, shownRejects, storedRows } from './chunk-outcome.ts';
 import type { OddDays } from './odd-days.ts';
 import {
@@ -75,6 +75,8 @@ export interface Sending {
   readonly note: (token: string) => Promise<void>;
   /** Called right before it is stored, each time. */
   readonly before: () => Promise<void>;
+  /** That of its load; absent in a dry run. */
+  readonly turn: Turn | undefined;
 }
 
 /** Sends chunks; each record of one becomes an event or a rejected row, in one statement. */
@@ -116,7 +118,9 @@ export class Sender {
     if (this.counts || chunk.source.condition) return this.#sendHeldBack(chunk, sending);
     const { loads } = this.#options;
     const { bundled } = chunk;
-    if (sending.first && loads && bundled) return this.#sendTogether(chunk, bundled, sending, loads);
+    const { turn } = sending;
+    if (sending.first && loads && bundled && turn)
+      return this.#sendTogether(chunk, bundled, { ...sending, turn }, loads);
     await this.#insert('incoming', chunk, sending);
     if (await this.#inCluster()) await this.#insert('publisher_events', chunk, sending);
     sending.onSent();
@@ -143,13 +147,13 @@ export class Sender {
   async #sendTogether(
     chunk: SendableChunk,
     bundled: BatchedChunk['bundled'],
-    { loadTime, loadId, note, before }: Sending,
+    { loadTime, loadId, note, before, turn }: Sending & { readonly turn: Turn },
     loads: () => number,
   ): Promise<SentRows> {
     const { store, judge, file } = this.#options;
     const { id, head } = chunk;
     const batch = await sendTogether(store, {
-      ...{ id, head, bundled, judge, loadTime, loadId, file, note, before, loads },
+      ...{ id, head, bundled, judge, loadTime, loadId, file, note, before, turn, loads },
       retries: this.#retries,
     });
     return { ...(await this.#stored(chunk)), batch };

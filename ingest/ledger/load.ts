@@ -153,6 +153,16 @@ export class Load {
     return this.#turnAt > since;
   }
 
+  /** Whether others may have gone ahead of this load, or it is going behind them. */
+  get isBehind(): boolean {
+    return this.#requeue !== undefined || this.heartbeatLapsedSince(this.#turnAt);
+  }
+
+  /** Lets its next statement go behind others, as if it had been silent for long. */
+  goBehind(): void {
+    if (!this.isBehind) this.#lapsedUntil = performance.now();
+  }
+
   /** @throws when others may have gone ahead of this load */
   assertTurnHeld(): void {
     if (!this.heartbeatLapsedSince(this.#turnAt)) return;
@@ -228,10 +238,12 @@ export class Load {
     const atWork = await retrying(() => loadsAtWork(this.#store), { signal });
     const others = [...atWork].filter(([id]) => id !== this.id);
     let left = others.find(([, of]) => lock !== '' && of === lock)?.[0];
-    if (left === undefined && others.length > 0 && (isExclusive(kind) || dedupe)) {
+    // A load whose turn is later may have sent something before it went behind this one.
+    if (left === undefined && isExclusive(kind)) left = others[0]?.[0];
+    else if (left === undefined && others.length > 0 && dedupe) {
       const running = await this.#running(signal);
       // With dedupe it runs beside those without.
-      const beside = running.filter((other) => !isExclusive(kind) && !other.dedupe && isAlive(other));
+      const beside = running.filter((other) => !other.dedupe && isAlive(other));
       left = others.find(([id]) => !beside.some((other) => other.id === id))?.[0];
     }
     return left && `${left}: ClickHouse is still storing events of it (system.processes)`;

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
+import { Readiness } from '../../src/http/server/health.ts';
 import { event } from '../support/events.ts';
 import { openGate } from '../support/gate.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
@@ -46,4 +47,24 @@ test('a service that was too busy to ask ClickHouse whether it is there asks bef
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5_000);
   const { status } = await sendTo(`${receiver.url}/v1/events`, bodyOf([event()]), { authorization });
   expect(status).toBe(200);
+});
+
+test('a check that is late is waited for, and one that hangs is not', async () => {
+  let answers = true;
+  const { query } = db.store;
+  const store = Object.assign(Object.create(db.store), {
+    query: (...asked: Parameters<typeof query>) =>
+      answers ? db.store.query(...asked) : new Promise<never>(() => {}),
+  });
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const readiness = new Readiness(store, () => undefined);
+  await readiness.start();
+  readiness.stop();
+  vi.setSystemTime(Date.now() + 10_000);
+  expect(readiness.finding).toBe('unreachable');
+  expect(await readiness.latest()).toBe('ready');
+  answers = false;
+  vi.setSystemTime(Date.now() + 10_000);
+  expect(await readiness.latest()).toBe('unreachable');
 });

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
+import { eachInTurn } from '../../../ingest/delivery/batches.ts';
 import { claimChunk, type SendableClaim } from '../../../ingest/delivery/chunk-claims.ts';
 import { openLedger } from '../../../ingest/ledger/ledger.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
@@ -110,3 +112,47 @@ test.each([
   expect(others).toEqual([]);
   expect(found?.comment.split(' ')).toEqual(expect.arrayContaining(['load', load?.id]));
 });
+
+const begun = (kind: 'events' | 'rebuild', onWait?: (other: string) => void) =>
+  Load.begin(db.store, { kind, file: kind }, new Date(), onWait && { onWait });
+
+/** A rebuild that waits for what began before it. */
+async function waitingRebuild(): Promise<{ ended: boolean; readonly load: Promise<Load> }> {
+  let waits: () => void = () => {};
+  const waiting = new Promise<void>((resolve) => {
+    waits = resolve;
+  });
+  const load = begun('rebuild', () => waits());
+  const rebuild = { ended: false, load };
+  void load.then(() => {
+    rebuild.ended = true;
+  });
+  await waiting;
+  return rebuild;
+}
+
+test('is waited for by a rebuild, also where its load goes behind that and is alive', async () => {
+  const load = await begun('events');
+  const release = await atWork(load.id);
+  const rebuild = await waitingRebuild();
+  load.goBehind();
+  const behind = load.requeueIfLapsed({}, performance.now());
+  await delay(2_000);
+  expect(rebuild.ended).toBe(false);
+  await release();
+  await (await rebuild.load).finish();
+  expect(await behind).toBe(true);
+  await load.finish();
+});
+
+test('loads whose chunks are stored together go behind a rebuild together, and none waits for ever', async () => {
+  const loads = [await begun('events'), await begun('events')] as const;
+  const rebuild = await waitingRebuild();
+  loads[0].goBehind();
+  const since = performance.now();
+  const members = loads.map((turn) => ({ turn }));
+  const stored = eachInTurn(members, ({ turn }) => turn.requeueIfLapsed({}, since));
+  await (await rebuild.load).finish();
+  await stored;
+  for (const load of loads) await load.finish();
+}, 60_000);
