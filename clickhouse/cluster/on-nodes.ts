@@ -75,6 +75,7 @@ export async function missingShards(store: Store): Promise<string[]> {
     const replicas = layout?.nodes.filter(({ shard }) => shard === number) ?? [];
     try {
       const query = `SELECT 1 FROM ${remoteTable(store.address, replicas, 'system', 'one')}`;
+      // Twice: a shard that is there may miss one connection.
       await select(store, query, {}, { ...impatient, connections_with_failover_max_tries: '2' });
     } catch (error) {
       if (!(error instanceof Error && isTransient(error))) throw error;

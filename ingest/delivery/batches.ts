@@ -30,11 +30,11 @@ export interface BatchedChunk {
   readonly note: (token: string) => Promise<void>;
   /** Called right before it is stored, each time. @throws as `note` */
   readonly before: () => Promise<void>;
-  /** That of its load. */
+  /** The turn of its load. */
   readonly turn: Turn;
 }
 
-/** Of a load among others; what is stored together has to go behind others together. */
+/** The place of a load among others. Loads whose chunks are stored together go behind others together. */
 export interface Turn {
   /** Whether others may have gone ahead of it, or it is going behind them. */
   readonly isBehind: boolean;
@@ -145,8 +145,8 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
 }
 
 /**
- * Each call waits while its load goes behind others. All loads go there when one does: what that one waits for, such as a
- * rebuild, would otherwise wait for the others, and they for it.
+ * Each call waits while its load goes behind others. When one load goes behind, all of them do. Otherwise a rebuild that the
+ * one waits for would itself wait for the other loads, and these for the statement that stores the chunks of all.
  */
 export async function eachInTurn<Member extends { readonly turn: Turn }>(
   members: readonly Member[],

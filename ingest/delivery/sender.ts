@@ -75,7 +75,7 @@ export interface Sending {
   readonly note: (token: string) => Promise<void>;
   /** Called right before it is stored, each time. */
   readonly before: () => Promise<void>;
-  /** That of its load; absent in a dry run. */
+  /** The turn of its load; absent in a dry run. */
   readonly turn: Turn | undefined;
 }
 
