@@ -9,6 +9,7 @@ import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../
 import { lineBits, lineIn } from '../event/record-place.ts';
 import type { RecordSource } from '../event/record-source.ts';
 import { together } from '../ledger/batch-calls.ts';
+import { chunksUnder } from './chunk-claims.ts';
 import { dropStaged, publish, type StagedBatch, sendStaged } from './staging.ts';
 
 /** A small chunk, to be stored together with others. */
@@ -23,23 +24,16 @@ export interface BatchedChunk {
   readonly retries: RetryOptions;
   /** How many loads are under way, this one included, that may have such a chunk. */
   readonly loads: () => number;
-  /**
-   * Notes in the ledger under which token the chunk is going to be stored.
-   * @throws when another load has gone on with it meanwhile
-   */
+  /** Notes in the ledger under which token the chunk is going to be stored. */
   readonly note: (token: string) => Promise<void>;
-  /** Called right before it is stored, each time. @throws as `note` */
+  /** Called right before it is stored, each time. @throws when it must not be stored now */
   readonly before: () => Promise<void>;
-  /** The turn of its load. */
-  readonly turn: Turn;
 }
 
-/** The place of a load among others. Loads whose chunks are stored together go behind others together. */
-export interface Turn {
-  /** Whether others may have gone ahead of it, or it is going behind them. */
-  readonly isBehind: boolean;
-  /** Lets its next statement go behind others. */
-  goBehind(): void;
+/** A chunk that is stored again with all that is held back of its batch. */
+export interface ChunkAgain extends Pick<BatchedChunk, 'loadId' | 'before' | 'retries'> {
+  /** Of the batch. */
+  readonly token: string;
 }
 
 /** Chunks of several loads that are stored by one statement. */
@@ -121,12 +115,6 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
   const token = hash.digest('hex');
   const ids = members.map(({ id }) => id);
   const heads = members.map(({ head }) => head);
-  const retries: RetryOptions = {
-    signal: first.retries.signal,
-    onRetry: (error) => {
-      for (const member of members) member.retries.onRetry?.(error);
-    },
-  };
   const stage = () =>
     insertData(store, {
       into: `incoming_staging (${judgedColumns.join(', ')}, batch, head)`,
@@ -136,24 +124,52 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
       data: recordsOf(members),
       settings: { ...insertSettings(`staging ${token}`), max_query_size: `${mostQueryBytes}` },
     });
-  await retrying(stage, retries);
-  await eachInTurn(members, (member) => member.note(token));
-  const loads = members.map(({ loadId }) => loadId);
-  const before = () => eachInTurn(members, (member) => member.before());
-  await storeBatch(store, { batch: token, chunks: ids, token, loads }, { before, retries });
+  await retrying(stage, retriesOf(members));
+  await Promise.all(members.map((member) => member.note(token)));
+  await storeFor(store, members, token, ids);
   return { token, unsettled: members.length };
 }
 
 /**
- * Each call waits while its load goes behind others. When one load goes behind, all of them do. Otherwise a rebuild that the
- * one waits for would itself wait for the other loads, and these for the statement that stores the chunks of all.
+ * Stores batches again under their tokens, each by one statement for all loads that ask together. What becomes of it is that
+ * of all members of a batch.
  */
-export async function eachInTurn<Member extends { readonly turn: Turn }>(
-  members: readonly Member[],
-  call: (member: Member) => Promise<unknown>,
+export const sendAgainTogether = together<ChunkAgain, PromiseSettledResult<void>>(async (store, asked) => {
+  const outcomes = new Map<string, PromiseSettledResult<void>>();
+  for (const token of new Set(asked.map((member) => member.token))) {
+    const members = asked.filter((member) => member.token === token);
+    const again = async () => {
+      const ledger = { store, retries: retriesOf(members) };
+      await storeFor(store, members, token, await chunksUnder(ledger, loadsOf(members), token));
+    };
+    const [outcome] = await Promise.allSettled([again()]);
+    outcomes.set(token, outcome);
+  }
+  return asked.map(({ token }) => outcomes.get(token) as PromiseSettledResult<void>);
+});
+
+const loadsOf = (members: readonly Pick<ChunkAgain, 'loadId'>[]): string[] =>
+  members.map(({ loadId }) => loadId);
+
+function retriesOf(members: readonly Pick<ChunkAgain, 'retries'>[]): RetryOptions {
+  return {
+    signal: members[0]?.retries.signal,
+    onRetry: (error) => {
+      for (const member of members) member.retries.onRetry?.(error);
+    },
+  };
+}
+
+/** Stores chunks of a batch for all of its members. */
+async function storeFor(
+  store: Store,
+  members: readonly Omit<ChunkAgain, 'token'>[],
+  token: string,
+  chunks: readonly string[],
 ): Promise<void> {
-  if (members.some(({ turn }) => turn.isBehind)) for (const { turn } of members) turn.goBehind();
-  await Promise.all(members.map(call));
+  const before = () => Promise.all(members.map((member) => member.before()));
+  const staged = { batch: token, chunks, token, loads: loadsOf(members) };
+  await storeBatch(store, staged, { before, retries: retriesOf(members) });
 }
 
 /**

@@ -122,22 +122,6 @@ export async function stateOf(
 }
 
 /**
- * Notes that a chunk is about to be stored in a batch.
- * @param since when it was claimed, by `performance.now()`
- * @throws when others took the load for dead, and have gone on with the chunk
- */
-export async function noteBatch(
-  ledger: Ledger,
-  load: Load,
-  chunk: SentChunk,
-  token: string,
-  since: number,
-): Promise<void> {
-  await recordChunk(ledger, load, chunk, 'claimed', { batch: token });
-  await requireOwn(ledger, load, chunk, since);
-}
-
-/**
  * Right before a claimed chunk is stored or deleted: takes nothing from under the hands of a load that took this one for dead.
  * @param since when it was claimed, by `performance.now()`
  * @throws when such a load has gone on with it
@@ -148,16 +132,21 @@ export async function requireOwn(ledger: Ledger, load: Load, chunk: SentChunk, s
 }
 
 /**
- * The chunks that are sent again under the token of a batch: they are held back, and were sent under no other. The load itself may
- * just have claimed another of them: that goes with it, because alone each would take the token from the other.
+ * The chunks that are sent again under the token of a batch: they are held back, and were sent under no other. The loads that
+ * send it may just have claimed another of them: that goes with it, because alone each would take the token from the other.
+ * @param loads ids
  */
-export async function chunksUnder(ledger: Ledger, load: Load, batch: string): Promise<string[]> {
+export async function chunksUnder(
+  ledger: Ledger,
+  loads: readonly string[],
+  batch: string,
+): Promise<string[]> {
   const staged = await retrying(() => stagedChunks(ledger.store, batch), ledger.retries);
   const claims = await Promise.all(staged.map((chunk) => claimsFrom(ledger, chunk)));
   const own = staged.filter(({ id }, n) =>
     claims[n]?.every(
       (claim) =>
-        claim.chunk !== id || claim.loadId === load.id || !wasSent(claim) || tokenOf(claim) === batch,
+        claim.chunk !== id || loads.includes(claim.loadId) || !wasSent(claim) || tokenOf(claim) === batch,
     ),
   );
   return own.map(({ id }) => id);

@@ -1,14 +1,14 @@
 import { lapsedAfterMs } from '../../clickhouse/timings.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import { type Ledger, recordChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { LoadError } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
-import { chunksUnder, noteBatch, requireOwn, type SendableClaim } from './chunk-claims.ts';
+import { requireOwn, type SendableClaim } from './chunk-claims.ts';
 import { countEvents } from './chunk-outcome.ts';
 import { nextStep, sentTable } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
-import type { Sender, Sending, SentRows } from './sender.ts';
+import type { Sender, SentRows } from './sender.ts';
 import { dropStaged, heldBy } from './staging.ts';
 
 export interface Delivery {
@@ -39,8 +39,12 @@ export async function deliverChunk(
   claimed: AttemptStart,
 ): Promise<SentRows & { readonly isHeldBack: boolean }> {
   const { ledger, sender, load, onSent } = delivery;
-  const note = async (token: string) => load && noteBatch(ledger, load, chunk, token, claimed.at);
-  const { loadTime, batch, token = chunk.id } = claim;
+  const { loadTime, token = chunk.id } = claim;
+  let { batch } = claim;
+  const note = async (token: string) => {
+    batch = token;
+    if (load) await recordChunk(ledger, load, chunk, 'claimed', { batch });
+  };
   // What a batch has brought was not counted before.
   const how = batch && sender.counts ? 'hold-back' : claim.how;
   const before = async () => {
@@ -48,6 +52,7 @@ export async function deliverChunk(
     let asked: number;
     do {
       asked = performance.now();
+      if (load.isBehind) throw new WentBehind();
       await requireOwn(ledger, load, chunk, claimed.at);
       if (sender.interruptions === claimed.interruptions) return;
       if ((await dedupStateOf(ledger.store, loadTime, ledger.retries)) === 'unreliable')
@@ -62,11 +67,21 @@ export async function deliverChunk(
     onSent,
     note,
     before,
-    turn: load,
     first: how === 'send',
   };
-  const send = () =>
-    batch && load ? sendBatchAgain(delivery, load, chunk, batch, sending) : sender.send(chunk, sending);
+  const send = async (): Promise<SentRows> => {
+    for (;;) {
+      try {
+        if (!batch) return await sender.send(chunk, sending);
+        await note(batch);
+        return await sender.sendBatchAgain(chunk, batch, sending);
+      } catch (error) {
+        if (!load || !(error instanceof WentBehind)) throw error;
+        sender.interruptions++;
+        await requireOwn(ledger, load, chunk, claimed.at);
+      }
+    }
+  };
   const sent = how === 'hold-back' ? undefined : await send().catch(notRepeated);
   if (sent && how !== 'hold-back') {
     const dedup = await dedupAfter(delivery, claim, claimed);
@@ -95,22 +110,17 @@ export async function deliverChunk(
   }
 }
 
+/**
+ * A load, or one whose chunk is stored by the same statement, has to go behind others. It does so outside of all that loads
+ * share: those that it waits for may themselves wait for a load that needs the place.
+ */
+class WentBehind extends Error {}
+
 /** An insert was interrupted, and would count twice what ClickHouse has stored of it and forgotten. */
 class NotRepeatable extends Error {}
 
 function notRepeated(error: unknown): undefined {
   if (!(error instanceof NotRepeatable)) throw error;
-}
-
-async function sendBatchAgain(
-  { ledger, sender }: Delivery,
-  load: Load,
-  chunk: SendableChunk,
-  batch: string,
-  sending: Sending,
-): Promise<SentRows> {
-  await sending.note(batch);
-  return sender.sendBatchAgain(chunk, batch, await chunksUnder(ledger, load, batch), sending);
 }
 
 /**

@@ -8,7 +8,7 @@ import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../
 import type { ChunkBalance } from '../ledger/ledger.ts';
 import { type RejectLimit, tooMany } from '../rejects/reject-limit.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
-import { type Batch, type BatchedChunk, sendTogether, storeBatch, type Turn } from './batches.ts';
+import { type Batch, type BatchedChunk, sendAgainTogether, sendTogether, storeBatch } from './batches.ts';
 import { firstRejects, rejectedAmong, shownRejects, storedRows } from './chunk-outcome.ts';
 import type { OddDays } from './odd-days.ts';
 import {
@@ -75,8 +75,6 @@ export interface Sending {
   readonly note: (token: string) => Promise<void>;
   /** Called right before it is stored, each time. */
   readonly before: () => Promise<void>;
-  /** The turn of its load; absent in a dry run. */
-  readonly turn: Turn | undefined;
 }
 
 /** Sends chunks; each record of one becomes an event or a rejected row, in one statement. */
@@ -118,28 +116,18 @@ export class Sender {
     if (this.counts || chunk.source.condition) return this.#sendHeldBack(chunk, sending);
     const { loads } = this.#options;
     const { bundled } = chunk;
-    const { turn } = sending;
-    if (sending.first && loads && bundled && turn)
-      return this.#sendTogether(chunk, bundled, { ...sending, turn }, loads);
+    if (sending.first && loads && bundled) return this.#sendTogether(chunk, bundled, sending, loads);
     await this.#insert('incoming', chunk, sending);
     if (await this.#inCluster()) await this.#insert('publisher_events', chunk, sending);
     sending.onSent();
     return this.#stored(chunk);
   }
 
-  /**
-   * Stores a chunk again that was sent with others, from what is held back.
-   * @param chunks those that are to be sent under this token
-   */
-  async sendBatchAgain(
-    chunk: SendableChunk,
-    token: string,
-    chunks: readonly string[],
-    { loadId, before }: Sending,
-  ): Promise<SentRows> {
+  /** Stores a chunk again that was sent with others under this token, from what is held back. */
+  async sendBatchAgain(chunk: SendableChunk, token: string, { loadId, before }: Sending): Promise<SentRows> {
     const { store } = this.#options;
-    const retries = this.#retries;
-    await storeBatch(store, { batch: token, chunks, token, loads: [loadId] }, { before, retries });
+    const outcome = await sendAgainTogether(store, { token, loadId, before, retries: this.#retries });
+    if (outcome.status === 'rejected') throw outcome.reason;
     return this.#stored(chunk);
   }
 
@@ -147,13 +135,13 @@ export class Sender {
   async #sendTogether(
     chunk: SendableChunk,
     bundled: BatchedChunk['bundled'],
-    { loadTime, loadId, note, before, turn }: Sending & { readonly turn: Turn },
+    { loadTime, loadId, note, before }: Sending,
     loads: () => number,
   ): Promise<SentRows> {
     const { store, judge, file } = this.#options;
     const { id, head } = chunk;
     const batch = await sendTogether(store, {
-      ...{ id, head, bundled, judge, loadTime, loadId, file, note, before, turn, loads },
+      ...{ id, head, bundled, judge, loadTime, loadId, file, note, before, loads },
       retries: this.#retries,
     });
     return { ...(await this.#stored(chunk)), batch };

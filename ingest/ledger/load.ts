@@ -158,11 +158,6 @@ export class Load {
     return this.#requeue !== undefined || this.heartbeatLapsedSince(this.#turnAt);
   }
 
-  /** Lets its next statement go behind others, as if it had been silent for long. */
-  goBehind(): void {
-    if (!this.isBehind) this.#lapsedUntil = performance.now();
-  }
-
   /** @throws when others may have gone ahead of this load */
   assertTurnHeld(): void {
     if (!this.heartbeatLapsedSince(this.#turnAt)) return;
