@@ -31,7 +31,7 @@ export interface BatchedChunk {
 }
 
 /** A chunk that is stored again with all that is held back of its batch. */
-export interface ChunkAgain extends Pick<BatchedChunk, 'loadId' | 'before' | 'retries'> {
+export interface ChunkAgain extends Pick<BatchedChunk, 'loadId' | 'before' | 'retries' | 'loads'> {
   /** Of the batch. */
   readonly token: string;
 }
@@ -68,7 +68,7 @@ const mostQueryBytes = 2 << 20;
  * How long the chunks of all loads under way are waited for. A batch costs the engine some 150 ms beside its records, so two
  * halves that take turns cost more than what is idle meanwhile.
  */
-const gatherMs = 2_000;
+const awaited = { count: ({ loads }: Pick<BatchedChunk, 'loads'>) => loads(), ms: 2_000 };
 
 /**
  * Judges small chunks and stores them, many in one statement: to analyse it, and to bring it through all views, takes
@@ -90,7 +90,7 @@ export const sendTogether = together<BatchedChunk, Batch>(
     }
     return chunks.map((chunk) => batches.get(chunk) as Batch);
   },
-  { most: mostChunks, awaited: { count: ({ loads }) => loads(), ms: gatherMs } },
+  { most: mostChunks, awaited },
 );
 
 const statements = new WeakMap<RecordSource, Map<string, string>>();
@@ -131,22 +131,25 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
 }
 
 /**
- * Stores batches again under their tokens, each by one statement for all loads that ask together. What becomes of it is that
- * of all members of a batch.
+ * Stores batches again under their tokens, each by one statement for all loads under way: a chunk that comes later finds its
+ * token taken. What becomes of the statement becomes of all members of the batch.
  */
-export const sendAgainTogether = together<ChunkAgain, PromiseSettledResult<void>>(async (store, asked) => {
-  const outcomes = new Map<string, PromiseSettledResult<void>>();
-  for (const token of new Set(asked.map((member) => member.token))) {
-    const members = asked.filter((member) => member.token === token);
-    const again = async () => {
-      const ledger = { store, retries: retriesOf(members) };
-      await storeFor(store, members, token, await chunksUnder(ledger, loadsOf(members), token));
-    };
-    const [outcome] = await Promise.allSettled([again()]);
-    outcomes.set(token, outcome);
-  }
-  return asked.map(({ token }) => outcomes.get(token) as PromiseSettledResult<void>);
-});
+export const sendAgainTogether = together<ChunkAgain, PromiseSettledResult<void>>(
+  async (store, asked) => {
+    const outcomes = new Map<string, PromiseSettledResult<void>>();
+    for (const token of new Set(asked.map((member) => member.token))) {
+      const members = asked.filter((member) => member.token === token);
+      const again = async () => {
+        const ledger = { store, retries: retriesOf(members) };
+        await storeFor(store, members, token, await chunksUnder(ledger, loadsOf(members), token));
+      };
+      const [outcome] = await Promise.allSettled([again()]);
+      outcomes.set(token, outcome);
+    }
+    return asked.map(({ token }) => outcomes.get(token) as PromiseSettledResult<void>);
+  },
+  { most: mostChunks, awaited },
+);
 
 const loadsOf = (members: readonly Pick<ChunkAgain, 'loadId'>[]): string[] =>
   members.map(({ loadId }) => loadId);
@@ -163,7 +166,7 @@ function retriesOf(members: readonly Pick<ChunkAgain, 'retries'>[]): RetryOption
 /** Stores chunks of a batch for all of its members. */
 async function storeFor(
   store: Store,
-  members: readonly Omit<ChunkAgain, 'token'>[],
+  members: readonly Pick<ChunkAgain, 'loadId' | 'before' | 'retries'>[],
   token: string,
   chunks: readonly string[],
 ): Promise<void> {

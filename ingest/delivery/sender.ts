@@ -125,8 +125,9 @@ export class Sender {
 
   /** Stores a chunk again that was sent with others under this token, from what is held back. */
   async sendBatchAgain(chunk: SendableChunk, token: string, { loadId, before }: Sending): Promise<SentRows> {
-    const { store } = this.#options;
-    const outcome = await sendAgainTogether(store, { token, loadId, before, retries: this.#retries });
+    const { store, loads = () => 1 } = this.#options;
+    const again = { token, loadId, before, loads, retries: this.#retries };
+    const outcome = await sendAgainTogether(store, again);
     if (outcome.status === 'rejected') throw outcome.reason;
     return this.#stored(chunk);
   }

@@ -1,4 +1,5 @@
 import { rename } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
@@ -93,6 +94,19 @@ test('small files are stored in a few statements, and nothing is held back after
   expect(await load(db.store, ...paths)).toEqual(
     paths.map(() => ({ rows: 0, repeatedRows: 20, rejectedRows: 0 })),
   );
+  await whole(600);
+});
+
+test('small files of a batch that was not stored are sent again in a few statements', async () => {
+  const paths = await filesOf(30);
+  // What tables were made in the last second remember counts as nothing.
+  await delay(2_000);
+  await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
+  const { store, statements } = counting();
+  expect(await load(store, ...paths)).toEqual(
+    paths.map(() => ({ rows: 20, repeatedRows: 0, rejectedRows: 1 })),
+  );
+  expect(statements.filter((query) => /^INSERT INTO incoming /.test(query)).length).toBeLessThan(5);
   await whole(600);
 });
 
