@@ -32,8 +32,9 @@ export interface LoadRecord {
 /** What the ledger has as the file of the load that takes another one back. */
 export const unloadOf = (load: string): string => `unload of ${load}`;
 
-/** What the ledger has as the file of the load that mends chunks of another one. */
-export const mendOf = (load: string): string => `chunks of load ${load} that were in doubt`;
+/** What the ledger has as the file of the load that mends chunks of others. */
+export const mendOf = ([load, ...others]: readonly string[]): string =>
+  `chunks of load ${load}${others.length > 0 ? ` and of ${others.length} more` : ''} that were in doubt`;
 
 /** How the file of a replacement of a load ends in the ledger. */
 export const replacesLoad = (load: string): string => `--replaces ${load}`;

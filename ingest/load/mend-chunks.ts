@@ -18,6 +18,7 @@ import {
 import { mendTable, nextStep } from '../delivery/chunk-states.ts';
 import { heldBy, stagedCounts } from '../delivery/staging.ts';
 import { forgetPast, putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
+import { together } from '../ledger/batch-calls.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { Load, type WaitOptions } from '../ledger/load.ts';
 import { mendOf } from '../ledger/load-records.ts';
@@ -30,6 +31,21 @@ interface MendOptions extends WaitOptions {
   readonly now: () => Date;
   /** Events whose id is present are left out. */
   readonly dedupe?: boolean;
+}
+
+/** What a load has held back. */
+interface HeldBack extends MendOptions {
+  readonly ledger: Ledger;
+  readonly load: Load;
+  readonly held: readonly DeliveredChunk[];
+}
+
+/** A chunk of a load, as it was when it was held back, and as it would be stored now. */
+interface OwnChunk {
+  readonly load: Load;
+  readonly dedupe: boolean;
+  readonly held: DeliveredChunk;
+  readonly now: DeliveredChunk;
 }
 
 /**
@@ -45,18 +61,24 @@ export async function mendChunks(
   held: readonly DeliveredChunk[],
   options: MendOptions,
 ): Promise<void> {
-  const turn = await Load.begin(
-    ledger.store,
-    { kind: 'rebuild', file: mendOf(load.id) },
-    options.now(),
-    options,
-  );
+  const { failure } = await mendTogether(ledger.store, { ...options, ledger, load, held });
+  if (failure) throw failure;
+}
+
+/** After ClickHouse has restarted, all loads of a command may have to be mended, and each time rollups of whole months are compared. */
+const mendTogether = together<HeldBack, { readonly failure?: unknown }>(async (store, loads) => {
+  const [first] = loads as readonly [HeldBack, ...HeldBack[]];
+  const { ledger } = first;
+  const ids = loads.map(({ load }) => load.id);
+  const turn = await Load.begin(store, { kind: 'rebuild', file: mendOf(ids) }, first.now(), first);
   const since = performance.now();
-  let own: readonly DeliveredChunk[] = [];
+  let own: readonly OwnChunk[] = [];
   try {
-    own = await ownChunks(ledger, load, held);
-    if (own.length > 0) await mend(ledger, load, turn, own, options);
+    const found = await Promise.allSettled(loads.map(ownChunks));
+    own = found.flatMap((chunks) => (chunks.status === 'fulfilled' ? chunks.value : []));
+    if (own.length > 0) await mend(ledger, turn, own);
     await turn.finish();
+    return found.map((chunks) => (chunks.status === 'rejected' ? { failure: chunks.reason } : {}));
   } catch (error) {
     const forgetIfLapsed = async () => {
       if (await turn.requeueIfLapsed(ledger, since)) await putInDoubt(ledger, turn, idsOf(own));
@@ -66,25 +88,17 @@ export async function mendChunks(
     await turn.fail(error);
     throw error;
   }
-}
+});
 
-const idsOf = (chunks: readonly DeliveredChunk[]): string[] => chunks.map(({ chunk }) => chunk.id);
+const idOf = ({ now }: OwnChunk): string => now.chunk.id;
+const idsOf = (chunks: readonly OwnChunk[]): string[] => chunks.map(idOf);
 
-async function mend(
-  ledger: Ledger,
-  load: Load,
-  turn: Load,
-  held: readonly DeliveredChunk[],
-  { dedupe = false }: MendOptions,
-): Promise<void> {
+async function mend(ledger: Ledger, turn: Load, chunks: readonly OwnChunk[]): Promise<void> {
   const { store, retries } = ledger;
-  const ids = idsOf(held);
+  const ids = idsOf(chunks);
   const beforeExchange = () => turn.assertTurnHeld();
   const before = async () => turn.assertTurnHeld();
-  const own = new Map<string, DeliveredChunk>();
-  // All of them before anything is deleted: what was held back for long may have expired.
-  for (const delivered of held)
-    own.set(delivered.chunk.id, await countedAnew(ledger, load, delivered, dedupe));
+  let own = chunks;
   let broken = await notWhole(ledger, own, 'with a look at revenue');
   await markWithdrawn(ledger, turn, broken);
   const months = await monthsOf(store, namedChunks(ids));
@@ -107,13 +121,20 @@ async function mend(
         if (differing.length > 0) broken = await notWhole(ledger, own, 'with a look at revenue');
         if (broken.length === 0) break;
       } else {
-        for (const [id, delivered] of own) {
-          if (!broken.includes(id)) continue;
-          own.set(id, await countedAnew(ledger, load, delivered, dedupe));
+        const stored: OwnChunk[] = [];
+        for (const chunk of own) {
+          const id = idOf(chunk);
+          if (!broken.includes(id)) {
+            stored.push(chunk);
+            continue;
+          }
+          const { load, dedupe } = chunk;
+          stored.push({ ...chunk, now: await countedAnew(ledger, load, chunk.held, dedupe) });
           const token = `${id} ${turn.id} ${attempt}`;
           const staged = { batch: heldBy(id, load.id), chunks: [id], token, loads: [load.id], isAnew: true };
           await storeBatch(store, staged, { before, retries, dedupe: dedupe ? id : undefined });
         }
+        own = stored;
         broken = await notWhole(ledger, own);
       }
       if (broken.length > 0 && attempt === mostAttempts)
@@ -121,16 +142,15 @@ async function mend(
       await markWithdrawn(ledger, turn, broken);
     }
     await recordDaysChanged(ledger, ids);
-    for (const delivered of own.values()) {
+    for (const { load, now } of own) {
       // While it was silent another may have taken the chunk over, and would find it loaded by this one.
       turn.assertTurnHeld();
-      await markLoaded(ledger, load, delivered);
+      await markLoaded(ledger, load, now);
     }
   });
-  for (const delivered of held) {
-    const now = own.get(delivered.chunk.id) ?? delivered;
-    load.counts.rows += now.rows - delivered.rows;
-    load.counts.duplicateRows += now.duplicates - delivered.duplicates;
+  for (const { load, held, now } of own) {
+    load.counts.rows += now.rows - held.rows;
+    load.counts.duplicateRows += now.duplicates - held.duplicates;
   }
 }
 
@@ -155,34 +175,32 @@ async function countedAnew(
 /** Those with other events or rejected rows than what is held back, or with revenue that would pass for confirmed. */
 async function notWhole(
   ledger: Ledger,
-  own: ReadonlyMap<string, DeliveredChunk>,
+  chunks: readonly OwnChunk[],
   how?: 'with a look at revenue',
 ): Promise<string[]> {
-  const isBroken = async ({ chunk, rows, rejectedRows }: DeliveredChunk) => {
+  const isBroken = async ({ now: { chunk, rows, rejectedRows } }: OwnChunk) => {
     const { events, listed, confirmed } = await countEvents(ledger, chunk);
     const stored = await retrying(() => storedRows(ledger.store, chunk.id), ledger.retries);
     const isWhole =
       events === rows && listed === rows && rejectedAmong(stored, rejectedRows) === rejectedRows;
     return !isWhole || (how !== undefined && confirmed === 1);
   };
-  const chunks = [...own.values()];
   const broken = await Promise.all(chunks.map(isBroken));
   return idsOf(chunks.filter((_, n) => broken[n]));
 }
 
-/** The chunks that no other load has completed meanwhile. @throws when they are not those of the load any more */
-async function ownChunks(
-  ledger: Ledger,
-  load: Load,
-  held: readonly DeliveredChunk[],
-): Promise<DeliveredChunk[]> {
-  const own: DeliveredChunk[] = [];
+/**
+ * The chunks of a load that no other load has completed meanwhile. All of them are counted before anything is deleted: what was
+ * held back for long may have expired.
+ * @throws when they are not those of the load any more
+ */
+async function ownChunks({ ledger, load, held, dedupe = false }: HeldBack): Promise<OwnChunk[]> {
+  const own: OwnChunk[] = [];
   for (const each of held) {
     const { loaded, last } = await stateOf(ledger, each.chunk);
     const lastClaimIsOwn = last?.loadId === load.id;
     const takenBack = lastClaimIsOwn && (await mayBeTakenBack(ledger, last));
     const next = nextStep(mendTable, { loaded, lastClaimIsOwn, takenBack });
-    if (next === 'mend') own.push(each);
     if (next === 'fail') {
       throw new Error(
         takenBack
@@ -190,6 +208,8 @@ async function ownChunks(
           : 'another load has taken over a chunk of this file, and mends it: if that one has failed, too, run the same command again',
       );
     }
+    if (next === 'mend')
+      own.push({ load, dedupe, held: each, now: await countedAnew(ledger, load, each, dedupe) });
   }
   return own;
 }

@@ -110,6 +110,20 @@ test('small files of a batch that was not stored are sent again in a few stateme
   await whole(600);
 });
 
+test('small files that are in doubt are mended in a few turns, each of which compares rollups of whole months', async () => {
+  const paths = await filesOf(30);
+  await expect(load(breaking('after'), ...paths)).rejects.toThrow('broken by the test');
+  await onEveryShard(db, 'TRUNCATE TABLE incoming_staging');
+  const turns = `SELECT toUInt32(uniqExact(load_id)) AS turns FROM loads WHERE kind = 'rebuild'`;
+  const before = await select<{ turns: number }>(db.store, turns);
+  expect(await load(db.store, ...paths)).toEqual(
+    paths.map(() => ({ rows: 20, repeatedRows: 0, rejectedRows: 1 })),
+  );
+  const after = await select<{ turns: number }>(db.store, turns);
+  expect((after[0]?.turns ?? 0) - (before[0]?.turns ?? 0)).toSatisfy((count) => count >= 1 && count < 4);
+  await whole(600);
+});
+
 test('what many small files cost beside their events is a statement for three of them', async () => {
   // Heartbeats come by the clock.
   const withoutHeartbeats = (statements: readonly string[]) =>

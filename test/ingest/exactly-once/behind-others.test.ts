@@ -57,7 +57,10 @@ function storeThatHolds(which: RegExp, hold: () => Promise<void>): Store {
   const holding =
     <Asked extends { readonly query: string }, Answer>(send: (asked: Asked) => Promise<Answer>) =>
     async (asked: Asked): Promise<Answer> => {
-      if (!held && which.test(asked.query)) await (held = hold());
+      if (!held && which.test(asked.query)) {
+        held = hold();
+        await held;
+      }
       return send(asked);
     };
   const store: Store = Object.create(db.store);
@@ -79,27 +82,31 @@ test.each([
     content: (n: number) => parquetFile(db.store, account, 1, { quantity: `${n + 1}` }),
     held: /FROM load_chunks AS c WHERE head IN .*GROUP BY head, chunk, load_id/s,
   },
-])('$what: loads that go behind a rebuild let the others go on', async ({ name, content, held }) => {
-  const numbers = Array.from({ length: 4 }, (_, n) => n);
-  const paths = await Promise.all(numbers.map(async (n) => file(`${n}.${name}`, await content(n))));
-  const silent = paths.slice(0, -1);
-  let rebuild: Awaited<ReturnType<typeof waitingRebuild>> | undefined;
-  const store = storeThatHolds(held, async () => {
-    // The others claim their chunks meanwhile.
-    await delay(500);
-    rebuild = await waitingRebuild();
-    silence(await loadsOf(silent));
-  });
-  const inputs = paths.map((path) => new LocalFile(path));
-  const results = await loadFiles(inputs, { store, readingOf: plainReading, now: () => new Date() });
-  await rebuild?.ended;
-  expect(results.map(({ rows }) => rows)).toEqual(paths.map(() => 1));
-  expect(await counted()).toBe(paths.length);
-  expect((await verifyRollups(db.store, catalog)).differences).toEqual([]);
-  const wentBehind = `SELECT load_id AS id FROM loads GROUP BY load_id
+])(
+  '$what: loads that go behind a rebuild let the others go on',
+  async ({ name, content, held }) => {
+    const numbers = Array.from({ length: 4 }, (_, n) => n);
+    const paths = await Promise.all(numbers.map(async (n) => file(`${n}.${name}`, await content(n))));
+    const silent = paths.slice(0, -1);
+    let rebuild: Awaited<ReturnType<typeof waitingRebuild>> | undefined;
+    const store = storeThatHolds(held, async () => {
+      // The others claim their chunks meanwhile.
+      await delay(500);
+      rebuild = await waitingRebuild();
+      silence(await loadsOf(silent));
+    });
+    const inputs = paths.map((path) => new LocalFile(path));
+    const results = await loadFiles(inputs, { store, readingOf: plainReading, now: () => new Date() });
+    await rebuild?.ended;
+    expect(results.map(({ rows }) => rows)).toEqual(paths.map(() => 1));
+    expect(await counted()).toBe(paths.length);
+    expect((await verifyRollups(db.store, catalog)).differences).toEqual([]);
+    const wentBehind = `SELECT load_id AS id FROM loads GROUP BY load_id
     HAVING max(turn) > (SELECT max(turn) FROM loads WHERE load_id = {id:String})`;
-  const behind = await select<{ id: string }>(db.store, wentBehind, { id: rebuild?.id });
-  const ids = behind.map(({ id }) => id);
-  expect(ids).toEqual(expect.arrayContaining(await loadsOf(silent)));
-  expect(ids).not.toContain((await loadsOf(paths.slice(-1)))[0]);
-}, 60_000);
+    const behind = await select<{ id: string }>(db.store, wentBehind, { id: rebuild?.id });
+    const ids = behind.map(({ id }) => id);
+    expect(ids).toEqual(expect.arrayContaining(await loadsOf(silent)));
+    expect(ids).not.toContain((await loadsOf(paths.slice(-1)))[0]);
+  },
+  60_000,
+);
