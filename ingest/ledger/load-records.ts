@@ -32,9 +32,8 @@ export interface LoadRecord {
 /** What the ledger has as the file of the load that takes another one back. */
 export const unloadOf = (load: string): string => `unload of ${load}`;
 
-/** What the ledger has as the file of the load that mends chunks of others. */
-export const mendOf = ([load, ...others]: readonly string[]): string =>
-  `chunks of load ${load}${others.length > 0 ? ` and of ${others.length} more` : ''} that were in doubt`;
+/** What the ledger has as the file of the load that mends chunks of others; more than the first may wait for it. */
+export const mendOf = (firstLoad: string): string => `chunks in doubt, first those of load ${firstLoad}`;
 
 /** How the file of a replacement of a load ends in the ledger. */
 export const replacesLoad = (load: string): string => `--replaces ${load}`;

@@ -1,4 +1,5 @@
 import { catalog } from '../../catalog/catalog.ts';
+import type { Store } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
@@ -18,7 +19,6 @@ import {
 import { mendTable, nextStep } from '../delivery/chunk-states.ts';
 import { heldBy, stagedCounts } from '../delivery/staging.ts';
 import { forgetPast, putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
-import { together } from '../ledger/batch-calls.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { Load, type WaitOptions } from '../ledger/load.ts';
 import { mendOf } from '../ledger/load-records.ts';
@@ -61,24 +61,47 @@ export async function mendChunks(
   held: readonly DeliveredChunk[],
   options: MendOptions,
 ): Promise<void> {
-  const { failure } = await mendTogether(ledger.store, { ...options, ledger, load, held });
+  const { store } = ledger;
+  let group = groups.get(store);
+  if (!group) {
+    const loads: HeldBack[] = [];
+    const begun = Load.begin(store, { kind: 'rebuild', file: mendOf(load.id) }, options.now(), options);
+    const taken = begun.finally(() => groups.delete(store));
+    group = { loads, failures: taken.then((turn) => mendInTurn(turn, loads)) };
+    groups.set(store, group);
+  }
+  group.loads.push({ ...options, ledger, load, held });
+  const failure = (await group.failures).get(load);
   if (failure) throw failure;
 }
 
-/** After ClickHouse has restarted, all loads of a command may have to be mended, and each time rollups of whole months are compared. */
-const mendTogether = together<HeldBack, { readonly failure?: unknown }>(async (store, loads) => {
-  const [first] = loads as readonly [HeldBack, ...HeldBack[]];
-  const { ledger } = first;
-  const ids = loads.map(({ load }) => load.id);
-  const turn = await Load.begin(store, { kind: 'rebuild', file: mendOf(ids) }, first.now(), first);
+/** Loads that are mended in one turn. */
+interface MendGroup {
+  readonly loads: HeldBack[];
+  /** Why loads could not be mended, while others were. */
+  readonly failures: Promise<ReadonlyMap<Load, Error>>;
+}
+
+/**
+ * The loads that wait to be mended: all that end before the turn has come are mended in it. When ClickHouse has restarted, they
+ * are most loads of a command, and in each turn rollups of whole months are compared.
+ */
+const groups = new WeakMap<Store, MendGroup>();
+
+async function mendInTurn(turn: Load, loads: readonly HeldBack[]): Promise<ReadonlyMap<Load, Error>> {
+  const [{ ledger }] = loads as readonly [HeldBack, ...HeldBack[]];
   const since = performance.now();
-  let own: readonly OwnChunk[] = [];
+  const own: OwnChunk[] = [];
+  const failures = new Map<Load, Error>();
   try {
     const found = await Promise.allSettled(loads.map(ownChunks));
-    own = found.flatMap((chunks) => (chunks.status === 'fulfilled' ? chunks.value : []));
+    for (const [n, chunks] of found.entries()) {
+      if (chunks.status === 'fulfilled') own.push(...chunks.value);
+      else failures.set(loads[n]?.load as Load, chunks.reason);
+    }
     if (own.length > 0) await mend(ledger, turn, own);
     await turn.finish();
-    return found.map((chunks) => (chunks.status === 'rejected' ? { failure: chunks.reason } : {}));
+    return failures;
   } catch (error) {
     const forgetIfLapsed = async () => {
       if (await turn.requeueIfLapsed(ledger, since)) await putInDoubt(ledger, turn, idsOf(own));
@@ -88,7 +111,7 @@ const mendTogether = together<HeldBack, { readonly failure?: unknown }>(async (s
     await turn.fail(error);
     throw error;
   }
-});
+}
 
 const idOf = ({ now }: OwnChunk): string => now.chunk.id;
 const idsOf = (chunks: readonly OwnChunk[]): string[] => chunks.map(idOf);
@@ -142,11 +165,9 @@ async function mend(ledger: Ledger, turn: Load, chunks: readonly OwnChunk[]): Pr
       await markWithdrawn(ledger, turn, broken);
     }
     await recordDaysChanged(ledger, ids);
-    for (const { load, now } of own) {
-      // While it was silent another may have taken the chunk over, and would find it loaded by this one.
-      turn.assertTurnHeld();
-      await markLoaded(ledger, load, now);
-    }
+    // While it was silent another may have taken a chunk over, and would find it loaded by this one.
+    turn.assertTurnHeld();
+    await Promise.all(own.map(({ load, now }) => markLoaded(ledger, load, now)));
   });
   for (const { load, held, now } of own) {
     load.counts.rows += now.rows - held.rows;

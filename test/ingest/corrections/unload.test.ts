@@ -44,7 +44,7 @@ test.each([
   ['counted first', { dedupe: true }],
 ])('chunks of an unloaded file, %s, are sent as new ones, beside other loads', async (_, options) => {
   const query = "SELECT load_id FROM loads FINAL WHERE kind = 'rebuild' AND file LIKE {mend:String}";
-  const mends = () => select(db.store, query, { mend: mendOf(['%']) });
+  const mends = () => select(db.store, query, { mend: mendOf('%') });
   const before = await mends();
   const path = await file('again.ndjson', ndjson(events(40)));
   const again = (store: Store) =>

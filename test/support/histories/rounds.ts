@@ -154,7 +154,7 @@ class Round {
     );
     this.wrong.push(...judge({ changes: this.#changes, answers: this.#answers, trustMs }));
     const query = 'SELECT toUInt32(uniqExact(load_id)) AS loads FROM loads WHERE file LIKE {mend:String}';
-    const [mended] = await select<{ loads: number }>(this.#session.store, query, { mend: mendOf(['%']) });
+    const [mended] = await select<{ loads: number }>(this.#session.store, query, { mend: mendOf('%') });
     this.told.push(`${mended?.loads} loads mended something until now`);
     for (const [n, follower] of followers.entries()) {
       const path = `/v1/${n ? 'ad_units' : 'campaigns'}/breakdowns/date`;

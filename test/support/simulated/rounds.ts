@@ -1,8 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../../../clickhouse/client.ts';
 import { heldInput } from '../../../ingest/input/held-input.ts';
 import type { Input } from '../../../ingest/input/input.ts';
-import { type LoadResult, loadEvents } from '../../../ingest/load/load-events.ts';
+import { type LoadResult, loadEvents, senders } from '../../../ingest/load/load-events.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
+import { slots } from '../../../src/receive/groups.ts';
 import { seededRandom } from '../random.ts';
 import { connected, type Fault } from './connection.ts';
 import { type Program, Server } from './server.ts';
@@ -13,8 +15,11 @@ import { beginning, runAs, SimulatedTime } from './time.ts';
 export interface Loader {
   /** Milliseconds. */
   readonly startsAt: number;
-  /** Each chunk by itself, small chunks of two files in one statement, or counted before they are stored. */
-  readonly sends: 'alone' | 'together' | 'counted';
+  /**
+   * Each chunk by itself, small chunks of two files in one statement, or counted before they are stored. Or three files that
+   * begin one after another: small chunks in one statement, or each by itself when it is its turn.
+   */
+  readonly sends: 'alone' | 'together' | 'counted' | 'together, apart' | 'in turn, apart';
   /** On the machine of the others. */
   readonly isHere: boolean;
   /** How often the command is given, until it has done its work. */
@@ -44,13 +49,23 @@ const line = (name: string, n: number) =>
 const linesOf = (name: string, count: number) =>
   Array.from({ length: count }, (_, n) => (n === 1 ? badLine(name) : line(name, n)));
 /** Of three lines a chunk, the second faulty: two chunks, and two lines more where it has grown. */
-const contents = { short: linesOf('f', 6), grown: linesOf('f', 8), other: linesOf('g', 3) };
+const contents = {
+  short: linesOf('f', 6),
+  grown: linesOf('f', 8),
+  other: linesOf('g', 3),
+  third: linesOf('h', 3),
+};
 type Content = keyof typeof contents;
 const chunkBytes = 3 * line('f', 0).length + 3;
 
 const bytesOf = (content: Content) => Buffer.from(`${contents[content].join('\n')}\n`);
 const eventsOf = (content: Content) => contents[content].length - 1;
-const held = { short: bytesOf('short'), grown: bytesOf('grown'), other: bytesOf('other') };
+const held = {
+  ...{ short: bytesOf('short'), grown: bytesOf('grown') },
+  ...{ other: bytesOf('other'), third: bytesOf('third') },
+};
+/** The longest between two files that begin one after another; their heartbeats come as far apart. */
+const apartMs = 6_000;
 
 export interface Round {
   readonly statements: number;
@@ -100,12 +115,20 @@ export async function runSchedule(
     store: Store,
   ) => {
     const { sends } = loader;
-    const loadOne = async (content: Content) => {
+    const isApart = sends === 'together, apart' || sends === 'in turn, apart';
+    const inTurn = slots(senders);
+    let loads = isApart ? 0 : files.length;
+    const loadOne = async (content: Content, n: number) => {
+      if (isApart) {
+        await delay(n === 0 ? 0 : random() * apartMs);
+        loads++;
+      }
       const result = await loadEvents({
         ...{ store, chunkBytes, input: inputOf(content, contentNow) },
         // Clocks of machines differ by more than a day; no two loads begin in the same millisecond.
         now: () => new Date(beginning + program.skewMs + ++begun),
-        ...(sends === 'together' && { loads: () => files.length }),
+        ...((sends === 'together' || sends === 'together, apart') && { loads: () => loads }),
+        ...(sends === 'in turn, apart' && { inTurn }),
         ...(sends === 'counted' && { rejectLimit: new RejectLimit({ rows: 5 }) }),
       });
       wrong.push(...notOnce(server, result, content));
@@ -130,7 +153,9 @@ export async function runSchedule(
       pausedUntil: 0,
       onDeath: () => ended('killed'),
     };
-    const files: Content[] = sends === 'together' ? [contentNow(), 'other'] : [contentNow()];
+    const files: Content[] = [contentNow()];
+    if (sends === 'together') files.push('other');
+    if (sends === 'together, apart' || sends === 'in turn, apart') files.push('other', 'third');
     runAs(program, () => {
       const store = connected({ time, server, program, way, faultOf, onStatement: countFor(program) });
       command(loader, files, program, store).then(
@@ -154,7 +179,7 @@ export async function runSchedule(
   await time.run(limitMs);
   wayMs = 1;
 
-  const final: Content[] = [Number.isFinite(growsAt) ? 'grown' : 'short', 'other'];
+  const final: Content[] = [Number.isFinite(growsAt) ? 'grown' : 'short', 'other', 'third'];
   for (const again of [false, true]) {
     const program: Program = {
       time,
@@ -191,7 +216,7 @@ export async function runSchedule(
 
 function inputOf(content: Content, contentNow: () => Content): Input {
   const { isWhole: _, ...input } = heldInput(`${content}.ndjson`, ['ndjson'], held[content]);
-  if (content === 'other') return input;
+  if (content !== 'short' && content !== 'grown') return input;
   return {
     ...input,
     size: () => held[contentNow()].length,

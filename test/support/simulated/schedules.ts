@@ -13,7 +13,7 @@ const fault = fc.record({
 
 const loader: fc.Arbitrary<Loader> = fc.record({
   startsAt: fc.oneof(fc.nat(300), fc.nat(30_000)),
-  sends: fc.constantFrom('alone', 'together', 'counted'),
+  sends: fc.constantFrom('alone', 'together', 'counted', 'together, apart', 'in turn, apart'),
   isHere: fc.boolean(),
   runs: fc.integer({ min: 1, max: 3 }),
   faults: fc.uniqueArray(fault, { maxLength: 4, selector: ({ at }) => at }),
