@@ -111,6 +111,25 @@ describe('what simulated schedules have found', () => {
   });
 });
 
+test.each([
+  [1_452_327_142, 18, 'engine dies behind it', 1_610, 32, 11_749],
+  [1_220_206_381, 24, 'engine dies while it works', 1_607, 28, 10_516],
+  [917_795_761, 23, 'engine dies before it', 954, 54, 5_299],
+] as const)(
+  'files of a command, some of them silent and one in doubt, do not wait for each other for ever (%d)',
+  async (seed, diesAt, kind, ms, sleepsAt, sleepsMs) => {
+    const folder: Loader = {
+      ...{ startsAt: 0, sends: 'together, apart', isHere: false, runs: 1 },
+      faults: [
+        { at: diesAt, kind, ms },
+        { at: sleepsAt, kind: 'paused behind it', ms: sleepsMs },
+      ],
+    };
+    const { ends, wrong } = await runSchedule({ seed, wayMs: 200, loaders: [folder] });
+    expect({ ends, wrong }).toEqual({ ends: ['loaded'], wrong: [] });
+  },
+);
+
 test('a load that slept before it mended, and then loses its connection, ends', async () => {
   const silent: Loader = {
     ...{ startsAt: 0, sends: 'counted', isHere: false, runs: 1 },

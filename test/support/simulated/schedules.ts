@@ -8,7 +8,8 @@ const mostStatements = 70;
 const fault = fc.record({
   kind: fc.constantFrom(...faultKinds),
   at: fc.nat(mostStatements),
-  ms: fc.oneof(fc.nat(100), fc.nat(5_000), fc.nat(40_000)),
+  // Some about as long as a load may be silent.
+  ms: fc.oneof(fc.nat(100), fc.nat(5_000), fc.integer({ min: 5_000, max: 12_000 }), fc.nat(40_000)),
 });
 
 const loader: fc.Arbitrary<Loader> = fc.record({
