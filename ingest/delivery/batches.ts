@@ -76,22 +76,71 @@ const awaited = { count: ({ loads }: Pick<BatchedChunk, 'loads'>) => loads(), ms
  * stored again under its token when the files it came from are gone.
  */
 export const sendTogether = together<BatchedChunk, Batch>(
-  async (store, chunks) => {
-    // Those that are read and judged alike.
-    const alike = new Map<string, BatchedChunk[]>();
-    for (const chunk of chunks) {
-      const judged = statementOf(chunk);
-      alike.set(judged, [...(alike.get(judged) ?? []), chunk]);
-    }
-    const batches = new Map<BatchedChunk, Batch>();
-    for (const members of alike.values()) {
-      const batch = await sendBatch(store, members);
-      for (const member of members) batches.set(member, batch);
-    }
-    return chunks.map((chunk) => batches.get(chunk) as Batch);
-  },
+  (store, chunks) => eachOf(chunks, statementOf, (members) => sendBatch(store, members)),
   { most: mostChunks, awaited },
 );
+
+/**
+ * Stores batches again under their tokens, each by one statement for all loads under way: a chunk that comes later finds its
+ * token taken.
+ */
+export const sendAgainTogether = together<ChunkAgain, void>(
+  (store, chunks) =>
+    eachOf(
+      chunks,
+      ({ token }) => token,
+      async (members) => {
+        const [{ token }] = members;
+        const ledger = { store, retries: retriesOf(members) };
+        await storeFor(store, members, token, await chunksUnder(ledger, loadsOf(members), token));
+      },
+    ),
+  { most: mostChunks, awaited },
+);
+
+/** Sends what has the same key by one statement, one after another. */
+async function eachOf<Member extends object, Answer>(
+  chunks: readonly Member[],
+  keyOf: (chunk: Member) => string,
+  send: (members: readonly [Member, ...Member[]]) => Promise<Answer>,
+): Promise<readonly Promise<Answer>[]> {
+  const groups = new Map<string, [Member, ...Member[]]>();
+  for (const chunk of chunks) {
+    const key = keyOf(chunk);
+    const group = groups.get(key);
+    if (group) group.push(chunk);
+    else groups.set(key, [chunk]);
+  }
+  const sent = new Map<Member, Promise<Answer>>();
+  for (const members of groups.values()) {
+    const answer = send(members);
+    for (const member of members) sent.set(member, answer);
+    await Promise.allSettled([answer]);
+  }
+  return chunks.map(async (chunk) => {
+    try {
+      return await (sent.get(chunk) as Promise<Answer>);
+    } catch (error) {
+      throw error instanceof Refused ? (error.by.get(chunk) ?? new WentBehind()) : error;
+    }
+  });
+}
+
+/**
+ * A load, or one whose chunk is stored by the same statement, has to go behind others. It does so outside of all that loads
+ * share: those that it waits for may themselves wait for a load that needs the place.
+ */
+export class WentBehind extends Error {}
+
+/** Members of a batch must not be stored now; the others can be sent again. */
+class Refused extends Error {
+  readonly by: ReadonlyMap<object, unknown>;
+
+  constructor(by: ReadonlyMap<object, unknown>) {
+    super('a chunk must not be stored now');
+    this.by = by;
+  }
+}
 
 const statements = new WeakMap<RecordSource, Map<string, string>>();
 
@@ -108,8 +157,8 @@ function* recordsOf(members: readonly BatchedChunk[]): Generator<Buffer> {
   for (const [n, { bundled }] of members.entries()) yield* bundled.records(BigInt(n) << BigInt(lineBits));
 }
 
-async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promise<Batch> {
-  const [first] = members as readonly [BatchedChunk, ...BatchedChunk[]];
+async function sendBatch(store: Store, members: readonly [BatchedChunk, ...BatchedChunk[]]): Promise<Batch> {
+  const [first] = members;
   const hash = createHash('sha256');
   for (const { id, loadId } of members) hash.update(`${id} ${loadId}\n`);
   const token = hash.digest('hex');
@@ -130,27 +179,6 @@ async function sendBatch(store: Store, members: readonly BatchedChunk[]): Promis
   return { token, unsettled: members.length };
 }
 
-/**
- * Stores batches again under their tokens, each by one statement for all loads under way: a chunk that comes later finds its
- * token taken. What becomes of the statement becomes of all members of the batch.
- */
-export const sendAgainTogether = together<ChunkAgain, PromiseSettledResult<void>>(
-  async (store, asked) => {
-    const outcomes = new Map<string, PromiseSettledResult<void>>();
-    for (const token of new Set(asked.map((member) => member.token))) {
-      const members = asked.filter((member) => member.token === token);
-      const again = async () => {
-        const ledger = { store, retries: retriesOf(members) };
-        await storeFor(store, members, token, await chunksUnder(ledger, loadsOf(members), token));
-      };
-      const [outcome] = await Promise.allSettled([again()]);
-      outcomes.set(token, outcome);
-    }
-    return asked.map(({ token }) => outcomes.get(token) as PromiseSettledResult<void>);
-  },
-  { most: mostChunks, awaited },
-);
-
 const loadsOf = (members: readonly Pick<ChunkAgain, 'loadId'>[]): string[] =>
   members.map(({ loadId }) => loadId);
 
@@ -170,7 +198,13 @@ async function storeFor(
   token: string,
   chunks: readonly string[],
 ): Promise<void> {
-  const before = () => Promise.all(members.map((member) => member.before()));
+  const before = async () => {
+    const refused = new Map<object, unknown>();
+    await Promise.all(
+      members.map((member) => member.before().catch((error: unknown) => refused.set(member, error))),
+    );
+    if (refused.size > 0) throw new Refused(refused);
+  };
   const staged = { batch: token, chunks, token, loads: loadsOf(members) };
   await storeBatch(store, staged, { before, retries: retriesOf(members) });
 }

@@ -135,6 +135,8 @@ export async function requireOwn(ledger: Ledger, load: Load, chunk: SentChunk, s
  * The chunks that are sent again under the token of a batch: they are held back, and were sent under no other. The loads that
  * send it may just have claimed another of them: that goes with it, because alone each would take the token from the other.
  * @param loads ids
+ * @throws {NotRepeatable} where another load has just claimed one of them, and it is not loaded: where ClickHouse has a part of
+ * the batch, the token would be taken without that chunk
  */
 export async function chunksUnder(
   ledger: Ledger,
@@ -143,14 +145,19 @@ export async function chunksUnder(
 ): Promise<string[]> {
   const staged = await retrying(() => stagedChunks(ledger.store, batch), ledger.retries);
   const claims = await Promise.all(staged.map((chunk) => claimsFrom(ledger, chunk)));
-  const own = staged.filter(({ id }, n) =>
-    claims[n]?.every(
-      (claim) =>
-        claim.chunk !== id || loads.includes(claim.loadId) || !wasSent(claim) || tokenOf(claim) === batch,
-    ),
-  );
-  return own.map(({ id }) => id);
+  const own: string[] = [];
+  for (const [n, { id }] of staged.entries()) {
+    const ofChunk = (claims[n] ?? []).filter((claim) => claim.chunk === id);
+    const isOther = (claim: ChunkClaim) =>
+      !loads.includes(claim.loadId) && wasSent(claim) && tokenOf(claim) !== batch;
+    if (!ofChunk.some(isOther)) own.push(id);
+    else if (!ofChunk.some(({ loaded }) => loaded)) throw new NotRepeatable();
+  }
+  return own;
 }
+
+/** An insert would count twice, or leave out for ever, what ClickHouse has stored of it. */
+export class NotRepeatable extends Error {}
 
 function overtaken(load: Load): Error {
   return new Error(

@@ -4,7 +4,8 @@ import { type Ledger, recordChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { LoadError } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
-import { requireOwn, type SendableClaim } from './chunk-claims.ts';
+import { WentBehind } from './batches.ts';
+import { NotRepeatable, requireOwn, type SendableClaim } from './chunk-claims.ts';
 import { countEvents } from './chunk-outcome.ts';
 import { nextStep, sentTable } from './chunk-states.ts';
 import { type DedupState, dedupStateOf } from './dedup-state.ts';
@@ -109,15 +110,6 @@ export async function deliverChunk(
     throw error;
   }
 }
-
-/**
- * A load, or one whose chunk is stored by the same statement, has to go behind others. It does so outside of all that loads
- * share: those that it waits for may themselves wait for a load that needs the place.
- */
-class WentBehind extends Error {}
-
-/** An insert was interrupted, and would count twice what ClickHouse has stored of it and forgotten. */
-class NotRepeatable extends Error {}
 
 function notRepeated(error: unknown): undefined {
   if (!(error instanceof NotRepeatable)) throw error;

@@ -126,9 +126,7 @@ export class Sender {
   /** Stores a chunk again that was sent with others under this token, from what is held back. */
   async sendBatchAgain(chunk: SendableChunk, token: string, { loadId, before }: Sending): Promise<SentRows> {
     const { store, loads = () => 1 } = this.#options;
-    const again = { token, loadId, before, loads, retries: this.#retries };
-    const outcome = await sendAgainTogether(store, again);
-    if (outcome.status === 'rejected') throw outcome.reason;
+    await sendAgainTogether(store, { token, loadId, before, loads, retries: this.#retries });
     return this.#stored(chunk);
   }
 
@@ -174,7 +172,8 @@ export class Sender {
       // Behind it what was held back is let go, and nobody would hear meanwhile that the count has failed.
       return await this.#stored(chunk, held);
     } finally {
-      if (!this.holds) await dropStaged(store, [batch]);
+      // What cannot be dropped expires after a day, and is dropped before the chunk is held back again.
+      if (!this.holds) await dropStaged(store, [batch]).catch(() => {});
     }
   }
 

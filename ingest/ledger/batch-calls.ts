@@ -3,7 +3,7 @@ import type { Store } from '../../clickhouse/client.ts';
 
 interface Call<Item, Answer> {
   readonly item: Item;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: Answer | Promise<Answer>) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -24,10 +24,10 @@ export interface Gathering<Item> {
 /**
  * Loads that run at once share their small statements: calls that come while one is under way are answered together by
  * the next. As with a statement of its own, all that a call does happens after the call and before its answer.
- * @param work answers each item, in order; a failure is that of all of them
+ * @param work answers each item, in order; a failure is that of all of them, unless they are answered by promises
  */
 export function together<Item, Answer>(
-  work: (store: Store, items: readonly Item[]) => Promise<readonly Answer[]>,
+  work: (store: Store, items: readonly Item[]) => Promise<readonly (Answer | Promise<Answer>)[]>,
   { most = mostChunks, awaited }: Gathering<Item> = {},
 ): (store: Store, item: Item) => Promise<Answer> {
   const waiting = new WeakMap<Store, Call<Item, Answer>[]>();
@@ -38,8 +38,9 @@ export function together<Item, Answer>(
       const items = batch.map(({ item }) => item);
       const answers = await work(store, items);
       if (answers.length !== items.length) throw new Error('a statement left a question open');
+      await Promise.allSettled(answers);
       return () => {
-        for (const [n, { resolve }] of batch.entries()) resolve(answers[n] as Answer);
+        for (const [n, { resolve }] of batch.entries()) resolve(answers[n] as Answer | Promise<Answer>);
       };
     } catch (error) {
       return () => {

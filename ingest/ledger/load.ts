@@ -91,7 +91,7 @@ export class Load {
   ): Promise<Load> {
     const load = new Load(store, description, now);
     try {
-      const running = await load.#takeTurn();
+      const running = await load.#takeTurn(options);
       load.#heartbeat = setInterval(() => {
         // A missed heartbeat only makes the load look dead; its next statement reports the failure.
         load.#beating = load.#record('running').catch(() => {});
@@ -134,7 +134,7 @@ export class Load {
   /** Goes behind the loads of the same lock that have begun before, under a new turn. */
   async takeLock(lock: string, options: WaitOptions): Promise<void> {
     this.#lock = lock;
-    await this.#waitForTurn(await this.#takeTurn(), options);
+    await this.#waitForTurn(await this.#takeTurn(options), options);
   }
 
   /**
@@ -144,7 +144,7 @@ export class Load {
    */
   async requeueIfLapsed(options: WaitOptions, since: number): Promise<boolean> {
     if (!this.#requeue && this.heartbeatLapsedSince(this.#turnAt)) {
-      const behind = async () => this.#waitForTurn(await this.#takeTurn(), options);
+      const behind = async () => this.#waitForTurn(await this.#takeTurn(options), options);
       this.#requeue = behind().finally(() => {
         this.#requeue = undefined;
       });
@@ -176,11 +176,11 @@ export class Load {
    * earlier turn is always seen, whatever the clocks of the machines say and however slow one of them is.
    * @returns the loads that run then
    */
-  async #takeTurn(): Promise<readonly RunningLoad[]> {
+  async #takeTurn({ signal }: WaitOptions): Promise<readonly RunningLoad[]> {
     for (let tries = 0; tries < mostTurns; tries++) {
-      await this.#record('running');
-      await this.#record('running', '', true);
-      const running = await this.#running();
+      await retrying(() => this.#record('running'), { signal });
+      await retrying(() => this.#record('running', '', true), { signal });
+      const running = await this.#running(signal);
       const own = running.find(({ id }) => id === this.id);
       // Absent where that took so long that the load looks dead: others may have gone ahead.
       if (!own) continue;

@@ -1,4 +1,5 @@
 import type { Store } from '../../clickhouse/client.ts';
+import { retrying } from '../../clickhouse/retry.ts';
 import type { JudgedChunks, KnownChunk, SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type Batch, settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
@@ -14,7 +15,7 @@ import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
 import { InputChanged } from '../input/input-error.ts';
 import { looksAt } from '../input/one-version.ts';
-import { openLedger } from '../ledger/ledger.ts';
+import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { LoadError, loadFailure, Stopped } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
@@ -196,7 +197,7 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
 
   try {
     if (!opened || failure) throw failure;
-    const judge = await judgeOptions(options);
+    const judge = await judgeOptions(options, ledger);
     const sender = new Sender({ ...options, file, judge });
     const chunks = opened.chunks(async (head) => {
       const judged = options.judged?.get(head) ?? [];
@@ -268,15 +269,12 @@ function deliveredOf(
   return { chunk, rows, rejectedRows, duplicates, leftOut };
 }
 
-async function judgeOptions({
-  store,
-  dedupe = false,
-  roundMoney = false,
-  timezone = 'UTC',
-  dates,
-}: EventLoadOptions): Promise<JudgeOptions> {
+async function judgeOptions(
+  { dedupe = false, roundMoney = false, timezone = 'UTC', dates }: EventLoadOptions,
+  { store, retries }: Ledger,
+): Promise<JudgeOptions> {
   return {
-    reportTimezone: await reportTimezone(store),
+    reportTimezone: await retrying(() => reportTimezone(store), retries),
     timezone,
     dates,
     roundMoney,

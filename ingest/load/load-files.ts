@@ -171,20 +171,16 @@ type Send = () => Promise<void>;
  * loads do next can be done in one statement as well.
  */
 function turns(parallel: number): (store: EventLoadOptions['store'], send: Send) => Promise<void> {
-  const send = together<Send, PromiseSettledResult<void>>(async (_store, sends) => {
-    const outcomes: PromiseSettledResult<void>[] = [];
+  return together<Send, void>(async (_store, sends) => {
+    const outcomes: Promise<void>[] = [];
     const left = sends.entries();
     const sendRest = async () => {
       for (const [n, send] of left) {
-        const [outcome] = await Promise.allSettled([send()]);
-        outcomes[n] = outcome;
+        outcomes[n] = send();
+        await Promise.allSettled([outcomes[n]]);
       }
     };
     await Promise.all(Array.from({ length: parallel }, sendRest));
     return outcomes;
   });
-  return async (store, own) => {
-    const outcome = await send(store, own);
-    if (outcome.status === 'rejected') throw outcome.reason;
-  };
 }

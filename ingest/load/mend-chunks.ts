@@ -64,23 +64,25 @@ export async function mendChunks(
   const { store } = ledger;
   let group = groups.get(store);
   if (!group) {
-    const loads: HeldBack[] = [];
-    const begun = Load.begin(store, { kind: 'rebuild', file: mendOf(load.id) }, options.now(), options);
-    const taken = begun.finally(() => groups.delete(store));
-    group = { loads, failures: taken.then((turn) => mendInTurn(turn, loads)) };
+    group = startGroup(store, load, options);
     groups.set(store, group);
   }
   group.loads.push({ ...options, ledger, load, held });
-  const failure = (await group.failures).get(load);
-  if (failure) throw failure;
+  if (group.waitsFor !== undefined) options.onWait?.(group.waitsFor);
+  const failures = await group.failures;
+  if (failures.has(load)) throw failures.get(load);
 }
 
 /** Loads that are mended in one turn. */
 interface MendGroup {
   readonly loads: HeldBack[];
-  /** Why loads could not be mended, while others were. */
-  readonly failures: Promise<ReadonlyMap<Load, Error>>;
+  /** The load that its turn waits for. */
+  waitsFor: string | undefined;
+  /** Why loads could not be mended. */
+  readonly failures: Promise<Failures>;
 }
+
+type Failures = ReadonlyMap<Load, unknown>;
 
 /**
  * The loads that wait to be mended: all that end before the turn has come are mended in it. When ClickHouse has restarted, they
@@ -88,20 +90,33 @@ interface MendGroup {
  */
 const groups = new WeakMap<Store, MendGroup>();
 
-async function mendInTurn(turn: Load, loads: readonly HeldBack[]): Promise<ReadonlyMap<Load, Error>> {
+/** @param first ends the waiting for all of them */
+function startGroup(store: Store, { id }: Load, first: MendOptions): MendGroup {
+  const loads: HeldBack[] = [];
+  const onWait = (other: string) => {
+    group.waitsFor = other;
+    for (const load of loads) load.onWait?.(other);
+  };
+  const turn = Load.begin(store, { kind: 'rebuild', file: mendOf(id) }, first.now(), { ...first, onWait });
+  const taken = turn.finally(() => groups.delete(store));
+  const failures = taken.then((turn) => mendInTurn(turn, loads));
+  const group: MendGroup = { loads, waitsFor: undefined, failures };
+  return group;
+}
+
+async function mendInTurn(turn: Load, loads: readonly HeldBack[]): Promise<Failures> {
   const [{ ledger }] = loads as readonly [HeldBack, ...HeldBack[]];
   const since = performance.now();
   const own: OwnChunk[] = [];
-  const failures = new Map<Load, Error>();
+  const failures = new Map<Load, unknown>();
   try {
     const found = await Promise.allSettled(loads.map(ownChunks));
     for (const [n, chunks] of found.entries()) {
       if (chunks.status === 'fulfilled') own.push(...chunks.value);
       else failures.set(loads[n]?.load as Load, chunks.reason);
     }
-    if (own.length > 0) await mend(ledger, turn, own);
+    if (own.length > 0) await mend(ledger, turn, own, failures);
     await turn.finish();
-    return failures;
   } catch (error) {
     const forgetIfLapsed = async () => {
       if (await turn.requeueIfLapsed(ledger, since)) await putInDoubt(ledger, turn, idsOf(own));
@@ -109,14 +124,21 @@ async function mendInTurn(turn: Load, loads: readonly HeldBack[]): Promise<Reado
     // Others may have loaded a chunk while this one slept, and it has deleted some of that, or stored it once more.
     if (own.length > 0) await forgetIfLapsed().catch(() => {});
     await turn.fail(error);
-    throw error;
+    for (const { load } of loads) if (!failures.has(load)) failures.set(load, error);
   }
+  return failures;
 }
 
 const idOf = ({ now }: OwnChunk): string => now.chunk.id;
 const idsOf = (chunks: readonly OwnChunk[]): string[] => chunks.map(idOf);
 
-async function mend(ledger: Ledger, turn: Load, chunks: readonly OwnChunk[]): Promise<void> {
+/** @param failures gets the loads that could not be mended while others were */
+async function mend(
+  ledger: Ledger,
+  turn: Load,
+  chunks: readonly OwnChunk[],
+  failures: Map<Load, unknown>,
+): Promise<void> {
   const { store, retries } = ledger;
   const ids = idsOf(chunks);
   const beforeExchange = () => turn.assertTurnHeld();
@@ -151,8 +173,8 @@ async function mend(ledger: Ledger, turn: Load, chunks: readonly OwnChunk[]): Pr
             stored.push(chunk);
             continue;
           }
-          const { load, dedupe } = chunk;
-          stored.push({ ...chunk, now: await countedAnew(ledger, load, chunk.held, dedupe) });
+          const { load, dedupe, held } = chunk;
+          stored.push({ ...chunk, now: await countedAnew(ledger, load, held, dedupe) });
           const token = `${id} ${turn.id} ${attempt}`;
           const staged = { batch: heldBy(id, load.id), chunks: [id], token, loads: [load.id], isAnew: true };
           await storeBatch(store, staged, { before, retries, dedupe: dedupe ? id : undefined });
@@ -160,9 +182,12 @@ async function mend(ledger: Ledger, turn: Load, chunks: readonly OwnChunk[]): Pr
         own = stored;
         broken = await notWhole(ledger, own);
       }
-      if (broken.length > 0 && attempt === mostAttempts)
-        throw new Error('ClickHouse does not have all of a chunk: run the same command again');
       await markWithdrawn(ledger, turn, broken);
+      if (broken.length === 0 || attempt < mostAttempts) continue;
+      for (const { load } of own.filter((chunk) => broken.includes(idOf(chunk))))
+        failures.set(load, new Error('ClickHouse does not have all of a chunk: run the same command again'));
+      own = own.filter(({ load }) => !failures.has(load));
+      broken = [];
     }
     await recordDaysChanged(ledger, ids);
     // While it was silent another may have taken a chunk over, and would find it loaded by this one.

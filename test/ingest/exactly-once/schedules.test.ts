@@ -43,11 +43,11 @@ describe('what simulated schedules have found', () => {
   test('a load that wakes up stores nothing that another has taken over', async () => {
     const silent = loader(0, 'counted', 22, 'paused behind it', 27_630);
     const other = {
-      ...loader(25_084, 'together', 57, 'engine dies while it works', 16_260),
+      ...loader(25_084, 'together', 57, 'engine dies while it works', 1_260),
       faults: [
         { at: 26, kind: 'lost', ms: 0 },
         { at: 31, kind: 'lost', ms: 0 },
-        { at: 57, kind: 'engine dies while it works', ms: 16_260 },
+        { at: 57, kind: 'engine dies while it works', ms: 1_260 },
       ],
     } satisfies Loader;
     const round = { seed: 0, wayMs: 10, growsAt: 0, forgetsAt: 82, loaders: [silent, other] };
@@ -59,11 +59,11 @@ describe('what simulated schedules have found', () => {
     const silent: Loader = {
       ...{ startsAt: 6, sends: 'alone', isHere: false, runs: 1 },
       faults: [
-        { at: 2, kind: 'engine dies behind it', ms: 31_756 },
+        { at: 2, kind: 'engine dies behind it', ms: 1_756 },
         { at: 21, kind: 'paused behind it', ms: 16_277 },
       ],
     };
-    const other = loader(12_171, 'alone', 31, 'engine dies behind it', 27_411);
+    const other = loader(12_171, 'alone', 31, 'engine dies behind it', 2_411);
     const round = { seed: 0, wayMs: 1, growsAt: 0, loaders: [first, silent, other] };
     expect((await runSchedule(round)).wrong).toEqual([]);
   });
@@ -127,6 +127,17 @@ test.each([
     };
     const { ends, wrong } = await runSchedule({ seed, wayMs: 200, loaders: [folder] });
     expect({ ends, wrong }).toEqual({ ends: ['loaded'], wrong: [] });
+  },
+);
+
+test.each(['alone', 'together', 'counted', 'together, apart', 'in turn, apart'] as const)(
+  'a load rides out an engine that is away for longer than it may be silent, whenever that is (sent %s)',
+  async (sends) => {
+    for (let at = 0; at < 40; at++) {
+      const loaders = [loader(0, sends, at, 'engine dies before it', 15_000)];
+      const { ends, wrong } = await runSchedule({ seed: at, wayMs: 10, loaders });
+      expect({ at, ends, wrong }).toEqual({ at, ends: ['loaded'], wrong: [] });
+    }
   },
 );
 

@@ -70,18 +70,18 @@ export function connected({ time, server, program, way, faultOf, onStatement }: 
         );
       const arrive = (inMs: number, lasts: boolean) =>
         time.in(inMs, () => {
-          if (kind === 'engine dies before it') server.die(ms % 5_000);
+          if (kind === 'engine dies before it') server.die(ms % longestAwayMs);
           if (kind === 'not applied' && / (DELETE|UPDATE) /.test(statement.query)) return tell([]);
           server.receive(statement, program, (answer) => {
             onStatement?.(statement, answer);
             if (kind === 'killed behind it') die();
             if (kind === 'paused behind it' && !deletes.test(statement.query))
               program.pausedUntil = time.now + ms;
-            if (kind === 'engine dies behind it') server.die(ms % 5_000);
+            if (kind === 'engine dies behind it') server.die(ms % longestAwayMs);
             tell(kind === 'answer lost' ? connectionError('ECONNRESET') : answer);
           });
           if (kind === 'engine dies while it works' && lasts)
-            time.in(way() * 2, () => server.die(ms % 5_000));
+            time.in(way() * 2, () => server.die(ms % longestAwayMs));
         });
       if (kind === 'killed before it') return die();
       if (kind === 'lost') return void tell(connectionError('ECONNRESET'));
@@ -145,6 +145,9 @@ function inLine(query: string): string {
   if (lines.size < 500) lines.set(query, known);
   return known;
 }
+
+/** A load that hears nothing for ten seconds has to go behind others, and is not to fail of that. */
+const longestAwayMs = 20_000;
 
 /** What no later attempt is made for. */
 const refusal = () =>
