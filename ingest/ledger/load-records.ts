@@ -32,7 +32,7 @@ export interface LoadRecord {
 /** What the ledger has as the file of the load that takes another one back. */
 export const unloadOf = (load: string): string => `unload of ${load}`;
 
-/** What the ledger has as the file of the load that mends chunks of others; more than the first may wait for it. */
+/** What the ledger has as the file of the load that mends chunks of others: it is named after the first of them. */
 export const mendOf = (firstLoad: string): string => `chunks in doubt, first those of load ${firstLoad}`;
 
 /** How the file of a replacement of a load ends in the ledger. */

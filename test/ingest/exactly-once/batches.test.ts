@@ -1,11 +1,13 @@
 import { rename } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { dropStaged } from '../../../ingest/delivery/staging.ts';
 import { plainReading } from '../../../ingest/event/reading.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
+import { Load } from '../../../ingest/ledger/load.ts';
 import { type FileLoadOptions, loadFiles } from '../../../ingest/load/load-files.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import { event, ndjson } from '../../support/events.ts';
@@ -22,7 +24,7 @@ const { counted, file } = useLoader(db, (own) => {
 const load = async (store: Store, ...paths: string[]) => loadWith({ store }, paths);
 
 const loadWith = async (
-  options: Pick<FileLoadOptions, 'store' | 'rejectLimit'>,
+  options: Pick<FileLoadOptions, 'store' | 'rejectLimit' | 'onWait'>,
   paths: readonly string[],
 ) => {
   const inputs = paths.map((path) => new LocalFile(path));
@@ -99,7 +101,7 @@ test('small files are stored in a few statements, and nothing is held back after
 
 test('small files of a batch that was not stored are sent again in a few statements', async () => {
   const paths = await filesOf(30);
-  // What tables were made in the last second remember counts as nothing.
+  // Within a second of its creation nothing that a table remembers is relied on.
   await delay(2_000);
   await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
   const { store, statements } = counting();
@@ -122,6 +124,35 @@ test('small files that are in doubt are mended in one turn, which compares rollu
   const after = await select<{ turns: number }>(db.store, turns);
   expect((after[0]?.turns ?? 0) - (before[0]?.turns ?? 0)).toBe(1);
   await whole(600);
+});
+
+test('of small files that are mended in one turn one that cannot be mended fails alone', async () => {
+  const paths = await filesOf(5);
+  await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
+  await onEveryShard(db, 'TRUNCATE TABLE incoming_staging');
+  const other = await Load.begin(db.store, { kind: 'events', file: 'other' }, new Date());
+  const onWait = vi.fn();
+  const loading = loadWith({ store: db.store, onWait }, paths);
+  // As when it was held back for longer than a day.
+  void vi
+    .waitFor(() => expect(onWait).toHaveBeenCalledTimes(paths.length), { timeout: 30_000 })
+    .then(async () => {
+      const first = `SELECT any(batch) AS batch FROM incoming_staging WHERE campaign_id = '0'`;
+      const [staged] = await select<{ batch: string }>(db.store, first);
+      await dropStaged(db.store, [staged?.batch ?? '']);
+      await other.finish();
+    });
+  await expect(loading).rejects.toThrow('what was held back of a chunk has expired');
+  expect(onWait.mock.calls).toEqual(paths.map(() => [other.id]));
+  expect(await counted()).toBe(80);
+  const states = `SELECT file, toString(argMax(state, l.version)) AS state FROM loads AS l
+    WHERE file IN {paths:Array(String)} AND started_at >= (SELECT max(started_at) FROM loads WHERE load_id = {id:String})
+    GROUP BY load_id, file ORDER BY file`;
+  expect(await select(db.store, states, { paths, id: other.id })).toEqual(
+    paths.map((path, n) => ({ file: path, state: n === 0 ? 'failed' : 'loaded' })),
+  );
+  for (const { rows, repeatedRows } of await load(db.store, ...paths)) expect(rows + repeatedRows).toBe(20);
+  await whole(100);
 });
 
 test('what many small files cost beside their events is a statement for three of them', async () => {

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import type { SendableChunk } from '../../../ingest/chunks/sendable-chunk.ts';
 import type { SendableClaim } from '../../../ingest/delivery/chunk-claims.ts';
 import { deliverChunk } from '../../../ingest/delivery/deliver-chunk.ts';
-import type { Sender, SentRows } from '../../../ingest/delivery/sender.ts';
+import type { Sender, Sending, SentRows } from '../../../ingest/delivery/sender.ts';
 import { openLedger } from '../../../ingest/ledger/ledger.ts';
 import type { Load } from '../../../ingest/ledger/load.ts';
 import { LoadError } from '../../../ingest/ledger/load-error.ts';
@@ -13,6 +13,7 @@ const chunk = { id: 'chunk', unit: 'line', firstLine: 4, rows: 10 } as SendableC
 const first: SendableClaim = { how: 'send', loadTime: '2026-03-01 00:00:00.000000' };
 const load = {
   id: 'load',
+  isBehind: false,
   heartbeatLapsedSince: () => false,
   requeueIfLapsed: async () => false,
 } as unknown as Load;
@@ -20,7 +21,7 @@ const none = { rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0, future: 0, e
 const all: SentRows = { ...none, rows: 4, rejectedRows: 3, duplicates: 2, leftOut: 1 };
 
 function delivery(
-  answers: Partial<Pick<Sender, 'send' | 'holdBack' | 'counts'>>,
+  answers: Partial<Pick<Sender, 'send' | 'sendBatchAgain' | 'holdBack' | 'counts'>>,
   of: { readonly load?: Load; readonly store?: object } = { load },
 ) {
   const sender = {
@@ -83,6 +84,33 @@ test.each([
   const disturbed = delivery({ send, holdBack: async () => all }, { load: silent, store });
   expect(await disturbed.deliver()).toMatchObject({ isHeldBack: true });
   expect(disturbed.takeBack.mock.calls).toEqual([[10, 3]]);
+});
+
+test('a load that has to go behind others waits with nothing in its hands, and sends again what it had noted for a batch', async () => {
+  const store = {
+    command: async () => {},
+    query: async () => ({ json: async () => [{ forgotten: 1 }] }),
+  };
+  const done: string[] = [];
+  const requeueIfLapsed = async () => {
+    done.push('waited');
+    return false;
+  };
+  const behind = { ...load, isBehind: true, requeueIfLapsed } as unknown as Load;
+  const send = async (_: SendableChunk, { note, before }: Sending) => {
+    done.push('sent');
+    await note('batch');
+    return before().then(() => all);
+  };
+  const sendBatchAgain = async (_: SendableChunk, token: string) => {
+    done.push(`sent again: ${token}`);
+    return all;
+  };
+  const asked = delivery({ send, sendBatchAgain, holdBack: async () => all }, { load: behind, store });
+  // What ClickHouse may have forgotten meanwhile does not count as loaded.
+  expect(await asked.deliver()).toEqual({ ...all, isHeldBack: true });
+  expect(done).toEqual(['sent', 'waited', 'sent again: batch']);
+  expect(asked.sender.interruptions).toBe(1);
 });
 
 test('a failure to send a chunk is told, and is no reason to hold it back', async () => {
