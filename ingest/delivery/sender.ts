@@ -186,10 +186,9 @@ export class Sender {
     const batch = heldBy(chunk.id, sending.loadId);
     await this.#insert('incoming_staging', chunk, sending);
     const held = await this.#heldCounts(chunk, batch);
-    return {
-      ...held,
-      rejects: await retrying(() => stagedRejects(store, batch, shownRejects), this.#retries),
-    };
+    if (held.rejectedRows === 0) return { ...held, rejects: [] };
+    const rejects = await retrying(() => stagedRejects(store, batch, shownRejects), this.#retries);
+    return { ...held, rejects };
   }
 
   /** @throws {InputError} when more records are rejected than the limit admits */

@@ -5,6 +5,7 @@ import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
 import { fileOrder, lineIn } from '../event/record-place.ts';
+import { together } from '../ledger/batch-calls.ts';
 import type { ChunkBalance } from '../ledger/ledger.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { hasTime, inFuture, isEarly, type OddDays } from './odd-days.ts';
@@ -30,27 +31,35 @@ const isNew = `(event_id, day) NOT IN (
     AND day IN (SELECT DISTINCT day FROM incoming_staging WHERE ${held})
     AND event_id IN (SELECT event_id FROM incoming_staging WHERE ${held}))`;
 
+const counted = `toFloat64(countIf(notEmpty(faults))) AS rejectedRows, toFloat64(countIf(${isEvent})) AS good,
+  toFloat64(countIf(left_out)) AS leftOut,
+  toFloat64(countIf(${isEvent} AND ${inFuture})) AS future, toFloat64(countIf(${isEvent} AND ${isEarly})) AS early`;
+type Counted = Omit<StagedCounts, 'rows' | 'duplicates'> & { readonly good: number };
+
 /** @param dedupe the chunk of the batch, if events whose id is present are left out */
 export async function stagedCounts(
   store: Store,
   batch: string,
   dedupe: string | undefined,
 ): Promise<StagedCounts> {
+  if (dedupe === undefined) return countedTogether(store, batch);
   const isNewEvent = `toFloat64(uniqExactIf((event_id, day), ${isEvent} AND ${isNew}))`;
-  const query = `
-    SELECT toFloat64(countIf(notEmpty(faults))) AS rejectedRows, toFloat64(countIf(${isEvent})) AS good,
-           toFloat64(countIf(left_out)) AS leftOut,
-           toFloat64(countIf(${isEvent} AND ${inFuture})) AS future, toFloat64(countIf(${isEvent} AND ${isEarly})) AS early,
-           ${dedupe === undefined ? 'good' : isNewEvent} AS rows
-    FROM incoming_staging WHERE ${held}`;
-  const [row] = await select<Omit<StagedCounts, 'duplicates'> & { readonly good: number }>(store, query, {
-    batch,
-    chunk: dedupe ?? '',
-  });
+  const query = `SELECT ${counted}, ${isNewEvent} AS rows FROM incoming_staging WHERE ${held}`;
+  const [row] = await select<Counted & { readonly rows: number }>(store, query, { batch, chunk: dedupe });
   if (!row) throw new Error(`ClickHouse did not count what is held back of ${batch}`);
   const { good, ...counts } = row;
   return { ...counts, duplicates: good - counts.rows };
 }
+
+const countedTogether = together<string, StagedCounts>(async (store, batches) => {
+  const query = `SELECT ${counted}, batch FROM incoming_staging WHERE batch IN {batches:Array(String)} GROUP BY batch`;
+  const found = await select<Counted & { readonly batch: string }>(store, query, { batches });
+  const none = { good: 0, rejectedRows: 0, leftOut: 0, future: 0, early: 0 };
+  return batches.map((batch) => {
+    const { good, rejectedRows, leftOut, future, early } = found.find((row) => row.batch === batch) ?? none;
+    return { rows: good, duplicates: 0, rejectedRows, leftOut, future, early };
+  });
+});
 
 /** The first held-back rejected rows, in the order of the file. */
 export function stagedRejects(store: Store, batch: string, max: number): Promise<RejectedRow[]> {

@@ -117,11 +117,12 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
   ],
   [
     /^SELECT toFloat64\(countIf\(notEmpty\(faults\)\)\) AS rejectedRows/,
-    ({ tables }, { params }) => {
-      const rows = tables.staged.get(String(params.batch)) ?? [];
-      const good = rows.filter(({ day }) => day !== undefined).length;
-      return [{ rejectedRows: rows.length - good, good, leftOut: 0, future: 0, early: 0, rows: good }];
-    },
+    ({ tables }, { params }) =>
+      list(params.batches).map((batch) => {
+        const rows = tables.staged.get(batch) ?? [];
+        const good = rows.filter(({ day }) => day !== undefined).length;
+        return { rejectedRows: rows.length - good, good, leftOut: 0, future: 0, early: 0, batch };
+      }),
   ],
   [
     /^SELECT toFloat64\(line\) AS line, faults FROM incoming_staging/,
